@@ -1,0 +1,134 @@
+"""Metadata as a model may read it (`protocol.md` 3, 17, 18, 19).
+
+A store's values become JSON values: keys sorted at every level, dates in
+ISO 8601, numbers that JSON cannot write as text. Vectors and binary values
+become placeholders, and characters that could hide or reorder text are removed.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import math
+import re
+from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from enum import Enum
+from typing import Any
+
+from bfsql.models import sorted_union
+
+LONG_ARRAY = 64
+"""Numbers in a list from which on it is a vector, and no value to read."""
+
+DEEPEST = 40
+"""Levels of nesting that are shown."""
+
+BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+"""Bidirectional marks, embeddings, overrides and isolates, as in a character class."""
+
+# Tab and newline stay: they lay text out, and as JSON escapes they can do nothing else.
+_REMOVED = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{BIDI}]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def clean_text(text: str) -> str:
+    """Text without control and bidirectional characters; lone surrogates become U+FFFD."""
+    if text.isprintable():
+        return text
+    return _SURROGATE.sub("\ufffd", _REMOVED.sub("", text))
+
+
+def clean_metadata(metadata: Mapping[str, Any], without: Collection[str] = ()) -> dict[str, Any]:
+    """Metadata ready for an answer: null values dropped at the top level, keys sorted.
+
+    Args:
+        metadata: As the store has it.
+        without: Keys to leave out.
+    """
+    return {
+        clean_text(str(key)): clean(value, str(key))
+        for key, value in sorted(metadata.items(), key=_by_key)
+        if value is not None and key not in without
+    }
+
+
+def clean(value: Any, field: str, depth: int = 0) -> Any:  # noqa: PLR0911 - one line a kind
+    """One value as JSON.
+
+    Args:
+        value: Whatever a store or a driver gave.
+        field: The metadata key that it stands under, for placeholders.
+        depth: Levels of nesting above it.
+    """
+    match value:
+        case str():
+            return clean_text(value)
+        case None | bool() | int():
+            return value
+        case float():
+            return value if math.isfinite(value) else _not_finite(value)
+        case _ if depth >= DEEPEST:
+            return f"[{field}: nested too deeply to show]"
+        case Mapping():
+            return {
+                clean_text(str(key)): clean(item, str(key), depth + 1)
+                for key, item in sorted(value.items(), key=_by_key)
+            }
+        case bytes() | bytearray() | memoryview():
+            return f"[{field}: {len(value)} bytes of binary data]"
+        case AbstractSet():
+            return [clean(item, field, depth + 1) for item in sorted_union(value)]
+        case Sequence():
+            return _list(value, field, depth)
+        case _:
+            return _rare(value, field, depth)
+
+
+def _list(value: Sequence[Any], field: str, depth: int) -> Any:
+    if len(value) >= LONG_ARRAY and all(type(item) in (int, float) for item in value):
+        return f"[{field}: {len(value)} numbers]"
+    return [clean(item, field, depth + 1) for item in value]
+
+
+def _rare(value: Any, field: str, depth: int) -> Any:
+    match value:
+        case dt.datetime() | dt.date() | dt.time():
+            return value.isoformat()
+        case dt.timedelta():
+            return _duration(value)
+        case decimal.Decimal():
+            return _number(value)
+        case Enum():
+            return clean(value.value, field, depth)
+        case _ if hasattr(value, "tolist"):  # numpy's arrays and numbers, and array.array
+            return clean(value.tolist(), field, depth)
+        case _:
+            return clean_text(str(value))
+
+
+def _number(value: decimal.Decimal) -> int | float | str:
+    """The JSON number that means the same, or the digits as text where there is none."""
+    if not value.is_finite():
+        return _not_finite(float(value))
+    if value == value.to_integral_value() and abs(value.adjusted()) < LONG_ARRAY:
+        return int(value)
+    near = float(value)
+    return near if decimal.Decimal(repr(near)) == value else str(value)
+
+
+def _duration(value: dt.timedelta) -> str:
+    """ISO 8601: days, then seconds."""
+    sign, value = ("-", -value) if value < dt.timedelta() else ("", value)
+    seconds = f"{value.seconds + value.microseconds / 1_000_000:.6f}".rstrip("0").rstrip(".")
+    return f"{sign}P{value.days}DT{seconds}S"
+
+
+def _not_finite(value: float) -> str:
+    if math.isnan(value):
+        return "NaN"
+    return "Infinity" if value > 0 else "-Infinity"
+
+
+def _by_key(item: tuple[Any, Any]) -> str:
+    return str(item[0])

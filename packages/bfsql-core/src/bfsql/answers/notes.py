@@ -1,0 +1,138 @@
+"""The sentences for whatever makes an answer less than the truth (`protocol.md` 11).
+
+Each says what is missing and what call would get it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from bfsql.models import BfsResult, Facts, IntersectionResult, Omission
+
+SHOWN = 5
+"""Ids or names that a sentence lists."""
+
+
+def bfs_notes(result: BfsResult) -> list[str]:
+    """What a model has to know of a `bfs_query` answer."""
+    facts = result.facts
+    return [
+        *_traversal(facts, "max_hops", "exclude_node_types or min_mentions"),
+        *_pages(result),
+        *_detail(facts),
+        *omissions(facts.omissions),
+    ]
+
+
+def intersection_notes(result: IntersectionResult) -> list[str]:
+    """What a model has to know of an `intersect_subgraphs` answer."""
+    facts = result.facts
+    notes = [*_traversal(facts, "k", "exclude_node_types or min_mentions")]
+    if facts.cut_nodes:
+        by_type = ", ".join(f"{count} {name}" for name, count in facts.cut_types.items())
+        notes.append(
+            f"{counted(facts.cut_nodes, 'node')} did not fit the token budget and "
+            f"{_were(facts.cut_nodes)} left out, with their edges: {by_type}. This answer has no "
+            "pages: use a smaller k, exclude_node_types or min_mentions, or a larger max_tokens."
+        )
+    return [*notes, *_detail(facts), *omissions(facts.omissions)]
+
+
+def omissions(left_out: Iterable[Omission]) -> Iterator[str]:
+    """What the backend had to leave out."""
+    ways = {"out": "outgoing edges", "in": "incoming edges", "both": "edges"}
+    for one in left_out:
+        number = "Some" if one.at_least is None else f"At least {one.at_least}"
+        why = f" ({one.reason})" if one.reason else ""
+        yield (
+            f"{number} {ways[one.direction]} of {one.id} are missing{why}. Start from one of its "
+            "neighbours to see more of them."
+        )
+
+
+def _traversal(facts: Facts, depth: str, removing: str) -> Iterator[str]:
+    if facts.unknown_seeds:
+        yield f"No such entity: {listed(facts.unknown_seeds)}."
+    if facts.finished_depth is not None:
+        why = (
+            "the time for this call was up"
+            if facts.stopped_by == "deadline"
+            else "the answer had grown past the server's bound on nodes"
+        )
+        yield (
+            f"Stopped at {depth}={facts.finished_depth} of {facts.asked_depth}, because {why}. The "
+            f"answer is complete for {depth}={facts.finished_depth}; go on from its outermost "
+            "nodes."
+        )
+    if facts.removed_seeds:
+        yield (
+            f"{listed(facts.removed_seeds)} {_were(len(facts.removed_seeds))} removed from the "
+            f"answer by {removing}, though it started there."
+        )
+    if facts.dangling_edges:
+        yield (
+            f"{counted(facts.dangling_edges, 'edge')} {_were(facts.dangling_edges)} left out: "
+            f"the graph has no node for {counted(facts.dangling_ids, 'id')} at the other end. "
+            "No call can show them."
+        )
+
+
+def _pages(result: BfsResult) -> Iterator[str]:
+    facts, shown = result.facts, len(result.page.ids)
+    end = result.offset + shown
+    if facts.past_the_end:
+        yield (
+            f"offset={result.offset} is past the end: there are {result.node_count} nodes. "
+            "Use a smaller offset."
+        )
+    if facts.cut_nodes:
+        yield (
+            f"{counted(facts.cut_nodes, 'node')} did not fit the token budget. Continue with "
+            f"offset={end}, limit={shown}."
+        )
+    elif shown and end < result.node_count:
+        yield (
+            f"Nodes {result.offset + 1} to {end} of {result.node_count}. Continue with "
+            f"offset={end}, limit={result.limit or shown}."
+        )
+    if facts.edges_to_earlier:
+        yield (
+            f"{counted(facts.edges_to_earlier, 'edge')} "
+            f"{'joins' if facts.edges_to_earlier == 1 else 'join'} this page to earlier ones; to "
+            "see them: bfs_query with this page's ids as seeds (at most 100 a call), max_hops=1."
+        )
+
+
+def _detail(facts: Facts) -> Iterator[str]:
+    if facts.bare_nodes or facts.bare_edges:
+        parts = [
+            counted(count, thing)
+            for count, thing in ((facts.bare_nodes, "node"), (facts.bare_edges, "edge"))
+            if count
+        ]
+        total = facts.bare_nodes + facts.bare_edges
+        yield (
+            f"{' and '.join(parts)} {_were(total)} left without metadata by the token budget. For "
+            "nodes use describe_entities; for edges a smaller query with node_types and "
+            "predicates, or a larger max_tokens."
+        )
+    for things in facts.late:
+        yield (
+            f"The metadata of all {things} is missing, because the time for this call was up. Ask "
+            "again, or use describe_entities for the nodes that matter."
+        )
+
+
+def listed(values: Sequence[str]) -> str:
+    """A few of the values, and how many more there are."""
+    more = f" and {len(values) - SHOWN} more" if len(values) > SHOWN else ""
+    return ", ".join(values[:SHOWN]) + more
+
+
+def counted(count: int, thing: str) -> str:
+    """A number and its noun."""
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
+
+
+def _were(count: int) -> str:
+    return "was" if count == 1 else "were"

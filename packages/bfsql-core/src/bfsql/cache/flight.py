@@ -1,0 +1,84 @@
+"""One call to the backend that any number of callers wait for.
+
+It runs in a task and a context of its own, so that no caller's cancellation or
+deadline ends it; when the last one leaves, it is cancelled (`protocol.md` 25).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import time
+from collections.abc import Awaitable, Callable
+from typing import Generic, TypeVar
+
+from bfsql import call
+
+T = TypeVar("T")
+
+
+class Flight(Generic[T]):
+    """A call under way.
+
+    Args:
+        ask: Makes the call; runs inside the flight's own `call.scope`.
+        on_end: Called once, when the call has ended or was given up.
+    """
+
+    def __init__(self, ask: Callable[[], Awaitable[T]], on_end: Callable[[], None]) -> None:
+        self._on_end = on_end
+        self._waiters = 0
+        self._scope = call.Scope(_deadline())
+        context = contextvars.Context()
+        self._task = asyncio.get_running_loop().create_task(self._run(ask), context=context)
+        self._task.add_done_callback(self._ended)
+
+    async def join(self) -> T:
+        """Wait for the answer, for as long as the caller likes.
+
+        Raises:
+            BaseException: Whatever the backend raised, to every waiter alike.
+        """
+        self._waiters += 1
+        self._stretch()
+        try:
+            return await asyncio.shield(self._task)
+        finally:
+            self._waiters -= 1
+            if not self._waiters and not self._task.done():
+                self._on_end()
+                self._task.cancel()
+
+    async def give_up(self) -> None:
+        """End the call, whoever waits."""
+        self._task.cancel()
+        await asyncio.wait([self._task])
+
+    @property
+    def ended(self) -> bool:
+        """Whether the call is over, well or not."""
+        return self._task.done()
+
+    @property
+    def omissions(self) -> tuple[call.Omission, ...]:
+        """What the backend said that it left out."""
+        return self._scope.omissions
+
+    async def _run(self, ask: Callable[[], Awaitable[T]]) -> T:
+        with call.entered(self._scope):
+            return await ask()
+
+    def _ended(self, task: asyncio.Task[T]) -> None:
+        self._on_end()
+        if not task.cancelled():
+            task.exception()  # read here, since the last waiter may have left before it came
+
+    def _stretch(self) -> None:
+        """The call may take as long as the most patient of its waiters."""
+        mine, deadline = self._scope.deadline, _deadline()
+        self._scope.deadline = None if mine is None or deadline is None else max(mine, deadline)
+
+
+def _deadline() -> float | None:
+    left = call.remaining()
+    return None if left is None else time.monotonic() + left

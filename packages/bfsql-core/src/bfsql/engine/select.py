@@ -1,0 +1,86 @@
+"""What of a traversal is in the answer, and in which order (`protocol.md` 3, 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from bfsql.abc import GraphDbInterface
+from bfsql.engine.timing import within
+from bfsql.engine.traverse import Reach
+from bfsql.models import Metadata, Node, SchemaSummary, Triple
+
+
+@dataclass(slots=True)
+class Selection:
+    """The whole answer, before its page is cut and its detail is fetched."""
+
+    ids: list[str]
+    """Nodes: by distance from the nearest seed, then by id."""
+    types: dict[str, str]
+    """Type of every node in the answer, and perhaps of more."""
+    triples: list[Triple]
+    """Edges: by subject, predicate, object."""
+    metadata: Mapping[str, Metadata] | None
+    """Metadata of all nodes reached, where `min_mentions` had to read it."""
+
+    def summary(self) -> SchemaSummary:
+        """The vocabulary of the whole answer."""
+        types = self.types
+        return SchemaSummary(
+            sorted({types[i] for i in self.ids}),
+            sorted({predicate for _, predicate, _ in self.triples}),
+        )
+
+
+async def select(
+    db: GraphDbInterface,
+    reach: Reach,
+    *,
+    exclude_types: Collection[str] = (),
+    min_mentions: int = 1,
+    among: Collection[str] | None = None,
+) -> Selection:
+    """Remove what the two removing filters name, and put the rest in order.
+
+    Args:
+        db: The graph; asked for metadata only where `min_mentions` needs it.
+        reach: What the traversal came to.
+        exclude_types: Types to remove.
+        min_mentions: Remove nodes whose `total_mentions` is a number below this.
+        among: Nodes that may be in the answer at all; None for every one reached.
+
+    Raises:
+        TimeoutError: The deadline passed while the mentions were read.
+    """
+    ids = [i for ring in reach.rings for i in ring if among is None or i in among]
+    types = {entity_id: node.entity_type for entity_id, node in reach.nodes.items()}
+    metadata = None
+    if exclude_types:
+        excluded = frozenset(exclude_types)
+        ids = [i for i in ids if types[i] not in excluded]
+    if min_mentions > 1:
+        metadata = await _with_mentions(db, [reach.nodes[i] for i in ids])
+        ids = [i for i in ids if _mentions(metadata.get(i), min_mentions) >= min_mentions]
+    return Selection(ids, types, _between(reach, ids), metadata)
+
+
+async def _with_mentions(db: GraphDbInterface, nodes: Sequence[Node]) -> Mapping[str, Metadata]:
+    """Metadata that tells `total_mentions`: the nodes' own, or one batch over all of them."""
+    if nodes and all("total_mentions" in node.metadata for node in nodes):
+        return {node.id: node.metadata for node in nodes}
+    return await within(db.metadata_for_nodes_batch([node.id for node in nodes])) if nodes else {}
+
+
+def _mentions(metadata: Metadata | None, otherwise: int) -> float:
+    value = None if metadata is None else metadata.get("total_mentions")
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    return otherwise  # "a value that is no number counts as absent"
+
+
+def _between(reach: Reach, ids: Sequence[str]) -> list[Triple]:
+    if len(ids) == len(reach.nodes):
+        return sorted(reach.edges)
+    kept = frozenset(ids)
+    return sorted(t for t in reach.edges if t[0] in kept and t[2] in kept)

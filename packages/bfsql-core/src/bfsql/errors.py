@@ -1,0 +1,221 @@
+"""Every error that the project raises on purpose.
+
+Two readers: the model, which reads `ToolError` as the answer to its call, and
+the operator, who reads everything else on stderr. Each class takes facts,
+keeps them as attributes and writes the sentence itself, so that a program can
+act on what a person reads: what happened, with which value, what would be
+right, and what to do next (`protocol.md` 12).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class BfsqlError(Exception):
+    """Root of all of them: catch this to catch whatever BFS-QL says no to."""
+
+
+# --- read by the model ------------------------------------------------------
+
+
+class ToolError(BfsqlError, ValueError):
+    """A tool call that cannot be answered as it was made.
+
+    Args:
+        message: The sentence for the model.
+        kind: What was wrong, one word a program can compare: `unknown_tool`,
+            `unknown_argument`, `missing_argument`, `bad_value`,
+            `unknown_entity`, `too_large`, `deadline`, `store`, `refused`
+            or `internal`.
+        argument: The argument's name, or None where no single one is at fault.
+    """
+
+    def __init__(self, message: str, *, kind: str, argument: str | None = None) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.argument = argument
+
+
+class TypesUnread(BfsqlError, TimeoutError):
+    """The deadline passed before the types of the nodes reached were read.
+
+    Args:
+        reached: Number of nodes.
+        seconds: The deadline of the call.
+    """
+
+    def __init__(self, reached: int, seconds: float | None) -> None:
+        within = "in time" if seconds is None else f"within {seconds:g} s"
+        super().__init__(
+            f"The types of the {reached} nodes reached could not be read {within}. "
+            "Ask for fewer hops, or for fewer seeds."
+        )
+        self.reached = reached
+
+
+class FirstRingUnfinished(BfsqlError, TimeoutError):
+    """The deadline passed before the first ring was read (`protocol.md` 10).
+
+    Args:
+        seeds: The nodes whose edges were asked for.
+        seconds: The deadline of the call.
+        degree: Number of edges known to be there, or None.
+    """
+
+    def __init__(self, seeds: Sequence[str], seconds: float | None, degree: int | None) -> None:
+        more = f" and {len(seeds) - 1} more" if len(seeds) > 1 else ""
+        named = f"{seeds[0]}{more}" if seeds else "no node"
+        within = "in time" if seconds is None else f"within {seconds:g} s"
+        known = "" if degree is None else f" (at least {degree} edges)"
+        super().__init__(
+            f"The edges of {named}{known} could not be read {within}. "
+            "Try again, or start from a neighbour with fewer edges."
+        )
+        self.seeds = tuple(seeds)
+        self.degree = degree
+
+
+class NothingFits(BfsqlError, ValueError):
+    """The budget is too small for what every answer has to say; `tools` makes the sentence."""
+
+
+# --- read by the operator ---------------------------------------------------
+
+
+class ConfigurationError(BfsqlError, ValueError):
+    """Settings that cannot be used: an option, a variable or a line of the file."""
+
+
+class StoreError(BfsqlError):
+    """The store is missing, unreadable, or not what the backend needs.
+
+    Backends raise it with a sentence that names the store, what was found and
+    what would cure it. The model is told only that the graph cannot be reached.
+    """
+
+
+class StoreUnavailable(StoreError, ConnectionError):
+    """The store went away or does not answer; the same call may work later."""
+
+
+class SourceError(BfsqlError, ValueError):
+    """A graph file that cannot be read as what it should be.
+
+    Args:
+        path: The file.
+        reason: What is wrong with it.
+        line: 1-based number of the line, or None where the whole file is meant.
+    """
+
+    def __init__(self, path: object, reason: str, line: int | None = None) -> None:
+        where = f"{path}" if line is None else f"{path}, line {line}"
+        super().__init__(f"{where}: {reason}")
+        self.path = path
+        self.reason = reason
+        self.line = line
+
+
+class PluginError(BfsqlError):
+    """A backend that cannot be used; its cases are the subclasses."""
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(message)
+        self.name = name
+
+
+class UnknownBackend(PluginError, LookupError):
+    """No installed distribution offers a backend of this name.
+
+    Args:
+        name: What was asked for.
+        installed: The names that are there.
+        suggestion: The distribution to install, if one is known.
+    """
+
+    def __init__(self, name: str, installed: Sequence[str], suggestion: str | None) -> None:
+        have = f"installed are: {', '.join(installed)}" if installed else "none is installed"
+        cure = (
+            f"Install it with: pip install {suggestion}"
+            if suggestion
+            else "Check the spelling, or install the distribution that brings it."
+        )
+        super().__init__(name, f"There is no backend named {name!r}; {have}. {cure}")
+        self.installed = tuple(installed)
+
+
+class AmbiguousBackend(PluginError):
+    """Two or more distributions claim the same backend name."""
+
+    def __init__(self, name: str, distributions: Sequence[str]) -> None:
+        super().__init__(
+            name,
+            f"The backend name {name!r} is claimed by {' and '.join(distributions)}. "
+            f"Uninstall all but one, for instance: pip uninstall {distributions[-1]}",
+        )
+        self.distributions = tuple(distributions)
+
+
+class BackendImportFailed(PluginError, ImportError):  # type: ignore[misc]  # name is never None
+    """The backend is installed but cannot be imported; the cause is chained."""
+
+    def __init__(self, name: str, distribution: str, cause: BaseException) -> None:
+        missing = getattr(cause, "name", None) if isinstance(cause, ModuleNotFoundError) else None
+        why = (
+            f"the module {missing!r} is missing" if missing else f"{type(cause).__name__}: {cause}"
+        )
+        PluginError.__init__(
+            self,
+            name,
+            f"The backend {name!r} of {distribution} failed to import: {why}. "
+            f"Install it again with what it needs: pip install --force-reinstall {distribution}",
+        )
+        self.distribution = distribution
+
+
+class NotABackend(PluginError, TypeError):
+    """The entry point names something that is neither a plugin nor a backend class.
+
+    Args:
+        name: The entry point's name.
+        distribution: Where it was found.
+        found: What it names.
+        lack: Why a backend class cannot be used, as in `lacks get_node`; None
+            where it is no backend class at all.
+    """
+
+    def __init__(
+        self, name: str, distribution: str, found: object, lack: str | None = None
+    ) -> None:
+        kind, called = type(found).__name__, getattr(found, "__name__", found)
+        why = (
+            f"{kind} {called!r}, not a bfsql.plugins.BackendPlugin and not a "
+            "GraphDbInterface subclass. Its author has to correct the entry point in the group "
+            "'bfsql.backends'."
+            if lack is None
+            else f"the class {called!r}, which {lack}. Its author has to complete it."
+        )
+        super().__init__(name, f"The backend {name!r} of {distribution} is {why}")
+        self.distribution = distribution
+
+
+class ContractMismatch(PluginError):
+    """The backend was written for another contract than this core speaks.
+
+    Args:
+        name: The backend.
+        distribution: Where it was found.
+        spoken: The contract's number that the plugin states.
+        expected: The number of `bfsql.abc.CONTRACT`.
+    """
+
+    def __init__(self, name: str, distribution: str, spoken: object, expected: int) -> None:
+        newer = isinstance(spoken, int) and spoken > expected
+        behind = "bfsql-core" if newer else distribution
+        super().__init__(
+            name,
+            f"The backend {name!r} of {distribution} speaks contract {spoken}, this bfsql-core "
+            f"speaks {expected}. Upgrade the older of the two: pip install --upgrade {behind}",
+        )
+        self.distribution = distribution
+        self.spoken = spoken

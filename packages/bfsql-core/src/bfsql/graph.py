@@ -1,0 +1,164 @@
+"""open_graph: settings, plugin, cache and tools, put together in one place.
+
+    async with bfsql.open_graph("sqlite", path="graph.db") as graph:
+        answer = await graph.bfs_query(seeds=["RxNorm:3251"], max_hops=2)
+
+Server, REST and command line are faces of the object that it gives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, TypeAlias
+
+from bfsql import plugins, settings, tools
+from bfsql.abc import GraphDbInterface
+from bfsql.answers import Answer
+from bfsql.cache import MAX_RECORDS, CachedGraphDb
+from bfsql.errors import NotABackend
+from bfsql.tools import Limits, Operations, Schema, ToolDefinition
+from bfsql.tools.words import INSTRUCTIONS
+
+Backend: TypeAlias = (
+    str
+    | GraphDbInterface
+    | type[GraphDbInterface]
+    | Callable[..., GraphDbInterface | Awaitable[GraphDbInterface]]
+)
+"""A plugin's name, an open backend, or what opens one."""
+
+SCHEMA_SECONDS = 3.0
+"""How long the start waits for the schema (`protocol.md` 21)."""
+
+NO_DESCRIPTION = "A knowledge graph. Its operator has given no description of it."
+
+
+class Graph:
+    """An open graph with the six operations as methods.
+
+    Each takes the protocol's arguments by name, checks them, and gives an
+    `Answer` whose `text` is what every client of the same graph gets.
+
+    Args:
+        db: The backend behind its cache.
+        description: What the operator says of the graph.
+        limits: What one call may cost.
+        schema: The vocabulary, where it was known at the start.
+    """
+
+    def __init__(
+        self, db: GraphDbInterface, description: str, limits: Limits, schema: Schema | None
+    ) -> None:
+        self.db = db
+        self.schema = schema
+        self._operations = Operations(db, description, limits)
+        self._limits = limits
+
+    async def call(self, tool: str, arguments: Any = None) -> Answer:
+        """Run a tool by name on raw arguments, as a client sends them.
+
+        Raises:
+            ToolError: A sentence for the model.
+        """
+        return await tools.run(self._operations, self._limits, tool, arguments)
+
+    async def describe_schema(self) -> Answer:
+        """Orient: learn what the graph contains."""
+        return await self.call("describe_schema")
+
+    async def search_entities(self, query: str, **arguments: Any) -> Answer:
+        """Resolve: map a name to canonical ids. Also takes `node_types`."""
+        return await self.call("search_entities", {"query": query, **arguments})
+
+    async def bfs_query(self, seeds: list[str] | str, max_hops: int, **arguments: Any) -> Answer:
+        """Traverse: expand a neighbourhood. Also takes the filters, pages and `max_tokens`."""
+        return await self.call("bfs_query", {"seeds": seeds, "max_hops": max_hops, **arguments})
+
+    async def describe_entity(self, id: str) -> Answer:  # noqa: A002 - the protocol's name
+        """Expand: full metadata for one entity."""
+        return await self.call("describe_entity", {"id": id})
+
+    async def describe_entities(self, ids: list[str] | str) -> Answer:
+        """Expand (batch): full metadata for several entities."""
+        return await self.call("describe_entities", {"ids": ids})
+
+    async def intersect_subgraphs(self, seeds: list[str], k: int, **arguments: Any) -> Answer:
+        """Intersect: nodes reachable from every seed. Also takes filters and `max_tokens`."""
+        return await self.call("intersect_subgraphs", {"seeds": seeds, "k": k, **arguments})
+
+    def definitions(self) -> tuple[ToolDefinition, ...]:
+        """The six as a client lists them, this graph's schema injected where it is small."""
+        return tools.definitions(self.schema)
+
+    def instructions(self, operator: str | None = None) -> str:
+        """What a client is told before its first call; the operator's own text stands last."""
+        return INSTRUCTIONS if not operator else f"{INSTRUCTIONS}\n\n{operator}"
+
+
+@asynccontextmanager
+async def open_graph(
+    backend: Backend = "sqlite",
+    /,
+    *,
+    graph_description: str | None = None,
+    limits: Limits | None = None,
+    cache_records: int = MAX_RECORDS,
+    cache_ttl: float | None = None,
+    **backend_settings: Any,
+) -> AsyncIterator[Graph]:
+    """Open a graph for reading, and close what was opened.
+
+    Args:
+        backend: A plugin's name, a backend class or factory, or an open backend,
+            which stays open: whoever opens a backend closes it.
+        graph_description: What the model is told of the graph.
+        limits: What one call may cost; generous by default.
+        cache_records: Records that the cache holds at the most.
+        cache_ttl: Seconds for which a cached answer is good; None for no end.
+        **backend_settings: The backend's own; what is missing comes from the
+            environment variables that its settings model names.
+
+    Raises:
+        PluginError: There is no such backend, or it cannot be used.
+        ConfigurationError: A setting is wrong.
+        StoreError: The store is missing, unreadable, or not what it should be.
+    """
+    limits = limits or Limits()
+    opened = await _open(backend, backend_settings)
+    db = CachedGraphDb(opened, cache_records, ttl=cache_ttl)
+    try:
+        schema = await _schema_in_time(Operations(db, "", limits))
+        yield Graph(db, graph_description or NO_DESCRIPTION, limits, schema)
+    finally:
+        if opened is backend:
+            await db.release()
+        else:
+            await db.close()
+
+
+async def _open(backend: Backend, given: dict[str, Any]) -> GraphDbInterface:
+    if isinstance(backend, GraphDbInterface):
+        return backend
+    if isinstance(backend, str):
+        plugin = plugins.load(backend)
+        resolved = settings.resolve(plugin.settings, options=given, environment=os.environ)
+        return await plugin.open(resolved.settings)
+    create: Any = getattr(backend, "create", backend) if inspect.isclass(backend) else backend
+    opened = create(**given)
+    if inspect.isawaitable(opened):
+        opened = await opened
+    if not isinstance(opened, GraphDbInterface):
+        raise NotABackend(getattr(backend, "__name__", "backend"), "the caller", opened)
+    return opened
+
+
+async def _schema_in_time(operations: Operations) -> Schema | None:
+    """The schema, if the store tells it soon enough; serving starts in any case."""
+    try:
+        return await asyncio.wait_for(operations.schema(), SCHEMA_SECONDS)
+    except TimeoutError:
+        return None

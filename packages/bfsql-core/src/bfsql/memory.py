@@ -1,0 +1,196 @@
+"""MemoryBackend: a graph in dictionaries, and the reference for every other backend.
+
+It answers the eight questions in the plainest way there is. Whatever another
+backend does, for the same records it has to give the same bytes.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from bfsql.abc import GraphDbInterface
+from bfsql.models import (
+    Edge,
+    EdgeRecord,
+    EntityStub,
+    EvidenceRecord,
+    GraphRecord,
+    Metadata,
+    Node,
+    NodeRecord,
+    Triple,
+    evidence_items,
+    merge_edges,
+    merge_node_records,
+    with_evidence,
+)
+
+SEARCH_LIMIT = 20
+"""Candidates of a search (chapter 12: "at most 10-20 candidates")."""
+
+
+class MemoryBackend(GraphDbInterface):
+    """A graph held in memory.
+
+    Args:
+        records: Nodes, edges and evidence in any order; several records of one
+            thing are merged by the rules of `bfsql.models.merge`.
+    """
+
+    def __init__(self, records: Iterable[GraphRecord] = ()) -> None:
+        nodes: dict[str, list[NodeRecord]] = defaultdict(list)
+        edges: dict[Triple, list[dict[str, Any]]] = defaultdict(list)
+        evidence: dict[Triple, list[dict[str, Any]]] = defaultdict(list)
+        for record in records:
+            match record:
+                case NodeRecord(id=entity_id):
+                    nodes[entity_id].append(record)
+                case EdgeRecord(subject, predicate, obj, metadata):
+                    edges[subject, predicate, obj].append(metadata)
+                case EvidenceRecord(subject, predicate, obj, item):
+                    evidence[subject, predicate, obj].append(item)
+        merged = {i: merge_node_records(described) for i, described in nodes.items()}
+        self._types = {i: entity_type for i, (entity_type, _) in merged.items()}
+        self._node_metadata = {i: metadata for i, (_, metadata) in merged.items()}
+        self._edge_metadata = {
+            triple: with_evidence(merge_edges(described), evidence.get(triple, ()))
+            for triple, described in edges.items()
+        }
+        self._leaving: dict[str, list[Triple]] = defaultdict(list)
+        self._entering: dict[str, list[Triple]] = defaultdict(list)
+        for triple in self._edge_metadata:
+            self._leaving[triple[0]].append(triple)
+            self._entering[triple[2]].append(triple)
+
+    # --- the eight ----------------------------------------------------------
+
+    async def search_entities(
+        self, query: str, node_types: list[str] | None = None
+    ) -> list[EntityStub]:
+        """By id, name and synonyms: exact, then prefix, then any part; ties by id."""
+        wanted = fold(query)
+        if not wanted:
+            return []
+        types = set(node_types or ())
+        ranked = []
+        for entity_id, metadata in self._node_metadata.items():
+            if types and self._types[entity_id] not in types:
+                continue
+            rank = _rank(query, wanted, entity_id, metadata)
+            if rank is not None:
+                ranked.append((rank, entity_id))
+        return [
+            EntityStub(i, self._types[i], _name(self._node_metadata[i]))
+            for _, i in sorted(ranked)[:SEARCH_LIMIT]
+        ]
+
+    async def edges_from(self, entity_id: str) -> list[Edge]:
+        """All edges that leave the entity."""
+        self._known(entity_id)
+        return [Edge(*triple) for triple in self._leaving.get(entity_id, ())]
+
+    async def edges_to(self, entity_id: str) -> list[Edge]:
+        """All edges that enter the entity."""
+        self._known(entity_id)
+        return [Edge(*triple) for triple in self._entering.get(entity_id, ())]
+
+    async def get_node(self, entity_id: str) -> Node:
+        """Id and type."""
+        self._known(entity_id)
+        return Node(entity_id, self._types[entity_id])
+
+    async def metadata_for_node(self, entity_id: str) -> Metadata:
+        """Everything the records say of the entity."""
+        self._known(entity_id)
+        return self._node_metadata[entity_id]
+
+    async def metadata_for_edge(self, edge: Edge) -> Metadata:
+        """Everything the records say of the edge, evidence under `provenance`."""
+        return self._edge_metadata[tuple(edge)]
+
+    async def entity_types(self) -> list[str]:
+        """The types that occur, sorted."""
+        return sorted(set(self._types.values()))
+
+    async def predicates(self) -> list[str]:
+        """The predicates that occur, sorted."""
+        return sorted({predicate for _, predicate, _ in self._edge_metadata})
+
+    # --- in one go ----------------------------------------------------------
+
+    async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
+        """The nodes that exist."""
+        types = self._types
+        return [Node(i, types[i]) for i in ids if i in types]
+
+    async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:
+        """Every edge with an asked node at either end."""
+        asked = [i for i in ids if i in self._types]
+        leaving = [triple for i in asked for triple in self._leaving.get(i, ())]
+        return leaving + [triple for i in asked for triple in self._entering.get(i, ())]
+
+    async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:
+        """Metadata by id."""
+        return {i: self._node_metadata[i] for i in ids if i in self._node_metadata}
+
+    async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:
+        """Metadata by triple."""
+        known = self._edge_metadata
+        return {edge: known[edge] for edge in edges if edge in known}
+
+    async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
+        """The evidence of the edges that touch the entity, and what it supplied as a document."""
+        touching = {*self._leaving.get(entity_id, ()), *self._entering.get(entity_id, ())}
+        items = [
+            item
+            for triple in sorted(self._edge_metadata)
+            for item in evidence_items(triple, self._edge_metadata[triple])
+            if triple in touching or item["document_id"] == entity_id
+        ]
+        return {"total": len(items), "items": items[:limit]}
+
+    async def next_steps(self) -> str:
+        """The generic advice, and how many nodes each type has."""
+        counts = Counter(self._types.values()).most_common(10)
+        by_type = ", ".join(f"{entity_type} {n}" for entity_type, n in counts)
+        return f"{await super().next_steps()} Nodes by type: {by_type}."
+
+    def _known(self, entity_id: str) -> None:
+        if entity_id not in self._types:
+            raise KeyError(entity_id)
+
+
+def fold(text: str) -> str:
+    """Text without accents, case and outer space, for comparison."""
+    decomposed = unicodedata.normalize("NFKD", text)
+    return "".join(c for c in decomposed if not unicodedata.combining(c)).casefold().strip()
+
+
+def _name(metadata: Metadata) -> str | None:
+    name = metadata.get("name")
+    return name if isinstance(name, str) else None
+
+
+def _rank(query: str, wanted: str, entity_id: str, metadata: Metadata) -> tuple[int, int] | None:
+    """How well an entity matches, smaller is better; None for not at all."""
+    if entity_id == query:
+        return 0, 0
+    name = fold(_name(metadata) or "")
+    if name == wanted:
+        return 1, 0
+    synonyms = metadata.get("synonyms")
+    aliases = (
+        [fold(s) for s in synonyms if isinstance(s, str)] if isinstance(synonyms, list) else []
+    )
+    if wanted in aliases:
+        return 2, 0
+    if name.startswith(wanted):
+        return 3, len(name)
+    if any(wanted in text for text in (name, *aliases)):
+        return 4, len(name)
+    if wanted in fold(entity_id):
+        return 5, len(entity_id)
+    return None

@@ -1,0 +1,143 @@
+"""What a traversal found: the subgraph, and the facts that explain it.
+
+A result keeps its nodes and edges in columns, because an answer of 60,000 hub
+neighbours is written from ids and types alone; `nodes` and `edges` make the
+records of the protocol from them for programs that want objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from bfsql.models.omission import Omission
+from bfsql.models.records import Edge, EdgeWithMetadata, EntityStub, Metadata, Node, Triple
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaSummary:
+    """The vocabulary of one answer, whatever its filters and its page."""
+
+    entity_types_found: list[str]
+    """Types of the nodes in the whole answer, sorted."""
+    predicates_found: list[str]
+    """Predicates of the edges in the whole answer, sorted."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaDescription:
+    """What `describe_schema` tells of a graph."""
+
+    graph_description: str
+    comprehensive: bool
+    entity_types: list[str]
+    predicates: list[str]
+    next_steps: str
+    tool_usage_notes: str
+
+
+@dataclass(slots=True)
+class Facts:
+    """Whatever makes an answer less than the truth; `bfsql.answers` makes the sentences."""
+
+    asked_depth: int | None = None
+    """`max_hops` or `k` as asked, where the answer stopped before it."""
+    finished_depth: int | None = None
+    """The depth that the answer is exact for, where that is less."""
+    stopped_by: Literal["deadline", "nodes"] | None = None
+    """Which bound stopped the traversal."""
+    dangling_ids: int = 0
+    """Edge ends that the store has no node for."""
+    dangling_edges: int = 0
+    """Edges left out because of them."""
+    unknown_seeds: tuple[str, ...] = ()
+    """Seeds that the store does not have; the tools refuse them beforehand."""
+    removed_seeds: tuple[str, ...] = ()
+    """Seeds that a removing filter took out."""
+    past_the_end: bool = False
+    """The offset is not below `node_count`."""
+    edges_to_earlier: int = 0
+    """Edges between this page and the ones before it."""
+    edges_to_later: int = 0
+    """Edges between this page and the ones after it."""
+    cut_nodes: int = 0
+    """Nodes taken off the end of the page for want of room."""
+    cut_types: dict[str, int] = field(default_factory=dict)
+    """The same by type, for an answer without pages."""
+    bare_nodes: int = 0
+    """Nodes whose metadata was due and found no room."""
+    bare_edges: int = 0
+    """Edges whose metadata was due and found no room."""
+    late: tuple[Literal["nodes", "edges"], ...] = ()
+    """What became stubs because the deadline passed before its metadata came."""
+    omissions: tuple[Omission, ...] = ()
+    """What the backend had to leave out."""
+
+
+@dataclass(slots=True)
+class Subgraph:
+    """One page, in columns and in the order of the answer."""
+
+    ids: Sequence[str]
+    """Node ids: by distance from the nearest seed, then by id."""
+    types: dict[str, str]
+    """Type of every node; may know more nodes than the page has."""
+    triples: Sequence[Triple]
+    """Edges whose two ends are in the page, sorted."""
+    node_metadata: dict[str, Metadata] = field(default_factory=dict)
+    """Metadata of the nodes that are full; the others are stubs."""
+    edge_metadata: dict[Triple, Metadata] = field(default_factory=dict)
+    """Metadata of the edges that are full; the others are stubs."""
+
+    @property
+    def nodes(self) -> list[Node | EntityStub]:
+        """The nodes as records: full ones as `Node`, the others as `EntityStub`."""
+        types, full = self.types, self.node_metadata
+        return [
+            Node(i, types[i], full[i]) if i in full else EntityStub(i, types[i]) for i in self.ids
+        ]
+
+    @property
+    def edges(self) -> list[EdgeWithMetadata | Edge]:
+        """The edges as records: full ones as `EdgeWithMetadata`, the others as `Edge`."""
+        full = self.edge_metadata
+        return [EdgeWithMetadata(*t, full[t]) if t in full else Edge(*t) for t in self.triples]
+
+
+@dataclass(slots=True)
+class _Result:
+    seeds: list[str]
+    node_count: int
+    """Nodes of the whole answer, before the page."""
+    edge_count: int
+    """Triples of the whole answer, before the page."""
+    schema_summary: SchemaSummary
+    page: Subgraph
+    facts: Facts
+
+    @property
+    def nodes(self) -> list[Node | EntityStub]:
+        """The nodes of the page."""
+        return self.page.nodes
+
+    @property
+    def edges(self) -> list[EdgeWithMetadata | Edge]:
+        """The edges of the page."""
+        return self.page.edges
+
+
+@dataclass(slots=True)
+class BfsResult(_Result):
+    """The union of the seeds' neighbourhoods (Appendix A, "Response format")."""
+
+    max_hops: int
+    offset: int = 0
+    limit: int | None = None
+
+
+@dataclass(slots=True)
+class IntersectionResult(_Result):
+    """What lies within reach of every seed (Appendix A, `IntersectionResult`)."""
+
+    k: int

@@ -1,0 +1,284 @@
+"""The six operations: check the raw arguments, run, answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from bfsql import abc, answers, call, engine
+from bfsql.abc import DEFAULT_NEXT_STEPS, GraphDbInterface
+from bfsql.answers import Answer, SubgraphWriter
+from bfsql.answers.notes import counted, listed, omissions
+from bfsql.engine.timing import within
+from bfsql.errors import NothingFits, ToolError
+from bfsql.models import (
+    BfsQuery,
+    EntityStub,
+    IntersectionQuery,
+    SchemaDescription,
+)
+from bfsql.tools.budget import Budget, thinned
+from bfsql.tools.check import shown
+from bfsql.tools.entities import known_nodes, require
+from bfsql.tools.limits import Limits
+from bfsql.tools.vocabulary import Schema, matched
+from bfsql.tools.words import USAGE_NOTES
+
+MOST_HITS = 20
+"""Hits of a search (`protocol.md` 18)."""
+EVIDENCE_ITEMS = 20
+"""Items of evidence in a description (`protocol.md` 16)."""
+
+
+class Operations:
+    """The six, over one graph; every argument is checked already.
+
+    Args:
+        db: The graph.
+        description: What the operator says of it.
+        limits: What one call may cost.
+    """
+
+    def __init__(self, db: GraphDbInterface, description: str, limits: Limits) -> None:
+        self._db = db
+        self._description = description
+        self._limits = limits
+
+    async def schema(self) -> Schema:
+        """The vocabulary of the graph."""
+        types, predicates, complete = await asyncio.gather(
+            self._db.entity_types(), self._db.predicates(), abc.comprehensive(self._db)
+        )
+        return Schema(tuple(sorted(set(types))), tuple(sorted(set(predicates))), complete)
+
+    async def describe_schema(self) -> Answer:
+        """Orientation: what the graph contains."""
+        schema = await within(self.schema())
+        steps = await within(abc.next_steps(self._db)) or DEFAULT_NEXT_STEPS
+        types, predicates = schema.entity_types, schema.predicates
+
+        def document(share: int) -> dict[str, Any]:
+            """The schema with a share of its lists, in thousandths."""
+            parts = [thinned(v, -(-len(v) * share // 1000)) for v in (types, predicates)]
+            whole = share == 1000  # noqa: PLR2004
+            notes = [] if whole else [_thinned_note(parts, schema)]
+            return answers.schema_document(
+                SchemaDescription(
+                    graph_description=self._description,
+                    comprehensive=schema.comprehensive and whole,
+                    entity_types=parts[0],
+                    predicates=parts[1],
+                    next_steps=steps,
+                    tool_usage_notes=USAGE_NOTES,
+                ),
+                notes,
+            )
+
+        share = self._budget().longest(1000, lambda n: answers.encode(document(n)))
+        return _answer(document(share))
+
+    async def search_entities(self, query: str, node_types: Sequence[str]) -> Answer:
+        """Resolution: a name to ids."""
+        types, notes = await self._known_types("node_types", node_types)
+        found = (await within(abc.search(self._db, query, types)))[:MOST_HITS]
+        named = await self._with_names(found)
+        if not found:
+            among = f" among {listed(types)}" if types else ""
+            notes.append(
+                f"Nothing{among} matches {shown(query)}. Try a shorter or another form of the "
+                "name, or leave out node_types."
+            )
+        return _list_answer(answers.search_document(named), notes)
+
+    async def bfs_query(self, max_tokens: int | None, **arguments: Any) -> Answer:
+        """Traversal: the union of neighbourhoods."""
+        arguments, notes = await self._prepared(arguments)
+        budget, writer = self._budget(max_tokens), SubgraphWriter(self._limits.stripped, notes)
+        result = await _fitted(
+            engine.bfs_query(
+                self._db,
+                BfsQuery(**arguments),
+                max_nodes=self._limits.max_nodes,
+                fits=_keeps(budget, writer),
+            ),
+            budget,
+        )
+        return writer.answer(result)
+
+    async def intersect_subgraphs(self, max_tokens: int | None, **arguments: Any) -> Answer:
+        """Intersection: what all seeds share."""
+        arguments, notes = await self._prepared(arguments, at_least=2)
+        budget, writer = self._budget(max_tokens), SubgraphWriter(self._limits.stripped, notes)
+        result = await _fitted(
+            engine.neighborhood_intersection(
+                self._db,
+                IntersectionQuery(**arguments),
+                max_nodes=self._limits.max_nodes,
+                fits=_keeps(budget, writer),
+            ),
+            budget,
+        )
+        return writer.answer(result)
+
+    async def describe_entity(self, id: str) -> Answer:  # noqa: A002 - the protocol's name
+        """Expansion: everything about one entity, with the evidence that touches it."""
+        [node] = await require(self._db, "id", [id])
+        metadata = await within(self._db.metadata_for_node(node.id))
+        evidence = await within(self._db.provenance_for_node(node.id, EVIDENCE_ITEMS))
+        items = list(evidence.get("items", ()))
+        total = evidence.get("total")
+        notes = _evidence_notes(evidence, len(items))
+
+        def document(count: int) -> dict[str, Any]:
+            cut = len(items) - count
+            left = f"{counted(cut, 'item')} of evidence did not fit the token budget."
+            return answers.entity_document(
+                node.id,
+                node.entity_type,
+                metadata,
+                provenance={"total": total, "items": items[:count]} if items or total else None,
+                notes=[*notes, left] if cut else notes,
+            )
+
+        count = self._budget().longest(len(items), lambda n: answers.encode(document(n)))
+        return _answer(document(count))
+
+    async def describe_entities(self, ids: Sequence[str]) -> Answer:
+        """Batch expansion: many records in one call, in the order asked."""
+        nodes, unknown = await known_nodes(self._db, ids)
+        metadata = (
+            await within(self._db.metadata_for_nodes_batch([n.id for n in nodes])) if nodes else {}
+        )
+        records = [
+            answers.entity_document(n.id, n.entity_type, metadata.get(n.id, {})) for n in nodes
+        ]
+        notes = []
+        if unknown:
+            notes.append(
+                f"No such entity, left out: {', '.join(map(shown, unknown))}. "
+                "search_entities resolves names to ids."
+            )
+
+        def answer(count: int) -> Answer:
+            cut = [node.id for node in nodes[count:]]
+            left = (
+                f"{counted(len(cut), 'record')} did not fit the token budget; ask for the rest in "
+                f"another call: {listed(cut)}."
+            )
+            return _list_answer(records[:count], [*notes, left] if cut else notes)
+
+        def text(count: int) -> bytes:
+            return "".join(answer(count).blocks).encode()
+
+        count = self._budget().longest(len(records), text)
+        return answer(max(count, min(1, len(records))))
+
+    # --- what several of them need ----------------------------------------------
+
+    def _budget(self, max_tokens: int | None = None) -> Budget:
+        tokens = self._limits.max_tokens if max_tokens is None else max_tokens
+        return Budget(tokens, self._limits.estimator)
+
+    async def _prepared(
+        self, arguments: dict[str, Any], at_least: int = 1
+    ) -> tuple[dict[str, Any], list[str]]:
+        """A traversal's arguments: seeds that exist, filters in the graph's spelling; and notes."""
+        seeds = [node.id for node in await require(self._db, "seeds", arguments["seeds"])]
+        if len(seeds) < at_least:
+            raise ToolError(
+                f"seeds must name {at_least} different entities or more; these are all "
+                f"{shown(seeds[0])}. For one entity use bfs_query.",
+                kind="bad_value",
+                argument="seeds",
+            )
+        prepared, notes = {**arguments, "seeds": seeds}, []
+        for argument in ("node_types", "exclude_node_types"):
+            prepared[argument], told = await self._known_types(argument, arguments[argument])
+            notes += told
+        if arguments["predicates"]:
+            schema = await within(self.schema())
+            prepared["predicates"], told = matched(
+                "predicates",
+                arguments["predicates"],
+                schema.predicates,
+                complete=schema.comprehensive,
+            )
+            notes += told
+        return prepared, notes
+
+    async def _known_types(
+        self, argument: str, values: Sequence[str]
+    ) -> tuple[list[str], list[str]]:
+        if not values:
+            return [], []
+        schema = await within(self.schema())
+        return matched(argument, values, schema.entity_types, complete=schema.comprehensive)
+
+    async def _with_names(self, stubs: Sequence[EntityStub]) -> list[EntityStub]:
+        """Hits with their names: those that came without one get it from one metadata batch."""
+        nameless = [stub.id for stub in stubs if stub.name is None]
+        if not nameless:
+            return list(stubs)
+        try:
+            metadata = await within(self._db.metadata_for_nodes_batch(nameless))
+        except TimeoutError:
+            return list(stubs)
+        names = {i: known.get("name") for i, known in metadata.items()}
+        return [
+            stub._replace(name=names[stub.id])
+            if stub.name is None and isinstance(names.get(stub.id), str)
+            else stub
+            for stub in stubs
+        ]
+
+
+def _keeps(budget: Budget, writer: SubgraphWriter) -> Any:
+    return (lambda result: budget.allows(writer.text(result))) if budget.tokens else None
+
+
+async def _fitted(result: Any, budget: Budget) -> Any:
+    """The result, or the sentence for a budget that no answer can keep.
+
+    Raises:
+        ToolError: `NothingFits`.
+    """
+    try:
+        return await result
+    except NothingFits:
+        raise ToolError(
+            f"max_tokens={budget.tokens} has no room for even one node beside the seeds, the "
+            "counts and the schema_summary. Raise max_tokens (0 is no budget), or name fewer "
+            "seeds.",
+            kind="too_large",
+            argument="max_tokens",
+        ) from None
+
+
+def _answer(document: dict[str, Any]) -> Answer:
+    return Answer(answers.encode(document).decode(), document, tuple(document.get("notes", ())))
+
+
+def _list_answer(records: list[dict[str, Any]], notes: Sequence[str]) -> Answer:
+    under_way = call.current()
+    told = (*notes, *omissions(under_way.omissions if under_way else ()))
+    content: dict[str, Any] = {"result": records} | ({"notes": list(told)} if told else {})
+    return Answer(answers.encode(records).decode(), content, told)
+
+
+def _thinned_note(parts: Sequence[Sequence[str]], schema: Schema) -> str:
+    return (
+        f"The lists are samples, thinned for the token budget: {len(parts[0])} of "
+        f"{counted(len(schema.entity_types), 'entity type')} and {len(parts[1])} of "
+        f"{counted(len(schema.predicates), 'predicate')}. schema_summary in an answer lists those "
+        "of a neighbourhood."
+    )
+
+
+def _evidence_notes(evidence: dict[str, Any], count: int) -> list[str]:
+    total, read = evidence.get("total"), evidence.get("edges_read")
+    if read is not None:
+        return [f"provenance: only the first {read} edges were looked at."]
+    if isinstance(total, int) and total > count:
+        return [f"provenance: the first {count} of {total} items."]
+    return []

@@ -1,0 +1,167 @@
+"""The arguments of the six tools, written down once.
+
+From this table come the check of raw arguments, the input schemas that a
+client lists, the options of the command line, and the help of both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from bfsql.models.queries import MAX_HOPS
+
+Kind = Literal["text", "texts", "whole", "flag"]
+
+MAX_SEEDS = 100
+"""Seeds a call (`protocol.md` 2)."""
+MAX_IDS = 200
+"""Ids a call (`protocol.md` 2)."""
+MAX_TEXT_BYTES = 16_384
+"""UTF-8 bytes of an id, a query or a name (`protocol.md` 2)."""
+LEAST_TOKENS = 500
+"""Smallest `max_tokens` that leaves room for an answer (`protocol.md` 14)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One argument of a tool."""
+
+    name: str
+    kind: Kind
+    """`text`, `texts` (a list of them), `whole` (a number) or `flag`."""
+    description: str
+    required: bool = False
+    default: Any = None
+    minimum: int | None = None
+    """Smallest number."""
+    maximum: int | None = None
+    """Largest number, or most items of a list."""
+    least_items: int = 0
+    """Fewest items of a list."""
+
+    def schema(self) -> dict[str, Any]:
+        """Its JSON Schema, as a client lists it."""
+        return {**_schema(self), "description": self.description}
+
+
+def _schema(p: Parameter) -> dict[str, Any]:
+    match p.kind:
+        case "text":
+            return {"type": "string"}
+        case "texts":
+            items: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
+            if p.least_items:
+                items["minItems"] = p.least_items
+            return items | ({"maxItems": p.maximum} if p.maximum else {})
+        case "flag":
+            return {"type": "boolean", "default": p.default}
+        case "whole":
+            bounds: dict[str, Any] = {"type": "integer"}
+            if p.minimum is not None:
+                bounds["minimum"] = p.minimum
+            if p.maximum is not None:
+                bounds["maximum"] = p.maximum
+            return bounds | ({"default": p.default} if p.default is not None else {})
+
+
+_NODE_TYPES = Parameter(
+    "node_types", "texts", "Types to show in full; other nodes stay as stubs {id, entity_type}."
+)
+_PREDICATES = Parameter(
+    "predicates", "texts", "Predicates to show in full; other edges stay as bare triples."
+)
+_TOPOLOGY_ONLY = Parameter(
+    "topology_only",
+    "flag",
+    "Everything as stubs: the cheap survey. Overrides node_types and predicates.",
+    default=False,
+)
+_EXCLUDE = Parameter(
+    "exclude_node_types", "texts", "Types to REMOVE, with all edges that touch them."
+)
+_MIN_MENTIONS = Parameter(
+    "min_mentions",
+    "whole",
+    "REMOVE nodes whose total_mentions is lower; nodes without it stay.",
+    default=1,
+    minimum=1,
+)
+_MAX_TOKENS = Parameter(
+    "max_tokens",
+    "whole",
+    "Budget of this answer (0: none). What does not fit becomes stubs, then is cut; notes tell.",
+    minimum=0,
+)
+
+PARAMETERS: dict[str, tuple[Parameter, ...]] = {
+    "describe_schema": (),
+    "search_entities": (
+        Parameter("query", "text", "Name, alias, part of a name, or id.", required=True),
+        Parameter("node_types", "texts", "Only entities of these types."),
+    ),
+    "bfs_query": (
+        Parameter(
+            "seeds",
+            "texts",
+            "Canonical ids to start from; the answer is the union of their neighbourhoods.",
+            required=True,
+            least_items=1,
+            maximum=MAX_SEEDS,
+        ),
+        Parameter(
+            "max_hops",
+            "whole",
+            "Largest distance from any seed. Start with 1.",
+            required=True,
+            minimum=1,
+            maximum=MAX_HOPS,
+        ),
+        _NODE_TYPES,
+        _PREDICATES,
+        _TOPOLOGY_ONLY,
+        _EXCLUDE,
+        _MIN_MENTIONS,
+        Parameter("limit", "whole", "Nodes a page; counts always tell of the whole.", minimum=1),
+        Parameter("offset", "whole", "Nodes to skip before the page.", default=0, minimum=0),
+        _MAX_TOKENS,
+    ),
+    "describe_entity": (
+        Parameter("id", "text", "Canonical id, from a search or a stub.", required=True),
+    ),
+    "describe_entities": (
+        Parameter(
+            "ids",
+            "texts",
+            "Canonical ids, from searches or stubs.",
+            required=True,
+            least_items=1,
+            maximum=MAX_IDS,
+        ),
+    ),
+    "intersect_subgraphs": (
+        Parameter(
+            "seeds",
+            "texts",
+            "Two or more different canonical ids.",
+            required=True,
+            least_items=2,
+            maximum=MAX_SEEDS,
+        ),
+        Parameter(
+            "k",
+            "whole",
+            "Hop radius: nodes within k hops of EVERY seed are in the answer.",
+            required=True,
+            minimum=1,
+            maximum=MAX_HOPS,
+        ),
+        _NODE_TYPES,
+        _PREDICATES,
+        _TOPOLOGY_ONLY,
+        _EXCLUDE,
+        _MIN_MENTIONS,
+        _MAX_TOKENS,
+    ),
+}
+"""The arguments of each tool, in the order of the protocol's tables."""

@@ -1,0 +1,69 @@
+"""One tool call from raw arguments to an answer, whatever happens in between.
+
+What the model can act on reaches it as a sentence. What it cannot is said to
+be a fault, with an id that stands in the log beside the details; no internals
+are shown (`protocol.md` 12).
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from typing import Any
+
+from bfsql import call
+from bfsql.answers import Answer
+from bfsql.errors import FirstRingUnfinished, StoreError, StoreUnavailable, ToolError, TypesUnread
+from bfsql.tools.check import checked
+from bfsql.tools.limits import Limits
+from bfsql.tools.operations import Operations
+
+log = logging.getLogger("bfsql")
+
+
+async def run(operations: Operations, limits: Limits, tool: str, arguments: Any) -> Answer:
+    """Check, run, answer.
+
+    Args:
+        operations: The six.
+        limits: Gives the deadline of the call.
+        tool: Name of the tool.
+        arguments: As the client sent them.
+
+    Raises:
+        ToolError: Whatever keeps the call from being answered.
+    """
+    values = checked(tool, arguments)
+    operation = getattr(operations, tool)
+    with call.scope(seconds=limits.deadline):
+        try:
+            answer: Answer = await operation(**values)
+        except ToolError:
+            raise
+        except (FirstRingUnfinished, TypesUnread) as late:
+            raise ToolError(str(late), kind="deadline") from late
+        except TimeoutError as late:
+            raise ToolError(_too_slow(limits), kind="deadline") from late
+        except StoreUnavailable as gone:
+            raise _fault(
+                "The graph's store does not answer; try again later.", "store", gone
+            ) from gone
+        except StoreError as broken:
+            raise _fault("The graph's store refused this call.", "store", broken) from broken
+        except Exception as fault:
+            raise _fault(f"{tool} failed.", "internal", fault) from fault
+    return answer
+
+
+def _too_slow(limits: Limits) -> str:
+    within = "in time" if limits.deadline is None else f"within {limits.deadline:g} s"
+    return f"The graph's store did not answer {within}. Try again, or ask for less."
+
+
+def _fault(message: str, kind: str, cause: Exception) -> ToolError:
+    incident = secrets.token_hex(4)
+    log.error("incident %s: %s", incident, message, exc_info=cause)
+    return ToolError(
+        f"{message} The arguments are not the reason; tell the operator incident {incident}.",
+        kind=kind,
+    )
