@@ -6,6 +6,7 @@ backend does, for the same records it has to give the same bytes.
 
 from __future__ import annotations
 
+import copy
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
@@ -105,11 +106,11 @@ class MemoryBackend(GraphDbInterface):
     async def metadata_for_node(self, entity_id: str) -> Metadata:
         """Everything the records say of the entity."""
         self._known(entity_id)
-        return self._node_metadata[entity_id]
+        return copy.deepcopy(self._node_metadata[entity_id])
 
     async def metadata_for_edge(self, edge: Edge) -> Metadata:
         """Everything the records say of the edge, evidence under `provenance`."""
-        return self._edge_metadata[tuple(edge)]
+        return copy.deepcopy(self._edge_metadata[edge.subject, edge.predicate, edge.object])
 
     async def entity_types(self) -> list[str]:
         """The types that occur, sorted."""
@@ -134,12 +135,12 @@ class MemoryBackend(GraphDbInterface):
 
     async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:
         """Metadata by id."""
-        return {i: self._node_metadata[i] for i in ids if i in self._node_metadata}
+        return copy.deepcopy({i: self._node_metadata[i] for i in ids if i in self._node_metadata})
 
     async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:
         """Metadata by triple."""
         known = self._edge_metadata
-        return {edge: known[edge] for edge in edges if edge in known}
+        return copy.deepcopy({edge: known[edge] for edge in edges if edge in known})
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
         """The evidence of the edges that touch the entity, and what it supplied as a document."""
@@ -176,21 +177,17 @@ def _name(metadata: Metadata) -> str | None:
 
 def _rank(query: str, wanted: str, entity_id: str, metadata: Metadata) -> tuple[int, int] | None:
     """How well an entity matches, smaller is better; None for not at all."""
-    if entity_id == query:
-        return 0, 0
     name = fold(_name(metadata) or "")
-    if name == wanted:
-        return 1, 0
     synonyms = metadata.get("synonyms")
     aliases = (
         [fold(s) for s in synonyms if isinstance(s, str)] if isinstance(synonyms, list) else []
     )
-    if wanted in aliases:
-        return 2, 0
-    if name.startswith(wanted):
-        return 3, len(name)
-    if any(wanted in text for text in (name, *aliases)):
-        return 4, len(name)
-    if wanted in fold(entity_id):
-        return 5, len(entity_id)
-    return None
+    tests = (
+        entity_id == query,
+        name == wanted,
+        wanted in aliases,
+        name.startswith(wanted),
+        any(wanted in text for text in (name, *aliases)),
+        wanted in fold(entity_id),
+    )
+    return next(((rank, len(name)) for rank, holds in enumerate(tests) if holds), None)

@@ -14,6 +14,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from enum import Enum
+from operator import itemgetter
 from typing import Any
 
 from bfsql.models import sorted_union
@@ -47,13 +48,13 @@ def clean_metadata(metadata: Mapping[str, Any], without: Collection[str] = ()) -
         without: Keys to leave out.
     """
     return {
-        clean_text(str(key)): clean(value, str(key))
-        for key, value in sorted(metadata.items(), key=_by_key)
+        clean_text(key): clean(value, key)
+        for key, value in _sorted(metadata)
         if value is not None and key not in without
     }
 
 
-def clean(value: Any, field: str, depth: int = 0) -> Any:  # noqa: PLR0911 - one line a kind
+def clean(value: Any, field: str, depth: int = 0) -> Any:
     """One value as JSON.
 
     Args:
@@ -61,28 +62,18 @@ def clean(value: Any, field: str, depth: int = 0) -> Any:  # noqa: PLR0911 - one
         field: The metadata key that it stands under, for placeholders.
         depth: Levels of nesting above it.
     """
-    match value:
-        case str():
-            return clean_text(value)
-        case None | bool() | int():
-            return value
-        case float():
-            return value if math.isfinite(value) else _not_finite(value)
-        case _ if depth >= DEEPEST:
-            return f"[{field}: nested too deeply to show]"
-        case Mapping():
-            return {
-                clean_text(str(key)): clean(item, str(key), depth + 1)
-                for key, item in sorted(value.items(), key=_by_key)
-            }
-        case bytes() | bytearray() | memoryview():
-            return f"[{field}: {len(value)} bytes of binary data]"
-        case AbstractSet():
-            return [clean(item, field, depth + 1) for item in sorted_union(value)]
-        case Sequence():
-            return _list(value, field, depth)
-        case _:
-            return _rare(value, field, depth)
+    kind = type(value)
+    if kind is str:
+        return clean_text(value)
+    if kind is int or kind is bool or value is None:
+        return value
+    if kind is float:
+        return value if math.isfinite(value) else _not_finite(value)
+    if depth >= DEEPEST:
+        return f"[{field}: nested too deeply to show]"
+    if kind is list:
+        return _list(value, field, depth)
+    return _rare(value, field, depth)
 
 
 def _list(value: Sequence[Any], field: str, depth: int) -> Any:
@@ -91,16 +82,27 @@ def _list(value: Sequence[Any], field: str, depth: int) -> Any:
     return [clean(item, field, depth + 1) for item in value]
 
 
-def _rare(value: Any, field: str, depth: int) -> Any:
+def _rare(value: Any, field: str, depth: int) -> Any:  # noqa: C901, PLR0911 - one line a kind
     match value:
+        case Mapping():
+            return {clean_text(k): clean(item, k, depth + 1) for k, item in _sorted(value)}
+        case Enum():
+            return clean(value.value, field, depth)
+        case str() | int() | float():  # subclasses of them
+            plain = str if isinstance(value, str) else int if isinstance(value, int) else float
+            return clean(plain(value), field, depth)
+        case bytes() | bytearray() | memoryview():
+            return f"[{field}: {memoryview(value).nbytes} bytes of binary data]"
         case dt.datetime() | dt.date() | dt.time():
             return value.isoformat()
         case dt.timedelta():
             return _duration(value)
         case decimal.Decimal():
             return _number(value)
-        case Enum():
-            return clean(value.value, field, depth)
+        case AbstractSet():
+            return [clean(item, field, depth + 1) for item in sorted_union(value)]
+        case Sequence():
+            return _list(value, field, depth)
         case _ if hasattr(value, "tolist"):  # numpy's arrays and numbers, and array.array
             return clean(value.tolist(), field, depth)
         case _:
@@ -130,5 +132,6 @@ def _not_finite(value: float) -> str:
     return "Infinity" if value > 0 else "-Infinity"
 
 
-def _by_key(item: tuple[Any, Any]) -> str:
-    return str(item[0])
+def _sorted(mapping: Mapping[Any, Any]) -> list[tuple[str, Any]]:
+    """Items by key, keys as text."""
+    return sorted(((str(key), value) for key, value in mapping.items()), key=itemgetter(0))

@@ -3,65 +3,82 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from bfsql import call
 from bfsql.cache.flight import Flight
-from bfsql.cache.store import ABSENT, Entry, Generations, Shelf
+from bfsql.cache.store import FOREVER, Room, Shelf
 from bfsql.models import Omission
 
 K = TypeVar("K", bound=Hashable)
 Fetch: TypeAlias = Callable[[list[K]], Awaitable[dict[K, Any]]]
-"""Asks the backend for these keys; `ABSENT` where it has nothing."""
+"""Asks the backend for these keys; those that it has nothing for are left out."""
 
 UNKNOWN_SECONDS = 5.0
 """How long an unknown id is remembered as such."""
 
 
-def _as_it_is(value: Any) -> Any:
+def count(values: Iterable[Any]) -> int:
+    """Records in answers that are one record each."""
+    return sum(1 for _ in values)
+
+
+def as_it_is(value: Any) -> Any:
+    """For answers that nobody can change."""
     return value
-
-
-def _one_record(value: Any) -> int:
-    del value
-    return 1
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """How long an answer is good, and by which clock."""
+    """How long answers are good, and how much of them is held."""
 
-    ttl: float
-    """Seconds; infinite for the life of the cache."""
-    clock: Callable[[], float]
+    room: Room
+    ttl: float = FOREVER
+    """Seconds."""
+    clock: Callable[[], float] = time.monotonic
     """Seconds, never going back."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Landed(Generic[K]):
+    """What a flight brought."""
+
+    values: dict[K, Any]
+    """As the backend gave it, for the caller that started the flight."""
+    kept: dict[K, Any]
+    """As it is held, for all others."""
+    omissions: dict[K, tuple[Omission, ...]]
+    respelled: bool
+    """Whether answers came under keys that were not asked; whose they are is not told."""
 
 
 class Asked(Generic[K]):
     """One method's answers by key.
 
     Args:
-        generations: The bound on records that several methods share.
-        terms: How long an answer is good.
+        terms: How long answers are good, and how much of them is held.
         keep: Makes of an answer what can be held: nothing that a caller can change.
-        weigh: Number of records in an answer.
+        give: Makes of what is held an answer of the caller's own.
+        weigh: Number of records in some answers, as they are held.
     """
 
     def __init__(
         self,
-        generations: Generations,
         terms: Terms,
         *,
-        keep: Callable[[Any], Any] = _as_it_is,
-        weigh: Callable[[Any], int] = _one_record,
+        keep: Callable[[Any], Any] = as_it_is,
+        give: Callable[[Any], Any] = as_it_is,
+        weigh: Callable[[Iterable[Any]], int] = count,
     ) -> None:
-        self._shelf: Shelf[K] = Shelf(generations)
-        self._flights: dict[K, Flight[dict[K, Entry]]] = {}
         self._terms = terms
         self._keep = keep
-        self._weigh = weigh
+        self._give = give
+        self._shelf: Shelf[K] = Shelf(terms.room, weigh)
+        self._unknown: Shelf[K] = Shelf(terms.room, count)
+        self._flights: dict[Flight[_Landed[K]], frozenset[K]] = {}
 
     async def one(self, key: K, ask: Callable[[], Awaitable[Any]]) -> Any:
         """The answer to a question about one thing.
@@ -74,108 +91,121 @@ class Asked(Generic[K]):
             try:
                 return {key: await ask()}
             except KeyError:
-                return {key: ABSENT}
+                return {}
 
-        entry = (await self.entries([key], fetch))[key]
-        if entry.value is ABSENT:
+        answers = await self.many([key], fetch)
+        if key not in answers:
             raise KeyError(key)
-        return entry.value
+        return answers[key]
 
-    async def entries(self, keys: Iterable[K], fetch: Fetch[K]) -> dict[K, Entry]:
-        """The entries of these keys: held ones, those under way, one batch for the rest.
+    async def many(self, keys: Iterable[K], fetch: Fetch[K]) -> dict[K, Any]:
+        """The answers by key: held ones, those under way, and one batch for the rest.
 
-        What the backend left out of any of them is said again to this caller.
+        Keys that the store has nothing for are left out. What the backend left
+        out of any answer is said again to this caller.
         """
-        found, under_way, missing = self._sorted_out(keys)
-        own = self._start(missing, fetch) if missing else None
-        if own is not None:
-            landed = await own.join()
-            found = found | landed if found else landed
-        for flight, wanted in under_way.items():
-            found = found | await self._shared(flight, wanted, fetch)
-        for entry in found.values():
-            if entry.omissions:
-                call.omitted(*entry.omissions)
-        return found
+        wanted = list(dict.fromkeys(keys))
+        now = self._terms.clock()
+        held = self._shelf.find(wanted, now)
+        call.omitted(*self._shelf.omissions(held))
+        answers = held if self._give is as_it_is else {k: self._give(v) for k, v in held.items()}
+        missing = [key for key in wanted if key not in answers] if answers else wanted
+        if missing:
+            unknown = self._unknown.find(missing, now)
+            missing = [key for key in missing if key not in unknown] if unknown else missing
+        under_way = self._under_way(missing)
+        for shared in under_way.values():
+            gone = frozenset(shared)
+            missing = [key for key in missing if key not in gone]
+        if missing:
+            landed = await self._start(missing, fetch).join()
+            _say(landed.omissions, landed.values)
+            answers = answers | landed.values if answers else landed.values
+        for flight, shared in under_way.items():
+            answers = answers | await self._joined(flight, shared, fetch)
+        return answers
 
     async def give_up(self) -> None:
         """End the calls under way."""
-        for flight in set(self._flights.values()):
+        for flight in list(self._flights):
             await flight.give_up()
 
-    def _sorted_out(
-        self, keys: Iterable[K]
-    ) -> tuple[dict[K, Entry], dict[Flight[dict[K, Entry]], list[K]], list[K]]:
-        now = self._terms.clock()
-        found: dict[K, Entry] = {}
-        under_way: dict[Flight[dict[K, Entry]], list[K]] = {}
-        missing: list[K] = []
-        for key in dict.fromkeys(keys):
-            entry = self._shelf.get(key, now)
-            if entry is not None:
-                found[key] = entry
-            elif key in self._flights:
-                under_way.setdefault(self._flights[key], []).append(key)
-            else:
-                missing.append(key)
-        return found, under_way, missing
+    def _under_way(self, missing: list[K]) -> dict[Flight[_Landed[K]], list[K]]:
+        """Which of the keys are being asked for already, by flight."""
+        if not self._flights:
+            return {}
+        shared: dict[Flight[_Landed[K]], list[K]] = {}
+        for flight, asked in self._flights.items():
+            keys = [key for key in missing if key in asked]
+            if keys:
+                shared[flight] = keys
+        return shared
 
-    async def _shared(
-        self, flight: Flight[dict[K, Entry]], wanted: list[K], fetch: Fetch[K]
-    ) -> dict[K, Entry]:
+    async def _joined(
+        self, flight: Flight[_Landed[K]], keys: list[K], fetch: Fetch[K]
+    ) -> dict[K, Any]:
         """What a flight of somebody else brings; if it is ended by them, one of our own."""
         try:
             landed = await flight.join()
         except TimeoutError:
             if call.remaining() == 0:
                 raise
-            return await self.entries(wanted, fetch)
+            return await self.many(keys, fetch)
         except asyncio.CancelledError:
             if not flight.ended or _being_cancelled():
                 raise
-            return await self.entries(wanted, fetch)
-        return {key: landed[key] for key in wanted if key in landed}
+            return await self.many(keys, fetch)
+        if landed.respelled:
+            return await self.many(keys, fetch)
+        _say(landed.omissions, keys)
+        return {key: self._give(landed.kept[key]) for key in keys if key in landed.kept}
 
-    def _start(self, missing: list[K], fetch: Fetch[K]) -> Flight[dict[K, Entry]]:
-        async def ask() -> dict[K, Entry]:
-            entries = self._made(await fetch(missing), flight.omissions)
-            self._shelf.put(entries)
-            return entries
+    def _start(self, missing: list[K], fetch: Fetch[K]) -> Flight[_Landed[K]]:
+        asked = frozenset(missing)
+
+        async def ask() -> _Landed[K]:
+            values = await fetch(missing)
+            kept = values
+            if self._keep is not as_it_is:
+                kept = {key: self._keep(value) for key, value in values.items()}
+            landed = _Landed(
+                values,
+                kept,
+                _by_key(flight.omissions, missing),
+                respelled=not values.keys() <= asked,
+            )
+            self._hold(asked, landed)
+            return landed
 
         def forget() -> None:
-            for key in missing:
-                if self._flights.get(key) is flight:
-                    del self._flights[key]
+            self._flights.pop(flight, None)
 
-        flight: Flight[dict[K, Entry]] = Flight(ask, forget)
-        self._flights.update(dict.fromkeys(missing, flight))
+        flight: Flight[_Landed[K]] = Flight(ask, forget)
+        self._flights[flight] = asked
         return flight
 
-    def _made(self, values: dict[K, Any], omissions: tuple[Omission, ...]) -> dict[K, Entry]:
-        now = self._terms.clock()
-        good = now + self._terms.ttl
-        unknown = now + min(self._terms.ttl, UNKNOWN_SECONDS)
-        keep, weigh = self._keep, self._weigh
-        if not omissions:
-            return {
-                key: Entry(keep(value), good, weigh(value), ())
-                if value is not ABSENT
-                else Entry(ABSENT, unknown, 1, ())
-                for key, value in values.items()
-            }
-        return {
-            key: Entry(keep(value), good, weigh(value), _about(key, values, omissions))
-            if value is not ABSENT
-            else Entry(ABSENT, unknown, 1, _about(key, values, omissions))
-            for key, value in values.items()
-        }
+    def _hold(self, asked: frozenset[K], landed: _Landed[K]) -> None:
+        now, ttl = self._terms.clock(), self._terms.ttl
+        self._shelf.put(landed.kept, now + ttl, landed.omissions)
+        if len(landed.kept) < len(asked) and not landed.respelled:
+            unknown = dict.fromkeys(asked - landed.kept.keys(), True)
+            self._unknown.put(unknown, now + min(ttl, UNKNOWN_SECONDS), {})
 
 
-def _about(
-    key: Hashable, values: dict[Any, Any], omissions: tuple[Omission, ...]
-) -> tuple[Omission, ...]:
-    """The omissions that a reader of this key has to hear: its own, and those of nobody here."""
-    return tuple(o for o in omissions if o.id == key or o.id not in values)
+def _by_key(omissions: tuple[Omission, ...], keys: list[K]) -> dict[K, tuple[Omission, ...]]:
+    """What the reader of each key has to hear: its own omissions, and those of nobody here."""
+    if not omissions:
+        return {}
+    ids = {omission.id for omission in omissions}
+    present = ids.intersection(keys)  # keys that are no ids match none
+    common = tuple(o for o in omissions if o.id not in present)
+    own = {key: tuple(o for o in omissions if o.id == key) + common for key in keys}
+    return {key: said for key, said in own.items() if said}
+
+
+def _say(omissions: dict[K, tuple[Omission, ...]], keys: Iterable[K]) -> None:
+    if omissions:
+        call.omitted(*(omission for key in keys for omission in omissions.get(key, ())))
 
 
 def _being_cancelled() -> bool:

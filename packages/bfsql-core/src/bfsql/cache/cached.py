@@ -6,22 +6,23 @@ GraphDbInterface -- backends do not implement caching themselves."
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any, TypeVar
+from itertools import chain
+from typing import Any
 
 from bfsql import abc
 from bfsql.abc import GraphDbInterface
 from bfsql.cache.asked import Asked, Terms
-from bfsql.cache.copies import copied
-from bfsql.cache.store import ABSENT, Entry, Generations
+from bfsql.cache.snapshots import own_node, restored, snapshot
+from bfsql.cache.store import FOREVER, Room
 from bfsql.models import Edge, EntityStub, Metadata, Node, Triple
 
 MAX_RECORDS = 500_000
 """Records held by default: nodes, edges and pieces of metadata."""
 
-K = TypeVar("K")
+PAGE = 1024
+"""Bytes of metadata that count as a record."""
 
 
 class CachedGraphDb(GraphDbInterface):
@@ -48,18 +49,18 @@ class CachedGraphDb(GraphDbInterface):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._backend = backend
-        terms = Terms(math.inf if ttl is None else ttl, clock)
-        bound = Generations(maxsize)
-        self._search: Asked[Any] = Asked(bound, terms, keep=tuple, weigh=_length)
-        self._leaving: Asked[str] = Asked(bound, terms, keep=tuple, weigh=_length)
-        self._entering: Asked[str] = Asked(bound, terms, keep=tuple, weigh=_length)
-        self._rings: Asked[str] = Asked(bound, terms, weigh=_length)
-        self._nodes: Asked[str] = Asked(bound, terms, keep=_own_node)
-        self._node_metadata: Asked[str] = Asked(bound, terms, keep=copied, weigh=_passages)
-        self._edge_metadata: Asked[Triple] = Asked(bound, terms, keep=copied, weigh=_passages)
-        self._provenance: Asked[Any] = Asked(bound, terms, keep=copied)
+        terms = Terms(Room(maxsize), FOREVER if ttl is None else ttl, clock)
+        self._search: Asked[Any] = Asked(terms, keep=tuple, weigh=_lengths)
+        self._leaving: Asked[str] = Asked(terms, keep=tuple, weigh=_lengths)
+        self._entering: Asked[str] = Asked(terms, keep=tuple, weigh=_lengths)
+        self._rings: Asked[str] = Asked(terms, weigh=_lengths)
+        self._nodes: Asked[str] = Asked(terms)
+        detail: dict[str, Any] = {"keep": snapshot, "give": restored, "weigh": _pages}
+        self._node_metadata: Asked[str] = Asked(terms, **detail)
+        self._edge_metadata: Asked[Triple] = Asked(terms, **detail)
+        self._provenance: Asked[Any] = Asked(terms, **detail)
         # Small, and asked for by every session: never let go for want of room.
-        self._schema: Asked[str] = Asked(Generations(1_000_000), terms)
+        self._schema: Asked[str] = Asked(Terms(Room(1_000), terms.ttl, clock))
 
     # --- the eight ----------------------------------------------------------
 
@@ -83,18 +84,21 @@ class CachedGraphDb(GraphDbInterface):
 
     async def get_node(self, entity_id: str) -> Node:
         """Id and type."""
-        node = await self._nodes.one(entity_id, lambda: self._backend.get_node(entity_id))
-        return _own_node(node)
+        ask = lambda: self._backend.get_node(entity_id)
+        node: Node = await self._nodes.one(entity_id, ask)
+        return own_node(node)
 
     async def metadata_for_node(self, entity_id: str) -> Metadata:
         """Everything the store knows of the entity, in a mapping of the caller's own."""
         ask = lambda: self._backend.metadata_for_node(entity_id)
-        return _own(await self._node_metadata.one(entity_id, ask))
+        metadata: Metadata = await self._node_metadata.one(entity_id, ask)
+        return metadata
 
     async def metadata_for_edge(self, edge: Edge) -> Metadata:
         """Everything the store knows of the edge, in a mapping of the caller's own."""
         ask = lambda: self._backend.metadata_for_edge(edge)
-        return _own(await self._edge_metadata.one(_triple(edge), ask))
+        metadata: Metadata = await self._edge_metadata.one(_triple(edge), ask)
+        return metadata
 
     async def entity_types(self) -> list[str]:
         """The types, asked once."""
@@ -112,36 +116,27 @@ class CachedGraphDb(GraphDbInterface):
         """The nodes that exist; those not held are asked for in one batch."""
         if not self._overrides("get_nodes_batch"):
             return list(await super().get_nodes_batch(ids))
-        entries = await self._nodes.entries(ids, self._fetch_nodes)
-        return [_own_node(e.value) for e in entries.values() if e.value is not ABSENT]
+        nodes = await self._nodes.many(ids, self._fetch_nodes)
+        return [own_node(node) if node.metadata else node for node in nodes.values()]
 
     async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:
         """A ring; what is not held is asked for in one batch."""
         if not self._overrides("edges_batch"):
             return list(await super().edges_batch(ids))
-        entries = await self._rings.entries(ids, self._fetch_ring)
-        return [triple for entry in entries.values() for triple in entry.value]
+        rings = await self._rings.many(ids, self._fetch_ring)
+        return list(chain.from_iterable(rings.values()))
 
     async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:
         """Metadata by id; what is not held is asked for in one batch."""
         if not self._overrides("metadata_for_nodes_batch"):
             return await super().metadata_for_nodes_batch(ids)
-
-        async def fetch(missing: list[str]) -> dict[str, Any]:
-            return _or_absent(missing, await self._backend.metadata_for_nodes_batch(missing))
-
-        return _present(await self._node_metadata.entries(ids, fetch))
+        return await self._node_metadata.many(ids, self._fetch_node_metadata)
 
     async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:
         """Metadata by triple; what is not held is asked for in one batch."""
         if not self._overrides("metadata_for_edges_batch"):
             return await super().metadata_for_edges_batch(edges)
-
-        async def fetch(missing: list[Triple]) -> dict[Triple, Any]:
-            found = await self._backend.metadata_for_edges_batch(missing)
-            return _or_absent(missing, {_triple(edge): known for edge, known in found.items()})
-
-        return _present(await self._edge_metadata.entries(map(_triple, edges), fetch))
+        return await self._edge_metadata.many(map(_triple, edges), self._fetch_edge_metadata)
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
         """Evidence, in a mapping of the caller's own."""
@@ -149,7 +144,7 @@ class CachedGraphDb(GraphDbInterface):
             ask = lambda: self._backend.provenance_for_node(entity_id, limit)
         else:  # over the cache, like every default
             ask = lambda: GraphDbInterface.provenance_for_node(self, entity_id, limit)
-        return dict(_own(await self._provenance.one((entity_id, limit), ask)))
+        return dict(await self._provenance.one((entity_id, limit), ask))
 
     async def comprehensive(self) -> bool:
         """Whether the two lists are complete, asked once."""
@@ -177,15 +172,18 @@ class CachedGraphDb(GraphDbInterface):
         """Whether the backend has its own way; a default runs over this cache instead."""
         return getattr(type(self._backend), method) is not getattr(GraphDbInterface, method)
 
-    async def _fetch_nodes(self, missing: list[str]) -> dict[str, Any]:
-        found = {node.id: node for node in await self._backend.get_nodes_batch(missing)}
-        if len(found) == len(missing):
-            return found
-        if found.keys() <= set(missing):
-            return _or_absent(missing, found)
-        return found  # some came in their canonical spelling; whose they are is not told
+    async def _fetch_nodes(self, missing: list[str]) -> dict[str, Node]:
+        return {node.id: node for node in await self._backend.get_nodes_batch(missing)}
 
-    async def _fetch_ring(self, missing: list[str]) -> dict[str, Any]:
+    async def _fetch_node_metadata(self, missing: list[str]) -> dict[str, Metadata]:
+        return dict(await self._backend.metadata_for_nodes_batch(missing))
+
+    async def _fetch_edge_metadata(self, missing: list[Triple]) -> dict[Triple, Metadata]:
+        found = await self._backend.metadata_for_edges_batch(missing)
+        return {_triple(edge): known for edge, known in found.items()}
+
+    async def _fetch_ring(self, missing: list[str]) -> dict[str, list[Any]]:
+        """The ring by the ends that were asked for; an edge between two of them is under both."""
         ring = list(map(tuple, await self._backend.edges_batch(missing)))
         if len(missing) == 1:
             return {missing[0]: ring}
@@ -210,28 +208,11 @@ def _triple(edge: Triple) -> Triple:
     return subject, predicate, object_
 
 
-def _or_absent(keys: Iterable[K], found: dict[K, Any]) -> dict[K, Any]:
-    return {key: found.get(key, ABSENT) for key in keys}
+def _lengths(answers: Iterable[Sequence[Any]]) -> int:
+    """Records in answers that are lists of them; the answer itself counts, too."""
+    return sum(1 + len(answer) for answer in answers)
 
 
-def _present(entries: dict[K, Entry]) -> dict[K, Metadata]:
-    return {key: _own(e.value) for key, e in entries.items() if e.value is not ABSENT}
-
-
-def _own(metadata: Metadata) -> Metadata:
-    fresh: dict[str, Any] = copied(metadata)
-    return fresh
-
-
-def _own_node(node: Node) -> Node:
-    return Node(node.id, node.entity_type, copied(node.metadata)) if node.metadata else node
-
-
-def _length(records: Sequence[Any]) -> int:
-    return 1 + len(records)
-
-
-def _passages(metadata: Metadata) -> int:
-    """Records in metadata: itself, and its evidence, which is what can be long."""
-    provenance = metadata.get("provenance")
-    return 1 + (len(provenance) if isinstance(provenance, list) else 0)
+def _pages(snapshots: Iterable[Any]) -> int:
+    """Records in metadata: one a snapshot, and one more for every page of evidence in it."""
+    return sum(1 + len(s) // PAGE if isinstance(s, bytes) else 1 for s in snapshots)

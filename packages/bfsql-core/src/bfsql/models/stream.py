@@ -15,7 +15,12 @@ from typing import Any, TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class NodeRecord:
-    """One description of an entity; several of one id are merged."""
+    """One description of an entity; several of one id are merged.
+
+    An empty `entity_type` means that this record does not tell the type: the
+    first record that does wins, further types become `other_types` in the
+    metadata, and a node of which no record tells one is an `owl:Thing`.
+    """
 
     id: str
     entity_type: str

@@ -1,0 +1,155 @@
+"""The exact shapes of answers, for clients and tests (Appendix A, "Response format").
+
+A server publishes coarse schemas, because clients check every answer against
+them and a detailed one costs them dearly; these models say all of it. Nothing
+is coerced and no field is taken that the protocol does not give, so reading an
+answer with them proves its form:
+
+    answer = await graph.bfs_query(seeds=["film:1"], max_hops=1)
+    subgraph = shapes.ANSWERS["bfs_query"].validate_json(answer.text)
+
+The server itself never imports this module.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
+
+from bfsql.models.queries import MAX_HOPS
+
+Notes = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]
+"""Sentences on what is missing; absent when there is nothing to say (`protocol.md` 11)."""
+
+Count = Annotated[int, Field(ge=0)]
+Depth = Annotated[int, Field(ge=1, le=MAX_HOPS)]
+_NOTHING_TO_SAY: Any = Field(default=[], validate_default=False)
+
+
+class _Exact(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class StubNode(_Exact):
+    """A node without detail: "lightweight stubs", exactly these two fields."""
+
+    id: str
+    entity_type: str
+
+
+class FullNode(StubNode):
+    """A node whose type the call asked for in full; its metadata may be empty."""
+
+    metadata: dict[str, JsonValue]
+
+
+class StubEdge(_Exact):
+    """An edge without detail: the bare triple."""
+
+    subject: str
+    predicate: str
+    object: str
+
+
+class FullEdge(StubEdge):
+    """An edge whose predicate the call asked for in full; its metadata may be empty."""
+
+    metadata: dict[str, JsonValue]
+
+
+class SchemaSummary(_Exact):
+    """The vocabulary of the whole answer, whatever its filters and its page."""
+
+    entity_types_found: list[str]
+    predicates_found: list[str]
+
+
+class _Subgraph(_Exact):
+    seeds: Annotated[list[str], Field(min_length=1)]
+    node_count: Count
+    edge_count: Count
+    notes: Notes = _NOTHING_TO_SAY
+    schema_summary: SchemaSummary
+    nodes: list[StubNode | FullNode]
+    edges: list[StubEdge | FullEdge]
+
+
+class BfsAnswer(_Subgraph):
+    """What `bfs_query` gives."""
+
+    max_hops: Depth
+
+
+class IntersectionAnswer(_Subgraph):
+    """What `intersect_subgraphs` gives."""
+
+    seeds: Annotated[list[str], Field(min_length=2)]
+    k: Depth
+
+
+class SearchHit(_Exact):
+    """A candidate; without a name where the store has none, and always with a score."""
+
+    id: str
+    entity_type: str
+    name: str = ""
+    score: Annotated[float, Field(ge=0, le=1)] | None
+    """Vector similarity; null where text was matched."""
+
+
+class EvidenceItem(StubEdge):
+    """A passage behind an edge; fields that the store does not know are left out."""
+
+    document_id: str = ""
+    section: str = ""
+    text_span: str = ""
+    confidence: float = 0.0
+
+
+class Provenance(_Exact):
+    """The evidence of an entity (`protocol.md` 16)."""
+
+    total: Count | None
+    """Null where not all edges were looked at."""
+    items: Annotated[list[EvidenceItem], Field(max_length=20)]
+
+
+class EntityRecord(_Exact):
+    """A flat record: metadata stands beside the identity, so further keys are allowed."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, JsonValue]
+
+    id: str
+    entity_type: str
+
+
+class EntityAnswer(EntityRecord):
+    """What `describe_entity` gives: the record, and the evidence that touches the entity."""
+
+    notes: Notes = _NOTHING_TO_SAY
+    provenance: Provenance = Provenance(total=0, items=[])
+
+
+class SchemaAnswer(_Exact):
+    """What `describe_schema` gives."""
+
+    graph_description: str
+    comprehensive: bool
+    notes: Notes = _NOTHING_TO_SAY
+    entity_types: list[str]
+    predicates: list[str]
+    next_steps: str
+    tool_usage_notes: str
+
+
+ANSWERS: dict[str, TypeAdapter[Any]] = {
+    "describe_schema": TypeAdapter(SchemaAnswer),
+    "search_entities": TypeAdapter(Annotated[list[SearchHit], Field(max_length=20)]),
+    "bfs_query": TypeAdapter(BfsAnswer),
+    "describe_entity": TypeAdapter(EntityAnswer),
+    "describe_entities": TypeAdapter(list[EntityRecord]),
+    "intersect_subgraphs": TypeAdapter(IntersectionAnswer),
+}
+"""Tool to the shape of its first text block."""
