@@ -1,0 +1,113 @@
+"""The embedded store: loading, cold answers against SQL written by hand, search."""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from by_hand import ByHand
+from graphs import HUB, name_of
+from timing import Pair, median, side_by_side
+
+import bfsql
+
+LOADER = """
+import asyncio, json, sys, time
+from pathlib import Path
+from bfsql import plugins
+from bfsql.settings import resolve
+from graphs import heavy_tailed
+
+path, nodes, edges, hub = Path(sys.argv[1]), *map(int, sys.argv[2:])
+plugin = plugins.load("sqlite")
+start = time.perf_counter()
+settings = resolve(plugin.settings, options={"path": path}).settings
+report = asyncio.run(plugin.load(settings, heavy_tailed(nodes, edges, hub)))
+print(json.dumps([time.perf_counter() - start, report.nodes, report.edges]))
+"""
+
+QUERIES = ("name 7", "kalomine", "puraso", "kalomimi 99999", "kamolini 12345")
+
+
+def report_loading(path: Path, nodes: int, edges: int, hub: int) -> None:
+    """Import time, peak memory of the importing process, and size of the file."""
+    arguments = [str(path), *map(str, (nodes, edges, hub))]
+    here = Path(__file__).parent
+    output = subprocess.run(
+        [sys.executable, "-c", LOADER, *arguments], check=True, capture_output=True, cwd=here
+    ).stdout
+    seconds, have_nodes, have_edges = json.loads(output)
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    print(f"loading       {have_nodes:,} nodes and {have_edges:,} triples in {seconds:.1f} s")
+    print(f"              {edges / seconds:,.0f} edges a second (goal: 100,000)")
+    print(f"              peak memory {peak:,.0f} MB, file {path.stat().st_size / 1e6:,.0f} MB")
+
+
+async def report_answers(path: Path, turns: int) -> None:
+    """Cold answers side by side with the floor, then search."""
+    pairs = [
+        await _against_floor(path, what, seed, hops, full=full, turns=turns)
+        for what, seed, hops, full in (
+            ("1 hop, topology", name_of(50_000), 1, False),
+            ("1 hop, full", name_of(50_000), 1, True),
+            ("2 hops, topology", name_of(90_000), 2, False),
+            ("2 hops, full", name_of(90_000), 2, True),
+            ("3 hops, topology", name_of(90_000), 3, False),
+            ("3 hops, full", name_of(90_000), 3, True),
+            ("hub, topology", HUB, 1, False),
+            ("hub, full", HUB, 1, True),
+        )
+    ]
+    print(
+        "\ncold answers, cache on                  by hand      ours   ratio (goal: topology 1.5)"
+    )
+    for pair in pairs:
+        print(
+            f"{pair.what:36}{pair.floor * 1000:8.1f} ms{pair.ours * 1000:8.1f} ms"
+            f"{pair.ratio:8.2f}   (slowest turn {pair.spread:.2f} of the fastest)"
+        )
+    await _report_search(path)
+
+
+async def _against_floor(
+    path: Path, what: str, seed: str, hops: int, *, full: bool, turns: int
+) -> Pair:
+    limits = bfsql.Limits(max_tokens=0, deadline=None)
+    by_hand = ByHand(path)
+
+    async def ours() -> bytes:
+        answer = await opened.bfs_query([seed], hops, topology_only=not full)
+        return answer.text.encode()
+
+    async def floor() -> bytes:
+        return await by_hand.answer(seed, hops, full=full)
+
+    fastest: Pair | None = None
+    for _ in range(turns):  # a graph opened anew has a cold cache
+        async with bfsql.open_graph("sqlite", path=path, limits=limits) as opened:
+            await opened.search_entities(HUB)  # threads and connections are there
+            pair = await side_by_side(what, ours, floor, 1)
+        if fastest is None:
+            fastest = pair
+        slowest = max(fastest.ours * fastest.spread, pair.ours)
+        best = min(fastest.ours, pair.ours)
+        fastest = Pair(what, best, min(fastest.floor, pair.floor), slowest / best)
+    by_hand.close()
+    assert fastest is not None
+    return fastest
+
+
+async def _report_search(path: Path) -> None:
+    print("\nsearch                                   median   slowest")
+    async with bfsql.open_graph("sqlite", path=path) as graph:
+        for query in QUERIES:
+            took = []
+            for types in ([], ["gene"], ["drug"], ["paper"], ["author"]):
+                start = time.perf_counter()
+                await graph.search_entities(query, node_types=types)
+                took.append(time.perf_counter() - start)
+            print(f"{query:36}{median(took) * 1000:8.1f} ms{max(took) * 1000:8.1f} ms")

@@ -1,0 +1,104 @@
+"""The server: time to the first answer, and what the way through it adds to an answer."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+
+from mcp import Client
+from timing import median
+
+import bfsql
+from bfsql.server import create_server
+
+FIRST_CALL = (
+    {
+        "jsonrpc": "2.0",
+        "id": 0,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "benchmark", "version": "1"},
+        },
+    },
+    {"jsonrpc": "2.0", "method": "notifications/initialized"},
+    {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "search_entities", "arguments": {"query": "the hub"}},
+    },
+)
+
+
+def report_start(path: Path, turns: int) -> None:
+    """From the start of the process to the first answer, beside importing `mcp` alone."""
+    importing, answering, version = [], [], []
+    for _ in range(turns):
+        importing.append(_seconds([sys.executable, "-c", "import mcp"]))
+        answering.append(_first_answer(path))
+        version.append(_seconds([sys.executable, "-m", "bfsql", "--version"]))
+    later = median(answering) - median(importing)
+    print(f"\nfirst answer of bfsql serve   {median(answering):.2f} s after its start")
+    print(
+        f"importing mcp alone           {median(importing):.2f} s: {later:.2f} s later (goal: 0.4)"
+    )
+    print(f"bfsql --version               {median(version):.2f} s (goal: 0.3)")
+
+
+def _seconds(command: list[str]) -> float:
+    start = time.perf_counter()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - start
+
+
+def _first_answer(path: Path) -> float:
+    command = [sys.executable, "-m", "bfsql", "serve", "--path", str(path)]
+    start = time.perf_counter()
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        for message in FIRST_CALL:
+            server.stdin.write(json.dumps(message).encode() + b"\n")
+        server.stdin.flush()
+        for line in server.stdout:
+            if json.loads(line).get("id") == 1:
+                break
+        took = time.perf_counter() - start
+        server.stdin.close()
+    return took
+
+
+async def report_tool_path(path: Path, turns: int) -> None:
+    """A warm answer of 100 KB through an in-memory client, beside the operation alone."""
+    limits = bfsql.Limits(max_tokens=0)
+    arguments = {"seeds": ["node:090000"], "max_hops": 2, "topology_only": True, "limit": 1000}
+    async with bfsql.open_graph("sqlite", path=path, limits=limits) as graph:
+        size = len((await graph.call("bfs_query", arguments)).text)
+        alone = await _median_of(lambda: graph.call("bfs_query", arguments), turns * 4)
+        for structured in (True, False):
+            server = create_server(graph.db, limits=limits, structured_content=structured)
+            async with Client(server) as client:
+                await client.list_tools()
+                call = partial(client.call_tool, "bfs_query", arguments)
+                through = await _median_of(call, turns * 4)
+            what = "with structured content" if structured else "text alone"
+            print(
+                f"tools/call of {size / 1000:.0f} KB, {what}: {(through - alone) * 1000:.1f} ms "
+                f"more than the operation's {alone * 1000:.1f} ms, client included (goal: 3)"
+            )
+
+
+async def _median_of(ask: Callable[[], Awaitable[object]], turns: int) -> float:
+    took = []
+    for _ in range(turns):
+        start = time.perf_counter()
+        await ask()
+        took.append(time.perf_counter() - start)
+    return median(took)

@@ -1,0 +1,103 @@
+"""Every chore of the project. `nox` alone runs what continuous integration runs.
+
+Thin on purpose: each session says what it installs and which tool it calls.
+The tools' settings are in pyproject.toml.
+"""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2025.2.9"
+nox.options.sessions = ["lint", "types", "wheels", "tests"]
+nox.options.default_venv_backend = "virtualenv"
+nox.options.reuse_existing_virtualenvs = True
+
+PACKAGES = ["packages/bfsql-core", "packages/bfsql-sqlite"]
+MODULES = {"bfsql-core": "bfsql", "bfsql-sqlite": "bfsql_sqlite"}
+PYPROJECT = nox.project.load_toml("pyproject.toml")
+
+
+def install_everything(session: nox.Session, *groups: str) -> None:
+    """All distributions in editable form, with the dependency groups named."""
+    editable = [part for package in PACKAGES for part in ("-e", package)]
+    wanted = nox.project.dependency_groups(PYPROJECT, *groups)
+    session.install("--quiet", *editable, *wanted)
+
+
+@nox.session
+def demo(session: nox.Session) -> None:
+    """A session of the six tools over the films graph, through a real client."""
+    session.install("--quiet", *PACKAGES)
+    session.run("bfsql", "demo", *session.posargs)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Formatter and linter."""
+    session.install("--quiet", *nox.project.dependency_groups(PYPROJECT, "lint"))
+    session.run("ruff", "format", "--check", ".")
+    session.run("ruff", "check", ".")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Type checker and layers."""
+    install_everything(session, "test", "types")
+    session.run("mypy", *[f"{package}/src" for package in PACKAGES])
+    session.run("mypy", "noxfile.py", "benchmarks", "docs", *tests_of("packages"), "tests")
+    session.run("lint-imports", "--no-cache")
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """All tests with branch coverage. Arguments after `--` go to pytest."""
+    install_everything(session, "test")
+    session.run("coverage", "erase")
+    session.run("coverage", "run", "-m", "pytest", *session.posargs)
+    session.run("coverage", "report", "--skip-covered", "--fail-under=90")
+
+
+@nox.session
+def wheels(session: nox.Session) -> None:
+    """Build every distribution, install the wheels, import each one alone."""
+    session.install("--quiet", "hatch", "virtualenv")
+    built = Path(session.create_tmp()).resolve() / "wheels"
+    shutil.rmtree(built, ignore_errors=True)
+    for package in PACKAGES:
+        with session.chdir(package):
+            session.run("hatch", "--quiet", "build", str(built))
+    for package in PACKAGES:
+        name = Path(package).name
+        alone = Path(session.create_tmp()).resolve() / f"alone-{name}"
+        shutil.rmtree(alone, ignore_errors=True)
+        session.run("virtualenv", "--quiet", str(alone))
+        python = alone / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+        install = ["-m", "pip", "install", "--quiet", "--find-links", str(built)]
+        outside = {"external": True, "env": {**os.environ, "PYTHONPATH": ""}}
+        session.run(str(python), *install, name, **outside)
+        session.run(str(python), "-W", "error", "-c", f"import {MODULES[name]}", **outside)
+        session.run(str(python), "-m", "pip", "check", **outside)
+
+
+@nox.session
+def benchmarks(session: nox.Session) -> None:
+    """Figures side by side, in one run. Arguments after `--` go to the benchmark."""
+    install_everything(session, "test")
+    session.run("python", "benchmarks/run.py", *session.posargs)
+
+
+@nox.session
+def format(session: nox.Session) -> None:  # noqa: A001 - the name one types
+    """Format and mend what the linter can mend."""
+    session.install("--quiet", *nox.project.dependency_groups(PYPROJECT, "lint"))
+    session.run("ruff", "format", ".")
+    session.run("ruff", "check", "--fix", ".")
+
+
+def tests_of(folder: str) -> list[str]:
+    """The test folders of the distributions."""
+    return [str(path) for path in sorted(Path(folder).glob("*/tests"))]

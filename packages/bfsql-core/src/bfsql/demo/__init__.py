@@ -1,0 +1,1 @@
+"""A small graph of films and people, to try the six tools on."""
