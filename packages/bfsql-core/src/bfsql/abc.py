@@ -128,7 +128,7 @@ class GraphDbInterface(ABC):
         nodes = [node.id for node in await self.get_nodes_batch(ids)]
         leaving = await _each(nodes, self.edges_from)
         entering = await _each(nodes, self.edges_to)
-        return [tuple(edge) for edges in (*leaving, *entering) for edge in edges or ()]
+        return [(s, p, o) for edges in (*leaving, *entering) for s, p, o in edges or ()]
 
     async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:
         """Metadata by id; unknown ids are left out."""

@@ -50,7 +50,7 @@ async def bfs_query(
         facts.omissions = under_way.omissions
         result = _fitting(query, selection, seeds, facts, fits)
         if not result.facts.cut_nodes:
-            result = await add_detail(db, query, result, selection.metadata, fits)
+            result = await add_detail(db, query, result, selection, fits)
         result.facts.omissions = under_way.omissions
         return result
 

@@ -6,13 +6,14 @@ name stays as a stub, and costs the store nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import TypeVar
 
 from bfsql.abc import GraphDbInterface
 from bfsql.engine.fit import Fits, most
+from bfsql.engine.select import Selection
 from bfsql.engine.timing import within
 from bfsql.models import (
     BfsQuery,
@@ -31,7 +32,7 @@ async def add_detail(
     db: GraphDbInterface,
     query: BfsQuery | IntersectionQuery,
     result: R,
-    known: Mapping[str, Metadata] | None,
+    selection: Selection,
     fits: Fits[R] | None,
 ) -> R:
     """The result with metadata on its nodes and edges, nearest first, while room lasts.
@@ -40,12 +41,12 @@ async def add_detail(
         db: The graph.
         query: Its filters of detail say what is to be full.
         result: A result of stubs, which fits.
-        known: Metadata of nodes that was read before, or None.
+        selection: What of its nodes' metadata is known already.
         fits: Whether a result keeps within the budget; None for no budget.
     """
     if query.topology_only:
         return result
-    result = await _detail_nodes(db, query, result, known, fits)
+    result = await _detail_nodes(db, query, result, selection, fits)
     if result.facts.bare_nodes:
         due = len(_due_edges(query, result))
         return replace(result, facts=replace(result.facts, bare_edges=due))
@@ -56,19 +57,22 @@ async def _detail_nodes(
     db: GraphDbInterface,
     query: BfsQuery | IntersectionQuery,
     result: R,
-    known: Mapping[str, Metadata] | None,
+    selection: Selection,
     fits: Fits[R] | None,
 ) -> R:
     types, wanted = result.page.types, frozenset(query.node_types)
     due = [i for i in result.page.ids if not wanted or types[i] in wanted]
     if not due:
         return result
-    if known is None or not all(i in known for i in due):
+    known = selection.metadata
+    if known is None:
         try:
             known = await within(db.metadata_for_nodes_batch(due))
         except TimeoutError:
             return replace(result, facts=replace(result.facts, late=(*result.facts.late, "nodes")))
     full: dict[str, Metadata] = {i: known.get(i, {}) for i in due}
+    if brought := selection.brought:
+        full = {i: {**brought.get(i, {}), **metadata} for i, metadata in full.items()}
 
     def with_first(count: int) -> R:
         page = replace(result.page, node_metadata=_first(full, count))

@@ -60,7 +60,7 @@ async def neighborhood_intersection(
         facts.omissions = under_way.omissions
         result = _fitting(query, selection, [*seeds, *unknown], facts, fits)
         if not result.facts.cut_nodes:
-            result = await add_detail(db, query, result, selection.metadata, fits)
+            result = await add_detail(db, query, result, selection, fits)
         result.facts.omissions = under_way.omissions
         return result
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bfsql.abc import GraphDbInterface
 from bfsql.engine.timing import within
 from bfsql.engine.traverse import Reach
-from bfsql.models import Metadata, Node, SchemaSummary, Triple
+from bfsql.models import NO_METADATA, Metadata, SchemaSummary, Triple
 
 
 @dataclass(slots=True)
@@ -21,6 +21,8 @@ class Selection:
     """Type of every node in the answer, and perhaps of more."""
     triples: list[Triple]
     """Edges: by subject, predicate, object."""
+    brought: dict[str, Metadata]
+    """What came along with the nodes; their metadata is laid over it."""
     metadata: Mapping[str, Metadata] | None
     """Metadata of all nodes reached, where `min_mentions` had to read it."""
 
@@ -55,21 +57,17 @@ async def select(
     """
     ids = [i for ring in reach.rings for i in ring if among is None or i in among]
     types = {entity_id: node.entity_type for entity_id, node in reach.nodes.items()}
-    metadata = None
+    brought = {i: node.metadata for i, node in reach.nodes.items() if node.metadata}
     if exclude_types:
         excluded = frozenset(exclude_types)
         ids = [i for i in ids if types[i] not in excluded]
-    if min_mentions > 1:
-        metadata = await _with_mentions(db, [reach.nodes[i] for i in ids])
-        ids = [i for i in ids if _mentions(metadata.get(i), min_mentions) >= min_mentions]
-    return Selection(ids, types, _between(reach, ids), metadata)
-
-
-async def _with_mentions(db: GraphDbInterface, nodes: Sequence[Node]) -> Mapping[str, Metadata]:
-    """Metadata that tells `total_mentions`: the nodes' own, or one batch over all of them."""
-    if nodes and all("total_mentions" in node.metadata for node in nodes):
-        return {node.id: node.metadata for node in nodes}
-    return await within(db.metadata_for_nodes_batch([node.id for node in nodes])) if nodes else {}
+    metadata = None
+    if min_mentions > 1 and ids:
+        telling: Mapping[str, Metadata] = brought
+        if not all("total_mentions" in brought.get(i, NO_METADATA) for i in ids):
+            telling = metadata = await within(db.metadata_for_nodes_batch(ids))
+        ids = [i for i in ids if _mentions(telling.get(i), min_mentions) >= min_mentions]
+    return Selection(ids, types, _between(reach, ids), brought, metadata)
 
 
 def _mentions(metadata: Metadata | None, otherwise: int) -> float:

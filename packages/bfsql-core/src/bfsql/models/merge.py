@@ -64,12 +64,11 @@ def merge_node_records(records: Sequence[NodeRecord]) -> tuple[str, dict[str, An
     types = list(dict.fromkeys(r.entity_type for r in records if r.entity_type))
     merged = merge_metadata([r.metadata for r in records])
     if len(records) > 1:
-        names = list(dict.fromkeys(_texts(r.metadata.get("name")) for r in records))
-        first, *others = [text for texts in names for text in texts] or [None]
-        if first is not None:
-            merged["name"] = first
-        if others:
-            merged["synonyms"] = sorted_union([*_texts(merged.get("synonyms")), *others])
+        told = dict.fromkeys(text for r in records for text in _texts(r.metadata.get("name")))
+        names = list(told)
+        merged |= {"name": names[0]} if names else {}
+        if len(names) > 1:
+            merged["synonyms"] = sorted_union([*_texts(merged.get("synonyms")), *names[1:]])
     if len(types) > 1:
         have = _texts(merged.get("other_types"))
         merged["other_types"] = sorted_union([*have, *types[1:]])
@@ -85,7 +84,7 @@ def merge_edges(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     merged = merge_metadata(records)
     if len(records) == 1:
         return merged
-    confidences = [value for r in records if _is_number(value := r.get("confidence"))]
+    confidences: list[float] = [r["confidence"] for r in records if _is_number(r.get("confidence"))]
     if confidences:
         merged["confidence"] = max(confidences)
         merged["confidences"] = sorted(confidences)

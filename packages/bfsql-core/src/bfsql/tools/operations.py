@@ -124,7 +124,7 @@ class Operations:
     async def describe_entity(self, id: str) -> Answer:  # noqa: A002 - the protocol's name
         """Expansion: everything about one entity, with the evidence that touches it."""
         [node] = await require(self._db, "id", [id])
-        metadata = await within(self._db.metadata_for_node(node.id))
+        metadata = {**node.metadata, **await within(self._db.metadata_for_node(node.id))}
         evidence = await within(self._db.provenance_for_node(node.id, EVIDENCE_ITEMS))
         items = list(evidence.get("items", ()))
         total = evidence.get("total")
@@ -151,7 +151,8 @@ class Operations:
             await within(self._db.metadata_for_nodes_batch([n.id for n in nodes])) if nodes else {}
         )
         records = [
-            answers.entity_document(n.id, n.entity_type, metadata.get(n.id, {})) for n in nodes
+            answers.entity_document(n.id, n.entity_type, {**n.metadata, **metadata.get(n.id, {})})
+            for n in nodes
         ]
         notes = []
         if unknown:
