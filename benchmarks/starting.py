@@ -70,6 +70,8 @@ def _first_answer(path: Path) -> float:
         for line in server.stdout:
             if json.loads(line).get("id") == 1:
                 break
+        else:
+            raise SystemExit("bfsql serve ended without an answer; its reason is above")
         took = time.perf_counter() - start
         server.stdin.close()
     return took

@@ -1,0 +1,123 @@
+"""The command `bfsql` itself: its sub-commands by name, and how each of them fails.
+
+A sub-command's module is imported when it is called, so that `bfsql --version`
+and `bfsql --help` import click and nothing else.
+
+Exit codes: 0 for success; 2 for what the caller can correct (a wrong argument,
+option or setting, an unknown id, a file or a store that is not there); 1 for a
+tool call that was right and could not be answered (deadline, the store's own
+fault); 130 after Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import difflib
+import errno
+from importlib import import_module
+
+import click
+
+from bfsql.errors import BfsqlError
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "demo": ("bfsql.cli.demo:demo", "Show a session on a small graph of films."),
+    "load": ("bfsql.cli.load:load", "Fill a store from graph files."),
+    "serve": ("bfsql.cli.serve:serve", "Serve a graph to MCP clients."),
+    "index": ("bfsql.cli.index:index", "Show or create what a store lacks."),
+    "backends": ("bfsql.cli.backends:backends", "List the installed backends."),
+    "config": ("bfsql.cli.config:config", "Show every setting and its origin."),
+    "describe-schema": ("bfsql.cli.tool:describe_schema", "Describe the graph."),
+    "search-entities": ("bfsql.cli.tool:search_entities", "Find entities by name."),
+    "bfs-query": ("bfsql.cli.tool:bfs_query", "Walk a neighbourhood."),
+    "describe-entity": ("bfsql.cli.tool:describe_entity", "Describe one entity."),
+    "describe-entities": ("bfsql.cli.tool:describe_entities", "Describe several entities."),
+    "intersect-subgraphs": ("bfsql.cli.tool:intersect_subgraphs", "Find what entities share."),
+}
+"""Name to the place of the command and its line in `bfsql --help`."""
+
+INTERRUPTED = 130
+
+
+class LazyGroup(click.Group):
+    """Knows its commands by name, and says every error in a sentence."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """The names, in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - click's signature
+        cmd_name: str,
+    ) -> click.Command | None:
+        """Import the one command that is asked for."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(module), name)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does; a misspelt command is answered with the closest one."""
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            close = difflib.get_close_matches(name.replace("_", "-"), COMMANDS, n=1)
+            ctx.fail(f"No such command {name!r}." + (f" Did you mean {close[0]}?" if close else ""))
+        return super().resolve_command(ctx, args)
+
+    def format_commands(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - click's signature
+        formatter: click.HelpFormatter,
+    ) -> None:
+        """The table's own lines: click would import every command for its help."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command; what it says no to is a sentence on standard error."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("Interrupted.", err=True)
+            ctx.exit(INTERRUPTED)
+        except (BfsqlError, OSError, BaseExceptionGroup) as error:
+            if isinstance(error, OSError) and error.errno == errno.EPIPE:
+                raise  # the reader of our output left; click ends quietly
+            from bfsql.cli.failures import explained
+
+            sentence, code = explained(error)
+            click.echo(sentence, err=True)
+            ctx.exit(code)
+
+
+def _print_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:  # noqa: FBT001
+    if asked:
+        from bfsql.plugins.version import __version__
+
+        click.echo(f"bfsql {__version__}")
+        ctx.exit()
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Show the version.",
+)
+def bfsql() -> None:
+    """Six tools that let a language model walk any knowledge graph.
+
+    Nothing said means the embedded store: `bfsql load SOURCE --path graph.db`,
+    then `bfsql serve --path graph.db`.
+    """
+
+
+def main() -> None:
+    """What the console script and `python -m bfsql` run."""
+    bfsql(prog_name="bfsql")

@@ -1,0 +1,194 @@
+"""Commands that work on a backend: `--config`, `--backend`, and the options those bring.
+
+The options of a backend are not known before its name is, so the arguments are
+looked through for `--backend` and `--config` first; then the parser is made.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bfsql.config import Choice, Configuration, ServeSettings, choose, configure
+from bfsql.errors import BfsqlError, ConfigurationError
+from bfsql.settings import Kind, Option, options
+
+if TYPE_CHECKING:
+    from bfsql.graph import Graph
+
+_CHOICE = "bfsql.choice"
+
+_SHARED = ("config", "backend", "help", "json")
+
+_METAVARS: dict[Kind, str] = {
+    "text": "TEXT",
+    "whole": "NUMBER",
+    "number": "NUMBER",
+    "flag": "",
+    "path": "PATH",
+    "list": "TEXT,...",
+    "mapping": "KEY=VALUE",
+}
+
+
+class ConfiguredCommand(click.Command):
+    """A command whose callback gets a `Configuration` as its first argument.
+
+    Args:
+        server: Whether the settings of the server are options of it too.
+    """
+
+    def __init__(self, *args: Any, server: bool = False, **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        self._server = server
+        self.params += [
+            click.Option(
+                ["--backend"],
+                metavar="NAME",
+                expose_value=False,
+                help="The kind of store; `bfsql backends` lists them.  [default: sqlite]",
+            ),
+            click.Option(
+                ["--config"],
+                metavar="FILE",
+                expose_value=False,
+                help="Configuration file.  [default: bfsql.toml, where it is there]",
+            ),
+        ]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Find out the backend, then parse with its options."""
+        try:
+            ctx.meta[_CHOICE] = choose(
+                config=_early(args, "--config"),
+                backend=_early(args, "--backend"),
+                environment=os.environ,
+            )
+        except BfsqlError:
+            # Help has to come even where nothing can be opened.
+            if not ctx.resilient_parsing and not set(ctx.help_option_names) & set(args):
+                raise
+        return super().parse_args(ctx, args)
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """The command's own, and those that the settings models bring."""
+        dynamic = [option for _, group in self._groups(ctx) for option in group]
+        return [*super().get_params(ctx), *dynamic]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Three sections, so that it shows where an option comes from."""
+        for title, params in (("Options", super().get_params(ctx)), *self._groups(ctx)):
+            records = [param.get_help_record(ctx) for param in params]
+            if lines := [record for record in records if record is not None]:
+                with formatter.section(title):
+                    formatter.write_dl(lines)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Resolve the settings and call back with them."""
+        given: dict[str, dict[str, Any]] = {"backend": {}, "server": {}, "": {}}
+        choice: Choice = ctx.meta[_CHOICE]
+        known = {"backend": self._backend_options(choice), "server": choice.server_options()}
+        for name, value in ctx.params.items():
+            scope, _, field = name.rpartition("__")
+            given[scope][field] = value
+        for scope, found in known.items():
+            given[scope] = _values(found, given[scope])
+        configuration = configure(
+            choice, server=given["server"], backend=given["backend"], taken=self._taken()
+        )
+        assert self.callback is not None
+        return ctx.invoke(self.callback, configuration, **given[""])
+
+    def _groups(self, ctx: click.Context) -> list[tuple[str, list[click.Parameter]]]:
+        choice: Choice | None = ctx.meta.get(_CHOICE)
+        groups: list[tuple[str, list[click.Parameter]]] = []
+        if choice is not None:
+            own = self._backend_options(choice)
+            title = f"Options of the backend {choice.backend}"
+            groups.append((title, [_click_option(o, "backend") for o in own]))
+        if self._server:
+            own = options(ServeSettings, prefix="BFSQL_")
+            groups.append(("Options of the server", [_click_option(o, "server") for o in own]))
+        return groups
+
+    def _backend_options(self, choice: Choice) -> list[Option]:
+        return choice.backend_options(self._taken())
+
+    def _taken(self) -> set[str]:
+        """Names that no backend can have: they would mean two things, or vary by command."""
+        own = {name.lstrip("-") for param in self.params for name in param.opts}
+        return {*_SHARED, *own, *(option.name for option in options(ServeSettings))}
+
+
+def opened(configuration: Configuration) -> AbstractAsyncContextManager[Graph]:
+    """The graph that the configuration means; for `async with`."""
+    from bfsql.graph import open_graph
+
+    settings, plugin = configuration.server.settings, configuration.choice.plugin
+    return open_graph(
+        lambda: plugin.open(configuration.backend.settings),
+        graph_description=settings.graph_description,
+        limits=settings.limits,
+        cache_records=settings.cache_records,
+        cache_ttl=settings.cache_lifetime,
+    )
+
+
+def _early(args: Sequence[str], option: str) -> str | None:
+    """The last value of an option among arguments that were not parsed yet."""
+    value = None
+    for position, argument in enumerate(args):
+        if argument == "--":
+            break
+        if argument.startswith(f"{option}="):
+            value = argument.partition("=")[2]
+        elif argument == option and position + 1 < len(args):
+            value = args[position + 1]
+    return value
+
+
+def _click_option(option: Option, scope: str) -> click.Option:
+    names = [f"{scope}__{option.field}", option.flag]
+    if option.kind == "flag" and not option.secret:
+        names[1] += f"/--no-{option.name}"
+    metavar = "FILE" if option.secret else "|".join(option.choices) or _METAVARS[option.kind]
+    return click.Option(
+        names,
+        metavar=metavar or None,
+        default=None,
+        multiple=option.kind in ("list", "mapping") and not option.secret,
+        help=_help(option),
+    )
+
+
+def _help(option: Option) -> str:
+    facts = [f"default: {option.default}"] if option.default else []
+    facts += ["required"] if option.required else []
+    facts += [f"variable: {name}" for name in option.environment]
+    text = f"File that holds it: {option.help}" if option.secret else option.help
+    return f"{text}  [{'; '.join(facts)}]" if facts else text
+
+
+def _values(known: Sequence[Option], given: dict[str, Any]) -> dict[str, Any]:
+    """What was given, without the options that were not; secrets read from their files."""
+    by_field = {option.field: option for option in known}
+    return {
+        field: _secret(by_field[field], value) if by_field[field].secret else value
+        for field, value in given.items()
+        if value is not None and value != ()
+    }
+
+
+def _secret(option: Option, path: str) -> str:
+    try:
+        return Path(path).expanduser().read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise ConfigurationError(
+            f"Option {option.flag} is {path!r}: the file cannot be read ({why})."
+        ) from None

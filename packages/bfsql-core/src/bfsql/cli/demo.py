@@ -1,0 +1,203 @@
+"""`bfsql demo`: what a model asks a graph of films, and what it gets."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+DESCRIPTION = (
+    "Films from 1976 to 2019, and who acted in them, directed, wrote and scored them. Casts are "
+    "partial. Predicates run from person to film, HAS_GENRE from film to genre."
+)
+SHOWN = 420
+"""Characters of an answer that the demo shows."""
+
+Answer = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One question of the session."""
+
+    thought: str
+    """Why a model asks it."""
+    tool: str
+    arguments: dict[str, Any]
+    digest: Callable[[Answer], str]
+    """What a person sees in the answer."""
+
+
+HANKS, RYAN = "Person:TomHanks", "Person:MegRyan"
+
+
+def _types(answer: Answer) -> str:
+    return f"{', '.join(answer['entity_types'])}; {', '.join(answer['predicates'])}"
+
+
+def _hits(answer: Answer) -> str:
+    return ", ".join(f"{hit.get('name')} = {hit['id']}" for hit in answer[:3])
+
+
+def _counts(answer: Answer) -> str:
+    return f"{answer['node_count']} nodes and {answer['edge_count']} edges in the whole answer"
+
+
+def _names(answer: Answer, entity_type: str) -> str:
+    names = sorted(_named(answer, entity_type))
+    return f"{len(names)}: {', '.join(names)}"
+
+
+def _named(answer: Answer, entity_type: str) -> Iterator[str]:
+    for node in answer["nodes"]:
+        if node["entity_type"] == entity_type and node["id"] not in (HANKS, RYAN):
+            metadata = node.get("metadata", {})
+            yield str(metadata.get("name", node["id"]))
+
+
+def _together(answer: Answer) -> str:
+    """Who has an edge to a film of both, and who is near both by films of their own."""
+    played = {edge["subject"] for edge in answer["edges"] if edge["predicate"] == "ACTED_IN"}
+    names = {n["id"]: n["metadata"]["name"] for n in answer["nodes"] if "metadata" in n}
+    near = names.keys() - {HANKS, RYAN}
+    both = ", ".join(sorted(names[i] for i in near & played))
+    return (
+        f"{len(near & played)} played in a film with both: {both}. "
+        f"{len(near - played)} more worked with each of them, in different films."
+    )
+
+
+STEPS = (
+    Step("What is this graph?", "describe_schema", {}, _types),
+    Step("Names to ids.", "search_entities", {"query": "Tom Hanks"}, _hits),
+    Step("A misspelt name.", "search_entities", {"query": "Meg Ryann"}, _hits),
+    Step(
+        "A cheap survey: everything as stubs.",
+        "bfs_query",
+        {"seeds": [HANKS], "max_hops": 2, "topology_only": True, "limit": 40},
+        _counts,
+    ),
+    Step(
+        "The same neighbourhood, detail on films alone.",
+        "bfs_query",
+        {"seeds": [RYAN], "max_hops": 1, "node_types": ["Movie"], "predicates": ["ACTED_IN"]},
+        lambda a: _names(a, "Movie"),
+    ),
+    Step(
+        "One stub, expanded.",
+        "describe_entity",
+        {"id": "Movie:SleeplessInSeattle1993"},
+        lambda a: f"{a.get('name')} ({a.get('released')})",
+    ),
+    Step(
+        "Several at once.",
+        "describe_entities",
+        {"ids": [HANKS, RYAN]},
+        lambda a: ", ".join(f"{e.get('name')} (born {e.get('born')})" for e in a),
+    ),
+    Step(
+        "In which films did both play?",
+        "intersect_subgraphs",
+        {"seeds": [HANKS, RYAN], "k": 1},
+        lambda a: _names(a, "Movie"),
+    ),
+    Step(
+        "Who appeared in films with both Tom Hanks and Meg Ryan?",
+        "intersect_subgraphs",
+        {
+            "seeds": [HANKS, RYAN],
+            "k": 2,
+            "node_types": ["Person"],
+            "predicates": ["ACTED_IN"],
+            "exclude_node_types": ["Genre"],
+        },
+        _together,
+    ),
+)
+"""The session: the six tools, ending with the question that only the last can answer."""
+
+
+@click.command()
+@click.option(
+    "--path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=Path("films.db"),
+    show_default=True,
+    help="Where to put the films graph; a file of this name is replaced.",
+)
+def demo(path: Path) -> None:
+    """Load a graph of films and show a model's session with it."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    asyncio.run(_load(path))
+    console.print(
+        f"Films and people, loaded into [bold]{path}[/bold]. Below, a real MCP client talks over "
+        "stdio to [bold]bfsql serve[/bold]: what a model asks, and what it gets.\n"
+    )
+    asyncio.run(_session(console, path))
+    _farewell(console, path)
+
+
+async def _load(path: Path) -> None:
+    from bfsql import plugins
+    from bfsql.demo.films import films_paths
+    from bfsql.loading import load
+    from bfsql.settings import resolve
+    from bfsql.sources import SourceOptions
+
+    plugin = plugins.load("sqlite")
+    settings = resolve(plugin.settings, options={"path": path}).settings
+    with films_paths() as files:
+        await load(plugin, settings, files, SourceOptions(), strict=True)
+
+
+async def _session(console: Console, path: Path) -> None:
+    from bfsql.server.session import stdio_session
+
+    async with stdio_session([*_serve(path), "--graph-description", DESCRIPTION]) as session:
+        told = (await session.descriptions())["bfs_query"].splitlines()
+        console.print("[dim]Before its first call, the model has read in bfs_query's description:")
+        for line in told[1:]:
+            console.print(f"  {line}", style="dim", markup=False)
+        for number, step in enumerate(STEPS, start=1):
+            text = await session.call(step.tool, step.arguments)
+            _show(console, number, step, text)
+
+
+def _show(console: Console, number: int, step: Step, text: str) -> None:
+    console.print()
+    console.rule(f"[bold]{number}. {step.thought}", align="left", style="cyan")
+    arguments = ", ".join(f"{k}={json.dumps(v)}" for k, v in step.arguments.items())
+    console.print(f"asked  {step.tool}({arguments})", style="cyan", markup=False)
+    size = len(text.encode())
+    more = f" ... ({size:,} bytes)" if len(text) > SHOWN else ""
+    console.print(f"got    {text[:SHOWN]}{more}", style="dim", markup=False)
+    console.print(f"means  {step.digest(json.loads(text))}", style="green", markup=False)
+
+
+def _farewell(console: Console, path: Path) -> None:
+    program, *arguments = _serve(path.resolve())
+    entry = {"mcpServers": {"films": {"command": program, "args": arguments}}}
+    console.print()
+    console.rule("[bold]Use it with your own assistant", align="left", style="cyan")
+    console.print("Paste this into your MCP client's configuration:\n")
+    console.print(json.dumps(entry, indent=2), markup=False, soft_wrap=True)
+    console.print("\nOr ask it yourself:\n")
+    bfsql = shlex.join([sys.executable, "-m", "bfsql"])
+    ask = f"  {bfsql} search-entities 'Nora Ephron' --path {shlex.quote(str(path))}"
+    console.print(ask, markup=False, soft_wrap=True)
+
+
+def _serve(path: Path) -> list[str]:
+    return [sys.executable, "-m", "bfsql", "serve", "--backend", "sqlite", "--path", str(path)]

@@ -1,0 +1,98 @@
+"""Answers as a person reads them: tables of nodes, trees of edges, notes in yellow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic_core import to_json
+from rich.console import Console, RenderableType
+from rich.text import Text
+from rich.tree import Tree
+
+from bfsql.answers.answer import Answer
+from bfsql.cli.tables import plain, table
+
+_ENTITY = ("id", "entity_type", "name")
+
+
+def show(tool: str, answer: Answer, console: Console | None = None) -> None:
+    """Print an answer.
+
+    Args:
+        tool: The tool that gave it.
+        answer: What it gave.
+        console: Where to; standard output without one.
+    """
+    to = console or Console(highlight=False)
+    for part in _parts(tool, answer.content):
+        to.print(part)
+    for note in answer.notes:
+        to.print(plain(note, "yellow"))
+
+
+def _parts(tool: str, content: Mapping[str, Any]) -> Iterator[RenderableType]:
+    match tool:
+        case "search_entities":
+            columns = (*_ENTITY, "score")
+            yield table(columns, [_row(hit, columns) for hit in content["result"]])
+        case "describe_entities":
+            for record in content["result"]:
+                yield _record(record)
+        case "describe_entity":
+            yield _record({k: v for k, v in content.items() if k not in ("provenance", "notes")})
+            if "provenance" in content:
+                yield _provenance(content["provenance"])
+        case "describe_schema":
+            yield _record({k: v for k, v in content.items() if k != "notes"})
+        case _:
+            yield from _subgraph(content)
+
+
+def _subgraph(content: Mapping[str, Any]) -> Iterator[RenderableType]:
+    nodes, edges = content["nodes"], content["edges"]
+    rows = [_row({**node.get("metadata", {}), **node}, _ENTITY) for node in nodes]
+    yield table(_ENTITY, rows)
+    yield _tree(edges)
+    yield plain(
+        f"{content['node_count']} nodes, {content['edge_count']} edges; "
+        f"shown are {len(nodes)} and {len(edges)}.",
+        "bold",
+    )
+
+
+def _tree(edges: list[dict[str, Any]]) -> Tree:
+    """The edges by their subject, in the order of the answer."""
+    root = Tree("edges", hide_root=True)
+    branches: dict[str, Tree] = {}
+    for edge in edges:
+        subject = edge["subject"]
+        if subject not in branches:
+            branches[subject] = root.add(plain(subject, "bold"))
+        line = Text.assemble(plain(edge["predicate"], "cyan"), " ", plain(edge["object"]))
+        branches[subject].add(line)
+    return root
+
+
+def _provenance(provenance: Mapping[str, Any]) -> RenderableType:
+    columns = ("subject", "predicate", "object", "document_id", "text_span")
+    return table(columns, [_row(item, columns) for item in provenance["items"]])
+
+
+def _record(record: Mapping[str, Any]) -> RenderableType:
+    return table(("field", "value"), [(key, _cell(value)) for key, value in record.items()])
+
+
+def _row(record: Mapping[str, Any], columns: tuple[str, ...]) -> list[str]:
+    return [_cell(record.get(column)) for column in columns]
+
+
+def _cell(value: Any) -> str:
+    """A value in a cell: text as it is, lists of texts with commas, the rest as JSON."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return ", ".join(value)
+    return to_json(value).decode()

@@ -1,0 +1,112 @@
+"""One command for each tool, made from the same table as the tool's schema.
+
+    bfsql bfs-query RxNorm:3251 --max-hops 2 --topology-only
+
+The values go to the tool as they were typed, so that a person reads the very
+sentences that a model does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from typing import Any
+
+import click
+
+from bfsql.answers.answer import Answer
+from bfsql.cli.configured import ConfiguredCommand, opened
+from bfsql.config import Configuration
+from bfsql.tools.definitions import TOOLS, ToolDefinition
+from bfsql.tools.parameters import PARAMETERS, Parameter
+
+_METAVARS = {"text": "TEXT", "texts": "TEXT", "whole": "NUMBER", "flag": ""}
+
+
+def tool_command(definition: ToolDefinition) -> ConfiguredCommand:
+    """The command of one tool."""
+    tool, parameters = definition.name, PARAMETERS[definition.name]
+    first = next((p for p in parameters if p.required and p.kind in ("text", "texts")), None)
+
+    def answer(configuration: Configuration, *, as_json: bool, **given: Any) -> None:
+        arguments = _arguments(parameters, first, given)
+        _show(tool, asyncio.run(_ask(configuration, tool, arguments)), as_json=as_json)
+
+    params: list[click.Parameter] = [_option(p) for p in parameters]
+    if first is not None:
+        several = first.kind == "texts"
+        params.append(
+            click.Argument(
+                [f"_{first.name}"],
+                nargs=-1 if several else 1,
+                required=False,
+                metavar=f"[{first.name.upper()}]{'...' if several else ''}",
+            )
+        )
+    params.append(
+        click.Option(["--json", "as_json"], is_flag=True, help="The bytes of the tool's answer.")
+    )
+    return ConfiguredCommand(
+        tool.replace("_", "-"), params=params, callback=answer, help=definition.description
+    )
+
+
+def _option(p: Parameter) -> click.Option:
+    flag = f"--{p.name.replace('_', '-')}"
+    default = "" if p.default is None or p.kind == "flag" else f"  [default: {p.default}]"
+    return click.Option(
+        [flag, p.name],
+        help=p.description + default,
+        default=None,
+        is_flag=p.kind == "flag",
+        multiple=p.kind == "texts",
+        metavar=_METAVARS[p.kind] or None,
+    )
+
+
+def _arguments(
+    parameters: tuple[Parameter, ...], first: Parameter | None, given: dict[str, Any]
+) -> dict[str, Any]:
+    """Raw arguments of the tool: those that were given, and nothing else."""
+    positional = given.pop(f"_{first.name}") if first else None
+    arguments = {
+        p.name: given[p.name] for p in parameters if given[p.name] not in (None, (), False)
+    }
+    if first and positional not in (None, ()):
+        if first.kind == "text" and first.name in arguments:
+            raise click.UsageError(
+                f"{first.name} is given twice: {positional!r} and {arguments[first.name]!r}."
+            )
+        said = arguments.get(first.name, ())
+        arguments[first.name] = positional if first.kind == "text" else (*positional, *said)
+    return {name: list(v) if isinstance(v, tuple) else v for name, v in arguments.items()}
+
+
+async def _ask(configuration: Configuration, tool: str, arguments: dict[str, Any]) -> Answer:
+    if configuration.server.settings.log_level != "debug":
+        # The cause of a fault is told with its sentence; a traceback would bury both.
+        logging.getLogger("bfsql").addHandler(logging.NullHandler())
+    async with opened(configuration) as graph:
+        return await graph.call(tool, arguments)
+
+
+def _show(tool: str, answer: Answer, *, as_json: bool) -> None:
+    if sys.stdout.isatty() and not as_json:
+        from bfsql.cli.pictures import show
+
+        show(tool, answer)
+        return
+    click.echo(answer.text.encode() + b"\n", nl=False)
+    for notes in answer.blocks[1:]:
+        click.echo(notes, err=True)
+
+
+_COMMANDS = {definition.name: tool_command(definition) for definition in TOOLS}
+
+describe_schema = _COMMANDS["describe_schema"]
+search_entities = _COMMANDS["search_entities"]
+bfs_query = _COMMANDS["bfs_query"]
+describe_entity = _COMMANDS["describe_entity"]
+describe_entities = _COMMANDS["describe_entities"]
+intersect_subgraphs = _COMMANDS["intersect_subgraphs"]

@@ -1,0 +1,136 @@
+"""File, environment and options together: the one place that knows all the layers.
+
+Two steps, because the options of a command depend on its backend: `choose`
+finds out which backend is meant, `configure` reads the settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from bfsql.config.file import ConfigFile, read_config
+from bfsql.config.serve import ServeSettings
+from bfsql.plugins import BackendPlugin, load
+from bfsql.settings import BackendSettings, Option, Resolved, options, resolve
+
+DEFAULT_BACKEND = "sqlite"
+"""Nothing configured and nothing said means the embedded store."""
+
+BACKEND_VARIABLE = "BFSQL_BACKEND"
+"""Environment variable with a backend's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which backend is meant, and what it can be told."""
+
+    file: ConfigFile
+    environment: Mapping[str, str]
+    backend: str
+    backend_origin: str
+    plugin: BackendPlugin
+
+    def server_options(self) -> list[Option]:
+        """Settings of the server; each has a variable `BFSQL_<FIELD>`."""
+        return options(ServeSettings, prefix="BFSQL_")
+
+    def backend_options(self, taken: Collection[str] = ()) -> list[Option]:
+        """Settings of the backend; each has a variable `BFSQL_<BACKEND>_<FIELD>`.
+
+        Args:
+            taken: Names that a command has options of already; the backend's
+                own of that name are spelled `--<backend>-<name>`.
+        """
+        prefix = f"BFSQL_{self.backend.upper().replace('-', '_')}_"
+        return [
+            replace(option, name=f"{self.backend}-{option.name}")
+            if option.name in taken
+            else option
+            for option in options(self.plugin.settings, prefix=prefix)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """Every setting, and where it came from."""
+
+    choice: Choice
+    server: Resolved[ServeSettings]
+    backend: Resolved[BackendSettings]
+
+
+def choose(
+    *,
+    config: str | Path | None = None,
+    backend: str | None = None,
+    environment: Mapping[str, str],
+) -> Choice:
+    """Find the configuration file and the backend, and load the backend's plugin.
+
+    Args:
+        config: Value of `--config`, or None.
+        backend: Value of `--backend`, or None.
+        environment: The process's environment.
+
+    Raises:
+        ConfigurationError: The file cannot be used.
+        PluginError: The backend cannot be.
+    """
+    file = read_config(config, environment)
+    said = (
+        (backend, "option --backend"),
+        (environment.get(BACKEND_VARIABLE) or None, f"environment variable {BACKEND_VARIABLE}"),
+        (file.backend_name, f"name in {file.backend_place}"),
+        (DEFAULT_BACKEND, "default"),
+    )
+    name, origin = next((name, origin) for name, origin in said if name is not None)
+    return Choice(file, environment, name, origin, load(name))
+
+
+def configure(
+    choice: Choice,
+    *,
+    server: Mapping[str, Any] | None = None,
+    backend: Mapping[str, Any] | None = None,
+    taken: Collection[str] = (),
+) -> Configuration:
+    """Every layer into settings.
+
+    The table `[backend]` counts when it names the backend that is meant, or none.
+
+    Args:
+        choice: From `choose`.
+        server: Values of the server's options, by field.
+        backend: Values of the backend's options, by field.
+        taken: As in `Choice.backend_options`.
+
+    Raises:
+        ConfigurationError: A sentence for each value that cannot be used.
+    """
+    file = choice.file
+    base = file.path.parent if file.path else None
+    meant = file.backend_name in (None, choice.backend)
+    return Configuration(
+        choice,
+        resolve(
+            ServeSettings,
+            options=server,
+            environment=choice.environment,
+            table=file.server,
+            known=choice.server_options(),
+            place=file.place,
+            base=base,
+        ),
+        resolve(
+            choice.plugin.settings,
+            options=backend,
+            environment=choice.environment,
+            table=file.backend if meant else {},
+            known=choice.backend_options(taken),
+            place=file.backend_place,
+            base=base,
+        ),
+    )

@@ -1,0 +1,117 @@
+"""`bfsql.toml`: server settings at the top level, the backend's in the table `[backend]`.
+
+max_tokens = 10000
+
+[backend]
+name = "sqlite"
+path = "films.db"
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bfsql.errors import ConfigurationError
+
+FILE_NAME = "bfsql.toml"
+"""What is looked for in the working directory."""
+
+VARIABLE = "BFSQL_CONFIG"
+"""Environment variable with the path of another file."""
+
+_POSITION = re.compile(
+    r"^(?P<reason>.*?) \(at (?:line (?P<line>\d+), column \d+|end of document)\)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigFile:
+    """The two parts of a configuration file; empty where there is none."""
+
+    path: Path | None = None
+    server: dict[str, Any] = field(default_factory=dict)
+    """The top level, without `[backend]`."""
+    backend: dict[str, Any] = field(default_factory=dict)
+    """The table `[backend]`, without `name`."""
+    backend_name: str | None = None
+    """`name` of that table."""
+
+    @property
+    def place(self) -> str:
+        """How sentences call it."""
+        return str(self.path or FILE_NAME)
+
+    @property
+    def backend_place(self) -> str:
+        """How sentences call its table."""
+        return f"[backend] of {self.place}"
+
+
+def read_config(named: str | Path | None, environment: Mapping[str, str]) -> ConfigFile:
+    """The configuration file that applies.
+
+    1. the one that the option `--config` names, 2. the one that `BFSQL_CONFIG`
+    names, 3. `bfsql.toml` in the working directory, 4. none.
+
+    Args:
+        named: Value of the option, or None.
+        environment: The process's environment.
+
+    Raises:
+        ConfigurationError: The named file is not there, cannot be read, is not
+            TOML (with the line), or its `[backend]` is no table.
+    """
+    variable = environment.get(VARIABLE)
+    if named is None and not variable:
+        path = Path(FILE_NAME)
+        return _parsed(path, _text(path, "")) if path.exists() else ConfigFile()
+    origin = "option --config" if named is not None else f"environment variable {VARIABLE}"
+    path = Path(named if named is not None else variable or "").expanduser()
+    return _parsed(path, _text(path, f" ({origin})"))
+
+
+def _text(path: Path, origin: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ConfigurationError(
+            f"There is no configuration file {path}{origin}. Check the path, or leave it out."
+        ) from None
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(
+            f"{path}: this is not UTF-8 text ({error.reason} at byte {error.start}); "
+            "save it as UTF-8."
+        ) from None
+    except OSError as error:
+        raise ConfigurationError(
+            f"The configuration file {path}{origin} cannot be read: {error.strerror}."
+        ) from None
+
+
+def _parsed(path: Path, text: str) -> ConfigFile:
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(_not_toml(path, text, str(error))) from None
+    backend = content.pop("backend", {})
+    if not isinstance(backend, dict):
+        raise ConfigurationError(
+            f"backend in {path} is {backend!r}: it has to be a table, as in "
+            f'[backend] and, on the next line, name = "{backend}".'
+        )
+    name = backend.pop("name", None)
+    if name is not None and not isinstance(name, str):
+        raise ConfigurationError(f"name in [backend] of {path} is {name!r}: it has to be a text.")
+    return ConfigFile(path, content, backend, name)
+
+
+def _not_toml(path: Path, text: str, message: str) -> str:
+    found = _POSITION.match(message)
+    reason = found["reason"] if found else message
+    line = found["line"] if found and found["line"] else len(text.splitlines())
+    return f"{path}, line {line}: this is not TOML ({reason[:1].lower()}{reason[1:]})."

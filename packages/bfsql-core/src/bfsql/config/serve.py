@@ -1,0 +1,105 @@
+"""What a server can be told; the names are those of the file, the options and `BFSQL_...`."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+
+from bfsql.tools.limits import STRIPPED, Limits
+from bfsql.tools.parameters import LEAST_TOKENS
+
+HTTP_CACHE_TTL = 600.0
+"""Seconds that an answer is good for over HTTP (`protocol.md` 25)."""
+
+
+class ServeSettings(BaseModel):
+    """Transport, texts and bounds of a server; the bounds hold for the tool commands too."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    transport: Literal["stdio", "http"] = Field(
+        default="stdio",
+        description="stdio for a client that starts the server, http for many clients.",
+    )
+    host: str = Field(default="127.0.0.1", description="Address to listen on, over HTTP.")
+    port: int = Field(
+        default=8000, ge=0, le=65_535, description="Port to listen on, over HTTP; 0 is any free."
+    )
+    allowed_hosts: tuple[str, ...] = Field(
+        default=(),
+        description="Names that clients may call an HTTP server by, beside those of loopback; "
+        "* is any.",
+    )
+    bearer_token: SecretStr | None = Field(
+        default=None, description="Token that every HTTP request has to carry."
+    )
+    stateless: bool = Field(default=False, description="Keep no sessions, over HTTP.")
+    max_request_bytes: int = Field(
+        default=1_000_000, ge=1_000, description="Bytes of the largest HTTP request."
+    )
+    graph_description: str | None = Field(
+        default=None, description="What the graph holds and where it is from; models read it."
+    )
+    instructions: str | None = Field(
+        default=None, description="Text of your own in the server's instructions to models."
+    )
+    max_tokens: int = Field(
+        default=20_000,
+        ge=0,
+        description=f"Tokens of an answer where the call names none; 0 is no bound, "
+        f"otherwise at least {LEAST_TOKENS}.",
+    )
+    deadline: float | None = Field(
+        default=60.0, gt=0, description="Seconds that a tool call may take; none is no end."
+    )
+    max_nodes: int = Field(
+        default=200_000, ge=1, description="Nodes after which a traversal stops at a whole ring."
+    )
+    strip: tuple[str, ...] = Field(
+        default=STRIPPED, description="Edge metadata that traversals leave out."
+    )
+    structured_content: bool = Field(
+        default=True, description="Send answers as structured content too, and output schemas."
+    )
+    cache_records: int = Field(
+        default=500_000, ge=0, description="Nodes, edges and pieces of metadata to keep in memory."
+    )
+    cache_ttl: float | None = Field(
+        default=None,
+        gt=0,
+        description="Seconds that an answer is kept; not set, it is "
+        f"{HTTP_CACHE_TTL:g} over HTTP and as long as the process on stdio.",
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="warning", description="Lowest level that is logged, on standard error."
+    )
+
+    @field_validator("max_tokens")
+    @classmethod
+    def _room_for_an_answer(cls, value: int) -> int:
+        if 0 < value < LEAST_TOKENS:
+            raise ValueError(f"it has to be 0 (no bound) or at least {LEAST_TOKENS}")
+        return value
+
+    @field_validator("log_level", mode="before")
+    @classmethod
+    def _in_any_case(cls, value: Any) -> Any:
+        return value.lower() if isinstance(value, str) else value
+
+    @property
+    def cache_lifetime(self) -> float | None:
+        """Seconds that an answer is kept by this transport; None is as long as the process."""
+        if self.cache_ttl is None and self.transport == "http":
+            return HTTP_CACHE_TTL
+        return self.cache_ttl
+
+    @property
+    def limits(self) -> Limits:
+        """What one call may cost."""
+        return Limits(
+            max_tokens=self.max_tokens,
+            deadline=self.deadline,
+            max_nodes=self.max_nodes,
+            stripped=self.strip,
+        )

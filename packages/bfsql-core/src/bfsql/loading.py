@@ -1,0 +1,102 @@
+"""From graph files to a filled store, with an account of what could not be used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from bfsql.errors import ConfigurationError, SourceError
+from bfsql.models.stream import GraphRecord, GraphStream, LoadReport, Refusal
+from bfsql.plugins import BackendPlugin
+from bfsql.settings import BackendSettings
+from bfsql.sources import SourceOptions, read_all
+
+KEPT = 100
+"""Refusals that a report shows; all of them are counted."""
+
+EVERY = 1_000
+"""Records between two calls of `progress`."""
+
+Progress = Callable[[int], None]
+"""Is told how many records were read so far, from whatever thread the loader runs in."""
+
+
+async def load(
+    plugin: BackendPlugin,
+    settings: BackendSettings,
+    paths: Sequence[Path],
+    options: SourceOptions | None = None,
+    *,
+    strict: bool = False,
+    progress: Progress | None = None,
+) -> LoadReport:
+    """Fill a store from graph files: all of them or nothing.
+
+    Args:
+        plugin: The backend.
+        settings: The backend's, which say where the store is.
+        paths: Files and bundle folders; they become one graph.
+        options: How to read them.
+        strict: Stop at the first line that cannot be used.
+        progress: Told the number of records read, now and then; what it raises
+            stops the import.
+
+    Returns:
+        The loader's report, with the lines that were refused.
+
+    Raises:
+        ConfigurationError: The backend cannot be filled from files.
+        SourceError: A file cannot be read, or a line was refused in strict mode;
+            the store is as it was.
+        StoreError: The store cannot be written; it is as it was.
+    """
+    if plugin.load is None:
+        raise ConfigurationError(
+            f"This backend ({plugin.summary}) cannot be filled from graph files. "
+            "Choose another one with --backend, for instance sqlite."
+        )
+    read = read_all(paths, options or SourceOptions())
+    sieve = Sieve(read, strict=strict, progress=progress)
+    report = await plugin.load(settings, sieve)
+    return replace(report, refusals=sieve.refusals, refused=sieve.refused)
+
+
+class Sieve:
+    """A stream of records without its refusals, which it keeps and counts.
+
+    Args:
+        stream: What the sources give.
+        strict: Whether a refusal is an error.
+        progress: Told how many records went through.
+    """
+
+    def __init__(
+        self, stream: GraphStream, *, strict: bool = False, progress: Progress | None = None
+    ) -> None:
+        self.refusals: list[Refusal] = []
+        self.refused = 0
+        self._stream = stream
+        self._strict = strict
+        self._progress = progress or (lambda _: None)
+
+    def __iter__(self) -> Iterator[GraphRecord]:
+        """The records; they can be read once."""
+        count = 0
+        for record in self._stream:
+            if isinstance(record, Refusal):
+                self._refuse(record)
+                continue
+            yield record
+            count += 1
+            if count % EVERY == 0:
+                self._progress(count)
+        self._progress(count)
+
+    def _refuse(self, refusal: Refusal) -> None:
+        if self._strict:
+            reason = f"{refusal.reason} (the import is strict, so nothing was loaded)"
+            raise SourceError(refusal.path, reason, refusal.line)
+        self.refused += 1
+        if len(self.refusals) < KEPT:
+            self.refusals.append(refusal)

@@ -1,0 +1,246 @@
+"""Four layers into one settings object; later ones win.
+
+The model's defaults, the table of the configuration file, the environment, the
+options of the command line.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel, SecretBytes, SecretStr, ValidationError
+
+from bfsql.errors import ConfigurationError
+from bfsql.settings.option import HIDDEN, Option, spelled
+from bfsql.settings.option import options as fields
+
+M = TypeVar("M", bound=BaseModel)
+
+_SHOWN = 80  # characters of a wrong value that an error repeats
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved(Generic[M]):
+    """Settings, and for each of them where its value came from."""
+
+    settings: M
+    origins: dict[str, str]
+    """Field to a phrase such as `default` or `environment variable BFSQL_PORT`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """A value, what it was read from, and where."""
+
+    value: Any
+    raw: Any
+    origin: str
+
+
+def resolve(
+    model: type[M],
+    *,
+    options: Mapping[str, Any] | None = None,
+    environment: Mapping[str, str] | None = None,
+    table: Mapping[str, Any] | None = None,
+    known: Sequence[Option] | None = None,
+    place: str = "the configuration",
+    base: Path | None = None,
+) -> Resolved[M]:
+    """One settings object out of four layers.
+
+    Text becomes what the field wants: a list is a JSON array or separated by
+    commas, a mapping a JSON object or KEY=VALUE, `none` is no number. An
+    environment variable that is empty is not set.
+
+    Args:
+        model: The settings model.
+        options: Field to value, a text or a sequence of texts; None is not given.
+        environment: The process's environment.
+        table: The table of the configuration file; dashes in keys are underscores.
+        known: `options(model)`, where names or variables differ from its own.
+        place: How sentences call the table.
+        base: Folder that relative paths of the table start from.
+
+    Raises:
+        ConfigurationError: A key that the model does not have, a value that it
+            does not take, or one that is missing: a sentence for each.
+    """
+    settings = fields(model) if known is None else list(known)
+    said = {
+        **_from_table(settings, table or {}, place, base),
+        **_from_environment(settings, environment or {}),
+        **_from_options(settings, options or {}),
+    }
+    try:
+        made = model.model_validate({field: one.value for field, one in said.items()})
+    except ValidationError as error:
+        by_field = {option.field: option for option in settings}
+        lines = [_sentence(fault, by_field, said, place) for fault in error.errors()]
+        # The chain would carry pydantic's dump, and in it the values of secrets.
+        raise ConfigurationError("\n".join(dict.fromkeys(lines))) from None
+    origins = {o.field: said[o.field].origin if o.field in said else "default" for o in settings}
+    return Resolved(made, origins)
+
+
+# --- the layers -------------------------------------------------------------
+
+
+def _from_table(
+    known: Sequence[Option], table: Mapping[str, Any], place: str, base: Path | None
+) -> dict[str, _Said]:
+    by_key = {option.key: option for option in known}
+    said: dict[str, _Said] = {}
+    for key, value in table.items():
+        option = by_key.get(key.replace("-", "_"))
+        if option is None:
+            raise ConfigurationError(_unknown(f"{key} in {place}", key, list(by_key)))
+        read = _read(option, value, f"{key} in {place}")
+        if option.kind == "path" and isinstance(read, str):
+            read = Path(read).expanduser() if base is None else base / Path(read).expanduser()
+        said[option.field] = _Said(read, value, f"{key} in {place}")
+    return said
+
+
+def _from_environment(known: Sequence[Option], environment: Mapping[str, str]) -> dict[str, _Said]:
+    said: dict[str, _Said] = {}
+    for option in known:
+        name = next((name for name in option.environment if environment.get(name)), None)
+        if name is not None:
+            origin = f"environment variable {name}"
+            value = environment[name]
+            said[option.field] = _Said(_read(option, value, origin), value, origin)
+    return said
+
+
+def _from_options(known: Sequence[Option], given: Mapping[str, Any]) -> dict[str, _Said]:
+    by_field = {option.field: option for option in known}
+    by_key = {option.key: option for option in known}
+    said: dict[str, _Said] = {}
+    for name, value in given.items():
+        option = by_field.get(name) or by_key.get(name)
+        if option is None:
+            raise ConfigurationError(_unknown(f"The setting {name!r}", name, list(by_key)))
+        if value is None:
+            continue
+        origin = f"option {option.flag}"
+        said[option.field] = _Said(_read(option, value, origin), value, origin)
+    return said
+
+
+def _unknown(what: str, name: str, names: list[str]) -> str:
+    close = difflib.get_close_matches(name.replace("-", "_"), names, n=1)
+    cure = f"Did you mean {close[0]}?" if close else f"There are: {', '.join(names) or 'none'}."
+    return _capital(f"{what} is not known. {cure}")
+
+
+# --- text to value ----------------------------------------------------------
+
+
+def _read(option: Option, value: Any, origin: str) -> Any:
+    number = option.kind in ("whole", "number")
+    if number and isinstance(value, bool):  # pydantic takes true for 1
+        raise ConfigurationError(_wrong(option, value, origin, f"it has to be {option.right}"))
+    if number and option.optional and isinstance(value, str) and value.lower() == "none":
+        return None
+    if option.kind == "list" and isinstance(value, (str, tuple)):
+        return [item for text in _occurrences(value) for item in _items(text)]
+    if option.kind == "mapping" and isinstance(value, (str, tuple)):
+        texts = _occurrences(value)
+        if isinstance(value, str) and not _is(value, "{"):
+            texts = value.split(",")
+        return {k: v for text in texts for k, v in _pairs(option, text, origin).items()}
+    return value
+
+
+def _occurrences(value: Any) -> Sequence[Any]:
+    return [value] if isinstance(value, str) else value
+
+
+def _is(text: str, bracket: str) -> bool:
+    return text.lstrip().startswith(bracket)
+
+
+def _items(text: Any) -> list[Any]:
+    if not isinstance(text, str):
+        return [text]
+    if _is(text, "["):
+        try:
+            return list(json.loads(text))
+        except ValueError:
+            pass  # a host such as [::1]
+    return [item.strip() for item in text.split(",") if item.strip()]
+
+
+def _pairs(option: Option, text: str, origin: str) -> dict[str, Any]:
+    if _is(text, "{"):
+        try:
+            return dict(json.loads(text))
+        except ValueError as error:
+            reason = f"it is no JSON object ({error})"
+            raise ConfigurationError(_wrong(option, text, origin, reason)) from None
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        reason = f"it has to be {option.right}"
+        raise ConfigurationError(_wrong(option, text, origin, reason))
+    return {key.strip(): value}
+
+
+# --- what went wrong --------------------------------------------------------
+
+
+def _sentence(
+    fault: Any, known: Mapping[str, Option], said: Mapping[str, _Said], place: str
+) -> str:
+    option = known.get(str(fault["loc"][0])) if fault["loc"] else None
+    if option is None:
+        return _capital(_veiled(_reason(fault, None), known, said))
+    if fault["type"] == "missing" and option.field not in said:
+        variables = "".join(f"the environment variable {name}, " for name in option.environment)
+        return (
+            f"The setting {option.key} is missing: "
+            f"give {option.flag}, {variables}or {option.key} in {place}."
+        )
+    one = said.get(option.field) or _Said(None, option.default, f"the default of {option.key}")
+    reason = _veiled(_reason(fault, option), known, said)
+    return _wrong(option, one.raw, one.origin, reason)
+
+
+def _reason(fault: Any, option: Option | None) -> str:
+    raised = fault.get("ctx", {}).get("error")
+    if option is None or isinstance(raised, Exception):
+        return str(raised if raised is not None else fault["msg"]).rstrip(".")
+    if option.kind == "text" and not option.choices and fault["type"] != "string_type":
+        return str(fault["msg"]).rstrip(".")
+    return f"it has to be {option.right}"
+
+
+def _veiled(text: str, known: Mapping[str, Option], said: Mapping[str, _Said]) -> str:
+    """A validator's own message may repeat what it was given."""
+    for field, one in said.items():
+        if known[field].secret and (raw := spelled(_bare(one.raw))):
+            text = text.replace(raw, HIDDEN)
+    return text
+
+
+def _bare(value: Any) -> Any:
+    return value.get_secret_value() if isinstance(value, (SecretStr, SecretBytes)) else value
+
+
+def _wrong(option: Option, raw: Any, origin: str, reason: str) -> str:
+    if option.secret:
+        return _capital(f"{origin} cannot be used: {reason}.")
+    text = raw if isinstance(raw, str) else spelled(raw)
+    shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+    return _capital(f"{origin} is {shown!r}: {reason}.")
+
+
+def _capital(text: str) -> str:
+    """Sentences begin large, except where they begin with the name of a setting."""
+    first = text.split(" ", 1)[0]
+    return text[:1].upper() + text[1:] if first in ("option", "environment", "the") else text

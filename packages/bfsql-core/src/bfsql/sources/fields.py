@@ -1,0 +1,91 @@
+"""What a field of a graph file must be, so that it can stand in a record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_SHOWN = 80
+
+
+class Unusable(ValueError):
+    """Why a line cannot be used; readers make a `Refusal` of it."""
+
+
+def identifier(value: Any, what: str) -> str:
+    """An id or a predicate, exactly as it is written; a whole number as its digits.
+
+    Args:
+        value: What the file has there.
+        what: The field's name, for the sentence.
+
+    Raises:
+        Unusable: There is nothing, something else than text, or a lone
+            surrogate, which no store can hold (`protocol.md` 19).
+    """
+    if isinstance(value, str):
+        if value and (value.isascii() or is_sound(value)):
+            return value
+        if value:
+            raise Unusable(f"{what} {shown(value)} holds a lone surrogate or is not UTF-8 text")
+    elif isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if value is None or value == "":
+        raise Unusable(f"{what} is missing")
+    raise Unusable(f"{what} is {shown(value)}, which is not text")
+
+
+def optional_identifier(value: Any, what: str, default: str) -> str:
+    """As `identifier`; the default where the file has nothing."""
+    return default if value is None or value == "" else identifier(value, what)
+
+
+def texts(value: Any, what: str) -> list[str]:
+    """A list of texts, from a list of them or from one text with `|` or `;` between.
+
+    Raises:
+        Unusable: It is something else.
+    """
+    if value is None:
+        return []
+    if isinstance(value, str):
+        parts = value.split("|" if "|" in value else ";")
+        return [part.strip() for part in parts if part.strip()]
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return [item for item in value if item]
+    raise Unusable(f"{what} is {shown(value)}, which is neither text nor a list of texts")
+
+
+def is_sound(text: str) -> bool:
+    """Whether the text is free of lone surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def sound(value: Any) -> Any:
+    """The value with U+FFFD for every lone surrogate, at any depth (`protocol.md` 19)."""
+    if isinstance(value, str):
+        return (
+            value
+            if is_sound(value)
+            else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        )
+    if isinstance(value, list):
+        return [sound(item) for item in value]
+    if isinstance(value, dict):
+        return {sound(key): sound(item) for key, item in value.items()}
+    return value
+
+
+def without_nulls(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The mapping without the fields that have no value."""
+    return {key: value for key, value in record.items() if value is not None}
+
+
+def shown(value: Any) -> str:
+    """A value as a sentence shows it: quoted, escaped and not too long."""
+    text = ascii(value) if isinstance(value, str) and not is_sound(value) else repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

@@ -1,0 +1,95 @@
+"""The formats of graph files, and how a path tells its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from bfsql.errors import SourceError
+
+
+class Format(NamedTuple):
+    """What help texts say of a format."""
+
+    summary: str
+    """What such a file holds."""
+    suffixes: tuple[str, ...]
+    """Endings that tell the format; each of them may be followed by `.gz`."""
+
+
+FORMATS: dict[str, Format] = {
+    "kgraph": Format("a kgraph bundle: a folder with entities.jsonl, relationships.jsonl", ()),
+    "csv": Format("a table of nodes or of edges, cells separated by commas", (".csv",)),
+    "tsv": Format("a table of nodes or of edges, cells separated by tabs", (".tsv", ".tab")),
+    "jsonl": Format("nodes or edges, a JSON object a line", (".jsonl", ".ndjson")),
+    "node-link": Format("networkx node-link JSON, read whole", (".json",)),
+    "graphml": Format("GraphML", (".graphml",)),
+    "turtle": Format("RDF in Turtle", (".ttl", ".turtle")),
+    "ntriples": Format("RDF in N-Triples", (".nt", ".ntriples")),
+    "nquads": Format("RDF in N-Quads; the graphs become one", (".nq", ".nquads")),
+    "trig": Format("RDF in TriG; the graphs become one", (".trig",)),
+    "rdfxml": Format("RDF in RDF/XML", (".rdf", ".owl")),
+    "jsonld": Format("RDF in JSON-LD, read whole", (".jsonld",)),
+}
+"""Name of a format to what help texts say of it."""
+
+BUNDLE_FILES = ("manifest.json", "entities.jsonl", "entities.jsonl.gz")
+"""Files of which one makes a folder a kgraph bundle."""
+
+_BY_SUFFIX = {suffix: name for name, known in FORMATS.items() for suffix in known.suffixes}
+
+
+def format_of(path: Path, named: str | None) -> str:
+    """Name of the format of a file or folder.
+
+    Args:
+        path: What is to be read.
+        named: The format that the caller insists on, or None.
+
+    Raises:
+        SourceError: The path is not there, or its format is unknown; the
+            sentence lists the formats that are known.
+    """
+    if named is not None and named not in FORMATS:
+        raise SourceError(
+            path, f"there is no format {named!r}; the formats are: {', '.join(FORMATS)}"
+        )
+    try:
+        is_folder = path.is_dir()
+        if not is_folder and not path.exists():
+            raise SourceError(path, "there is no such file or folder; check the path")
+        if is_folder:
+            return _format_of_folder(path, named)
+    except OSError as error:
+        raise SourceError(path, f"cannot be looked at: {error.strerror}") from error
+    if named == "kgraph":
+        raise SourceError(path, "a kgraph bundle is a folder, and this is a file; give its folder")
+    return named or _format_of_file(path)
+
+
+def _format_of_folder(path: Path, named: str | None) -> str:
+    if named not in {None, "kgraph"}:
+        raise SourceError(path, f"this is a folder, and the format {named!r} is of single files")
+    if named is None and not any((path / name).exists() for name in BUNDLE_FILES):
+        raise SourceError(
+            path,
+            "this folder is no kgraph bundle, for it holds neither manifest.json nor "
+            "entities.jsonl; give such a folder, or the graph files themselves",
+        )
+    return "kgraph"
+
+
+def _format_of_file(path: Path) -> str:
+    suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
+    if suffixes and suffixes[-1] == ".gz":
+        suffixes.pop()
+    found = _BY_SUFFIX.get(suffixes[-1]) if suffixes else None
+    if found is None:
+        known = ", ".join(
+            f"{name} ({' '.join(f.suffixes) or 'folder'})" for name, f in FORMATS.items()
+        )
+        raise SourceError(
+            path,
+            f"the ending of this name tells no known format; name the format. Known are: {known}",
+        )
+    return found

@@ -1,0 +1,222 @@
+"""A kgraph bundle: a folder of entities, relationships, evidence and mentions.
+
+| file | wanted | becomes |
+|---|---|---|
+| `manifest.json` | no | the names of the other files; without it they have their usual ones |
+| `entities.jsonl` | yes | nodes; those whose status is `merged` are left out |
+| `relationships.jsonl` | yes | edges, and evidence from `properties.provenance` |
+| `evidence.jsonl` | no | evidence |
+| `mentions.jsonl` | no | counts, for entities that bring none |
+
+Fields of `properties` stand beside the record's own; where both have one of
+the same name, the record's own keeps it and the other is `properties.NAME`.
+
+Mentions say in which document an entity was read. What the protocol needs of
+them is `total_mentions` and `supporting_documents`, and the pipeline has
+usually written both into the entity. So they are counted only for entities
+that lack one of the two, and not read at all where there is none. The passages
+of mentions are those of the evidence, so that nothing is lost by it.
+
+Memory holds the distinct predicates, the ids of entities without counts, and
+up to 10,000 pieces of evidence whose key can be read in more than one way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic_core import from_json
+
+from bfsql.errors import SourceError
+from bfsql.models.stream import (
+    EdgeRecord,
+    EvidenceRecord,
+    GraphRecord,
+    GraphStream,
+    NodeRecord,
+    Refusal,
+)
+from bfsql.sources.fields import (
+    Unusable,
+    identifier,
+    optional_identifier,
+    shown,
+    texts,
+    without_nulls,
+)
+from bfsql.sources.jsonlines import Object, records
+from bfsql.sources.relationship_keys import RelationshipKeys
+
+_WANTED = ("entities", "relationships")
+_OPTIONAL = ("evidence", "mentions")
+
+
+def open_bundle(folder: Path) -> GraphStream:
+    """The records of a bundle: nodes, edges with their own evidence, then the rest.
+
+    Args:
+        folder: Where the files are.
+
+    Raises:
+        SourceError: The manifest cannot be read, or the entities or
+            relationships are not there.
+    """
+    files = _files(folder)
+    for part in _WANTED:
+        if part not in files:
+            raise SourceError(
+                folder,
+                f"this bundle has no {part}.jsonl, and its manifest names no other file for the "
+                f"{part}; give a folder that has one",
+            )
+    return _bundle(files)
+
+
+def _bundle(files: dict[str, Path]) -> GraphStream:
+    uncounted: dict[str, _Counts] = {}
+    yield from records(files["entities"], lambda line: _entity(line, uncounted))
+    keys = RelationshipKeys(files["relationships"])
+    yield from records(files["relationships"], lambda line: _relationship(line, keys))
+    if "evidence" in files:
+        yield from records(files["evidence"], lambda line: _evidence(line, keys))
+        yield from keys.settled()
+    if "mentions" in files and uncounted:
+        yield from records(files["mentions"], lambda line: _mention(line, uncounted))
+        yield from (counts.record(id_) for id_, counts in uncounted.items() if counts.mentions)
+
+
+# --- which files ------------------------------------------------------------
+
+
+def _files(folder: Path) -> dict[str, Path]:
+    manifest = _manifest(folder / "manifest.json")
+    found: dict[str, Path] = {}
+    for part in (*_WANTED, *_OPTIONAL):
+        entry = manifest.get(part)
+        name = entry.get("path") if isinstance(entry, dict) else entry
+        path = folder / (name if isinstance(name, str) else f"{part}.jsonl")
+        if not path.resolve().is_relative_to(folder.resolve()):
+            raise SourceError(
+                folder / "manifest.json",
+                f"its {part} are {shown(name)}, outside of the bundle; move the file into it",
+            )
+        packed = path.with_name(path.name + ".gz")
+        if path.is_file() or packed.is_file():
+            found[part] = path if path.is_file() else packed
+    return found
+
+
+def _manifest(path: Path) -> Object:
+    if not path.is_file():
+        return {}
+    try:
+        manifest = from_json(path.read_bytes())
+    except ValueError as error:
+        raise SourceError(path, f"is not JSON: {error}; mend it or take it away") from error
+    if not isinstance(manifest, dict):
+        raise SourceError(path, "is not a JSON object; mend it or take it away")
+    return manifest
+
+
+# --- what a line is ---------------------------------------------------------
+
+
+def _entity(line: Object, uncounted: dict[str, _Counts]) -> Iterator[NodeRecord]:
+    if line.get("status") == "merged":
+        return
+    id_ = identifier(line.pop("entity_id", None), "entity_id")
+    entity_type = optional_identifier(line.pop("entity_type", None), "entity_type", "")
+    metadata = _lifted(line)
+    if not isinstance(metadata.get("name", ""), str):
+        raise Unusable(f"name is {shown(metadata['name'])}, which is not text")
+    if "synonyms" in metadata:
+        metadata["synonyms"] = texts(metadata["synonyms"], "synonyms")
+    counts = _Counts("total_mentions" not in metadata, "supporting_documents" not in metadata)
+    if counts.wanted:
+        uncounted[id_] = counts
+    yield NodeRecord(id_, entity_type, metadata)
+
+
+def _relationship(line: Object, keys: RelationshipKeys) -> Iterator[GraphRecord | Refusal]:
+    triple = (
+        identifier(line.pop("subject_id", None), "subject_id"),
+        identifier(line.pop("predicate", None), "predicate"),
+        identifier(line.pop("object_id", None), "object_id"),
+    )
+    metadata = _lifted(line)
+    passages: list[Any] = []
+    if isinstance(metadata.get("provenance"), list):
+        passages = metadata.pop("provenance")
+    documents = metadata.get("source_documents")
+    only = documents[0] if isinstance(documents, list) and len(documents) == 1 else None
+    items = [_passage(passage, only) for passage in passages]
+    keys.add(triple[1])
+    yield EdgeRecord(*triple, metadata)
+    for item in items:
+        yield EvidenceRecord(*triple, item)
+
+
+def _passage(passage: Any, document: Any) -> dict[str, Any]:
+    if isinstance(passage, str):
+        passage = {"sentence": passage}
+    if not isinstance(passage, dict):
+        raise Unusable(f"provenance holds {shown(passage)}, which is not a passage")
+    rest = without_nulls(passage)
+    item = {"document_id": document, "text_span": rest.pop("sentence", None), **rest}
+    if not item.get("citation_markers"):
+        item.pop("citation_markers", None)
+    return without_nulls(item)
+
+
+def _evidence(line: Object, keys: RelationshipKeys) -> Iterator[EvidenceRecord]:
+    key = identifier(line.pop("relationship_key", None), "relationship_key")
+    yield from keys.evidence(key, without_nulls(line))
+
+
+def _mention(line: Object, uncounted: dict[str, _Counts]) -> tuple[()]:
+    counts = uncounted.get(identifier(line.get("entity_id"), "entity_id"))
+    if counts is not None:
+        counts.add(line.get("document_id"))
+    return ()
+
+
+def _lifted(line: Object) -> dict[str, Any]:
+    properties = line.pop("properties", None)
+    metadata = without_nulls(line)
+    if isinstance(properties, dict):
+        for key, value in without_nulls(properties).items():
+            metadata[f"properties.{key}" if key in metadata else key] = value
+    elif properties is not None:
+        raise Unusable(f"properties is {shown(properties)}, which is not an object")
+    return metadata
+
+
+class _Counts:
+    """The mentions of an entity that does not bring their number itself."""
+
+    __slots__ = ("documents", "documents_wanted", "mentions", "number_wanted")
+
+    def __init__(self, number_wanted: bool, documents_wanted: bool) -> None:  # noqa: FBT001
+        self.number_wanted = number_wanted
+        self.documents_wanted = documents_wanted
+        self.mentions = 0
+        self.documents: set[str] = set()
+
+    @property
+    def wanted(self) -> bool:
+        return self.number_wanted or self.documents_wanted
+
+    def add(self, document: Any) -> None:
+        self.mentions += 1
+        if isinstance(document, str):
+            self.documents.add(document)
+
+    def record(self, id_: str) -> NodeRecord:
+        metadata: dict[str, Any] = {}
+        if self.number_wanted:
+            metadata["total_mentions"] = self.mentions
+        if self.documents_wanted and self.documents:
+            metadata["supporting_documents"] = sorted(self.documents)
+        return NodeRecord(id_, "", metadata)

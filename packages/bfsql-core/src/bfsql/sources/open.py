@@ -1,0 +1,109 @@
+"""From a path to its records: finds the format, checks what can be checked, reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+
+from bfsql.errors import SourceError
+from bfsql.models.stream import GraphStream
+from bfsql.sources.columns import named_columns
+from bfsql.sources.files import faults_of, guarded
+from bfsql.sources.formats import format_of
+from bfsql.sources.graphml import open_graphml
+from bfsql.sources.kgraph import open_bundle
+from bfsql.sources.node_link import open_node_link
+from bfsql.sources.options import NO_OPTIONS, SourceOptions
+from bfsql.sources.tables import header_of, open_table
+
+_TABLES = frozenset({"csv", "tsv", "jsonl"})
+_RDF = frozenset({"turtle", "ntriples", "nquads", "trig", "rdfxml", "jsonld"})
+
+
+def open_source(path: Path | str, options: SourceOptions = NO_OPTIONS) -> GraphStream:
+    """The records of one graph file or bundle, read as they are asked for.
+
+    A line that cannot be used comes as a `Refusal`, and reading goes on. The
+    file is closed with the stream.
+
+    Args:
+        path: A file, or the folder of a kgraph bundle.
+        options: What the file does not say itself.
+
+    Raises:
+        SourceError: The path is not there, has no known format, lacks a column
+            or a part that is needed, or needs an extra that is not installed:
+            all that before the first record. Faults that only reading shows,
+            such as damaged gzip or broken XML, raise it later.
+    """
+    return read_all([path], options)
+
+
+def read_all(paths: Sequence[Path | str], options: SourceOptions = NO_OPTIONS) -> GraphStream:
+    """The records of several files as one graph, in the order of the paths.
+
+    A column that the options name has to be in one of the tables at least.
+    RDF files share their prefixes, so that one IRI is one id in all of them.
+
+    Args:
+        paths: Files and bundle folders, of the same or of different formats.
+        options: What the files do not say themselves; they hold for all.
+
+    Raises:
+        SourceError: As with `open_source`, for any of the files, before the
+            first record of the first.
+    """
+    formats = {path: format_of(path, options.format) for path in map(Path, paths)}
+    _check_named_columns(formats, options)
+    options = replace(options, prefixes=_prefixes(formats, options))
+    streams = []
+    for path, format_ in formats.items():
+        with faults_of(path):
+            streams.append(guarded(path, _open(path, format_, options)))
+    return chain.from_iterable(streams)
+
+
+def _open(path: Path, format_: str, options: SourceOptions) -> GraphStream:
+    if format_ in _TABLES:
+        return open_table(path, format_, options)
+    if format_ in _RDF:
+        from bfsql.sources.rdf import open_rdf
+
+        return open_rdf(path, format_, options)
+    if format_ == "graphml":
+        return open_graphml(path, options)
+    if format_ == "node-link":
+        return open_node_link(path, options)
+    return open_bundle(path)
+
+
+def _check_named_columns(formats: Mapping[Path, str], options: SourceOptions) -> None:
+    named = named_columns(options)
+    tables = {path: format_ for path, format_ in formats.items() if format_ in _TABLES}
+    if not named or not tables:
+        return
+    headers = {}
+    for path, format_ in tables.items():
+        with faults_of(path):
+            headers[path] = header_of(path, format_)
+    for option, column in named.items():
+        if any(column in header for header in headers.values()):
+            continue
+        raise SourceError(
+            ", ".join(map(str, headers)),
+            f"there is no column {column!r} ({option}); the columns are: "
+            f"{', '.join(dict.fromkeys(chain.from_iterable(headers.values())))}",
+        )
+
+
+def _prefixes(formats: Mapping[Path, str], options: SourceOptions) -> dict[str, str]:
+    found = dict(options.prefixes)
+    for path, format_ in formats.items():
+        if format_ in _RDF:
+            from bfsql.sources.prefixes import prefixes_of
+
+            for prefix, namespace in prefixes_of(path, format_).items():
+                found.setdefault(prefix, namespace)
+    return found

@@ -1,0 +1,142 @@
+"""RDF files: statements between IRIs are edges, literals are metadata.
+
+| statement | becomes |
+|---|---|
+| `s rdf:type t` | the type of node `s` |
+| `s p "text"` | metadata `p` of node `s`; `name` and `synonyms` where `p` says so |
+| `s p o`, both IRIs | an edge, and the nodes `s` and `o` |
+
+Subjects and objects are nodes without a type until a record gives them one
+(`protocol.md` 8). Blank nodes lead nowhere, so statements with them are left
+out, and one refusal at the end says how many. N-Triples, N-Quads, Turtle, TriG
+and RDF/XML are streams; JSON-LD is read whole. The graphs of N-Quads, TriG and
+JSON-LD become one.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+
+from bfsql.errors import SourceError
+from bfsql.models.stream import EdgeRecord, GraphRecord, GraphStream, NodeRecord, Refusal
+from bfsql.sources.fields import Unusable, identifier, sound
+from bfsql.sources.options import SourceOptions
+from bfsql.sources.prefixes import WELL_KNOWN, Prefixes
+from bfsql.sources.rdf_terms import Statement, Text, in_languages, value_of
+
+_TYPE = WELL_KNOWN["rdf"] + "type"
+_NAMES = {
+    WELL_KNOWN["rdfs"] + "label",
+    WELL_KNOWN["skos"] + "prefLabel",
+    WELL_KNOWN["schema"] + "name",
+    "https://schema.org/name",
+    WELL_KNOWN["foaf"] + "name",
+}
+_SYNONYMS = {
+    WELL_KNOWN["skos"] + "altLabel",
+    WELL_KNOWN["schema"] + "alternateName",
+    "https://schema.org/alternateName",
+}
+_REMEMBERED = 1 << 16
+
+
+def open_rdf(path: Path, format_: str, options: SourceOptions) -> GraphStream:
+    """The records of an RDF file.
+
+    Args:
+        path: The file.
+        format_: `turtle`, `ntriples`, `nquads`, `trig`, `rdfxml` or `jsonld`.
+        options: `prefixes` (all that are to hold) and `languages`.
+
+    Raises:
+        SourceError: The library for RDF is not installed; later, a syntax
+            error, with its line where the format has lines.
+    """
+    if importlib.util.find_spec("rdflib") is None:
+        raise SourceError(
+            path,
+            f"reading {format_} needs a library that is not installed; install it with: "
+            'pip install "bfsql-core[rdf]"',
+        )
+    from bfsql.sources.rdf_parsers import statements
+
+    return _records(path, statements(path, format_), options)
+
+
+def _records(
+    path: Path, found: Iterator[Statement | Refusal], options: SourceOptions
+) -> GraphStream:
+    graph = _Graph(options)
+    blank = 0
+    for statement in found:
+        if isinstance(statement, Refusal):
+            yield statement
+        elif None in statement:
+            blank += 1
+        else:
+            try:
+                yield from graph.records(statement)
+            except Unusable as reason:
+                yield Refusal(path, None, str(reason))
+    if blank:
+        noun = (
+            "statement with a blank node was" if blank == 1 else "statements with blank nodes were"
+        )
+        yield Refusal(path, None, f"{blank} {noun} left out")
+
+
+class _Graph:
+    """Makes records of statements."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._prefixes = Prefixes(options.prefixes)
+        self._languages = options.languages
+        self._default_type = options.default_type
+        self._said: set[str] = set()
+
+    def records(self, statement: Statement) -> Iterator[GraphRecord]:
+        """The records of one statement without blank nodes.
+
+        Raises:
+            Unusable: An id in it holds a lone surrogate, or a literal stands
+                where an IRI has to be.
+        """
+        subject, predicate, object_ = statement
+        id_, relation = self._id(subject, "subject"), self._id(predicate, "predicate")
+        if isinstance(object_, Text):
+            if in_languages(object_, self._languages):
+                yield NodeRecord(
+                    id_, self._default_type, self._metadata(predicate, relation, object_)
+                )
+                self._remember(id_)
+        elif predicate == _TYPE:
+            yield NodeRecord(id_, self._id(object_, "object"))
+            self._remember(id_)
+        else:
+            other = self._id(object_, "object")
+            for end in (id_, other):
+                if end not in self._said:
+                    yield NodeRecord(end, self._default_type)
+                    self._remember(end)
+            yield EdgeRecord(id_, relation, other)
+
+    def _id(self, term: object, what: str) -> str:
+        if not isinstance(term, str):
+            raise Unusable(f"the {what} of a statement is a literal, and it has to be an IRI")
+        return self._prefixes.short(identifier(str(term), what))
+
+    def _metadata(self, predicate: object, relation: str, literal: Text) -> dict[str, object]:
+        value = sound(value_of(literal))
+        if predicate in _NAMES:
+            return {"name": str(value)}
+        if predicate in _SYNONYMS:
+            return {"synonyms": [str(value)]}
+        return {relation: value}
+
+    def _remember(self, id_: str) -> None:
+        # What is forgotten is only said again: records of one id are merged.
+        if len(self._said) >= _REMEMBERED:
+            self._said.clear()
+        self._said.add(id_)

@@ -1,0 +1,1 @@
+"""What tests try the six tools with: drawn graphs, backends to watch, checked answers."""

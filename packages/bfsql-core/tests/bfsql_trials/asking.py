@@ -1,0 +1,106 @@
+"""Every answer that a test asks for, checked against the exact shapes of the protocol."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from bfsql.answers import Answer, shapes
+from bfsql.errors import ToolError
+from bfsql.graph import Graph
+
+_ORDER = {
+    "bfs_query": ["seeds", "max_hops"],
+    "intersect_subgraphs": ["seeds", "k"],
+}
+_SUBGRAPH = ["node_count", "edge_count", "notes", "schema_summary", "nodes", "edges"]
+_CONTINUE = re.compile(r"Continue with offset=(\d+), limit=(\d+)\.")
+_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+async def asked(graph: Graph, tool: str, **arguments: Any) -> Answer:
+    """The answer to a call, after everything was checked that holds of every answer."""
+    answer = await graph.call(tool, arguments)
+    check(tool, answer)
+    return answer
+
+
+async def read(graph: Graph, tool: str, **arguments: Any) -> Any:
+    """The same, decoded."""
+    return json.loads((await asked(graph, tool, **arguments)).text)
+
+
+async def if_it_fits(graph: Graph, tool: str, **arguments: Any) -> Answer | None:
+    """The answer, or None where its budget has no room for any."""
+    try:
+        return await asked(graph, tool, **arguments)
+    except ToolError as refused:
+        if refused.kind != "too_large":
+            raise
+        return None
+
+
+def check(tool: str, answer: Answer) -> None:
+    """What holds of every answer: exact shape, order of keys, compact bytes, one content.
+
+    Raises:
+        AssertionError: It does not hold.
+        pydantic.ValidationError: The shape is another.
+    """
+    shapes.ANSWERS[tool].validate_json(answer.text)
+    document = json.loads(answer.text)
+    assert _HIDDEN.search(answer.text) is None, "nothing hidden goes out as it is"
+    assert len(answer.text) <= len(json.dumps(document, separators=(",", ":"))), "compact"
+    if isinstance(document, list):
+        assert answer.content["result"] == document
+        assert tuple(answer.content.get("notes", ())) == answer.notes
+    else:
+        assert answer.content == document
+        assert tuple(document.get("notes", ())) == answer.notes
+    if tool in _ORDER:
+        wanted = [key for key in [*_ORDER[tool], *_SUBGRAPH] if key in document]
+        assert list(document) == wanted
+        _check_subgraph(document)
+
+
+def _check_subgraph(document: dict[str, Any]) -> None:
+    ids = [node["id"] for node in document["nodes"]]
+    triples = [(e["subject"], e["predicate"], e["object"]) for e in document["edges"]]
+    summary = document["schema_summary"]
+    assert len(set(ids)) == len(ids) <= document["node_count"]
+    assert sorted(set(triples)) == triples, "edges are in order, each once"
+    assert len(triples) <= document["edge_count"]
+    assert {end for s, _, o in triples for end in (s, o)} <= set(ids)
+    assert {n["entity_type"] for n in document["nodes"]} <= set(summary["entity_types_found"])
+    assert {predicate for _, predicate, _ in triples} <= set(summary["predicates_found"])
+    for names in summary.values():
+        assert sorted(set(names)) == names
+    for thing in (*document["nodes"], *document["edges"]):
+        _check_metadata(thing.get("metadata", {}))
+
+
+def _check_metadata(metadata: dict[str, Any]) -> None:
+    assert None not in metadata.values(), "null values are dropped at the top level"
+    _check_value(metadata)
+
+
+def _check_value(value: Any) -> None:
+    match value:
+        case dict():
+            assert sorted(value) == list(value), "keys are sorted at every level"
+            for inner in value.values():
+                _check_value(inner)
+        case list():
+            for inner in value:
+                _check_value(inner)
+        case str():
+            assert _HIDDEN.search(value) is None, "what could hide text is removed"
+
+
+def continuation(document: dict[str, Any]) -> dict[str, int]:
+    """The arguments that go on after a page, as its notes name them; none after the last."""
+    found = [_CONTINUE.search(note) for note in document.get("notes", ())]
+    named = [{"offset": int(m[1]), "limit": int(m[2])} for m in found if m]
+    assert len(named) <= 1
+    return named[0] if named else {}

@@ -1,0 +1,24 @@
+"""Distributions that are installed for one test: metadata in a folder, nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def install(folder: Path, distribution: str, **backends: str) -> None:
+    """Write what an installer leaves of a distribution that declares backends.
+
+    Args:
+        folder: On `sys.path`, or about to be.
+        distribution: Its name.
+        **backends: Name of a backend to `module:attribute`.
+    """
+    info = folder / f"{distribution.replace('-', '_')}-1.2.3.dist-info"
+    info.mkdir(parents=True)
+    info.joinpath("METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.2.3\n", encoding="utf-8"
+    )
+    lines = [f"{name} = {place}" for name, place in backends.items()]
+    info.joinpath("entry_points.txt").write_text(
+        "\n".join(["[bfsql.backends]", *lines]) + "\n", encoding="utf-8"
+    )

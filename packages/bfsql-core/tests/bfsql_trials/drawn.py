@@ -1,0 +1,147 @@
+"""Graphs as hypothesis draws them: small, and full of what real stores hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import strategies as st
+
+from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
+
+TYPES = ("Drug", "Disease", "Gene")
+PREDICATES = ("TREATS", "causes", "associated with")
+PLAIN = tuple(f"n:{number}" for number in range(25))
+HOSTILE = (
+    'quo"te\\',
+    "new\nline",
+    "nul\x00byte",
+    "\u202eevil\u202c",
+    "\x7f\x9f",
+    "e\u0301",
+    "\u00e9",
+    "\uffff",
+    "\U0001f600",
+    "'; DROP TABLE nodes; --",
+    "%_*?[]",
+    " outer space ",
+    "N:1",
+    "[1]",
+    "long:" + "x" * 300,
+)
+"""Ids that a careless encoder, sort order or query would trip over."""
+GONE = ("gone:1", "gone:2", "\uffffgone")
+"""Ends that no record describes."""
+
+_NODE_METADATA: tuple[dict[str, Any], ...] = (
+    {},
+    {"name": "plain"},
+    {"name": "m\u00e9t\u00e9o\u202e", "synonyms": ["zeta", "alpha"], "total_mentions": 1},
+    {"name": "other", "total_mentions": 2, "nested": {"b": [1, {"d": None, "c": True}], "a": 0.5}},
+    {"total_mentions": 3.5, "empty": None, "source": "here"},
+    {"total_mentions": "many", "name": "text\nof\ttwo lines \x07"},
+    {"total_mentions": True, "id": "hidden", "entity_type": "hidden", "notes": "hidden"},
+    {"total_mentions": 2, "vector": [0.25] * 70, "name": "vector"},
+    {"name": "verbose", "text": "many words " * 40},
+)
+_EDGE_METADATA: tuple[dict[str, Any], ...] = (
+    {},
+    {"confidence": 0.5, "source_documents": ["doc:1"]},
+    {"confidence": 0.9, "source_documents": ["doc:2", "doc:1"], "note": "words " * 20},
+    {"confidence": 1, "note": "others", "created_at": "2024-02-29"},
+    {
+        "strongest_evidence_quote": "quote",
+        "evidence_confidence_avg": 0.7,
+        "text_span": "span",
+        "provenance": [{"document_id": "doc:3", "text_span": "words", "confidence": 0.25}],
+    },
+)
+_ITEMS: tuple[dict[str, Any], ...] = (
+    {"document_id": "doc:1", "section": "abstract", "text_span": "It does.", "confidence": 0.5},
+    {"document_id": "n:0", "text_span": "It does.", "confidence": 0.5},
+    {"document_id": "doc:2"},
+)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A graph as records in the order in which a loader gets them, and what is in it."""
+
+    records: tuple[GraphRecord, ...]
+    ids: tuple[str, ...]
+    """Ids that node records describe."""
+    triples: frozenset[tuple[str, str, str]]
+    """Triples that edge records describe, those with ends that are no nodes included."""
+
+
+@st.composite
+def graphs(draw: st.DrawFn, least: int = 0, most: int = 25, *, hostile: bool = True) -> Drawn:
+    """A graph with parallel edges, self-loops, cycles, isolated nodes and dangling ends.
+
+    Args:
+        draw: From hypothesis.
+        least: Fewest nodes.
+        most: Most nodes.
+        hostile: Whether ids may be such as trip up encoders.
+    """
+    known = PLAIN + HOSTILE if hostile else PLAIN
+    ids = draw(
+        st.lists(st.sampled_from(known), min_size=least, max_size=most, unique=True), label="ids"
+    )
+    again = draw(st.lists(st.sampled_from(ids), max_size=3), label="again") if ids else []
+    node = st.tuples(st.sampled_from(TYPES), st.sampled_from(_NODE_METADATA))
+    described = [NodeRecord(i, *draw(node)) for i in (*ids, *again)]
+    ends = st.sampled_from([*ids, *ids, *ids, *GONE]) if ids else st.sampled_from(GONE)
+    triples = draw(
+        st.lists(st.tuples(ends, st.sampled_from(PREDICATES), ends), max_size=2 * len(ids) + 4),
+        label="triples",
+    )
+    related = [EdgeRecord(*t, draw(st.sampled_from(_EDGE_METADATA))) for t in triples]
+    supported = [
+        EvidenceRecord(*t, draw(st.sampled_from(_ITEMS)))
+        for t in (draw(st.lists(st.sampled_from(triples), max_size=4)) if triples else [])
+    ]
+    records: list[GraphRecord] = [*supported, *related, *described]
+    if draw(st.booleans(), label="shuffled"):
+        records = draw(st.permutations(records))
+    return Drawn(tuple(records), tuple(ids), frozenset(triples))
+
+
+@st.composite
+def graphs_with_seeds(
+    draw: st.DrawFn, seeds: int = 1, least: int = 0, *, hostile: bool = True
+) -> tuple[Drawn, list[str]]:
+    """A graph, and some ids of it to start from.
+
+    Args:
+        draw: From hypothesis.
+        seeds: Fewest seeds; at most 4 are drawn.
+        least: Fewest nodes.
+        hostile: As for `graphs`.
+    """
+    graph = draw(graphs(least=max(seeds, least), hostile=hostile))
+    chosen = st.lists(st.sampled_from(graph.ids), min_size=seeds, max_size=4, unique=True)
+    return graph, draw(chosen, label="seeds")
+
+
+def removing() -> st.SearchStrategy[dict[str, Any]]:
+    """Arguments of the two filters that remove nodes, often none."""
+    return st.fixed_dictionaries(
+        {},
+        optional={
+            "exclude_node_types": st.lists(st.sampled_from(TYPES), min_size=1, max_size=2),
+            "min_mentions": st.integers(1, 4),
+        },
+    )
+
+
+def detailing() -> st.SearchStrategy[dict[str, Any]]:
+    """Arguments of the filters that choose detail, often none."""
+    return st.fixed_dictionaries(
+        {},
+        optional={
+            "node_types": st.lists(st.sampled_from(TYPES), min_size=1, max_size=2, unique=True),
+            "predicates": st.lists(st.sampled_from(PREDICATES), min_size=1, max_size=2),
+            "topology_only": st.booleans(),
+        },
+    )

@@ -1,0 +1,57 @@
+"""A backend that keeps its graph in a JSON file: small, real, and the tests' own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, SecretStr
+
+from bfsql.errors import StoreError
+from bfsql.memory import MemoryBackend
+from bfsql.models import EdgeRecord, GraphRecord, LoadReport, NodeRecord
+from bfsql.plugins import BackendPlugin
+from bfsql.settings import BackendSettings, Env
+
+
+class ToySettings(BackendSettings):
+    """A setting of every kind."""
+
+    path: Path = Field(default=Path("toy.json"), description="Where the graph is.")
+    password: Annotated[SecretStr | None, Env("TOY_PASSWORD")] = None
+    retries: int = Field(default=3, ge=1, le=9, description="Times to try again.")
+    port: int = Field(default=5432, description="A name that the server has too.")
+    headers: dict[str, str] = Field(default={}, description="What to send along.")
+
+
+async def _open(settings: ToySettings) -> MemoryBackend:
+    try:
+        rows = json.loads(settings.path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise StoreError(f"There is no toy graph {settings.path}. Load one first.") from None
+    return MemoryBackend(NodeRecord(**r) if "id" in r else EdgeRecord(**r) for r in rows)
+
+
+async def _load(settings: ToySettings, records: Iterable[GraphRecord]) -> LoadReport:
+    rows = [asdict(record) for record in records]
+    settings.path.write_text(json.dumps(rows), encoding="utf-8")
+    nodes = sum("id" in row for row in rows)
+    return LoadReport(nodes=nodes, edges=len(rows) - nodes)
+
+
+async def _prepare(settings: ToySettings, apply: bool) -> list[str]:
+    return [f"CREATE INDEX {'made' if apply else 'wanted'}"]
+
+
+plugin = BackendPlugin("a toy", ToySettings, _open, _load, _prepare)
+
+read_only = BackendPlugin("a toy to read", ToySettings, _open)
+
+newer = BackendPlugin("from the future", ToySettings, _open, contract=99)
+
+older = BackendPlugin("from the past", ToySettings, _open, contract=0)
+
+nonsense = 42

@@ -1,0 +1,108 @@
+"""A working directory with the backend `toy` installed, and ways to run `bfsql` in it."""
+
+import contextlib
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from bfsql_trials.distributions import install
+from click.testing import CliRunner, Result
+
+from bfsql.cli import bfsql
+
+NODES = """id,type,name
+f:1,Film,Sleepless in Seattle
+f:2,Film,"You've Got Mail"
+p:1,Person,Tom Hanks
+p:2,Person,Meg Ryan
+,Person,Nobody
+"""
+
+EDGES = """subject,predicate,object
+p:1,ACTED_IN,f:1
+p:2,ACTED_IN,f:1
+p:1,ACTED_IN,f:2
+p:2,ACTED_IN,f:2
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Holds nodes.csv (line 6 is bad) and edges.csv."""
+    site = tmp_path / "site"
+    install(site, "bfsql-toy", toy="bfsql_trials.toy:plugin", frozen="bfsql_trials.toy:read_only")
+    monkeypatch.syspath_prepend(str(site))
+    monkeypatch.setenv("BFSQL_BACKEND", "toy")
+    (tmp_path / "nodes.csv").write_text(NODES, encoding="utf-8")
+    (tmp_path / "edges.csv").write_text(EDGES, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def run(folder: Path) -> Callable[..., Result]:
+    """`bfsql` in this process."""
+
+    def run_here(*args: str) -> Result:
+        return CliRunner().invoke(bfsql, args, prog_name="bfsql")
+
+    return run_here
+
+
+@pytest.fixture
+def loaded(run: Callable[..., Result]) -> Callable[..., Result]:
+    """The same, after the two tables were loaded into toy.json."""
+    assert run("load", "nodes.csv", "edges.csv").exit_code == 0
+    return run
+
+
+@pytest.fixture
+def environment(folder: Path) -> dict[str, str]:
+    """For a process of its own: `toy` is installed there too."""
+    trials = Path(__file__).parents[1]
+    path = os.pathsep.join([str(folder / "site"), str(trials)])
+    return os.environ | {"PYTHONPATH": path, "COLUMNS": "100"}
+
+
+@pytest.fixture
+def process(environment: dict[str, str]) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """`bfsql` in a process of its own."""
+
+    def run_there(*args: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "bfsql", *args]
+        return subprocess.run(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    return run_there
+
+
+@pytest.fixture
+def terminal(environment: dict[str, str]) -> Callable[..., str]:
+    """`bfsql` in a process of its own, on a terminal; gives what a person sees."""
+
+    def run_on_terminal(*args: str) -> str:
+        ours, theirs = pty.openpty()
+        command = [sys.executable, "-m", "bfsql", *args]
+        env = environment | {"TERM": "xterm"}
+        with subprocess.Popen(command, env=env, stdin=theirs, stdout=theirs, stderr=theirs):
+            os.close(theirs)
+            seen = b""
+            # Linux ends a terminal whose other side is gone with an error, not with nothing.
+            with contextlib.suppress(OSError):
+                while more := os.read(ours, 65_536):
+                    seen += more
+        os.close(ours)
+        return seen.decode()
+
+    return run_on_terminal

@@ -1,0 +1,181 @@
+"""`bfsql` as a person types it: what it prints, and how it says no."""
+
+import json
+import socket
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from bfsql.cli.command import COMMANDS
+from bfsql.cli.serve import waiting
+from bfsql.tools.parameters import PARAMETERS
+
+Run = Callable[..., Result]
+Process = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def test_version_imports_click_alone() -> None:
+    code = (
+        "import sys\n"
+        "from bfsql.cli import bfsql\n"
+        "try: bfsql(['--version'])\n"
+        "except SystemExit as end: assert end.code == 0\n"
+        "print({'pydantic', 'mcp', 'rich', 'uvicorn', 'asyncio'} & set(sys.modules))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    version, imported = done.stdout.splitlines()
+    assert version.startswith("bfsql 0.")
+    assert imported == "set()"
+
+
+def test_help_lists_every_command_without_importing_one() -> None:
+    code = (
+        "import sys\n"
+        "from bfsql.cli import bfsql\n"
+        "try: bfsql(['--help'])\n"
+        "except SystemExit: print([m for m in sys.modules if m.startswith('bfsql.cli.')])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert all(name in done.stdout for name in COMMANDS)
+    assert done.stdout.splitlines()[-1] == "['bfsql.cli.command']"
+
+
+def test_every_tool_is_a_command(run: Run) -> None:
+    assert {name.replace("_", "-") for name in PARAMETERS} <= set(COMMANDS)
+    for tool, parameters in PARAMETERS.items():
+        help_text = run(tool.replace("_", "-"), "--help").output
+        assert all(f"--{p.name.replace('_', '-')}" in help_text for p in parameters)
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_every_command_has_help(command: str, run: Run) -> None:
+    result = run(command, "--help")
+    assert result.exit_code == 0
+    assert result.output.startswith(f"Usage: bfsql {command}")
+
+
+def test_a_misspelt_command_or_option_is_answered_with_the_closest(run: Run) -> None:
+    wrong = run("srve")
+    assert (wrong.exit_code, "Did you mean serve?" in wrong.stderr) == (2, True)
+    wrong = run("load", "nodes.csv", "--stict")
+    assert wrong.exit_code == 2
+    assert "--strict" in wrong.stderr
+
+
+def test_a_backend_brings_its_own_options(run: Run) -> None:
+    shown = " ".join(run("serve", "--backend", "toy", "--help").output.split())
+    assert "Options of the backend toy" in shown
+    assert "--retries NUMBER" in shown
+    assert "variable: BFSQL_TOY_PATH" in shown
+    assert "--password-file FILE" in shown
+    assert "--toy-port" in shown
+
+
+def test_help_comes_even_without_a_backend(run: Run) -> None:
+    shown = run("serve", "--backend=nothing", "--help")
+    assert shown.exit_code == 0
+    assert "Options of the server" in shown.output
+
+
+def test_an_unknown_backend_is_one_sentence(run: Run) -> None:
+    wrong = run("describe-schema", "--backend=nothing")
+    assert wrong.exit_code == 2
+    assert wrong.stderr.startswith("There is no backend named 'nothing'; installed are: ")
+    assert wrong.stderr.count("\n") == 1
+
+
+def test_a_wrong_setting_is_one_sentence(run: Run) -> None:
+    wrong = run("serve", "--retries", "99")
+    assert (wrong.exit_code, wrong.stdout) == (2, "")
+    assert wrong.stderr == (
+        "Option --retries is '99': it has to be a whole number, at least 1, at most 9.\n"
+    )
+
+
+def test_a_setting_under_its_other_name_is_called_by_it(run: Run) -> None:
+    wrong = run("serve", "--toy-port", "x")
+    assert wrong.stderr == "Option --toy-port is 'x': it has to be a whole number.\n"
+
+
+def test_a_secret_is_read_from_its_file_and_never_shown(run: Run, folder: Path) -> None:
+    (folder / "secret").write_text("xyzzy\n", encoding="utf-8")
+    shown = run("config", "--password-file", "secret", "--bearer-token-file", "secret").output
+    assert 'password = "**********"  # option --password-file' in shown
+    assert 'bearer_token = "**********"  # option --bearer-token-file' in shown
+    assert "xyzzy" not in shown
+    wrong = run("config", "--password-file", "nowhere")
+    assert wrong.exit_code == 2
+    assert "--password-file is 'nowhere': the file cannot be read (No such file" in wrong.stderr
+
+
+def test_config_pipes_a_configuration_file(run: Run, folder: Path) -> None:
+    (folder / "bfsql.toml").write_text('strip = []\n[backend]\npath = "a.json"', encoding="utf-8")
+    shown = run("config", "--port", "9", "--headers", "A=1", "--no-structured-content").output
+    made = tomllib.loads(shown)
+    assert made["port"] == 9
+    assert made["strip"] == []
+    assert made["structured_content"] is False
+    assert made["backend"]["name"] == "toy"
+    assert made["backend"]["headers"] == {"A": "1"}
+    assert 'path = "a.json"  # path in [backend] of bfsql.toml' in shown
+    assert "port = 9  # option --port" in shown
+    (folder / "bfsql.toml").write_text(shown, encoding="utf-8")
+    assert run("config").exit_code == 0
+
+
+def test_backends_are_listed_with_their_state(run: Run) -> None:
+    lines = [line.split("\t") for line in run("backends").stdout.splitlines()]
+    assert ["toy", "1.2.3", "bfsql-toy", "ok", "a toy"] in lines
+    found = json.loads(run("backends", "--json").stdout)
+    assert {"name": "toy", "state": "ok"}.items() <= next(
+        state for state in found if state["name"] == "toy"
+    ).items()
+
+
+def test_index_shows_and_applies(run: Run) -> None:
+    shown = run("index")
+    assert (shown.stdout, shown.stderr) == (
+        "CREATE INDEX wanted\n",
+        "Missing: 1. Create with --apply.\n",
+    )
+    assert run("index", "--apply").stdout == "CREATE INDEX made\n"
+    wrong = run("index", "--backend", "frozen")
+    assert (wrong.exit_code, wrong.stderr.count("\n")) == (2, 1)
+
+
+def test_a_port_in_use_is_one_sentence(
+    process: Process,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = process("serve", "--transport", "http", "--port", port)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"port {port} of 127.0.0.1: it is in use" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_server_without_a_client_writes_nothing(folder: Path, process: Process) -> None:
+    (folder / "toy.json").write_text("[]")
+    done = process("serve")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_server_in_a_terminal_tells_how_to_configure_a_client(folder: Path) -> None:
+    (folder / "g.db").touch()
+    line = waiting(["serve", "--path", "g.db"])
+    assert "\n" not in line
+    assert f'"args": ["serve", "--path", {json.dumps(str(folder / "g.db"))}]' in line
+
+
+def test_a_missing_store_is_one_sentence_in_a_process_of_its_own(
+    process: Process,
+) -> None:
+    for command in (["serve"], ["describe-schema"]):
+        done = process(*command, "--path", "nowhere.json")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == "There is no toy graph nowhere.json. Load one first.\n"

@@ -1,0 +1,135 @@
+"""`bfsql load`: the account at the end, and that nothing is damaged."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from bfsql_trials import toy
+from click.testing import Result
+
+from bfsql.cli.load import account
+from bfsql.cli.load import load as load_command
+from bfsql.errors import ConfigurationError, SourceError
+from bfsql.loading import EVERY, KEPT, Sieve, load
+from bfsql.models import LoadReport, NodeRecord, Refusal
+from bfsql.sources import SourceOptions
+
+Run = Callable[..., Result]
+
+
+def test_files_become_a_graph_and_refused_lines_are_told(run: Run, folder: Path) -> None:
+    done = run("load", "nodes.csv", "edges.csv", "--path", "films.json")
+    assert done.exit_code == 0
+    assert done.stdout.startswith("Loaded 4 nodes, 4 edges, 0 pieces of evidence.\n")
+    assert "Lines refused: 1:\n  nodes.csv, line 6: " in done.stdout
+    assert len(json.loads((folder / "films.json").read_text())) == 8
+
+
+def test_strict_stops_and_leaves_the_old_store(run: Run, folder: Path) -> None:
+    (folder / "toy.json").write_text("[]")
+    wrong = run("load", "nodes.csv", "--strict")
+    assert wrong.exit_code == 2
+    assert wrong.stderr.startswith("nodes.csv, line 6: ")
+    assert wrong.stderr.count("\n") == 1
+    assert (folder / "toy.json").read_text() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["nowhere.csv"], "nowhere.csv: there is no such file"),
+        (["nodes.csv", "--format", "xls"], "there is no format 'xls'"),
+        (["nodes.csv", "--id-column", "key"], "key"),
+        (["nodes.csv", "--prefix", "ex"], "Option --prefix is 'ex': it has to be NAME=NAMESPACE"),
+        (["nodes.csv", "--backend", "frozen"], "cannot be filled from graph files"),
+        (["nodes.csv", "--path", "missing/g.json"], "missing/g.json: No such file or directory"),
+    ],
+)
+def test_what_cannot_be_loaded_is_one_sentence(args: list[str], words: str, run: Run) -> None:
+    wrong = run("load", *args)
+    assert (wrong.exit_code, wrong.stdout) == (2, "")
+    assert words in wrong.stderr
+    assert wrong.stderr.count("\n") == 1
+
+
+def test_columns_can_be_named(run: Run, folder: Path) -> None:
+    (folder / "t.csv").write_text("key,kind\na,Thing\n", encoding="utf-8")
+    done = run("load", "t.csv", "--id-column", "key", "--type-column", "kind")
+    assert done.stdout.startswith("Loaded 1 nodes, 0 edges")
+
+
+def test_everything_that_can_be_said_of_a_source_is_an_option() -> None:
+    said = {parameter.name for parameter in load_command.params}
+    assert {field.name for field in fields(SourceOptions)} <= said
+
+
+def test_ctrl_c_is_a_sentence_and_leaves_the_old_store(
+    folder: Path, environment: dict[str, str]
+) -> None:
+    (folder / "toy.json").write_text("[]")
+    code = (
+        "import os, signal, bfsql_trials.toy as toy\n"
+        "from bfsql.cli import main\n"
+        "import bfsql.loading as loading\n"
+        "real = loading.read_all\n"
+        "def read_all(*args):\n"
+        "    for record in real(*args):\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "        yield record\n"
+        "loading.read_all = read_all\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "load", "nodes.csv"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert (done.returncode, done.stderr) == (130, "Interrupted: the store is as it was.\n")
+    assert (folder / "toy.json").read_text() == "[]"
+
+
+def test_the_account_shows_twenty_refusals_and_counts_all() -> None:
+    refusals = [Refusal("a.csv", line, "bad \x1b[31m") for line in range(1, 101)]
+    report = LoadReport(
+        refusals=refusals,
+        refused=250,
+        dangling_edges=3,
+        dangling_examples=["x", "y"],
+        unattached_evidence=2,
+    )
+    lines = account(report)
+    assert "Dangling edges (an end is no node): 3, for instance x, y." in lines
+    assert "Evidence left out, its edge is not there: 2." in lines
+    assert "Lines refused: 250:" in lines
+    assert "  a.csv, line 20: bad \\u001b[31m" in lines
+    assert lines[-1] == "  and 230 more"
+
+
+def test_the_sieve_keeps_a_hundred_refusals_and_tells_progress() -> None:
+    told: list[int] = []
+    records = [NodeRecord(str(n), "T") for n in range(EVERY + 1)]
+    sieve = Sieve(iter([*records, *[Refusal("f", 1, "bad")] * 150]), progress=told.append)
+    assert list(sieve) == records
+    assert told == [EVERY, EVERY + 1]
+    assert (len(sieve.refusals), sieve.refused) == (KEPT, 150)
+
+
+def test_a_strict_sieve_raises_at_the_first_refusal() -> None:
+    sieve = Sieve(iter([Refusal("f.csv", 7, "it is bad")]), strict=True)
+    with pytest.raises(SourceError, match=r"f\.csv, line 7: it is bad \(the import is strict"):
+        list(sieve)
+
+
+async def test_a_backend_without_a_loader_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="a toy to read"):
+        await load(toy.read_only, toy.ToySettings(), [])

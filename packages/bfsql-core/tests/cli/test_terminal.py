@@ -1,0 +1,47 @@
+"""What a person sees: tables, trees and progress, where the output is a terminal."""
+
+import re
+import sys
+from collections.abc import Callable
+
+import pytest
+from click.testing import Result
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
+
+Terminal = Callable[..., str]
+
+
+def _words(seen: str) -> str:
+    """What was printed, without colours and with single spaces."""
+    return " ".join(re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen).split())
+
+
+def test_a_traversal_is_a_table_and_a_tree(
+    loaded: Callable[..., Result], terminal: Terminal
+) -> None:
+    seen = terminal("bfs-query", "p:1", "--max-hops", "1")
+    assert "id entity_type name" in _words(seen)
+    assert "├── ACTED_IN f:1 " in _words(seen)
+    assert "3 nodes, 2 edges" in _words(seen)
+
+
+def test_json_is_json_on_a_terminal_too(loaded: Callable[..., Result], terminal: Terminal) -> None:
+    piped = loaded("bfs-query", "p:1", "--max-hops", "1").stdout
+    assert terminal("bfs-query", "p:1", "--max-hops", "1", "--json").replace("\r", "") == piped
+
+
+def test_an_import_shows_its_progress_and_its_account(terminal: Terminal) -> None:
+    seen = _words(terminal("load", "nodes.csv", "edges.csv"))
+    assert "8 records" in seen
+    assert "Loaded 4 nodes, 4 edges" in seen
+
+
+def test_settings_and_backends_are_tables(terminal: Terminal) -> None:
+    assert "backend.name toy environment variable BFSQL_BACKEND" in _words(terminal("config"))
+    assert "toy 1.2.3 bfsql-toy a toy" in _words(terminal("backends"))
+
+
+def test_an_error_is_the_same_sentence(terminal: Terminal) -> None:
+    seen = terminal("describe-schema", "--path", "nowhere.json")
+    assert seen == "There is no toy graph nowhere.json. Load one first.\r\n"

@@ -1,0 +1,191 @@
+"""The six tools as commands: the bytes of the tool, its sentences, and pictures of both."""
+
+import asyncio
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from rich.console import Console
+
+import bfsql
+from bfsql.answers.answer import Answer
+from bfsql.cli.failures import explained
+from bfsql.cli.pictures import show
+from bfsql.cli.visible import visible
+from bfsql.errors import StoreError, ToolError
+from bfsql.memory import MemoryBackend
+
+Run = Callable[..., Result]
+
+
+def test_piped_output_is_the_bytes_of_the_tool(loaded: Run, folder: Path) -> None:
+    shown = loaded("bfs-query", "p:1", "--max-hops", "2", "--node-types", "Film")
+
+    async def asked() -> Answer:
+        async with bfsql.open_graph("toy", path="toy.json") as graph:
+            return await graph.bfs_query(seeds=["p:1"], max_hops=2, node_types=["Film"])
+
+    answer = asyncio.run(asked())
+    assert shown.stdout_bytes == answer.text.encode() + b"\n"
+    assert shown.stderr == ""
+
+
+def test_the_first_argument_stands_alone_or_by_its_name(loaded: Run) -> None:
+    by_place = loaded("intersect-subgraphs", "p:1", "p:2", "--k", "1")
+    by_name = loaded("intersect-subgraphs", "--seeds", "p:1", "--seeds", "p:2", "--k", "1")
+    assert [node["id"] for node in json.loads(by_place.stdout)["nodes"]] == ["f:1", "f:2"]
+    assert by_place.stdout == by_name.stdout
+    assert (
+        loaded("search-entities", "meg").stdout == loaded("search-entities", "--query=meg").stdout
+    )
+    twice = loaded("search-entities", "meg", "--query", "tom")
+    assert (twice.exit_code, "given twice" in twice.stderr) == (2, True)
+
+
+def test_every_tool_answers(loaded: Run) -> None:
+    assert json.loads(loaded("describe-schema").stdout)["entity_types"] == ["Film", "Person"]
+    assert json.loads(loaded("describe-entity", "p:1").stdout)["name"] == "Tom Hanks"
+    assert len(json.loads(loaded("describe-entities", "p:1", "p:2", "--json").stdout)) == 2
+    topology = json.loads(loaded("bfs-query", "p:1", "--max-hops=1", "--topology-only").stdout)
+    assert topology["nodes"][0] == {"id": "p:1", "entity_type": "Person"}
+
+
+def test_notes_of_a_list_go_to_standard_error(loaded: Run) -> None:
+    shown = loaded("describe-entities", "p:1", "p:99")
+    assert len(json.loads(shown.stdout)) == 1
+    assert "p:99" in shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["bfs-query", "p:1", "--max-hops", "2.5"], "max_hops"),
+        (["bfs-query", "p:1", "--max-hops", "6"], "max_hops"),
+        (["bfs-query", "p:1"], "max_hops"),
+        (["bfs-query", "--max-hops", "1"], "seeds"),
+        (["search-entities"], "query"),
+        (["describe-entity", "p:99"], "p:99"),
+        (["bfs-query", "p:1", "--max-hops", "1", "--limit", "0"], "limit"),
+    ],
+)
+def test_the_tools_own_sentence_comes_with_exit_code_2(
+    args: list[str], words: str, loaded: Run
+) -> None:
+    wrong = loaded(*args)
+    assert (wrong.exit_code, wrong.stdout) == (2, "")
+    assert words in wrong.stderr
+    assert "Traceback" not in wrong.stderr
+
+
+def test_a_fault_of_the_store_tells_its_cause_with_exit_code_1(
+    loaded: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_: object) -> None:
+        raise StoreError("The file toy.json is full of holes.")
+
+    monkeypatch.setattr(MemoryBackend, "edges_batch", broken)
+    failed = loaded("bfs-query", "p:1", "--max-hops", "1")
+    assert (failed.exit_code, failed.stdout) == (1, "")
+    assert "The store says: The file toy.json is full of holes." in failed.stderr
+    assert "Traceback" not in failed.stderr
+
+    async def faulty(*_: object) -> None:
+        raise RuntimeError("odd")
+
+    monkeypatch.setattr(MemoryBackend, "edges_batch", faulty)
+    failed = loaded("bfs-query", "p:1", "--max-hops", "1")
+    assert failed.exit_code == 1
+    assert "The cause is RuntimeError: odd" in failed.stderr
+
+
+def test_failures_inside_a_task_group_are_found() -> None:
+    group = ExceptionGroup("tasks", [ExceptionGroup("more", [ToolError("late", kind="deadline")])])
+    assert explained(group) == ("late", 1)
+    with pytest.raises(ZeroDivisionError):
+        explained(ExceptionGroup("tasks", [ZeroDivisionError()]))
+
+
+# --- pictures -----------------------------------------------------------------
+
+
+def _picture(
+    tool: str, content: dict, notes: tuple[str, ...] = (), *, colours: bool = False
+) -> str:
+    out = io.StringIO()
+    console = Console(file=out, width=100, force_terminal=colours, highlight=False)
+    show(tool, Answer(json.dumps(content), content, notes), console)
+    return out.getvalue()
+
+
+def _subgraph(**changes: object) -> dict:
+    return {
+        "seeds": ["p:1"],
+        "node_count": 2,
+        "edge_count": 2,
+        "nodes": [
+            {"id": "p:1", "entity_type": "Person", "metadata": {"name": "Tom [red]Hanks[/red]"}},
+            {"id": "f:1", "entity_type": "Film"},
+        ],
+        "edges": [
+            {"subject": "p:1", "predicate": "ACTED_IN", "object": "f:1"},
+            {"subject": "p:1", "predicate": "LIKED", "object": "f:1"},
+        ],
+    } | changes
+
+
+def test_a_subgraph_is_a_table_of_nodes_and_a_tree_of_edges() -> None:
+    shown = _picture("bfs_query", _subgraph(), ("Cut: 5 nodes.",))
+    assert "entity_type" in shown
+    assert shown.count("\np:1\n") == 1  # one branch for the subject of both edges
+    assert "ACTED_IN f:1" in shown
+    assert "2 nodes, 2 edges" in shown
+    assert "Cut: 5 nodes." in shown
+
+
+def test_notes_are_yellow() -> None:
+    assert "\x1b[33mCut: 5 nodes." in _picture(
+        "bfs_query", _subgraph(), ("Cut: 5 nodes.",), colours=True
+    )
+
+
+def test_text_of_a_graph_is_neither_markup_nor_a_command_to_the_terminal() -> None:
+    assert "Tom [red]Hanks[/red]" in _picture("bfs_query", _subgraph())
+    evil = [{"id": "x\x1b]0;owned\x07", "entity_type": "T\u202e", "name": "[bold]:smile:"}]
+    shown = _picture("search_entities", {"result": evil}, ("\x1b[2J",))
+    assert "\x1b" not in shown
+    assert "\x07" not in shown
+    assert "\u202e" not in shown
+    assert "x\\u001b]0;owned\\u0007" in shown
+    assert "[bold]:smile:" in shown
+
+
+def test_visible_keeps_tabs_newlines_and_every_script() -> None:
+    assert visible("a\tb\nc é 漢 \r") == "a\tb\nc é 漢 \\u000d"
+
+
+@pytest.mark.parametrize(
+    ("tool", "content", "words"),
+    [
+        (
+            "describe_schema",
+            {"entity_types": ["Film", "Person"], "comprehensive": True},
+            "Film, Per",
+        ),
+        ("search_entities", {"result": [{"id": "a", "name": "N", "score": None}]}, "score"),
+        ("describe_entities", {"result": [{"id": "a", "born": 1956}]}, "1956"),
+        (
+            "describe_entity",
+            {
+                "id": "a",
+                "more": {"x": 1},
+                "provenance": {"total": 1, "items": [{"subject": "s", "text_span": "so it is"}]},
+            },
+            "so it is",
+        ),
+    ],
+)
+def test_every_other_answer_is_a_table(tool: str, content: dict, words: str) -> None:
+    assert words in _picture(tool, content)

@@ -1,0 +1,160 @@
+"""Finding and loading backends, from distributions that each test installs."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from bfsql_trials import toy
+from bfsql_trials.distributions import install
+
+from bfsql.errors import (
+    AmbiguousBackend,
+    BackendImportFailed,
+    ContractMismatch,
+    NotABackend,
+    UnknownBackend,
+)
+from bfsql.plugins import installed, load, states
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return tmp_path
+
+
+def test_a_backend_is_found_with_its_distribution_and_version(site: Path) -> None:
+    install(site, "bfsql-toy", toy="bfsql_trials.toy:plugin")
+    (found,) = [one for one in installed() if one.name == "toy"]
+    assert (found.distribution, found.version) == ("bfsql-toy", "1.2.3")
+    assert load("toy") is toy.plugin
+
+
+def test_finding_imports_no_backend(site: Path) -> None:
+    install(site, "bfsql-broken", broken="bfsql_that_is_not_there:plugin")
+    assert "broken" in [one.name for one in installed()]
+
+
+def test_loading_one_imports_no_other(site: Path) -> None:
+    (site / "loud_backend.py").write_text("raise SystemExit('imported')", encoding="utf-8")
+    install(site, "bfsql-loud", loud="loud_backend:plugin")
+    install(site, "bfsql-toy", toy="bfsql_trials.toy:plugin")
+    assert load("toy") is toy.plugin
+    assert "loud_backend" not in sys.modules
+
+
+def test_an_unknown_backend_names_the_installed_ones(site: Path) -> None:
+    install(site, "bfsql-toy", toy="bfsql_trials.toy:plugin")
+    with pytest.raises(
+        UnknownBackend, match=r"no backend named 'tyo'; installed are: .*toy.*spelling"
+    ):
+        load("tyo")
+
+
+@pytest.mark.parametrize("name", ["postgres", "sparql", "neo4j", "jsonld"])
+def test_a_known_backend_that_is_missing_names_what_to_install(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bfsql.plugins.registry.entry_points", lambda group: ())
+    with pytest.raises(UnknownBackend, match=f"none is installed. .*pip install bfsql-{name}$"):
+        load(name)
+
+
+def test_two_claims_on_a_name_are_refused(site: Path) -> None:
+    install(site, "bfsql-toy", toy="bfsql_trials.toy:plugin")
+    install(site, "toys-galore", toy="bfsql_trials.toy:plugin")
+    with pytest.raises(AmbiguousBackend, match="claimed by bfsql-toy and toys-galore"):
+        load("toy")
+
+
+def test_a_missing_driver_is_named_with_its_cure_and_its_cause(site: Path) -> None:
+    (site / "half_backend.py").write_text("import no_such_driver", encoding="utf-8")
+    install(site, "bfsql-half", half="half_backend:plugin")
+    with pytest.raises(
+        BackendImportFailed,
+        match=r"module 'no_such_driver' is missing.*--force-reinstall bfsql-half",
+    ) as caught:
+        load("half")
+    assert isinstance(caught.value.__cause__, ModuleNotFoundError)
+
+
+def test_a_module_without_the_attribute_fails_to_import(site: Path) -> None:
+    install(site, "bfsql-toy", toy="bfsql_trials.toy:plugn")
+    with pytest.raises(BackendImportFailed, match="AttributeError"):
+        load("toy")
+
+
+def test_something_else_is_not_a_backend(site: Path) -> None:
+    install(site, "bfsql-toy", toy="bfsql_trials.toy:nonsense")
+    with pytest.raises(NotABackend, match=r"is int 42, not a bfsql\.plugins\.BackendPlugin"):
+        load("toy")
+
+
+def test_an_incomplete_class_names_what_it_lacks(site: Path) -> None:
+    (site / "incomplete_backend.py").write_text(
+        "from bfsql.abc import GraphDbInterface\n"
+        "class Half(GraphDbInterface):\n"
+        "    async def get_node(self, entity_id): ...\n",
+        encoding="utf-8",
+    )
+    install(site, "bfsql-half", half="incomplete_backend:Half")
+    with pytest.raises(NotABackend, match="class 'Half', which lacks edges_from, edges_to, entity"):
+        load("half")
+
+
+def test_a_bare_class_is_a_backend(site: Path) -> None:
+    install(site, "bfsql-bare", bare="bfsql_trials.backends:BareBackend")
+    assert load("bare").settings.__name__ == "BareBackendSettings"
+
+
+def test_a_class_whose_settings_cannot_be_made_fails_to_import(site: Path) -> None:
+    (site / "odd_backend.py").write_text(
+        "from bfsql.memory import MemoryBackend\n"
+        "class Odd(MemoryBackend):\n"
+        "    def __init__(self, path: 'list[' = ''): ...\n",
+        encoding="utf-8",
+    )
+    install(site, "bfsql-odd", odd="odd_backend:Odd")
+    with pytest.raises(BackendImportFailed, match="SyntaxError"):
+        load("odd")
+
+
+def test_another_contract_says_which_side_is_older(site: Path) -> None:
+    install(site, "bfsql-toy", newer="bfsql_trials.toy:newer", older="bfsql_trials.toy:older")
+    with pytest.raises(ContractMismatch, match=r"speaks contract 99.*--upgrade bfsql-core$"):
+        load("newer")
+    with pytest.raises(ContractMismatch, match=r"speaks contract 0.*--upgrade bfsql-toy$"):
+        load("older")
+
+
+def test_a_broken_backend_stops_no_other_in_the_list(site: Path) -> None:
+    install(site, "bfsql-broken", broken="bfsql_that_is_not_there:plugin")
+    install(site, "bfsql-toy", toy="bfsql_trials.toy:plugin")
+    found = {state.name: state for state in states()}
+    assert found["toy"].ok
+    assert found["toy"].summary == "a toy"
+    assert "bfsql_that_is_not_there" in found["broken"].state
+    assert not found["broken"].ok
+
+
+def test_the_package_is_cheap_to_import() -> None:
+    code = (
+        "import sys, bfsql; assert bfsql.__version__;"
+        "print({'pydantic', 'mcp', 'click', 'rich'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+def test_public_names_are_there_and_others_are_not() -> None:
+    import bfsql
+
+    assert bfsql.GraphDbInterface.__name__ == "GraphDbInterface"
+    assert "open_graph" in dir(bfsql)
+    with pytest.raises(AttributeError, match="no attribute 'opn_graph'"):
+        bfsql.opn_graph  # noqa: B018
+    import bfsql.plugins
+
+    with pytest.raises(AttributeError, match="no attribute 'lod'"):
+        bfsql.plugins.lod  # noqa: B018

@@ -1,0 +1,231 @@
+"""What a settings model looks like from outside, and how four layers become one."""
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Literal
+
+import pytest
+from pydantic import Field, SecretStr, field_validator, model_validator
+
+from bfsql.errors import ConfigurationError
+from bfsql.settings import BackendSettings, Env, options, resolve, spelled
+
+
+class Colour(Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Shop(BackendSettings):
+    uri: str = Field(description="Where it is.")
+    path: Path = Path("shop.db")
+    tries: int = Field(default=3, ge=1, le=9)
+    wait: float | None = Field(default=1.5, gt=0)
+    loud: bool = False
+    port: int = 1
+    mode: Literal["r", "w"] = "r"
+    colour: Colour = Colour.RED
+    tags: tuple[str, ...] = ("a", "b")
+    headers: dict[str, str] = Field(default={})
+    token: Annotated[SecretStr | None, Env("SHOP_TOKEN")] = None
+    user: Annotated[str, Env("SHOP_USER"), Env("USER_OF_SHOP")] = "nobody"
+
+
+class Checked(BackendSettings):
+    token: SecretStr
+    name: str = Field(default="abc", min_length=2)
+
+    @field_validator("token")
+    @classmethod
+    def _long(cls, value: SecretStr) -> SecretStr:
+        if len(value.get_secret_value()) < 8:
+            raise ValueError(f"{value.get_secret_value()} is too short")
+        return value
+
+    @model_validator(mode="after")
+    def _together(self) -> "Checked":
+        if self.name == "root":
+            raise ValueError(f"root may not use {self.token.get_secret_value()}.")
+        return self
+
+
+def _option(field: str, prefix: str | None = None):
+    return next(option for option in options(Shop, prefix) if option.field == field)
+
+
+def test_every_field_has_a_kind() -> None:
+    assert {option.field: option.kind for option in options(Shop)} == {
+        "uri": "text",
+        "path": "path",
+        "tries": "whole",
+        "wait": "number",
+        "loud": "flag",
+        "port": "whole",
+        "mode": "text",
+        "colour": "text",
+        "tags": "list",
+        "headers": "mapping",
+        "token": "text",
+        "user": "text",
+    }
+
+
+def test_an_option_tells_what_help_needs() -> None:
+    assert _option("uri").required
+    assert _option("uri").help == "Where it is."
+    assert _option("tags").default == "a, b"
+    assert _option("loud").default == "false"
+    assert _option("colour").choices == ("red", "blue")
+    assert _option("wait").right == "a number, above 0, or none"
+
+
+def test_a_secret_shows_no_default_and_comes_from_a_file_on_the_command_line() -> None:
+    assert (_option("token").secret, _option("token").flag) == (True, "--token-file")
+    assert spelled(SecretStr("xyzzy")) == "**********"
+
+
+def test_variables_are_those_of_the_annotation_after_the_prefixed_one() -> None:
+    assert _option("user").environment == ("SHOP_USER", "USER_OF_SHOP")
+    assert _option("user", "BFSQL_SHOP_").environment == (
+        "BFSQL_SHOP_USER",
+        "SHOP_USER",
+        "USER_OF_SHOP",
+    )
+
+
+def test_later_layers_win_and_origins_are_told() -> None:
+    table = {"uri": "table", "tries": 4, "user": "table", "loud": True}
+    environment = {"SHOP_USER": "environment", "SHOP_TOKEN": "", "UNRELATED": "x"}
+    found = resolve(
+        Shop, options={"tries": "5", "mode": None}, environment=environment, table=table
+    )
+    assert (found.settings.uri, found.settings.tries, found.settings.user) == (
+        "table",
+        5,
+        "environment",
+    )
+    assert found.origins == dict.fromkeys(Shop.model_fields, "default") | {
+        "uri": "uri in the configuration",
+        "loud": "loud in the configuration",
+        "tries": "option --tries",
+        "user": "environment variable SHOP_USER",
+    }
+
+
+def test_text_becomes_what_the_field_wants() -> None:
+    given = {
+        "uri": "x",
+        "tags": ("one, two", '["a,b"]'),
+        "headers": ("A=1", "B=x=y", '{"C": "3"}'),
+        "wait": "NONE",
+        "loud": "yes",
+        "colour": "blue",
+    }
+    settings = resolve(Shop, options=given).settings
+    assert settings.tags == ("one", "two", "a,b")
+    assert settings.headers == {"A": "1", "B": "x=y", "C": "3"}
+    assert settings.wait is None
+    assert settings.loud is True
+    assert settings.colour is Colour.BLUE
+
+
+def test_a_variable_holds_lists_and_mappings_too() -> None:
+    environment = {"S_URI": "x", "S_TAGS": "::1,[::1]", "S_HEADERS": "A=1,B=2"}
+    settings = resolve(Shop, environment=environment, known=options(Shop, "S_")).settings
+    assert settings.tags == ("::1", "[::1]")
+    assert settings.headers == {"A": "1", "B": "2"}
+
+
+def test_an_address_in_brackets_is_no_json() -> None:
+    assert resolve(Shop, options={"uri": "x", "tags": ("[::1]",)}).settings.tags == ("[::1]",)
+
+
+def test_paths_of_a_table_start_at_the_file(tmp_path: Path) -> None:
+    table = {"uri": "x", "path": "here.db"}
+    assert resolve(Shop, table=table, base=tmp_path).settings.path == tmp_path / "here.db"
+    assert resolve(Shop, table=table).settings.path == Path("here.db")
+    absolute = {"uri": "x", "path": str(tmp_path)}
+    assert resolve(Shop, table=absolute, base=Path("/elsewhere")).settings.path == tmp_path
+
+
+@pytest.mark.parametrize(
+    ("layers", "sentence"),
+    [
+        (
+            {"options": {"tries": "abc"}},
+            "Option --tries is 'abc': it has to be a whole number, at least 1, at most 9.",
+        ),
+        (
+            {"options": {"tries": "10"}},
+            "Option --tries is '10': it has to be a whole number, at least 1, at most 9.",
+        ),
+        (
+            {"table": {"port": True}},
+            "port in the configuration is 'true': it has to be a whole number.",
+        ),
+        (
+            {"environment": {"SHOP_USER": "x"}, "table": {"mode": "q"}},
+            "mode in the configuration is 'q': it has to be one of r, w.",
+        ),
+        (
+            {"options": {"loud": "perhaps"}},
+            "Option --loud is 'perhaps': it has to be true or false.",
+        ),
+        ({"table": {"user": 5}}, "user in the configuration is '5': it has to be a text."),
+        (
+            {"options": {"headers": ("A",)}},
+            "Option --headers is 'A': it has to be KEY=VALUE, or a JSON object.",
+        ),
+        ({"table": {"trys": 5}}, "trys in the configuration is not known. Did you mean tries?"),
+        ({"options": {"trys": 5}}, "The setting 'trys' is not known. Did you mean tries?"),
+        ({"options": {"tags": "x" * 99, "path": 5}}, "Option --path is '5': it has to be a path."),
+    ],
+)
+def test_a_wrong_value_gives_one_sentence(layers: dict, sentence: str) -> None:
+    layers["table"] = {"uri": "x"} | layers.get("table", {})
+    with pytest.raises(ConfigurationError) as caught:
+        resolve(Shop, **layers)
+    assert str(caught.value) == sentence
+
+
+def test_every_wrong_value_gets_its_sentence() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        resolve(Shop, options={"uri": "x", "tries": "0", "wait": "-1"})
+    assert len(str(caught.value).splitlines()) == 2
+
+
+def test_broken_json_is_said() -> None:
+    with pytest.raises(ConfigurationError, match=r"--headers is '{A': it is no JSON object"):
+        resolve(Shop, options={"uri": "x", "headers": ("{A",)})
+
+
+def test_a_long_value_is_cut_in_the_sentence() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        resolve(Shop, options={"uri": "x", "tries": "9" * 100_000})
+    assert len(str(caught.value)) < 300
+
+
+def test_what_is_missing_says_where_to_give_it() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        resolve(Shop, known=options(Shop, "S_"), place="[backend] of bfsql.toml")
+    assert str(caught.value) == (
+        "The setting uri is missing: give --uri, the environment variable S_URI, "
+        "or uri in [backend] of bfsql.toml."
+    )
+
+
+def test_no_sentence_shows_a_secret() -> None:
+    for name, token in (("ok", "xyzzy"), ("root", "xyzzy-and-more")):
+        with pytest.raises(ConfigurationError) as caught:
+            resolve(Checked, options={"token": token, "name": name})
+        assert "xyzzy" not in str(caught.value)
+        assert caught.value.__cause__ is None
+        assert caught.value.__suppress_context__
+    with pytest.raises(ConfigurationError, match=r"^Option --token-file cannot be used") as caught:
+        resolve(Checked, table={"token": ["xyzzy"]}, options={"token": 5})
+    assert "xyzzy" not in str(caught.value)
+
+
+def test_another_constraint_is_told_in_the_models_words() -> None:
+    with pytest.raises(ConfigurationError, match=r"--name is 'a': .*at least 2 characters"):
+        resolve(Checked, options={"token": "long enough", "name": "a"})

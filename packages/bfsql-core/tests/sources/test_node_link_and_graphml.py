@@ -1,0 +1,126 @@
+"""Files that networkx writes, and what other programs make of the same formats."""
+
+from __future__ import annotations
+
+import json
+
+import networkx as nx
+import pytest
+
+from bfsql.errors import SourceError
+from bfsql.models import EdgeRecord, NodeRecord
+from bfsql.sources import open_source
+
+
+@pytest.fixture
+def films():
+    graph = nx.MultiDiGraph()
+    graph.add_node("f1", type="film", name="Big", year=1988, good=True)
+    graph.add_node("p1", type="person", name="Tom", score=1.5)
+    graph.add_edge("p1", "f1", key="acted_in", role="Josh")
+    graph.add_edge("p1", "f1", key="liked")
+    return graph
+
+
+NODES = [
+    NodeRecord("f1", "film", {"name": "Big", "year": 1988, "good": True}),
+    NodeRecord("p1", "person", {"name": "Tom", "score": 1.5}),
+]
+
+
+@pytest.mark.parametrize("edges", ["links", "edges"])
+def test_node_link_json_as_networkx_writes_it(read, films, edges):
+    found = read("g.json", json.dumps(nx.node_link_data(films, edges=edges)))
+    assert found.nodes == NODES
+    assert found.edges == [
+        EdgeRecord("p1", "acted_in", "f1", {"role": "Josh"}),
+        EdgeRecord("p1", "liked", "f1", {}),
+    ]
+
+
+def test_whole_numbers_are_ids_and_counted_keys_are_no_predicates(read):
+    graph = nx.MultiGraph()
+    graph.add_edge(1, 2, relation="near")
+    graph.add_edge(2, 3)
+    found = read("g.json", json.dumps(nx.node_link_data(graph, edges="edges")))
+    assert [node.id for node in found.nodes] == ["1", "2", "3"]
+    assert found.edges == [EdgeRecord("1", "near", "2", {}), EdgeRecord("2", "related_to", "3", {})]
+
+
+def test_label_is_the_type_where_nodes_have_names(read):
+    nodes = [{"id": "a", "label": "P", "name": "Ann"}, {"id": "b", "label": "P"}]
+    assert [node.entity_type for node in read("g.json", json.dumps({"nodes": nodes})).nodes] == [
+        "P",
+        "P",
+    ]
+
+
+def test_what_is_no_node_or_edge_is_refused(read):
+    graph = {"nodes": [{"id": "a"}, {"name": "x"}, 5], "links": [{"source": "a"}]}
+    found = read("g.json", json.dumps(graph))
+    assert [str(r.reason) for r in found.refusals] == [
+        "node 2: id is missing",
+        "node 3: is 5, not a JSON object",
+        "edge 1 of 'links': target is missing",
+    ]
+
+
+@pytest.mark.parametrize("text", ["[]", '{"nodes": 5}', '{"@context": {}}'])
+def test_other_json_says_what_it_lacks(write, text):
+    with pytest.raises(SourceError, match="'nodes' and a list 'links' or 'edges'"):
+        list(open_source(write("g.json", text)))
+
+
+def test_broken_json_says_so(write):
+    with pytest.raises(SourceError, match="is not JSON: EOF"):
+        list(open_source(write("g.json", '{"nodes": [')))
+
+
+def test_graphml_as_networkx_writes_it(tmp_path, films, sort_out):
+    nx.set_edge_attributes(films, {("p1", "f1", "liked"): {"predicate": "likes", "weight": 2}})
+    nx.write_graphml(films, tmp_path / "g.graphml")
+    found = sort_out(open_source(tmp_path / "g.graphml"))
+    assert found.nodes == NODES
+    assert found.edges == [
+        EdgeRecord("p1", "related_to", "f1", {"role": "Josh"}),
+        EdgeRecord("p1", "likes", "f1", {"weight": 2}),
+    ]
+
+
+GRAPHML = """<?xml version="1.0"?>
+<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+<key id="t" for="node" attr.name="type" attr.type="string"><default>thing</default></key>
+<key id="i" for="all" attr.name="id" attr.type="string"/>
+<key id="g" for="node" yfiles.type="nodegraphics"/>
+<graph edgedefault="undirected">
+<node id="a"><data key="t">x &amp; y</data><data key="g"><shape>drawn</shape></data></node>
+<node id="b"><data key="i">other</data><graph><node id="c"/></graph></node>
+<edge source="b" target="a"/>
+<edge source="a"/>
+<hyperedge/>
+</graph></graphml>"""
+
+
+def test_graphml_has_defaults_nested_graphs_and_attributes_named_id(read):
+    found = read("g.graphml.gz", GRAPHML)
+    assert found.nodes == [
+        NodeRecord("a", "x & y", {}),
+        NodeRecord("c", "thing", {}),
+        NodeRecord("b", "thing", {"id": "other"}),
+    ]
+    assert found.triples == [("b", "related_to", "a")]
+    assert [line for line, _ in found.reasons] == [10, 11]
+    assert found.reasons[0][1] == "target is missing"
+
+
+def test_a_document_type_is_refused(write):
+    bomb = '<!DOCTYPE x [<!ENTITY a "aaa"><!ENTITY b "&a;&a;">]><graphml>&b;</graphml>'
+    with pytest.raises(SourceError, match="line 1: declares a document type"):
+        list(open_source(write("g.graphml", bomb)))
+
+
+def test_broken_xml_names_its_line(write):
+    with pytest.raises(SourceError, match="line 3: is not well-formed XML"):
+        list(open_source(write("g.graphml", '<graphml>\n<graph>\n<node id="a"></graph>')))
+    with pytest.raises(SourceError, match="<svg>, not <graphml>"):
+        list(open_source(write("s.graphml", "<svg/>")))
