@@ -1,0 +1,126 @@
+"""What a call gives back, through real clients."""
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp_types import CallToolResult, TextContent
+
+from bfsql.memory import MemoryBackend
+from bfsql.server import create_server
+
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("describe_schema", {}),
+    ("search_entities", {"query": "für dich"}),
+    ("bfs_query", {"seeds": ["film:1"], "max_hops": 2}),
+    ("bfs_query", {"seeds": ["film:1"], "max_hops": 2, "limit": 2, "predicates": ["directed"]}),
+    ("describe_entity", {"id": "film:2"}),
+    ("describe_entities", {"ids": ["person:1", "nobody"]}),
+    ("intersect_subgraphs", {"seeds": ["person:1", "person:2"], "k": 1}),
+    ("describe_entity", {"id": "film:3"}),
+]
+
+
+Ask = Callable[..., Awaitable[CallToolResult]]
+
+
+@pytest.fixture
+def ask(films: MemoryBackend) -> Ask:
+    """Calls a tool as a client does that connects for this one call."""
+
+    async def call(tool: str, arguments: dict[str, Any] | None = None) -> CallToolResult:
+        async with Client(create_server(films), mode="legacy") as client:
+            return await client.call_tool(tool, arguments)
+
+    return call
+
+
+def texts(result: CallToolResult) -> list[str]:
+    return [block.text for block in result.content if isinstance(block, TextContent)]
+
+
+@pytest.mark.parametrize(("tool", "arguments"), CALLS[:-1])
+async def test_structured_content_says_what_the_text_says(
+    ask: Ask, tool: str, arguments: dict[str, Any]
+) -> None:
+    result = await ask(tool, arguments)
+    assert not result.is_error
+    said = json.loads(texts(result)[0])
+    if isinstance(said, list):
+        assert result.structured_content["result"] == said
+        assert result.structured_content.get("notes", []) == [
+            note for block in texts(result)[1:] for note in block.splitlines()
+        ]
+    else:
+        assert result.structured_content == said
+
+
+async def test_a_null_score_stays_in_the_structured_content(ask: Ask) -> None:
+    result = await ask("search_entities", {"query": "Meg Ryan"})
+    assert result.structured_content["result"][0]["score"] is None
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "says"),
+    [
+        ("bfs_query", {"seeds": ["film:1"], "max_hops": True}, "max_hops"),
+        ("bfs_query", {"seeds": ["film:1"], "max_hops": 9}, "max_hops"),
+        ("bfs_query", {"seeds": ["film:1"], "max_hops": 1, "max_hop": 2}, "max_hop"),
+        ("bfs_query", {"seeds": ["film:9"], "max_hops": 1}, "film:9"),
+        ("bfs_query", {"max_hops": 1}, "seeds"),
+        ("no_such_tool", {}, "bfs_query"),
+    ],
+)
+async def test_what_cannot_be_answered_is_refused_in_a_sentence(
+    ask: Ask, tool: str, arguments: dict[str, Any], says: str
+) -> None:
+    result = await ask(tool, arguments)
+    assert result.is_error
+    assert result.structured_content is None
+    (sentence,) = texts(result)
+    assert says in sentence
+    assert "Traceback" not in sentence
+
+
+@pytest.mark.parametrize("seeds", ["film:1", '["film:1"]', ["film:1"]])
+@pytest.mark.parametrize("hops", [1, "1", 1.0])
+async def test_what_can_only_mean_one_thing_is_taken(ask: Ask, seeds: object, hops: object) -> None:
+    result = await ask("bfs_query", {"seeds": seeds, "max_hops": hops})
+    assert not result.is_error
+    assert result.structured_content["node_count"] == 4
+
+
+async def test_a_tool_without_arguments_may_be_called_without_any(ask: Ask) -> None:
+    assert not (await ask("describe_schema")).is_error
+
+
+async def test_an_unexpected_fault_shows_an_id_and_no_internals() -> None:
+    class Broken(MemoryBackend):
+        async def edges_batch(self, ids: object) -> list[Any]:
+            raise RuntimeError("secret dsn")
+
+        async def get_nodes_batch(self, ids: object) -> list[Any]:
+            raise RuntimeError("secret dsn")
+
+    async with Client(create_server(Broken())) as client:
+        result = await client.call_tool("bfs_query", {"seeds": ["x"], "max_hops": 1})
+    assert result.is_error
+    assert "secret" not in texts(result)[0]
+
+
+@pytest.mark.parametrize("era", ["auto", "legacy"])
+async def test_the_same_call_gives_the_same_bytes_on_every_transport(
+    era: str,
+    stdio: Callable[..., StdioServerParameters],
+    over_http: Callable[..., Any],
+) -> None:
+    async with Client(stdio(), mode=era) as client:
+        on_stdio = [texts(await client.call_tool(*call)) for call in CALLS]
+    async with Client(over_http().url, mode=era) as client:
+        on_http = [texts(await client.call_tool(*call)) for call in CALLS]
+    async with Client(over_http(stateless=True).url, mode=era) as client:
+        stateless = [texts(await client.call_tool(*call)) for call in CALLS]
+    assert on_stdio == on_http == stateless
+    assert "e-m@il für Dich" in on_stdio[4][0]

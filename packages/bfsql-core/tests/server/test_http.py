@@ -1,0 +1,159 @@
+"""The address, and who may call."""
+
+import json
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from bfsql.errors import ConfigurationError
+from bfsql.server.address import bind, check_exposure, is_loopback, url
+from bfsql.server.http import security
+
+
+def test_a_port_in_use_is_one_sentence(refused: Callable[..., str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        said = refused(transport="http", port=port)
+    assert f"port {port} of 127.0.0.1: it is in use" in said
+    assert "choose another port" in said
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "says"),
+    [
+        ("192.0.2.1", 0, "not an address of this machine"),
+        ("no-such-host.invalid", 0, "has no address"),
+        ("..", 0, "cannot listen"),
+        ("127.0.0.1", 70_000, "65535"),
+        ("127.0.0.1", -1, "65535"),
+    ],
+)
+def test_an_address_that_cannot_be_listened_on_is_refused(host: str, port: int, says: str) -> None:
+    with pytest.raises(ConfigurationError, match=says):
+        bind(host, port)
+
+
+def test_port_0_takes_a_free_one_and_says_which() -> None:
+    with bind("localhost", 0) as listening:
+        assert url(listening).endswith(f":{listening.getsockname()[1]}/mcp")
+
+
+def test_other_machines_are_let_in_only_with_a_name(refused: Callable[..., str]) -> None:
+    assert "allowed_hosts" in refused(transport="http", host="0.0.0.0")
+    check_exposure("0.0.0.0", ["graph.example.org"])
+    check_exposure("127.0.0.1", [])
+
+
+@pytest.mark.parametrize(
+    ("host", "own"),
+    [
+        ("127.0.0.1", True),
+        ("127.0.0.9", True),
+        ("::1", True),
+        ("localhost", True),
+        ("0.0.0.0", False),
+        ("10.0.0.1", False),
+        ("graph.example.org", False),
+    ],
+)
+def test_loopback_is_what_only_this_machine_reaches(host: str, own: bool) -> None:
+    assert is_loopback(host) is own
+
+
+def test_allowed_names_are_served_with_and_without_a_port() -> None:
+    guard = security("0.0.0.0", ["graph.example.org"])
+    assert guard.enable_dns_rebinding_protection
+    assert set(guard.allowed_hosts) == {"graph.example.org", "graph.example.org:*"}
+    assert "https://graph.example.org" in guard.allowed_origins
+    assert "127.0.0.1:*" in security("127.0.0.1", ["graph.example.org"]).allowed_hosts
+    assert not security("0.0.0.0", ["*"]).enable_dns_rebinding_protection
+
+
+async def test_a_foreign_host_or_origin_is_turned_away(over_http: Callable[..., Any]) -> None:
+    running = over_http(allowed_hosts=["graph.example.org"])
+    async with httpx2.AsyncClient() as http:
+        answers = [
+            (await http.post(running.url, json={}, headers=headers)).status_code
+            for headers in (
+                {"Host": "evil.example"},
+                {"Origin": "https://evil.example"},
+                {"Host": "graph.example.org", "Accept": "application/json, text/event-stream"},
+            )
+        ]
+    assert answers == [421, 403, 400]
+
+
+async def test_without_the_token_nobody_gets_in(over_http: Callable[..., Any]) -> None:
+    running = over_http(bearer_token="open sesame")
+    async with httpx2.AsyncClient() as http:
+        for headers in (
+            {},
+            {"Authorization": "Bearer open"},
+            {"Authorization": "Basic open sesame"},
+            {"Authorization": "open sesame"},
+        ):
+            answer = await http.post(running.url, json={}, headers=headers)
+            assert answer.status_code == 401
+            assert answer.headers["www-authenticate"] == "Bearer"
+            assert "sesame" not in answer.text
+
+
+@pytest.mark.parametrize("era", ["auto", "legacy"])
+async def test_with_the_token_a_client_is_served(over_http: Callable[..., Any], era: str) -> None:
+    running = over_http(bearer_token="open sesame")
+    headers = {"Authorization": "Bearer open sesame"}
+    async with (
+        httpx2.AsyncClient(headers=headers) as http,
+        Client(streamable_http_client(running.url, http_client=http), mode=era) as client,
+    ):
+        assert not (await client.call_tool("describe_schema", {})).is_error
+
+
+async def test_a_request_that_is_too_large_is_turned_away(over_http: Callable[..., Any]) -> None:
+    running = over_http(max_request_bytes=1_000)
+    async with httpx2.AsyncClient() as http:
+        answer = await http.post(running.url, json={"padding": "x" * 2_000})
+    assert answer.status_code == 413
+
+
+async def test_a_lone_surrogate_in_a_request_is_refused_and_the_server_lives_on(
+    over_http: Callable[..., Any],
+) -> None:
+    running = over_http()
+    answer = await posted(running.url, "describe_entity", b'{"id": "\\ud800"}')
+    assert answer["result"]["isError"] is True
+    async with Client(running.url) as client:
+        assert not (await client.call_tool("describe_schema", {})).is_error
+
+
+async def test_arguments_that_are_no_object_are_a_protocol_error(
+    over_http: Callable[..., Any],
+) -> None:
+    answer = await posted(over_http().url, "describe_schema", b'["film:1"]')
+    assert answer["error"]["message"] == "Invalid request parameters"
+
+
+async def posted(address: str, tool: str, arguments: bytes) -> Any:
+    """Call a tool with bytes that no client would send."""
+    envelope = {
+        "protocolVersion": "2026-07-28",
+        "clientInfo": {"name": "test", "version": "0"},
+        "clientCapabilities": {},
+    }
+    meta = json.dumps({f"io.modelcontextprotocol/{k}": v for k, v in envelope.items()}).encode()
+    params = b'{"name":"%s","arguments":%s,"_meta":%s}' % (tool.encode(), arguments, meta)
+    body = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":%s}' % params
+    headers = {
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": "2026-07-28",
+        "Mcp-Method": "tools/call",
+        "Mcp-Name": tool,
+    }
+    async with httpx2.AsyncClient() as http:
+        return (await http.post(address, content=body, headers=headers)).json()

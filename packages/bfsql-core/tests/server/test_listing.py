@@ -1,0 +1,105 @@
+"""What a client learns before its first call."""
+
+import pytest
+from mcp import Client
+
+from bfsql.memory import MemoryBackend
+from bfsql.models import EdgeRecord, NodeRecord
+from bfsql.plugins.version import __version__
+from bfsql.server import BfsqlServer, create_server
+
+ERAS = pytest.mark.parametrize("era", ["auto", "legacy"])
+
+
+@pytest.fixture
+def server(films: MemoryBackend) -> BfsqlServer:
+    return create_server(films, "Films and people", "Answer in rhyme.")
+
+
+@ERAS
+async def test_the_schema_of_the_open_graph_stands_in_the_description_of_bfs_query(
+    server: BfsqlServer, era: str
+) -> None:
+    async with Client(server, mode=era) as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+    assert list(tools) == [
+        "describe_schema",
+        "search_entities",
+        "bfs_query",
+        "describe_entity",
+        "describe_entities",
+        "intersect_subgraphs",
+    ]
+    description = tools["bfs_query"].description or ""
+    assert "entity types: Film, Person" in description
+    assert "predicates: ACTED_IN, DIRECTED" in description
+
+
+async def test_a_schema_of_too_many_types_is_left_out() -> None:
+    many = MemoryBackend(NodeRecord(f"n:{i}", f"Type{i}") for i in range(40))
+    async with Client(create_server(many)) as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+    assert "Type1" not in (tools["bfs_query"].description or "")
+
+
+@ERAS
+async def test_every_tool_is_announced_as_reading_a_closed_world(
+    server: BfsqlServer, era: str
+) -> None:
+    async with Client(server, mode=era) as client:
+        tools = (await client.list_tools()).tools
+    for tool in tools:
+        hints = tool.annotations
+        assert hints
+        assert (hints.read_only_hint, hints.idempotent_hint) == (True, True)
+        assert (hints.destructive_hint, hints.open_world_hint) == (False, False)
+        assert tool.title
+        assert tool.output_schema
+        assert tool.output_schema["type"] == "object"
+        for parameter in tool.input_schema["properties"].values():
+            assert parameter["description"]
+
+
+@ERAS
+async def test_instructions_hold_the_workflow_and_the_operators_own_text(
+    server: BfsqlServer, era: str
+) -> None:
+    async with Client(server, mode=era) as client:
+        told = client.instructions or ""
+        info = client.server_info
+    assert "describe_schema" in told
+    assert told.endswith("Answer in rhyme.")
+    assert info
+    assert (info.name, info.version) == ("bfs-ql", __version__)
+
+
+@ERAS
+async def test_nothing_is_announced_that_is_not_there(server: BfsqlServer, era: str) -> None:
+    async with Client(server, mode=era) as client:
+        able = client.server_capabilities
+    assert able.tools is not None
+    assert able.prompts is None
+    assert able.resources is None
+
+
+async def test_without_structured_content_no_output_schema_is_published(
+    films: MemoryBackend,
+) -> None:
+    async with Client(create_server(films, structured_content=False)) as client:
+        tools = (await client.list_tools()).tools
+        answer = await client.call_tool("describe_schema", {})
+    assert all(tool.output_schema is None for tool in tools)
+    assert answer.structured_content is None
+    assert answer.content
+
+
+async def test_each_server_tells_of_its_own_graph(
+    films: MemoryBackend, records: list[NodeRecord | EdgeRecord]
+) -> None:
+    other = MemoryBackend([*records, NodeRecord("city:1", "City")])
+    async with Client(create_server(films)) as one, Client(create_server(other)) as two:
+        described = [
+            next(t.description for t in (await c.list_tools()).tools if t.name == "bfs_query")
+            for c in (one, two)
+        ]
+    assert ["City" in (text or "") for text in described] == [False, True]

