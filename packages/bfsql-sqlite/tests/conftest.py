@@ -1,0 +1,50 @@
+"""Graphs to read, and the medlit bundle."""
+
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from pathlib import Path
+
+import pytest
+
+from bfsql.models import GraphRecord, LoadReport
+from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
+
+Load = Callable[[Iterable[GraphRecord]], Awaitable[LoadReport]]
+Open = Callable[[Iterable[GraphRecord]], Awaitable[SqliteBackend]]
+
+
+@pytest.fixture(scope="session")
+def medlit() -> Path:
+    """The medlit bundle: 36 papers on Cushing disease as a graph."""
+    beside = Path(__file__).parents[4] / "shared" / "data" / "medlit"
+    path = Path(os.environ.get("BFSQL_MEDLIT", beside))
+    if not (path / "entities.jsonl").exists():
+        pytest.skip("the medlit bundle is not here; BFSQL_MEDLIT names its folder")
+    return path
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "graph.db"
+
+
+@pytest.fixture
+def load(file: Path) -> Load:
+    """Records into `file`."""
+    return lambda records: load_graph(SqliteSettings(path=file), records)
+
+
+@pytest.fixture
+async def opened(tmp_path: Path) -> AsyncIterator[Open]:
+    """Records to an open backend, which is closed after the test."""
+    backends: list[SqliteBackend] = []
+
+    async def open_records(records: Iterable[GraphRecord]) -> SqliteBackend:
+        path = tmp_path / f"graph-{len(backends)}.db"
+        await load_graph(SqliteSettings(path=path), records)
+        backends.append(await SqliteBackend.create(path=path, connections=2))
+        return backends[-1]
+
+    yield open_records
+    for backend in backends:
+        await backend.close()

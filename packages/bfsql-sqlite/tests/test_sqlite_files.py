@@ -1,0 +1,165 @@
+"""A file that is not a graph that can be read: one sentence that names it and the cure."""
+# ruff: noqa: ASYNC240 - a test waits for its files
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from bfsql.errors import StoreError
+from bfsql.models import EdgeRecord, NodeRecord
+from bfsql_sqlite import SqliteBackend
+
+PEOPLE = [NodeRecord(f"p{i}", "person", {"name": f"Person {i}"}) for i in range(300)]
+ACQUAINTED = [EdgeRecord(f"p{i}", "KNOWS", f"p{i // 2}") for i in range(300)]
+
+
+async def refusal(path: Path) -> str:
+    with pytest.raises(StoreError) as caught:
+        await SqliteBackend.create(path=path)
+    sentence = str(caught.value)
+    assert str(path) in sentence
+    assert "\n" not in sentence
+    return sentence
+
+
+@pytest.fixture
+async def graph(load, file: Path) -> Path:
+    await load([*PEOPLE, *ACQUAINTED])
+    return file
+
+
+async def test_a_missing_file_is_told_with_the_command_that_makes_one(tmp_path: Path) -> None:
+    sentence = await refusal(tmp_path / "nowhere" / "graph.db")
+    assert "There is no graph at" in sentence
+    assert "bfsql load SOURCE --path" in sentence
+    assert not (tmp_path / "nowhere").exists()
+
+
+async def test_a_folder_is_told(tmp_path: Path) -> None:
+    assert "is a folder" in await refusal(tmp_path)
+
+
+async def test_a_file_under_a_file_is_told(graph: Path) -> None:
+    assert "cannot be read" in await refusal(graph / "graph.db")
+
+
+async def test_a_name_with_a_nul_is_told() -> None:
+    assert "cannot be read" in await refusal(Path("graph\0.db"))
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"id,name\n1,Meg Ryan\n", b"SQLite format 3\0", bytes(5000)]
+)
+async def test_a_file_of_another_kind_is_told(file: Path, content: bytes) -> None:
+    file.write_bytes(content)
+    sentence = await refusal(file)
+    assert "is empty" in sentence if not content else "is not an SQLite file" in sentence
+    assert file.read_bytes() == content
+
+
+async def test_an_sqlite_file_of_somebody_else_is_told(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("CREATE TABLE node (id)")
+    assert "without a BFS-QL graph" in await refusal(file)
+
+
+@pytest.mark.parametrize(("layout", "found"), [(2, "newer"), (0, "unknown layout")])
+async def test_a_file_of_another_layout_is_told(graph: Path, layout: int, found: str) -> None:
+    with closing(sqlite3.connect(graph)) as connection:
+        connection.execute(f"PRAGMA user_version = {layout}")
+    assert found in await refusal(graph)
+
+
+async def test_a_file_that_is_half_there_is_told(graph: Path) -> None:
+    os.truncate(graph, graph.stat().st_size // 2)
+    assert "only half there" in await refusal(graph)
+
+
+async def test_a_file_whose_load_never_ended_is_told(graph: Path) -> None:
+    with closing(sqlite3.connect(graph)) as connection:
+        connection.execute("DELETE FROM meta WHERE key = 'load'")
+        connection.commit()
+    assert "damaged" in await refusal(graph)
+
+
+@pytest.mark.parametrize("start", [100, 4096])
+async def test_a_file_with_overwritten_pages_is_told(graph: Path, start: int) -> None:
+    content = bytearray(graph.read_bytes())
+    content[start : start + 40_000] = b"\xff" * len(content[start : start + 40_000])
+    graph.write_bytes(content)
+    assert "damaged" in await refusal(graph)
+
+
+def damage(graph: Path, table: str) -> None:
+    """Overwrite the first page of a table or an index."""
+    with closing(sqlite3.connect(graph)) as connection:
+        query = "SELECT rootpage FROM sqlite_schema WHERE name = ?"
+        (root,) = connection.execute(query, (table,)).fetchone()
+    content = bytearray(graph.read_bytes())
+    content[(root - 1) * 4096 : root * 4096] = b"\xff" * 4096
+    graph.write_bytes(content)
+
+
+async def test_damage_that_shows_at_the_first_question_is_told(graph: Path) -> None:
+    damage(graph, "type")
+    assert "damaged" in await refusal(graph)
+
+
+async def test_damage_that_shows_later_is_told_then_and_is_no_empty_answer(graph: Path) -> None:
+    damage(graph, "edge_out")
+    backend = await SqliteBackend.create(path=graph)
+    try:
+        with pytest.raises(StoreError, match="damaged"):
+            await backend.edges_batch(["p1"])
+        assert await backend.get_node("p1")
+    finally:
+        await backend.close()
+
+
+async def test_an_unreadable_file_is_told(graph: Path, as_nobody: None) -> None:
+    graph.chmod(0)
+    assert "cannot be read" in await refusal(graph)
+
+
+@pytest.fixture
+def as_nobody(graph: Path) -> Callable[[], None]:
+    """Rights hold for root too, once root is somebody else."""
+    if os.name != "posix":
+        pytest.skip("files have no such rights here")
+    if os.geteuid() != 0:
+        yield
+        return
+    shutil.chown(graph, 65534)
+    for folder in (graph.parent, *graph.parents[1:-2]):
+        folder.chmod(folder.stat().st_mode | 0o111)
+    os.seteuid(65534)
+    yield
+    os.seteuid(0)
+
+
+async def test_a_path_of_any_spelling_is_opened_as_it_is(tmp_path: Path, graph: Path) -> None:
+    for name in ("50% off?.db", "a#b&mode=rwc.db", "%2e%2e.db", "émile 🜁.db", "q'\"\n.db"):
+        there = tmp_path / name
+        shutil.copy(graph, there)
+        backend = await SqliteBackend.create(path=there)
+        assert (await backend.get_node("p1")).entity_type == "person"
+        await backend.close()
+
+
+async def test_reading_never_writes(graph: Path) -> None:
+    def state() -> tuple[bytes, int, list[Path]]:
+        return graph.read_bytes(), graph.stat().st_mtime_ns, sorted(graph.parent.iterdir())
+
+    before = state()
+    backend = await SqliteBackend.create(path=graph)
+    await backend.search_entities("person")
+    for statement in ("DELETE FROM node", "CREATE TABLE x (y)", "PRAGMA user_version = 9"):
+        with pytest.raises(StoreError, match="readonly"):
+            await backend._pool.run(lambda reader, text=statement: reader.execute(text))
+    await backend.close()
+    assert before == state()

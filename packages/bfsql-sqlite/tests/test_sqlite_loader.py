@@ -1,0 +1,400 @@
+"""A load makes all of a file or leaves what was there, and tells what it found."""
+# ruff: noqa: ASYNC220, ASYNC221, ASYNC240 - a test waits for its files and processes
+
+import asyncio
+import datetime as dt
+import gc
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import closing
+from decimal import Decimal
+from pathlib import Path
+from types import MappingProxyType
+from uuid import UUID
+
+import pytest
+
+from bfsql.errors import StoreError
+from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, LoadReport, NodeRecord
+from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
+from bfsql_sqlite.staging import Numbers
+
+OLD = [NodeRecord("old", "thing")]
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def many(number: int) -> Iterator[GraphRecord]:
+    for i in range(number):
+        yield NodeRecord(f"n{i}", "thing", {"name": f"name {i}"})
+        yield EdgeRecord(f"n{i}", "NEXT", f"n{i + 1}", {"confidence": 0.5})
+
+
+async def test_the_report_counts_what_was_found(load) -> None:
+    report = await load(
+        [
+            EdgeRecord("a", "TREATS", "b", {"confidence": 0.5}),
+            NodeRecord("a", "drug", {"name": "A"}),
+            NodeRecord("a", "chemical", {"name": "Alpha"}),
+            NodeRecord("b", "", {}),
+            EdgeRecord("a", "TREATS", "b", {"confidence": 0.9}),
+            EdgeRecord("a", "TREATS", "ghost"),
+            EdgeRecord("ghost", "TREATS", "ghost"),
+            EvidenceRecord("a", "TREATS", "b", {"text_span": "A treats B.", "document_id": "a"}),
+            EvidenceRecord("a", "CAUSES", "b", {"text_span": "nobody says so"}),
+            EvidenceRecord("x", "TREATS", "y", {"text_span": "nobody at all"}),
+        ]
+    )
+    assert report == LoadReport(
+        nodes=2,
+        edges=3,
+        evidence=1,
+        duplicate_nodes=1,
+        duplicate_edges=1,
+        dangling_edges=2,
+        dangling_examples=["ghost"],
+        unattached_evidence=2,
+    )
+
+
+async def test_records_of_one_thing_are_one_by_the_common_rules(opened) -> None:
+    backend = await opened(
+        [
+            NodeRecord("a", "", {"name": "A", "x": 1}),
+            NodeRecord("a", "drug", {"name": "Alpha", "x": 2}),
+            NodeRecord("a", "chemical"),
+            NodeRecord("b", ""),
+            EdgeRecord("a", "TREATS", "b", {"confidence": 0.5, "source_documents": ["q", "p"]}),
+            EdgeRecord("a", "TREATS", "b", {"confidence": 0.9, "source_documents": ["p"]}),
+        ]
+    )
+    assert [tuple(n)[:2] for n in await backend.get_nodes_batch(["a", "b"])] == [
+        ("a", "drug"),
+        ("b", "owl:Thing"),
+    ]
+    assert await backend.metadata_for_node("a") == {
+        "name": "A",
+        "synonyms": ["Alpha"],
+        "x": [1, 2],
+        "other_types": ["chemical"],
+    }
+    assert (await backend.metadata_for_edges_batch([("a", "TREATS", "b")])) == {
+        ("a", "TREATS", "b"): {
+            "confidence": 0.9,
+            "confidences": [0.5, 0.9],
+            "source_documents": ["p", "q"],
+            "multiplicity": 2,
+        }
+    }
+
+
+async def test_an_empty_graph_is_a_graph(opened) -> None:
+    backend = await opened([])
+    assert await backend.entity_types() == []
+    assert await backend.predicates() == []
+    assert await backend.search_entities("anything") == []
+    assert await backend.edges_batch(["a"]) == []
+
+
+async def test_values_of_every_kind_become_json_without_loss(opened) -> None:
+    itself: dict[str, object] = {}
+    itself["it"] = itself
+    report_of = {
+        "day": dt.date(2024, 2, 29),
+        "moment": dt.datetime(2024, 2, 29, 12, tzinfo=dt.UTC),
+        "price": Decimal("0.10"),
+        "exact": Decimal("0.1234567890123456789012345"),
+        "huge": 10**400,
+        "far too huge": 1 << 20_000,
+        "nan": [float("nan"), float("inf"), -float("inf")],
+        "bytes": b"\xff\x00",
+        "set": {"b", "a"},
+        "time": dt.time(1, 2),
+        "whole": [Decimal(3), Decimal("1E+999999"), Decimal("NaN")],
+        "mapping": MappingProxyType({"a": 1}),
+        "other": UUID(int=1),
+        "half": "\ud800 and \U0001f600",
+        1: ("tuple", None, True),
+    }
+    backend = await opened([NodeRecord("a", "thing", report_of), NodeRecord("b", "thing", itself)])
+    assert await backend.metadata_for_node("a") == {
+        "day": "2024-02-29",
+        "moment": "2024-02-29T12:00:00+00:00",
+        "price": 0.1,
+        "exact": "0.1234567890123456789012345",
+        "huge": 10**400,
+        "far too huge": f"{1 << 20_000:#x}",
+        "nan": ["NaN", "Infinity", "-Infinity"],
+        "bytes": "/wA=",
+        "set": ["a", "b"],
+        "time": "01:02:00",
+        "whole": [3, "1E+999999", "NaN"],
+        "mapping": {"a": 1},
+        "other": "00000000-0000-0000-0000-000000000001",
+        "half": "\ud800 and \U0001f600",
+        "1": ["tuple", None, True],
+    }
+    with pytest.raises(KeyError):
+        await backend.get_node("b")
+
+
+async def test_what_cannot_be_stored_is_refused_by_name_and_leaves_no_trace(load, file) -> None:
+    report = await load(
+        [
+            NodeRecord("a\ud800", "thing"),
+            NodeRecord("a", "th\udfffing"),
+            EdgeRecord("ok", "P\ud800", "also ok"),
+            EdgeRecord("ok", "ONLY_REFUSED", "\udc00" * 500),
+            EvidenceRecord("a", "P", "\ud800", {}),
+            NodeRecord("b", "thing"),
+        ]
+    )
+    assert (report.nodes, report.edges, report.refused) == (1, 0, 5)
+    assert report.dangling_examples == []
+    assert "surrogate" in report.refusals[0].reason
+    assert str(report.refusals[0]).startswith("node 'a\\ud800': ")
+    assert all(len(str(refusal)) < 700 and str(refusal).isascii() for refusal in report.refusals)
+    backend = await SqliteBackend.create(path=file)
+    assert await backend.predicates() == []
+    await backend.close()
+
+
+async def test_a_failing_source_leaves_the_old_file_and_nothing_else(load, file: Path) -> None:
+    await load(OLD)
+    before = file.read_bytes()
+
+    def breaking() -> Iterator[GraphRecord]:
+        yield from many(20_000)
+        raise RuntimeError("the source broke")
+
+    with pytest.raises(RuntimeError, match="the source broke"):
+        await load(breaking())
+    assert file.read_bytes() == before
+    assert names(file.parent) == ["graph.db"]
+
+
+async def test_a_cancelled_load_stops_and_leaves_the_old_file(load, file: Path) -> None:
+    await load(OLD)
+    before = file.read_bytes()
+    begun, loop = asyncio.Event(), asyncio.get_running_loop()
+
+    def endless() -> Iterator[GraphRecord]:
+        while True:
+            yield from many(10)
+            loop.call_soon_threadsafe(begun.set)
+
+    work = asyncio.ensure_future(load(endless()))
+    await begun.wait()
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    assert file.read_bytes() == before
+    assert names(file.parent) == ["graph.db"]
+
+
+async def test_a_load_that_is_cancelled_while_it_merges_stops_too(load, file: Path) -> None:
+    taken, loop = asyncio.Event(), asyncio.get_running_loop()
+
+    def then_tell() -> Iterator[GraphRecord]:
+        yield from many(60_000)
+        loop.call_soon_threadsafe(taken.set)
+
+    work = asyncio.ensure_future(load(then_tell()))
+    await taken.wait()
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    assert names(file.parent) == []
+
+
+async def test_an_interrupt_from_the_keyboard_leaves_nothing(file: Path) -> None:
+    script = """
+import asyncio, itertools, os, signal, sys
+from pathlib import Path
+from bfsql.models import NodeRecord
+from bfsql_sqlite import SqliteSettings, load_graph
+def endless():
+    for i in itertools.count():
+        if i == 5000:
+            os.kill(os.getpid(), signal.SIGINT)
+        yield NodeRecord(str(i), "thing")
+try:
+    asyncio.run(load_graph(SqliteSettings(path=Path(sys.argv[1])), endless()))
+except KeyboardInterrupt:
+    sys.exit(7)
+"""
+    done = subprocess.run([sys.executable, "-c", script, file], timeout=60, check=False)
+    assert done.returncode == 7
+    assert names(file.parent) == []
+
+
+async def test_a_disk_that_is_full_is_told_and_leaves_the_old_file(load, file: Path) -> None:
+    pytest.importorskip("resource", reason="limits on a file's size are a matter of POSIX")
+    await load(OLD)
+    before = file.read_bytes()
+    script = """
+import asyncio, resource, sys
+from pathlib import Path
+from bfsql.errors import StoreError
+from bfsql.models import NodeRecord
+from bfsql_sqlite import SqliteSettings, load_graph
+resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000))
+nodes = (NodeRecord(f"{i} {'x' * 100}", "thing") for i in range(1_000_000))
+try:
+    asyncio.run(load_graph(SqliteSettings(path=Path(sys.argv[1])), nodes))
+except StoreError as error:
+    sys.exit(str(error))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, file],
+        timeout=60,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert f"{file} cannot be written: " in done.stderr
+    assert "What was there is unchanged" in done.stderr
+    assert file.read_bytes() == before
+    assert names(file.parent) == ["graph.db"]
+
+
+async def test_the_mode_of_a_replaced_file_and_a_link_to_it_are_kept(tmp_path: Path) -> None:
+    real, link = tmp_path / "real.db", tmp_path / "link.db"
+    link.symlink_to(real)
+    await load_graph(SqliteSettings(path=link), OLD)
+    assert link.is_symlink()
+    real.chmod(0o640)
+    await load_graph(SqliteSettings(path=link), many(3))
+    assert link.is_symlink()
+    assert stat.S_IMODE(real.stat().st_mode) == 0o640
+
+
+@pytest.mark.parametrize(
+    "content", [b"my only copy of a thesis", b"SQLite format 3\0" + bytes(200)]
+)
+async def test_a_file_that_is_no_graph_is_never_replaced(load, file: Path, content) -> None:
+    file.write_bytes(content)
+    with pytest.raises(StoreError, match="holds no BFS-QL graph, so it is not replaced"):
+        await load(OLD)
+    assert file.read_bytes() == content
+
+
+async def test_somebody_elses_database_is_never_replaced(load, file: Path) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("CREATE TABLE thesis (chapter)")
+    with pytest.raises(StoreError, match="not replaced"):
+        await load(OLD)
+
+
+async def test_an_empty_file_is_filled(load, file: Path) -> None:
+    file.touch()
+    assert (await load(OLD)).nodes == 1
+
+
+@pytest.mark.parametrize("name", ["no folder/graph.db", "", "a\0b"])
+async def test_a_place_where_no_file_can_be_is_told(tmp_path: Path, name: str) -> None:
+    with pytest.raises(StoreError) as caught:
+        await load_graph(SqliteSettings(path=tmp_path / name), OLD)
+    assert str(tmp_path) in str(caught.value)
+    assert names(tmp_path) == []
+
+
+async def test_readers_go_on_in_the_old_file_while_a_load_replaces_it(load, file: Path) -> None:
+    await load(many(2_000))
+    reader = """
+import asyncio, sys
+from bfsql_sqlite import SqliteBackend
+async def main():
+    backend = await SqliteBackend.create(path=sys.argv[1])
+    print("open", flush=True)
+    while sys.stdin.readline() == "read\\n":
+        ring = await backend.edges_batch([f"n{i}" for i in range(2000)])
+        print(len(set(ring)), flush=True)
+    await backend.close()
+asyncio.run(main())
+"""
+    command = [sys.executable, "-c", reader, str(file)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with (
+        subprocess.Popen(command, **pipes) as one,
+        subprocess.Popen(command, **pipes) as other,
+    ):
+        for process in (one, other):
+            assert process.stdout.readline() == "open\n"
+
+        def meanwhile() -> Iterator[GraphRecord]:
+            for record in many(1_000):
+                yield record
+                if isinstance(record, NodeRecord) and record.id == "n500":
+                    assert said(one) == said(other) == 2_000
+
+        def said(process: subprocess.Popen[str]) -> int:
+            process.stdin.write("read\n")
+            process.stdin.flush()
+            return int(process.stdout.readline())
+
+        await load(meanwhile())
+        assert said(one) == said(other) == 2_000
+        for process in (one, other):
+            process.stdin.close()
+            assert process.wait() == 0
+    backend = await SqliteBackend.create(path=file)
+    assert len(await backend.edges_batch([f"n{i}" for i in range(2_000)])) == 1_999
+    await backend.close()
+
+
+async def test_opening_during_many_loads_always_gives_one_whole_graph(load, file: Path) -> None:
+    await load(many(1))
+    done = threading.Event()
+
+    async def loading() -> None:
+        for number in range(2, 8):
+            await load(many(number))
+        done.set()
+
+    work = asyncio.ensure_future(loading())
+    while not done.is_set():
+        backend = await SqliteBackend.create(path=file, connections=8)
+        seen = await asyncio.gather(*(backend.edges_batch(["n0"]) for _ in range(8)))
+        steps = {await backend.next_steps() for _ in range(8)}
+        assert (len({tuple(ring) for ring in seen}), len(steps)) == (1, 1)
+        await backend.close()
+    await work
+
+
+def test_numbers_that_were_forgotten_are_found_in_the_file() -> None:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE TABLE node (n INTEGER PRIMARY KEY, id TEXT UNIQUE)")
+        number = Numbers(
+            connection,
+            "SELECT n FROM node WHERE id = ?",
+            "INSERT INTO node (n, id) VALUES (?, ?)",
+            kept=3,
+        )
+        names = [f"id {i % 7}" for i in range(50)]
+        first = {name: number(name) for name in names}
+        assert [number(name) for name in names] == [first[name] for name in names]
+        assert sorted(first.values()) == [1, 2, 3, 4, 5, 6, 7]
+        assert len(number._recent) <= 3
+
+
+async def test_memory_does_not_grow_with_the_edges(load) -> None:
+    async def peak(number: int) -> int:
+        edges = (EdgeRecord(f"n{i % 500}", "P", f"n{i % 501}", {"i": i}) for i in range(number))
+        gc.collect()
+        tracemalloc.start()
+        try:
+            await load(edges)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    few, more = await peak(15_000), await peak(60_000)
+    assert more < 1.3 * few

@@ -1,0 +1,247 @@
+"""Ids of any spelling, deadlines, cancellation, many callers at once."""
+
+import asyncio
+import gc
+import sqlite3
+import threading
+from itertools import pairwise
+
+import pytest
+from pydantic import ValidationError
+
+from bfsql import call
+from bfsql.errors import StoreUnavailable
+from bfsql.models import Edge, EdgeRecord, EvidenceRecord, NodeRecord
+from bfsql.plugins.plugin import BackendPlugin
+from bfsql_sqlite import SqliteBackend, SqliteSettings
+from bfsql_sqlite.plugin import plugin
+
+HOSTILE = [
+    "it's",
+    'say "x"',
+    "a;DROP TABLE node;--",
+    "two\nlines",
+    "nul\0inside",
+    "nul",
+    "\0",
+    "🜁 fire",
+    "x" * 10_000,
+    "%41?mode=rwc#",
+    "[1, 2]",
+    "null",
+    "é",
+    "e\u0301",
+    "\u202eright to left",
+    "",
+    " ",
+    "A",
+    "a",
+    "?",
+    ":id",
+]
+
+ENDLESS = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
+
+
+async def test_ids_of_any_spelling_are_themselves_and_nothing_else(opened) -> None:
+    records = [NodeRecord(i, f"type of {i}", {"id": i}) for i in HOSTILE]
+    records += [EdgeRecord(i, f"to {i}", j, {"o": j}) for i, j in pairwise(HOSTILE)]
+    backend = await opened(records)
+    assert {n.id: n.entity_type for n in await backend.get_nodes_batch(HOSTILE)} == {
+        i: f"type of {i}" for i in HOSTILE
+    }
+    assert await backend.metadata_for_nodes_batch(HOSTILE) == {i: {"id": i} for i in HOSTILE}
+    for i, j in pairwise(HOSTILE):
+        assert await backend.edges_from(i) == [Edge(i, f"to {i}", j)]
+        assert await backend.edges_to(j) == [Edge(i, f"to {i}", j)]
+        assert await backend.metadata_for_edge(Edge(i, f"to {i}", j)) == {"o": j}
+        assert (await backend.search_entities(i))[:1] or not i
+    assert await backend.get_nodes_batch(["nul\0", "é ", "x" * 9_999]) == []
+
+
+@pytest.mark.parametrize("unknown", ["b", "\ud800", "a\udfff", "a\0", "A"])
+async def test_an_unknown_id_is_a_key_error_alone_and_nothing_in_a_batch(opened, unknown) -> None:
+    backend = await opened([NodeRecord("a", "thing"), EdgeRecord("a", "KNOWS", "a")])
+    for ask in (
+        backend.get_node,
+        backend.edges_from,
+        backend.edges_to,
+        backend.metadata_for_node,
+    ):
+        with pytest.raises(KeyError):
+            await ask(unknown)
+    for edge in (Edge(unknown, "KNOWS", "a"), Edge("a", unknown, "a"), Edge("a", "KNOWS", unknown)):
+        with pytest.raises(KeyError):
+            await backend.metadata_for_edge(edge)
+    assert [n.id for n in await backend.get_nodes_batch([unknown, "a"])] == ["a"]
+    assert set(await backend.edges_batch([unknown])) == set()
+    assert await backend.metadata_for_nodes_batch([unknown]) == {}
+    assert await backend.provenance_for_node(unknown, 5) == {"total": 0, "items": []}
+
+
+async def test_an_edge_to_an_id_without_a_record_is_in_the_ring(
+    opened,
+) -> None:
+    backend = await opened([NodeRecord("a", "thing"), EdgeRecord("a", "KNOWS", "ghost")])
+    assert await backend.edges_batch(["a"]) == [("a", "KNOWS", "ghost")]
+    assert await backend.edges_batch(["ghost"]) == []
+    assert await backend.get_nodes_batch(["ghost"]) == []
+    with pytest.raises(KeyError):
+        await backend.edges_to("ghost")
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, 8, 9, 64, 65, 511, 512, 513, 1_500])
+async def test_batches_of_any_size_are_whole(opened, number: int) -> None:
+    ids = [f"n{i}" for i in range(number)]
+    backend = await opened(
+        [
+            *(NodeRecord(i, "thing", {"i": i}) for i in ids),
+            *(EdgeRecord(i, "SELF", i, {"e": i}) for i in ids),
+        ]
+    )
+    assert sorted(n.id for n in await backend.get_nodes_batch(ids)) == sorted(ids)
+    ring = set(await backend.edges_batch(ids))
+    assert len(ring) == number
+    assert await backend.metadata_for_nodes_batch(ids) == {i: {"i": i} for i in ids}
+    assert len(await backend.metadata_for_edges_batch(ring)) == number
+
+
+async def test_a_ring_is_plain_tuples(opened) -> None:
+    backend = await opened([NodeRecord("a", "thing"), EdgeRecord("a", "KNOWS", "b")])
+    assert {type(edge) for edge in await backend.edges_batch(["a"])} == {tuple}
+
+
+async def test_a_documents_evidence_comes_with_the_true_total(opened) -> None:
+    records = [NodeRecord(i, "thing") for i in ("hub", "paper")]
+    for i in range(30):
+        records.append(EdgeRecord("hub", "P", f"x{i:02}", {"source_documents": ["paper"]}))
+        for document in ("paper", "elsewhere"):
+            item = {"document_id": document, "text_span": f"{document} {i}", "confidence": 0.5}
+            records.append(EvidenceRecord("hub", "P", f"x{i:02}", item))
+    records.append(EdgeRecord("paper", "ABOUT", "hub"))
+    records.append(EvidenceRecord("paper", "ABOUT", "hub", {"document_id": "paper"}))
+    backend = await opened(records)
+    of_hub = await backend.provenance_for_node("hub", 3)
+    assert of_hub["total"] == 61
+    assert [item["text_span"] for item in of_hub["items"]] == [
+        "elsewhere 0",
+        "paper 0",
+        "elsewhere 1",
+    ]
+    assert list(of_hub["items"][0]) == [
+        *("subject", "predicate", "object", "document_id", "section", "text_span", "confidence")
+    ]
+    of_paper = await backend.provenance_for_node("paper", 100)
+    assert of_paper["total"] == len(of_paper["items"]) == 31
+    assert {item["document_id"] for item in of_paper["items"]} == {"paper"}
+    assert await backend.provenance_for_node("hub", 0) == {"total": 61, "items": []}
+
+
+async def test_a_cancelled_call_frees_its_thread(opened) -> None:
+    backend = await opened([NodeRecord("a", "thing")])
+    begun, loop = asyncio.Event(), asyncio.get_running_loop()
+
+    def endless(reader: sqlite3.Connection) -> None:
+        loop.call_soon_threadsafe(begun.set)
+        reader.execute(ENDLESS).fetchone()
+
+    for _ in range(6):  # more often than there are threads
+        begun.clear()
+        work = asyncio.ensure_future(backend._pool.run(endless))
+        await begun.wait()
+        work.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await work
+    assert (await backend.get_node("a")).id == "a"
+
+
+async def test_the_deadline_of_a_call_stops_its_statement(opened) -> None:
+    backend = await opened([NodeRecord("a", "thing")])
+    for _ in range(4):
+        with call.scope(seconds=0.05), pytest.raises(TimeoutError):
+            await backend._pool.run(lambda reader: reader.execute(ENDLESS).fetchone())
+    with call.scope(seconds=0), pytest.raises(TimeoutError):
+        await backend.get_node("a")
+    with call.scope(seconds=30):
+        assert (await backend.get_node("a")).id == "a"
+
+
+async def test_calls_that_wait_for_a_thread_keep_their_deadline(opened) -> None:
+    backend = await opened([NodeRecord("a", "thing")])
+    begun: asyncio.Queue[None] = asyncio.Queue()
+    loop = asyncio.get_running_loop()
+
+    def endless(reader: sqlite3.Connection) -> None:
+        loop.call_soon_threadsafe(begun.put_nowait, None)
+        reader.execute(ENDLESS).fetchone()
+
+    busy = [asyncio.ensure_future(backend._pool.run(endless)) for _ in range(2)]
+    await begun.get()
+    await begun.get()
+    with call.scope(seconds=0.05), pytest.raises(TimeoutError):
+        await backend.get_node("a")
+    for work in busy:
+        work.cancel()
+    await asyncio.gather(*busy, return_exceptions=True)
+    assert (await backend.get_node("a")).id == "a"
+
+
+async def test_closing_stops_what_is_under_way_and_leaves_no_thread(opened) -> None:
+    backend = await opened([NodeRecord("a", "thing")])
+    begun, loop = asyncio.Event(), asyncio.get_running_loop()
+
+    def endless(reader: sqlite3.Connection) -> None:
+        loop.call_soon_threadsafe(begun.set)
+        reader.execute(ENDLESS).fetchone()
+
+    work = asyncio.ensure_future(backend._pool.run(endless))
+    await begun.wait()
+    await backend.close()
+    with pytest.raises(StoreUnavailable, match="was closed"):
+        await work
+    await backend.close()
+    with pytest.raises(StoreUnavailable, match="was closed"):
+        await backend.get_node("a")
+    assert not [t for t in threading.enumerate() if t.name.startswith("bfsql-sqlite")]
+    del backend
+    gc.collect()
+
+
+async def test_many_calls_at_once_answer_each_its_own(opened) -> None:
+    backend = await opened([NodeRecord(f"n{i}", "thing", {"i": i}) for i in range(500)])
+    found = await asyncio.gather(*(backend.metadata_for_node(f"n{i}") for i in range(500)))
+    assert [metadata["i"] for metadata in found] == list(range(500))
+
+
+async def test_the_event_loop_stays_free(opened) -> None:
+    backend = await opened([NodeRecord("a", "thing")])
+    here = threading.get_ident()
+    assert await backend._pool.run(lambda reader: threading.get_ident()) != here
+
+
+async def test_the_schema_is_complete_and_the_advice_counts_nodes_by_type(opened) -> None:
+    records = [NodeRecord(f"d{i}", "drug") for i in range(3)]
+    records += [NodeRecord("x", "disease"), EdgeRecord("d1", "b", "x"), EdgeRecord("d1", "B", "x")]
+    backend = await opened(records)
+    assert await backend.comprehensive() is True
+    assert await backend.entity_types() == ["disease", "drug"]
+    assert await backend.predicates() == ["B", "b"]
+    assert (await backend.next_steps()).endswith("Nodes by type: drug 3, disease 1.")
+
+
+async def test_the_plugin_opens_loads_and_has_nothing_to_prepare(file) -> None:
+    assert isinstance(plugin, BackendPlugin)
+    settings = plugin.settings(path=file)
+    assert (await plugin.load(settings, [NodeRecord("a", "thing")])).nodes == 1
+    assert await plugin.prepare(settings, False) == []
+    backend = await plugin.open(settings)
+    assert isinstance(backend, SqliteBackend)
+    await backend.close()
+
+
+def test_every_setting_has_a_description_and_a_sensible_range() -> None:
+    assert all(field.description for field in SqliteSettings.model_fields.values())
+    assert str(SqliteSettings().path) == "graph.db"
+    for wrong in ({"connections": 0}, {"cache_mb": 0}, {"pth": "x"}):
+        with pytest.raises(ValidationError):
+            SqliteSettings(**wrong)

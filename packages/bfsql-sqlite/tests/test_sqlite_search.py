@@ -1,0 +1,206 @@
+"""What search finds, in which order, and that no text upsets it."""
+
+import time
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bfsql.models import NodeRecord
+from bfsql_sqlite.folding import fold
+from bfsql_sqlite.search import LIMIT
+
+
+def node(entity_id: str, name: str | None, *synonyms: str, kind: str = "disease") -> NodeRecord:
+    named = {"name": name} if name is not None else {}
+    return NodeRecord(entity_id, kind, {**named, "synonyms": list(synonyms)})
+
+
+MEDICAL = [
+    node("MeSH:D003480", "Cushing Syndrome", "hypercortisolism", "CS"),
+    node("DBPedia:Cushing's_disease", "Cushing disease", "CD"),
+    node("paper:1", "Desmopressin in the diagnosis of Cushing disease", kind="paper"),
+    node("paper:2", "The syndrome that Harvey Cushing described", kind="paper"),
+    node("RxNorm:3251", "desmopressin", "DDAVP", kind="drug"),
+    node("Q1", "Ménière's disease"),
+    node("Q2", "Straße nach Æthiopien", kind="place"),
+    node("Q3", "NF-κB", kind="gene"),
+    node("Q4", "東京都", kind="place"),
+    node("nameless:77", None, kind="gene"),
+    node("H", "Tom Hanks", kind="person"),
+    node("R", "Meg Ryan", kind="person"),
+]
+
+
+@pytest.fixture
+async def found(opened):
+    backend = await opened(MEDICAL)
+
+    async def ids(query: str, *types: str) -> list[str]:
+        return [stub.id for stub in await backend.search_entities(query, list(types) or None)]
+
+    return ids
+
+
+@pytest.mark.parametrize(
+    ("query", "best"),
+    [
+        ("RxNorm:3251", "RxNorm:3251"),
+        ("  RxNorm:3251\n", "RxNorm:3251"),
+        ("rxnorm:3251", "RxNorm:3251"),
+        ("cushing syndrome", "MeSH:D003480"),
+        ("CUSHING  SYNDROME", "MeSH:D003480"),
+        ("cd", "DBPedia:Cushing's_disease"),
+        ("Hypercortisolism", "MeSH:D003480"),
+        ("Cush", "DBPedia:Cushing's_disease"),
+        ("syndrome cushing", "MeSH:D003480"),
+        ("disease hypercortisolism", None),
+        ("cushing hypercortisolism", "MeSH:D003480"),
+        ("smopre", "RxNorm:3251"),
+        ("meniere's", "Q1"),
+        ("MENIÈRE", "Q1"),
+        ("strasse", "Q2"),
+        ("nf-kb", "Q3"),
+        ("κb", "Q3"),
+        ("京", "Q4"),
+        ("東京", "Q4"),
+        ("77", "nameless:77"),
+        ("3251", "RxNorm:3251"),
+        ("desmopresin", "RxNorm:3251"),
+        ("dezmopressin", "RxNorm:3251"),
+        ("cushng diseas", "DBPedia:Cushing's_disease"),
+        ("Tom Hnaks", "H"),
+        ("meg ryna", "R"),
+        ("ryna", "R"),
+        ("D003481", "MeSH:D003480"),
+    ],
+)
+async def test_what_a_person_types_finds_what_is_meant(found, query: str, best: str | None) -> None:
+    candidates = await found(query)
+    assert candidates[:1] == ([best] if best else candidates[:1])
+    assert len(candidates) == len(set(candidates)) <= LIMIT
+
+
+async def test_better_matches_come_first_and_shorter_names_among_equals(opened) -> None:
+    backend = await opened(
+        [
+            node("k", "paracortisolid"),
+            node("j", "x", "cortisol free"),
+            node("i", "free cortisol in urine"),
+            node("h", "free cortisol"),
+            node("g2", "cortisol binding"),
+            node("g1", "cortisol binding"),
+            node("f", "cortisole"),
+            node("e", "hydrocortisone", "cortisol"),
+            node("d", "Cortisol"),
+            node("cortisol", "a steroid hormone"),
+        ]
+    )
+    stubs = await backend.search_entities("cortisol")
+    assert [stub.id for stub in stubs] == [
+        "cortisol",
+        "d",
+        "e",
+        "f",
+        "g1",
+        "g2",
+        "h",
+        "i",
+        "j",
+        "k",
+    ]
+    assert stubs[1] == ("d", "disease", "Cortisol", None)
+
+
+async def test_types_are_filtered_before_the_limit(opened) -> None:
+    crowd = [node(f"p{i:04}", f"cushing {i}", kind="paper") for i in range(500)]
+    backend = await opened([*crowd, *MEDICAL])
+    for query in ("cushing", "cush", "shing", "cushng", "cu", "u", "Harvey cushing"):
+        for kinds in (["disease"], ["disease", "unheard of"], ["disease", "drug"]):
+            stubs = await backend.search_entities(query, kinds)
+            assert {stub.entity_type for stub in stubs} <= {*kinds}
+            if query != "Harvey cushing":
+                assert "MeSH:D003480" in [stub.id for stub in stubs], (query, kinds)
+    assert await backend.search_entities("cushing", ["unheard of"]) == []
+    assert len(await backend.search_entities("cushing", [])) == LIMIT
+
+
+async def test_a_name_that_many_share_gives_the_first_ids(opened) -> None:
+    backend = await opened([node(f"n{i:03}", "John Smith", kind="person") for i in range(100)])
+    for query in ("john smith", "john", "smith", "ohn smi", "jo", "jhn smiht"):
+        stubs = await backend.search_entities(query)
+        assert [stub.id for stub in stubs] == [f"n{i:03}" for i in range(LIMIT)], query
+
+
+async def test_an_exact_name_brings_no_misspellings_with_it(found) -> None:
+    assert await found("Tom Hanks") == ["H"]
+
+
+@pytest.mark.parametrize("nothing", ["", " ", "\n\t", "\0", "\u200b", "\ud800", "zzzzqqqq", "!!!"])
+async def test_nothing_is_found_for_nothing(found, nothing: str) -> None:
+    assert await found(nothing) == []
+
+
+SYNTAX = st.sampled_from(
+    ['"', "*", "(", ")", "AND", "OR", "NOT", "NEAR(", "^", "name:", "-", "{", "'", ":"]
+)
+QUERIES = st.one_of(
+    st.text(max_size=30),
+    st.text(alphabet=st.characters(), max_size=8),
+    st.lists(SYNTAX | st.sampled_from(["cushing", "cd", "tom"]), max_size=8).map(" ".join),
+    st.sampled_from([str(record.metadata.get("name")) for record in MEDICAL]).flatmap(
+        lambda name: st.tuples(st.integers(0, len(name)), st.integers(0, len(name))).map(
+            lambda cut: name[min(cut) : max(cut)]
+        )
+    ),
+    st.sampled_from(["x" * 16_000, "a b " * 4_000, '"' * 5_000, "é" * 5_000, "cushing " * 300]),
+)
+
+
+@given(QUERIES, st.none() | st.lists(st.sampled_from(["disease", "drug", "paper", "no", "\ud800"])))
+@settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
+async def test_no_text_upsets_search(graph_of_names, query: str, types: list[str] | None) -> None:
+    stubs = list(await graph_of_names.search_entities(query, types))
+    assert len(stubs) <= LIMIT
+    assert len({stub.id for stub in stubs}) == len(stubs)
+    assert all(stub.score is None for stub in stubs)
+    if types:
+        assert {stub.entity_type for stub in stubs} <= set(types)
+    assert stubs == list(await graph_of_names.search_entities(query, types))
+
+
+@pytest.fixture
+async def graph_of_names(opened):
+    return await opened(MEDICAL)
+
+
+@given(st.sampled_from(MEDICAL), st.data())
+@settings(deadline=None, max_examples=80, suppress_health_check=list(HealthCheck))
+async def test_every_name_with_one_letter_wrong_finds_its_entity(
+    graph_of_names, record, data
+) -> None:
+    name = str(record.metadata.get("name", ""))
+    if len(name) < 8:
+        return
+    place = data.draw(st.integers(1, len(name) - 2))
+    wrong = data.draw(
+        st.sampled_from([name[:place] + name[place + 1 :], name[:place] + "q" + name[place:]])
+    )
+    stubs = await graph_of_names.search_entities(wrong)
+    assert record.id in [stub.id for stub in stubs], wrong
+
+
+@given(st.text(max_size=20))
+def test_folding_a_folded_text_changes_nothing(text: str) -> None:
+    assert fold(fold(text)) == fold(text)
+
+
+async def test_a_word_that_all_share_costs_no_more_than_a_rare_one(opened) -> None:
+    backend = await opened([node(f"n{i}", f"cushing disease {i}") for i in range(20_000)])
+    for query in ("cushing", "cushing disease", "dis", "a", "cushng disese", "n77777"):
+        quickest = 9.0
+        for _ in range(3):
+            begun = time.perf_counter()
+            await backend.search_entities(query)
+            quickest = min(quickest, time.perf_counter() - begun)
+        assert quickest < 0.2, query
