@@ -48,6 +48,9 @@ def types(session: nox.Session) -> None:
     install_everything(session, "test", "types")
     session.run("mypy", *[f"{package}/src" for package in PACKAGES])
     session.run("mypy", "noxfile.py", "benchmarks")
+    for example in sorted(Path("examples").glob("*/src")):
+        for folder in (example, example.with_name("tests")):
+            session.run("mypy", str(folder), env={"MYPYPATH": str(example)})
     session.run("lint-imports", "--no-cache")
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import tempfile
 from pathlib import Path
 
@@ -22,6 +23,7 @@ def main() -> None:
     arguments.add_argument("--hub", type=int, default=60_000, help="neighbours of the hub")
     arguments.add_argument("--turns", type=int, default=5, help="turns of each comparison")
     given = arguments.parse_args()
+    gc.set_threshold(100_000, 50, 100)  # as the server does
     with tempfile.TemporaryDirectory(prefix="bfsql-bench-") as folder:
         path = Path(folder) / "graph.db"
         embedded.report_loading(path, given.nodes, given.edges, given.hub)

@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from bfsql_trials.environments import Environment, build, created
 
+ROOT = Path(__file__).parent.parent
 BFSQL = [sys.executable, "-m", "bfsql"]
 NODE_AT_LEAST = 22
 NPM_PACKAGES = {
@@ -55,6 +57,21 @@ def films_db(tmp_path_factory: pytest.TempPathFactory) -> Path:
         command = [*BFSQL, "load", *map(str, tables), "--path", str(path)]
         subprocess.run(command, check=True, capture_output=True, timeout=60)
     return path
+
+
+@pytest.fixture(scope="session")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Wheels of every distribution of this project, built once."""
+    folder = tmp_path_factory.mktemp("wheels")
+    build((path.parent for path in ROOT.glob("*/bfsql-*/pyproject.toml")), folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def outside(tmp_path_factory: pytest.TempPathFactory, wheels: Path) -> Environment:
+    """An environment outside the repository: core with the kit, sqlite, what builds a wheel."""
+    wanted = ("bfsql-core[testing]", "bfsql-sqlite", "hatchling", "editables", "networkx")
+    return created(tmp_path_factory.mktemp("outside") / "venv", wheels, *wanted)
 
 
 @pytest.fixture(scope="session")

@@ -33,12 +33,6 @@ DEFAULT_NEXT_STEPS = (
     "matters with describe_entities, then ask again with node_types and predicates."
 )
 
-_POSITIONAL = (
-    inspect.Parameter.POSITIONAL_ONLY,
-    inspect.Parameter.POSITIONAL_OR_KEYWORD,
-    inspect.Parameter.VAR_POSITIONAL,
-)
-
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 
@@ -116,7 +110,7 @@ class GraphDbInterface(ABC):
 
     async def get_nodes_batch(self, ids: Sequence[str]) -> Iterable[Node]:
         """The nodes that exist, each once; unknown ids are left out."""
-        found = await _each(ids, self.get_node)
+        found = await each(ids, self.get_node)
         return [node for node in found if node is not None]
 
     async def edges_batch(self, ids: Sequence[str]) -> Iterable[Triple]:
@@ -126,18 +120,18 @@ class GraphDbInterface(ABC):
         order; core removes duplicates and sorts.
         """
         nodes = [node.id for node in await self.get_nodes_batch(ids)]
-        leaving = await _each(nodes, self.edges_from)
-        entering = await _each(nodes, self.edges_to)
+        leaving = await each(nodes, self.edges_from)
+        entering = await each(nodes, self.edges_to)
         return [(s, p, o) for edges in (*leaving, *entering) for s, p, o in edges or ()]
 
     async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:
         """Metadata by id; unknown ids are left out."""
-        return _found(ids, await _each(ids, self.metadata_for_node))
+        return _found(ids, await each(ids, self.metadata_for_node))
 
     async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:
         """Metadata by triple; unknown edges are left out."""
         asked = [Edge(*edge) for edge in edges]
-        return _found(asked, await _each(asked, self.metadata_for_edge))
+        return _found(asked, await each(asked, self.metadata_for_edge))
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
         """The evidence that touches an entity (`protocol.md` 16).
@@ -181,13 +175,19 @@ async def search(
     they are taken, and filtered here in every case, each id once.
     """
     types = list(node_types)
-    if types and _takes_node_types(db):
+    by_name, by_position = _takes_node_types(db) if types else (False, False)
+    if by_name:
+        found = await db.search_entities(query, node_types=types)
+    elif by_position:
         found = await db.search_entities(query, types)
     else:
         found = await db.search_entities(query)
     wanted = frozenset(types)
     kept = (stub for stub in found if not wanted or stub.entity_type in wanted)
-    return list({stub.id: stub for stub in reversed(list(kept))}.values())[::-1]
+    first: dict[str, EntityStub] = {}
+    for stub in kept:
+        first.setdefault(stub.id, stub)
+    return list(first.values())
 
 
 async def comprehensive(db: GraphDbInterface) -> bool:
@@ -202,15 +202,20 @@ async def next_steps(db: GraphDbInterface) -> str:
     return str(await answer if inspect.isawaitable(answer) else answer)
 
 
-def _takes_node_types(db: GraphDbInterface) -> bool:
+def _takes_node_types(db: GraphDbInterface) -> tuple[bool, bool]:
+    """Whether the backend's search takes the types by name, and whether by position alone.
+
+    A second parameter of another name may be anything, a limit for instance.
+    """
     parameters = inspect.signature(db.search_entities).parameters.values()
-    return (
-        any(p.name == "node_types" or p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
-        or len([p for p in parameters if p.kind in _POSITIONAL]) > 1
-    )
+    named = {p.kind for p in parameters if p.name == "node_types"}
+    kinds = {p.kind for p in parameters}
+    positional = named == {inspect.Parameter.POSITIONAL_ONLY}
+    by_name = bool(named or inspect.Parameter.VAR_KEYWORD in kinds) and not positional
+    return by_name, positional or inspect.Parameter.VAR_POSITIONAL in kinds
 
 
-async def _each(
+async def each(
     keys: Sequence[_Key], ask: Callable[[_Key], Awaitable[_Value]]
 ) -> list[_Value | None]:
     """Ask for every key, `FAN_OUT` at once; None where the answer was KeyError."""

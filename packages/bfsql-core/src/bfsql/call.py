@@ -1,4 +1,4 @@
-"""What belongs to the call under way: its deadline, and what was left out.
+"""What belongs to the call under way: who asks, its deadline, and what was left out.
 
 Two context variables, so that a backend five rooms down can ask how long it
 has and say what it could not give, without an argument through every method.
@@ -11,14 +11,35 @@ has and say what it could not give, without an argument through every method.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from bfsql.models.omission import Omission
 
-__all__ = ["Omission", "Scope", "current", "entered", "joined", "omitted", "remaining", "scope"]
+__all__ = [
+    "Caller",
+    "Omission",
+    "Scope",
+    "current",
+    "entered",
+    "joined",
+    "omitted",
+    "remaining",
+    "scope",
+    "withheld",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks, as far as the transport knows."""
+
+    client: str | None = None
+    """What the client calls itself; nobody has verified it."""
+    subject: str | None = None
+    """Whom the access token was issued to, where one was verified."""
 
 
 @dataclass(slots=True)
@@ -29,6 +50,10 @@ class Scope:
     """`time.monotonic()` at which the call ends, or None for no end."""
     seconds: float | None = None
     """What the deadline was when the call began, for sentences about it."""
+    caller: Caller | None = None
+    """Who asks; None where the transport does not tell."""
+    withheld: set[Hashable] = field(default_factory=set)
+    """Records whose metadata may not leave, because its redaction failed."""
     _omissions: dict[Omission, None] = field(default_factory=dict)
 
     @property
@@ -45,14 +70,15 @@ _current: ContextVar[Scope | None] = ContextVar("bfsql_call", default=None)
 
 
 @contextmanager
-def scope(*, seconds: float | None = None) -> Iterator[Scope]:
+def scope(*, seconds: float | None = None, caller: Caller | None = None) -> Iterator[Scope]:
     """Begin a call: all that runs inside shares its deadline and its omissions.
 
     Args:
         seconds: How long the call may take, from now; None for no end.
+        caller: Who asks.
     """
     deadline = None if seconds is None else time.monotonic() + seconds
-    with entered(Scope(deadline, seconds)) as opened:
+    with entered(Scope(deadline, seconds, caller)) as opened:
         yield opened
 
 
@@ -101,3 +127,13 @@ def omitted(*omissions: Omission) -> None:
     under_way = _current.get()
     if under_way is not None:
         under_way.add(omissions)
+
+
+def withheld(record: Hashable) -> bool:
+    """Say that the metadata of a record may not leave; whether it is the first of the call."""
+    under_way = _current.get()
+    if under_way is None:
+        return True
+    first = not under_way.withheld
+    under_way.withheld.add(record)
+    return first

@@ -117,7 +117,7 @@ class SourceError(BfsqlError, ValueError):
 
 
 class PluginError(BfsqlError):
-    """A backend that cannot be used; its cases are the subclasses."""
+    """A backend or a hook plugin that cannot be used; its cases are the subclasses."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(message)
@@ -210,12 +210,42 @@ class ContractMismatch(PluginError):
     """
 
     def __init__(self, name: str, distribution: str, spoken: object, expected: int) -> None:
-        newer = isinstance(spoken, int) and spoken > expected
-        behind = "bfsql-core" if newer else distribution
-        super().__init__(
-            name,
-            f"The backend {name!r} of {distribution} speaks contract {spoken}, this bfsql-core "
-            f"speaks {expected}. Upgrade the older of the two: pip install --upgrade {behind}",
-        )
+        if not isinstance(spoken, int):
+            why = (
+                f"states the contract {spoken!r}, which is no whole number; this bfsql-core speaks "
+                f"{expected}. Its author has to correct `contract` of its BackendPlugin."
+            )
+        elif spoken > expected:
+            why = (
+                f"speaks contract {spoken}, which is newer than the {expected} of this bfsql-core. "
+                "Upgrade core: pip install --upgrade bfsql-core"
+            )
+        else:
+            why = (
+                f"speaks contract {spoken}, which is older than the {expected} of this bfsql-core. "
+                f"Upgrade the backend: pip install --upgrade {distribution}"
+            )
+        super().__init__(name, f"The backend {name!r} of {distribution} {why}")
         self.distribution = distribution
         self.spoken = spoken
+
+
+class HookPluginUnusable(PluginError):
+    """A hook plugin that cannot have a say.
+
+    Args:
+        name: The plugin.
+        distribution: Where it was found; None for one that a program passed by itself.
+        reason: What is wrong with it.
+    """
+
+    def __init__(self, name: str, distribution: str | None, reason: str) -> None:
+        sentence = (
+            f"The hook plugin {name!r} cannot be used: {reason}."
+            if distribution is None
+            else f"The hook plugin {name!r} of {distribution} is left out: {reason}. Upgrade it, "
+            f"or remove it with: pip uninstall {distribution}"
+        )
+        super().__init__(name, sentence)
+        self.distribution = distribution
+        self.reason = reason

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
 
@@ -19,7 +19,9 @@ from bfsql import plugins, settings, tools
 from bfsql.abc import GraphDbInterface
 from bfsql.answers import Answer
 from bfsql.cache import MAX_RECORDS, CachedGraphDb
+from bfsql.call import Caller
 from bfsql.errors import NotABackend
+from bfsql.plugins import NO_HOOKS, Hooks
 from bfsql.tools import Limits, Operations, Schema, ToolDefinition
 from bfsql.tools.words import INSTRUCTIONS
 
@@ -48,23 +50,39 @@ class Graph:
         description: What the operator says of the graph.
         limits: What one call may cost.
         schema: The vocabulary, where it was known at the start.
+        hooks: Who has a say in the six operations; `db` itself is not redacted.
     """
 
     def __init__(
-        self, db: GraphDbInterface, description: str, limits: Limits, schema: Schema | None
+        self,
+        db: GraphDbInterface,
+        description: str,
+        limits: Limits,
+        schema: Schema | None,
+        hooks: Hooks = NO_HOOKS,
     ) -> None:
         self.db = db
         self.schema = schema
-        self._operations = Operations(db, description, limits)
+        self._operations = Operations(db, description, limits, hooks)
         self._limits = limits
+        self._hooks = hooks
 
-    async def call(self, tool: str, arguments: Any = None) -> Answer:
+    async def call(
+        self, tool: str, arguments: Any = None, *, caller: Caller | None = None
+    ) -> Answer:
         """Run a tool by name on raw arguments, as a client sends them.
+
+        Args:
+            tool: One of the six.
+            arguments: Raw, by name.
+            caller: Who asks, for the hooks.
 
         Raises:
             ToolError: A sentence for the model.
         """
-        return await tools.run(self._operations, self._limits, tool, arguments)
+        return await tools.run(
+            self._operations, self._limits, tool, arguments, hooks=self._hooks, caller=caller
+        )
 
     async def describe_schema(self) -> Answer:
         """Orient: learn what the graph contains."""
@@ -108,6 +126,7 @@ async def open_graph(
     limits: Limits | None = None,
     cache_records: int = MAX_RECORDS,
     cache_ttl: float | None = None,
+    hooks: Iterable[object] | None = None,
     **backend_settings: Any,
 ) -> AsyncIterator[Graph]:
     """Open a graph for reading, and close what was opened.
@@ -119,6 +138,7 @@ async def open_graph(
         limits: What one call may cost; generous by default.
         cache_records: Records that the cache holds at the most.
         cache_ttl: Seconds for which a cached answer is good; None for no end.
+        hooks: Hook plugins that have a say, and no other; None for the installed ones.
         **backend_settings: The backend's own; what is missing comes from the
             environment variables that its settings model names.
 
@@ -128,11 +148,12 @@ async def open_graph(
         StoreError: The store is missing, unreadable, or not what it should be.
     """
     limits = limits or Limits()
+    chosen = plugins.load_hooks(hooks)
     opened = await _open(backend, backend_settings)
     db = CachedGraphDb(opened, cache_records, ttl=cache_ttl)
     try:
         schema = await _schema_in_time(Operations(db, "", limits))
-        yield Graph(db, graph_description or NO_DESCRIPTION, limits, schema)
+        yield Graph(db, graph_description or NO_DESCRIPTION, limits, schema, chosen)
     finally:
         if opened is backend:
             await db.release()

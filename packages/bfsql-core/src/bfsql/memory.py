@@ -155,8 +155,8 @@ class MemoryBackend(GraphDbInterface):
 
     async def next_steps(self) -> str:
         """The generic advice, and how many nodes each type has."""
-        counts = Counter(self._types.values()).most_common(10)
-        by_type = ", ".join(f"{entity_type} {n}" for entity_type, n in counts)
+        counts = sorted(Counter(self._types.values()).items(), key=lambda one: (-one[1], one[0]))
+        by_type = ", ".join(f"{entity_type} {n}" for entity_type, n in counts[:10])
         return f"{await super().next_steps()} Nodes by type: {by_type}."
 
     def _known(self, entity_id: str) -> None:

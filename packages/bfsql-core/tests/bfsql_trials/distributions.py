@@ -13,12 +13,21 @@ def install(folder: Path, distribution: str, **backends: str) -> None:
         distribution: Its name.
         **backends: Name of a backend to `module:attribute`.
     """
+    _write(folder, distribution, "bfsql.backends", backends)
+
+
+def install_hooks(folder: Path, distribution: str, **plugins: str) -> None:
+    """The same for one that declares hook plugins."""
+    _write(folder, distribution, "bfsql.hooks", plugins)
+
+
+def _write(folder: Path, distribution: str, group: str, points: dict[str, str]) -> None:
     info = folder / f"{distribution.replace('-', '_')}-1.2.3.dist-info"
     info.mkdir(parents=True)
     info.joinpath("METADATA").write_text(
         f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.2.3\n", encoding="utf-8"
     )
-    lines = [f"{name} = {place}" for name, place in backends.items()]
+    lines = [f"{name} = {place}" for name, place in points.items()]
     info.joinpath("entry_points.txt").write_text(
-        "\n".join(["[bfsql.backends]", *lines]) + "\n", encoding="utf-8"
+        "\n".join([f"[{group}]", *lines]) + "\n", encoding="utf-8"
     )

@@ -54,4 +54,6 @@ newer = BackendPlugin("from the future", ToySettings, _open, contract=99)
 
 older = BackendPlugin("from the past", ToySettings, _open, contract=0)
 
+worded = BackendPlugin("in words", ToySettings, _open, contract="one")  # type: ignore[arg-type]
+
 nonsense = 42

@@ -8,6 +8,7 @@ import pytest
 from bfsql_trials import toy
 from bfsql_trials.distributions import install
 
+from bfsql.abc import CONTRACT
 from bfsql.errors import (
     AmbiguousBackend,
     BackendImportFailed,
@@ -122,10 +123,22 @@ def test_a_class_whose_settings_cannot_be_made_fails_to_import(site: Path) -> No
 
 def test_another_contract_says_which_side_is_older(site: Path) -> None:
     install(site, "bfsql-toy", newer="bfsql_trials.toy:newer", older="bfsql_trials.toy:older")
-    with pytest.raises(ContractMismatch, match=r"speaks contract 99.*--upgrade bfsql-core$"):
+    newer = rf"contract 99, which is newer than the {CONTRACT} of this.*--upgrade bfsql-core$"
+    with pytest.raises(ContractMismatch, match=newer):
         load("newer")
-    with pytest.raises(ContractMismatch, match=r"speaks contract 0.*--upgrade bfsql-toy$"):
+    older = rf"contract 0, which is older than the {CONTRACT} of this.*--upgrade bfsql-toy$"
+    with pytest.raises(ContractMismatch, match=older):
         load("older")
+
+
+def test_a_contract_that_is_no_number_is_its_authors_to_correct(site: Path) -> None:
+    install(site, "bfsql-toy", worded="bfsql_trials.toy:worded")
+    with pytest.raises(ContractMismatch, match="states the contract 'one', which is no whole num"):
+        load("worded")
+
+
+def test_a_plugin_that_states_no_contract_was_written_for_the_first() -> None:
+    assert toy.plugin.contract == 1
 
 
 def test_a_broken_backend_stops_no_other_in_the_list(site: Path) -> None:

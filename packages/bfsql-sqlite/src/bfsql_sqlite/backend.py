@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from bfsql.abc import GraphDbInterface
 from bfsql.models.evidence import evidence_items
-from bfsql.models.records import Edge, EntityStub, Metadata, Node, Triple
+from bfsql.models.records import NO_METADATA, Edge, EntityStub, Metadata, Node, Triple
 from bfsql_sqlite import queries
 from bfsql_sqlite.pool import Pool
 from bfsql_sqlite.search import search
@@ -154,8 +154,10 @@ def _edges(entity_id: str, statement: str, reader: Reader) -> list[Edge]:
 
 
 def _nodes(ids: Sequence[str], types: dict[int, str], reader: Reader) -> list[Node]:
+    # Node(...) runs Python for each node, which a hub of 60,000 neighbours feels.
+    new = tuple.__new__
     return [
-        Node(entity_id, types[t])
+        new(Node, (entity_id, types[t], NO_METADATA))
         for statement, keys in queries.chunks(_storable(ids), queries.nodes)
         for entity_id, t in reader.execute(statement, keys)
     ]

@@ -12,7 +12,7 @@ import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from queue import SimpleQueue
+from queue import LifoQueue
 from threading import Event
 from typing import Self, TypeVar
 
@@ -37,7 +37,7 @@ class Pool:
     def __init__(self, path: Path, connections: list[sqlite3.Connection]) -> None:
         self._path = path
         self._all = connections
-        self._idle: SimpleQueue[sqlite3.Connection] = SimpleQueue()
+        self._idle: LifoQueue[sqlite3.Connection] = LifoQueue()
         for connection in connections:
             self._idle.put(connection)
         self._closed = Event()

@@ -19,8 +19,9 @@ from bfsql.models.merge import sorted_union
 
 MAX_BITS = 4096
 """Bits of an integer that is written in digits; Python refuses those of far longer ones."""
-MAX_DIGITS = 30
-"""Digits of a whole Decimal that is written as a number: `1E+999999` stays short."""
+MAX_DIGITS = 64
+"""Digits of a whole Decimal that is written as a number, as answers write it: `1E+999999` stays
+short."""
 
 _SEPARATORS = (",", ":")
 
@@ -85,7 +86,7 @@ def _default(value: Any) -> Any:
 def _number(value: Decimal) -> float | int | str:
     if not value.is_finite():
         return str(value)
-    if value == value.to_integral_value() and value.adjusted() < MAX_DIGITS:
+    if value == value.to_integral_value() and abs(value.adjusted()) < MAX_DIGITS:
         return int(value)
     return float(value) if Decimal(repr(float(value))) == value else str(value)
 

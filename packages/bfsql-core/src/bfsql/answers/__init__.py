@@ -4,7 +4,9 @@ from bfsql.answers.answer import Answer
 from bfsql.answers.encode import encode
 from bfsql.answers.write import (
     SubgraphWriter,
+    document_answer,
     entity_document,
+    list_answer,
     schema_document,
     search_document,
 )
@@ -12,8 +14,10 @@ from bfsql.answers.write import (
 __all__ = [
     "Answer",
     "SubgraphWriter",
+    "document_answer",
     "encode",
     "entity_document",
+    "list_answer",
     "schema_document",
     "search_document",
 ]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import math
+import numbers
 import re
 from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -22,6 +23,9 @@ from bfsql.models import sorted_union
 LONG_ARRAY = 64
 """Numbers in a list from which on it is a vector, and no value to read."""
 
+HUGE = 10**4000
+"""Whole numbers from which on parsers refuse them; larger ones are told by their size."""
+
 DEEPEST = 40
 """Levels of nesting that are shown."""
 
@@ -31,6 +35,7 @@ BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 # Tab and newline stay: they lay text out, and as JSON escapes they can do nothing else.
 _REMOVED = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{BIDI}]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_ADDRESS = re.compile(" at 0x[0-9a-fA-F]+")
 
 
 def clean_text(text: str) -> str:
@@ -48,9 +53,9 @@ def clean_metadata(metadata: Mapping[str, Any], without: Collection[str] = ()) -
         without: Keys to leave out.
     """
     return {
-        clean_text(key): clean(value, key)
-        for key, value in _sorted(metadata)
-        if value is not None and key not in without
+        key: cleaned
+        for key, value in _by_clean_key(metadata)
+        if key not in without and (cleaned := clean(value, key)) is not None
     }
 
 
@@ -65,7 +70,7 @@ def clean(value: Any, field: str, depth: int = 0) -> Any:
     kind = type(value)
     if kind is str:
         return clean_text(value)
-    if kind is int or kind is bool or value is None:
+    if value is None or kind is bool or (kind is int and -HUGE < value < HUGE):
         return value
     if kind is float:
         return value if math.isfinite(value) else _not_finite(value)
@@ -77,7 +82,7 @@ def clean(value: Any, field: str, depth: int = 0) -> Any:
 
 
 def _list(value: Sequence[Any], field: str, depth: int) -> Any:
-    if len(value) >= LONG_ARRAY and all(type(item) in (int, float) for item in value):
+    if len(value) >= LONG_ARRAY and all(_is_number(item) for item in value):
         return f"[{field}: {len(value)} numbers]"
     return [clean(item, field, depth + 1) for item in value]
 
@@ -85,9 +90,11 @@ def _list(value: Sequence[Any], field: str, depth: int) -> Any:
 def _rare(value: Any, field: str, depth: int) -> Any:  # noqa: C901, PLR0911 - one line a kind
     match value:
         case Mapping():
-            return {clean_text(k): clean(item, k, depth + 1) for k, item in _sorted(value)}
+            return {key: clean(item, key, depth + 1) for key, item in _by_clean_key(value)}
         case Enum():
             return clean(value.value, field, depth)
+        case int() if abs(value) >= HUGE:
+            return f"[{field}: a number of {value.bit_length()} bits]"
         case str() | int() | float():  # subclasses of them
             plain = str if isinstance(value, str) else int if isinstance(value, int) else float
             return clean(plain(value), field, depth)
@@ -100,18 +107,25 @@ def _rare(value: Any, field: str, depth: int) -> Any:  # noqa: C901, PLR0911 - o
         case decimal.Decimal():
             return _number(value)
         case AbstractSet():
-            return [clean(item, field, depth + 1) for item in sorted_union(value)]
+            return sorted_union(clean(item, field, depth + 1) for item in value)
         case Sequence():
             return _list(value, field, depth)
         case _ if hasattr(value, "tolist"):  # numpy's arrays and numbers, and array.array
-            return clean(value.tolist(), field, depth)
+            return clean(value.tolist(), field, depth + 1)
         case _:
-            return clean_text(str(value))
+            return clean_text(_ADDRESS.sub("", str(value)))
+
+
+def _is_number(value: Any) -> bool:
+    kind = type(value)
+    return kind is float or kind is int or (isinstance(value, numbers.Number) and kind is not bool)
 
 
 def _number(value: decimal.Decimal) -> int | float | str:
     """The JSON number that means the same, or the digits as text where there is none."""
-    if not value.is_finite():
+    if value.is_nan():
+        return "NaN"
+    if value.is_infinite():
         return _not_finite(float(value))
     if value == value.to_integral_value() and abs(value.adjusted()) < LONG_ARRAY:
         return int(value)
@@ -132,6 +146,17 @@ def _not_finite(value: float) -> str:
     return "Infinity" if value > 0 else "-Infinity"
 
 
-def _sorted(mapping: Mapping[Any, Any]) -> list[tuple[str, Any]]:
-    """Items by key, keys as text."""
-    return sorted(((str(key), value) for key, value in mapping.items()), key=itemgetter(0))
+def _by_clean_key(mapping: Mapping[Any, Any]) -> list[tuple[str, Any]]:
+    r"""Items by key, keys as clean text; two that became the same text are told apart.
+
+    `{"a": 1, "a\u0000": 2}` is `{"a": 1, "a (2)": 2}`: nothing is lost.
+    """
+    if all(type(key) is str and key.isprintable() for key in mapping):
+        return sorted(mapping.items(), key=itemgetter(0))
+    items = sorted(((str(key), value) for key, value in mapping.items()), key=itemgetter(0))
+    cleaned = sorted(((clean_text(key), value) for key, value in items), key=itemgetter(0))
+    apart: dict[str, Any] = {}
+    for key, value in cleaned:
+        names = (key, *(f"{key} ({number})" for number in range(2, len(cleaned) + 1)))
+        apart[next(name for name in names if name not in apart)] = value
+    return sorted(apart.items(), key=itemgetter(0))

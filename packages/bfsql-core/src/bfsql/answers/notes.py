@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from bfsql import call
+from bfsql.answers.clean import clean_text
+from bfsql.answers.encode import plain
 from bfsql.models import BfsResult, Facts, IntersectionResult, Omission
 
 SHOWN = 5
@@ -21,6 +24,7 @@ def bfs_notes(result: BfsResult) -> list[str]:
         *_pages(result),
         *_detail(facts),
         *omissions(facts.omissions),
+        *withheld(),
     ]
 
 
@@ -35,19 +39,43 @@ def intersection_notes(result: IntersectionResult) -> list[str]:
             f"{_were(facts.cut_nodes)} left out, with their edges: {by_type}. This answer has no "
             "pages: use a smaller k, exclude_node_types or min_mentions, or a larger max_tokens."
         )
-    return [*notes, *_detail(facts), *omissions(facts.omissions)]
+    return [*notes, *_detail(facts), *omissions(facts.omissions), *withheld()]
+
+
+def left_out() -> Iterator[str]:
+    """What the backend left out in the call under way, and what redaction kept back."""
+    under_way = call.current()
+    if under_way is not None:
+        yield from omissions(under_way.omissions)
+        yield from withheld()
+
+
+def withheld() -> Iterator[str]:
+    """What may not leave in the call under way, because its redaction failed."""
+    under_way = call.current()
+    if under_way is not None and under_way.withheld:
+        yield (
+            f"The metadata of {counted(len(under_way.withheld), 'record')} read for this answer is "
+            "withheld, because the server's redaction of it failed. No call can show it until the "
+            "operator has mended that."
+        )
 
 
 def omissions(left_out: Iterable[Omission]) -> Iterator[str]:
-    """What the backend had to leave out."""
+    """What the backend had to leave out, in an order that does not tell what was cached."""
     ways = {"out": "outgoing edges", "in": "incoming edges", "both": "edges"}
-    for one in left_out:
+    every = sorted(left_out, key=lambda o: (o.id, o.direction, o.at_least or 0, o.reason or ""))
+    for one in every[:SHOWN]:
         number = "Some" if one.at_least is None else f"At least {one.at_least}"
-        why = f" ({one.reason})" if one.reason else ""
+        node = plain(one.id)
+        why = f" ({clean_text(one.reason)})" if one.reason else ""
         yield (
-            f"{number} {ways[one.direction]} of {one.id} are missing{why}. Start from one of its "
+            f"{number} {ways[one.direction]} of {node} are missing{why}. Start from one of its "
             "neighbours to see more of them."
         )
+    more = list(dict.fromkeys(one.id for one in every[SHOWN:]))
+    if more:
+        yield f"Edges of {counted(len(more), 'further node')} are missing too: {listed(more)}."
 
 
 def _traversal(facts: Facts, depth: str, removing: str) -> Iterator[str]:
@@ -126,7 +154,7 @@ def _detail(facts: Facts) -> Iterator[str]:
 def listed(values: Sequence[str]) -> str:
     """A few of the values, and how many more there are."""
     more = f" and {len(values) - SHOWN} more" if len(values) > SHOWN else ""
-    return ", ".join(values[:SHOWN]) + more
+    return ", ".join(map(plain, values[:SHOWN])) + more
 
 
 def counted(count: int, thing: str) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 from bfsql.answers.answer import Answer
 from bfsql.answers.clean import clean, clean_metadata, clean_text
-from bfsql.answers.encode import encode
+from bfsql.answers.encode import as_sent, encode
 from bfsql.answers.notes import bfs_notes, intersection_notes
 from bfsql.models import (
     BfsResult,
@@ -21,8 +23,8 @@ from bfsql.models import (
 
 Document: TypeAlias = dict[str, Any]
 
-RESERVED = ("id", "entity_type", "provenance", "notes")
-"""Keys of a flat record that metadata cannot have (`protocol.md` 15)."""
+_RESERVED = re.compile(r"(metadata\.)*(id|entity_type|provenance|notes)")
+"""Keys of a flat record that metadata cannot have, or that stand in for them (`protocol.md` 15)."""
 
 
 class SubgraphWriter:
@@ -78,7 +80,7 @@ class SubgraphWriter:
             self.text(result)
         assert self._last is not None
         _, _, document, text = self._last
-        return Answer(text.decode(), document, tuple(document.get("notes", ())))
+        return document_answer(document, text)
 
     def _node_list(self, page: Subgraph) -> list[Document]:
         types, full = page.types, page.node_metadata
@@ -112,12 +114,31 @@ class SubgraphWriter:
         return stub | {"metadata": self._edges[triple]}
 
 
+def document_answer(document: Document, text: bytes | None = None) -> Answer:
+    """An answer that is one object.
+
+    Args:
+        document: The object.
+        text: The same encoded, where that was done before.
+    """
+    text = encode(document) if text is None else text
+    content = as_sent(document, text)
+    return Answer(text.decode(), content, tuple(content.get("notes", ())))
+
+
+def list_answer(records: Sequence[Document], notes: Sequence[str]) -> Answer:
+    """An answer that is a list, its notes beside it (`protocol.md` 20)."""
+    text = encode(records)
+    content = {"result": as_sent(records, text)} | ({"notes": list(notes)} if notes else {})
+    return Answer(text.decode(), content, tuple(notes))
+
+
 def search_document(stubs: Iterable[EntityStub]) -> list[Document]:
     """Search hits; `score` is null unless vectors made it, a missing name is left out."""
     return [
         {"id": stub.id, "entity_type": stub.entity_type}
         | ({"name": clean_text(stub.name)} if stub.name is not None else {})
-        | {"score": stub.score}
+        | {"score": _score(stub.score)}
         for stub in stubs
     ]
 
@@ -135,7 +156,7 @@ def entity_document(
     if notes:
         record["notes"] = list(notes)
     for key, value in clean_metadata(metadata).items():
-        record[f"metadata.{key}" if key in RESERVED else key] = value
+        record[f"metadata.{key}" if _RESERVED.fullmatch(key) else key] = value
     if provenance is not None:
         record["provenance"] = {
             "total": provenance.get("total"),
@@ -155,6 +176,10 @@ def schema_document(schema: SchemaDescription, notes: Sequence[str] = ()) -> Doc
         "next_steps": clean_text(schema.next_steps),
         "tool_usage_notes": schema.tool_usage_notes,
     }
+
+
+def _score(score: float | None) -> float | None:
+    return float(score) if score is not None and math.isfinite(score) else None
 
 
 def _evidence(item: Document) -> Document:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from bfsql import call
-from bfsql.cache.flight import Flight
+from bfsql.cache.flight import Flight, being_cancelled
 from bfsql.cache.store import FOREVER, Room, Shelf
 from bfsql.models import Omission
 
@@ -51,8 +51,12 @@ class _Landed(Generic[K]):
     kept: dict[K, Any]
     """As it is held, for all others."""
     omissions: dict[K, tuple[Omission, ...]]
-    respelled: bool
-    """Whether answers came under keys that were not asked; whose they are is not told."""
+    asked: frozenset[K]
+
+    @property
+    def respelled(self) -> bool:
+        """Whether answers came under keys that were not asked; whose they are is not told."""
+        return not self.kept.keys() <= self.asked
 
 
 class Asked(Generic[K]):
@@ -63,6 +67,7 @@ class Asked(Generic[K]):
         keep: Makes of an answer what can be held: nothing that a caller can change.
         give: Makes of what is held an answer of the caller's own.
         weigh: Number of records in some answers, as they are held.
+        ids: Whether the questions are about ids, so that KeyError is an answer.
     """
 
     def __init__(
@@ -72,11 +77,15 @@ class Asked(Generic[K]):
         keep: Callable[[Any], Any] = as_it_is,
         give: Callable[[Any], Any] = as_it_is,
         weigh: Callable[[Iterable[Any]], int] = count,
+        ids: bool = True,
     ) -> None:
+        self._absence: tuple[type[Exception], ...] = (KeyError,) if ids else ()
         self._terms = terms
         self._keep = keep
         self._give = give
         self._shelf: Shelf[K] = Shelf(terms.room, weigh)
+        # The value tells whether that is certain: beside others that were found, an id may be
+        # a second spelling of one of them, and only a question about it alone can tell.
         self._unknown: Shelf[K] = Shelf(terms.room, count)
         self._flights: dict[Flight[_Landed[K]], frozenset[K]] = {}
 
@@ -90,7 +99,7 @@ class Asked(Generic[K]):
         async def fetch(_: list[K]) -> dict[K, Any]:
             try:
                 return {key: await ask()}
-            except KeyError:
+            except self._absence:
                 return {}
 
         answers = await self.many([key], fetch)
@@ -112,14 +121,15 @@ class Asked(Generic[K]):
         missing = [key for key in wanted if key not in answers] if answers else wanted
         if missing:
             unknown = self._unknown.find(missing, now)
-            missing = [key for key in missing if key not in unknown] if unknown else missing
+            alone = len(wanted) == 1
+            missing = [k for k in missing if k not in unknown or (alone and not unknown[k])]
         under_way = self._under_way(missing)
         for shared in under_way.values():
             gone = frozenset(shared)
             missing = [key for key in missing if key not in gone]
         if missing:
             landed = await self._start(missing, fetch).join()
-            _say(landed.omissions, landed.values)
+            _say(landed.omissions, missing)
             answers = answers | landed.values if answers else landed.values
         for flight, shared in under_way.items():
             answers = answers | await self._joined(flight, shared, fetch)
@@ -148,17 +158,19 @@ class Asked(Generic[K]):
         try:
             landed = await flight.join()
         except TimeoutError:
-            if call.remaining() == 0:
+            if call.remaining() == 0 or not flight.cut_short:
                 raise
             return await self.many(keys, fetch)
         except asyncio.CancelledError:
-            if not flight.ended or _being_cancelled():
+            if not flight.ended or being_cancelled():
                 raise
             return await self.many(keys, fetch)
-        if landed.respelled:
+        whole = len(keys) == len(landed.asked)
+        if landed.respelled and not whole:
             return await self.many(keys, fetch)
         _say(landed.omissions, keys)
-        return {key: self._give(landed.kept[key]) for key in keys if key in landed.kept}
+        mine = landed.kept if whole else {k: landed.kept[k] for k in keys if k in landed.kept}
+        return {key: self._give(value) for key, value in mine.items()}
 
     def _start(self, missing: list[K], fetch: Fetch[K]) -> Flight[_Landed[K]]:
         asked = frozenset(missing)
@@ -168,13 +180,8 @@ class Asked(Generic[K]):
             kept = values
             if self._keep is not as_it_is:
                 kept = {key: self._keep(value) for key, value in values.items()}
-            landed = _Landed(
-                values,
-                kept,
-                _by_key(flight.omissions, missing),
-                respelled=not values.keys() <= asked,
-            )
-            self._hold(asked, landed)
+            landed = _Landed(values, kept, _by_key(flight.omissions, missing), asked)
+            self._hold(landed)
             return landed
 
         def forget() -> None:
@@ -184,11 +191,11 @@ class Asked(Generic[K]):
         self._flights[flight] = asked
         return flight
 
-    def _hold(self, asked: frozenset[K], landed: _Landed[K]) -> None:
+    def _hold(self, landed: _Landed[K]) -> None:
         now, ttl = self._terms.clock(), self._terms.ttl
         self._shelf.put(landed.kept, now + ttl, landed.omissions)
-        if len(landed.kept) < len(asked) and not landed.respelled:
-            unknown = dict.fromkeys(asked - landed.kept.keys(), True)
+        if len(landed.kept) < len(landed.asked) and not landed.respelled:
+            unknown = dict.fromkeys(landed.asked - landed.kept.keys(), not landed.kept)
             self._unknown.put(unknown, now + min(ttl, UNKNOWN_SECONDS), {})
 
 
@@ -206,8 +213,3 @@ def _by_key(omissions: tuple[Omission, ...], keys: list[K]) -> dict[K, tuple[Omi
 def _say(omissions: dict[K, tuple[Omission, ...]], keys: Iterable[K]) -> None:
     if omissions:
         call.omitted(*(omission for key in keys for omission in omissions.get(key, ())))
-
-
-def _being_cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0

@@ -16,7 +16,7 @@ from bfsql.abc import GraphDbInterface
 from bfsql.cache.asked import Asked, Terms
 from bfsql.cache.snapshots import own_node, restored, snapshot
 from bfsql.cache.store import FOREVER, Room
-from bfsql.models import Edge, EntityStub, Metadata, Node, Triple
+from bfsql.models import NO_METADATA, Edge, EntityStub, Metadata, Node, Triple
 
 MAX_RECORDS = 500_000
 """Records held by default: nodes, edges and pieces of metadata."""
@@ -50,7 +50,7 @@ class CachedGraphDb(GraphDbInterface):
     ) -> None:
         self._backend = backend
         terms = Terms(Room(maxsize), FOREVER if ttl is None else ttl, clock)
-        self._search: Asked[Any] = Asked(terms, keep=tuple, weigh=_lengths)
+        self._search: Asked[Any] = Asked(terms, keep=tuple, weigh=_lengths, ids=False)
         self._leaving: Asked[str] = Asked(terms, keep=tuple, weigh=_lengths)
         self._entering: Asked[str] = Asked(terms, keep=tuple, weigh=_lengths)
         self._rings: Asked[str] = Asked(terms, weigh=_lengths)
@@ -60,7 +60,7 @@ class CachedGraphDb(GraphDbInterface):
         self._edge_metadata: Asked[Triple] = Asked(terms, **detail)
         self._provenance: Asked[Any] = Asked(terms, **detail)
         # Small, and asked for by every session: never let go for want of room.
-        self._schema: Asked[str] = Asked(Terms(Room(1_000), terms.ttl, clock))
+        self._schema: Asked[str] = Asked(Terms(Room(1_000), terms.ttl, clock), ids=False)
 
     # --- the eight ----------------------------------------------------------
 
@@ -84,7 +84,10 @@ class CachedGraphDb(GraphDbInterface):
 
     async def get_node(self, entity_id: str) -> Node:
         """Id and type."""
-        ask = lambda: self._backend.get_node(entity_id)
+
+        async def ask() -> Node:
+            return own_node(await self._backend.get_node(entity_id))
+
         node: Node = await self._nodes.one(entity_id, ask)
         return own_node(node)
 
@@ -173,7 +176,8 @@ class CachedGraphDb(GraphDbInterface):
         return getattr(type(self._backend), method) is not getattr(GraphDbInterface, method)
 
     async def _fetch_nodes(self, missing: list[str]) -> dict[str, Node]:
-        return {node.id: node for node in await self._backend.get_nodes_batch(missing)}
+        found = await self._backend.get_nodes_batch(missing)
+        return {n.id: n if n.metadata is NO_METADATA else own_node(n) for n in found}
 
     async def _fetch_node_metadata(self, missing: list[str]) -> dict[str, Metadata]:
         return dict(await self._backend.metadata_for_nodes_batch(missing))

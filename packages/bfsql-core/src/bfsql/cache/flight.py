@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import time
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
 from bfsql import call
+from bfsql.errors import StoreUnavailable
 
 T = TypeVar("T")
 
@@ -28,7 +28,9 @@ class Flight(Generic[T]):
     def __init__(self, ask: Callable[[], Awaitable[T]], on_end: Callable[[], None]) -> None:
         self._on_end = on_end
         self._waiters = 0
-        self._scope = call.Scope(_deadline())
+        self._given_up = False
+        self._began_with = _deadline()
+        self._scope = call.Scope(self._began_with)
         context = contextvars.Context()
         self._task = asyncio.get_running_loop().create_task(self._run(ask), context=context)
         self._task.add_done_callback(self._ended)
@@ -37,12 +39,17 @@ class Flight(Generic[T]):
         """Wait for the answer, for as long as the caller likes.
 
         Raises:
+            StoreUnavailable: The call was given up.
             BaseException: Whatever the backend raised, to every waiter alike.
         """
         self._waiters += 1
         self._stretch()
         try:
             return await asyncio.shield(self._task)
+        except asyncio.CancelledError:
+            if self._given_up and not being_cancelled():
+                raise StoreUnavailable("The graph was closed during this call.") from None
+            raise
         finally:
             self._waiters -= 1
             if not self._waiters and not self._task.done():
@@ -51,6 +58,7 @@ class Flight(Generic[T]):
 
     async def give_up(self) -> None:
         """End the call, whoever waits."""
+        self._given_up = True
         self._task.cancel()
         await asyncio.wait([self._task])
 
@@ -58,6 +66,12 @@ class Flight(Generic[T]):
     def ended(self) -> bool:
         """Whether the call is over, well or not."""
         return self._task.done()
+
+    @property
+    def cut_short(self) -> bool:
+        """Whether the caller under way has more time than the one that began the call."""
+        mine = _deadline()
+        return self._began_with is not None and (mine is None or mine > self._began_with)
 
     @property
     def omissions(self) -> tuple[call.Omission, ...]:
@@ -79,6 +93,12 @@ class Flight(Generic[T]):
         self._scope.deadline = None if mine is None or deadline is None else max(mine, deadline)
 
 
+def being_cancelled() -> bool:
+    """Whether it is the caller's own task that somebody cancels."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
 def _deadline() -> float | None:
-    left = call.remaining()
-    return None if left is None else time.monotonic() + left
+    under_way = call.current()
+    return None if under_way is None else under_way.deadline

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bfsql.models import Metadata, Node
+from bfsql.models import NO_METADATA, Metadata, Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ def snapshot(metadata: Metadata) -> bytes | _Original:
     try:
         return pickle.dumps(plain, pickle.HIGHEST_PROTOCOL)
     except (pickle.PicklingError, TypeError, AttributeError):
-        return _Original(copy.deepcopy(plain))
+        return _Original(_copied(plain))
 
 
 def restored(held: bytes | _Original) -> dict[str, Any]:
@@ -36,11 +36,27 @@ def restored(held: bytes | _Original) -> dict[str, Any]:
     if isinstance(held, bytes):
         fresh: dict[str, Any] = pickle.loads(held)  # noqa: S301 - our own, from `snapshot`
         return fresh
-    return copy.deepcopy(dict(held.value)) if isinstance(held.value, Mapping) else held.value
+    again: dict[str, Any] = _copied(held.value)
+    return again
 
 
 def own_node(node: Node) -> Node:
     """The node, sharing no metadata that can be changed."""
-    if not node.metadata:
+    if node.metadata is NO_METADATA:
         return node
+    if not node.metadata:
+        return Node(node.id, node.entity_type)
     return Node(node.id, node.entity_type, restored(snapshot(node.metadata)))
+
+
+def _copied(value: Any) -> Any:
+    """A copy of what pickle refuses: read-only mappings and views of memory have no copy."""
+    match value:
+        case Mapping():
+            return {key: _copied(item) for key, item in value.items()}
+        case list():
+            return [_copied(item) for item in value]
+        case memoryview():
+            return value.tobytes()
+        case _:
+            return copy.deepcopy(value)

@@ -29,10 +29,9 @@ class Room:
     """
 
     maxsize: int
+    shelves: list[Shelf[Any]] = field(default_factory=list)
     young: int = 0
     """Records in the young generation."""
-    generation: int = 0
-    """Number of the young generation."""
 
     def take(self, records: int) -> bool:
         """Make room; False for what is too large to be held at all."""
@@ -40,7 +39,8 @@ class Room:
         if records > half:
             return False
         if self.young + records > half:
-            self.generation += 1
+            for shelf in self.shelves:  # those that nobody asks any more, too
+                shelf.turn()
             self.young = 0
         self.young += records
         return True
@@ -54,6 +54,23 @@ class _Generation(Generic[K]):
     omissions: dict[K, tuple[Omission, ...]] = field(default_factory=dict)
     """Only for answers that something was left out of."""
 
+    def find(self, keys: Sequence[K], now: float) -> dict[K, Any]:
+        """The answers that are held and still good; those that are not are let go."""
+        values = self.values
+        if not values:
+            return {}
+        found = {key: values[key] for key in keys if key in values}
+        if self.expiry:
+            for key in [key for key in found if self.expiry.get(key, FOREVER) <= now]:
+                del found[key]
+                self.drop(key)
+        return found
+
+    def drop(self, key: K) -> None:
+        """Let go of one answer."""
+        for part in (self.values, self.expiry, self.omissions):
+            part.pop(key, None)
+
 
 class Shelf(Generic[K]):
     """The answers of one method.
@@ -66,29 +83,25 @@ class Shelf(Generic[K]):
     def __init__(self, room: Room, weigh: Callable[[Iterable[Any]], int]) -> None:
         self._room = room
         self._weigh = weigh
-        self._generation = room.generation
         self._young: _Generation[K] = _Generation()
         self._old: _Generation[K] = _Generation()
+        room.shelves.append(self)
 
     def find(self, keys: Sequence[K], now: float) -> dict[K, Any]:
         """The answers that are held and still good, by key."""
-        self._turn()
+        found = self._young.find(keys, now)
         if self._old.values:
-            self._renew([key for key in keys if key in self._old.values])
-        young = self._young.values
-        if not young:
-            return {}
-        found = {key: young[key] for key in keys if key in young}
-        if self._young.expiry:
-            for key in [k for k in found if self._young.expiry.get(k, FOREVER) <= now]:
-                del found[key], young[key], self._young.expiry[key]
-                self._young.omissions.pop(key, None)
+            again = self._old.find([key for key in keys if key not in found], now)
+            found |= again
+            self._renew(again)
         return found
 
     def omissions(self, keys: Iterable[K]) -> list[Omission]:
         """What was left out of the held answers of these keys."""
-        said = self._young.omissions
-        return [omission for key in keys for omission in said.get(key, ())] if said else []
+        young, old = self._young.omissions, self._old.omissions
+        if not young and not old:
+            return []
+        return [o for key in keys for o in young.get(key) or old.get(key, ())]
 
     def put(
         self, values: dict[K, Any], expires: float, omissions: dict[K, tuple[Omission, ...]]
@@ -96,29 +109,21 @@ class Shelf(Generic[K]):
         """Hold answers, as far as there is room for them at all."""
         if not values or not self._room.take(self._weigh(values.values())):
             return
-        self._turn()
         young = self._young
         young.values.update(values)
         if expires < FOREVER:
             young.expiry.update(dict.fromkeys(values, expires))
         young.omissions.update(omissions)
 
-    def _renew(self, keys: Sequence[K]) -> None:
+    def turn(self) -> None:
+        """Let go of what is old; what is young becomes old."""
+        self._old = self._young
+        self._young = _Generation()
+
+    def _renew(self, answers: dict[K, Any]) -> None:
         """Move answers that are used again to the young generation."""
         old = self._old
-        for key in keys:
-            value = old.values.pop(key, None)
-            if value is None:
-                continue  # the generation turned while this loop was at it
-            expires = old.expiry.pop(key, FOREVER)
-            omitted = old.omissions.pop(key, None)
-            self.put({key: value}, expires, {key: omitted} if omitted else {})
-            old = self._old
-
-    def _turn(self) -> None:
-        """Follow the shared number of the generation."""
-        passed = self._room.generation - self._generation
-        if passed:
-            self._old = self._young if passed == 1 else _Generation()
-            self._young = _Generation()
-            self._generation = self._room.generation
+        for key, value in answers.items():
+            omitted = old.omissions.get(key)
+            self.put({key: value}, old.expiry.get(key, FOREVER), {key: omitted} if omitted else {})
+            old.drop(key)

@@ -1,7 +1,8 @@
 """The command `bfsql` itself: its sub-commands by name, and how each of them fails.
 
 A sub-command's module is imported when it is called, so that `bfsql --version`
-and `bfsql --help` import click and nothing else.
+imports click and nothing else; hook plugins are looked for only where all
+commands are listed, or one is asked for that core does not have.
 
 Exit codes: 0 for success; 2 for what the caller can correct (a wrong argument,
 option or setting, an unknown id, a file or a store that is not there); 1 for a
@@ -14,17 +15,23 @@ from __future__ import annotations
 import difflib
 import errno
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 import click
 
 from bfsql.errors import BfsqlError
+
+if TYPE_CHECKING:
+    from bfsql.cli.declared import Declared
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("bfsql.cli.demo:demo", "Show a session on a small graph of films."),
     "load": ("bfsql.cli.load:load", "Fill a store from graph files."),
     "serve": ("bfsql.cli.serve:serve", "Serve a graph to MCP clients."),
     "index": ("bfsql.cli.index:index", "Show or create what a store lacks."),
+    "check": ("bfsql.cli.check:check", "Try a backend on its store, within bounds."),
     "backends": ("bfsql.cli.backends:backends", "List the installed backends."),
+    "new-backend": ("bfsql.cli.new_backend:new_backend", "Begin a backend of your own."),
     "config": ("bfsql.cli.config:config", "Show every setting and its origin."),
     "describe-schema": ("bfsql.cli.tool:describe_schema", "Describe the graph."),
     "search-entities": ("bfsql.cli.tool:search_entities", "Find entities by name."),
@@ -37,22 +44,21 @@ COMMANDS: dict[str, tuple[str, str]] = {
 
 INTERRUPTED = 130
 
+_DECLARED = "bfsql.declared"
+
 
 class LazyGroup(click.Group):
     """Knows its commands by name, and says every error in a sentence."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """The names, in the order of the table."""
-        return list(COMMANDS)
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names: those of the table in its order, then those of hook plugins."""
+        return [*COMMANDS, *_declared(ctx)]
 
-    def get_command(
-        self,
-        ctx: click.Context,  # noqa: ARG002 - click's signature
-        cmd_name: str,
-    ) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the one command that is asked for."""
         if cmd_name not in COMMANDS:
-            return None
+            further = _declared(ctx).get(cmd_name)
+            return further.command() if further else None
         module, _, name = COMMANDS[cmd_name][0].partition(":")
         command: click.Command = getattr(import_module(module), name)
         return command
@@ -62,19 +68,19 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click does; a misspelt command is answered with the closest one."""
         name = args[0]
-        if name not in COMMANDS and not name.startswith("-"):
-            close = difflib.get_close_matches(name.replace("_", "-"), COMMANDS, n=1)
+        if name not in COMMANDS and not name.startswith("-") and name not in _declared(ctx):
+            known = self.list_commands(ctx)
+            close = difflib.get_close_matches(name.replace("_", "-"), known, n=1)
             ctx.fail(f"No such command {name!r}." + (f" Did you mean {close[0]}?" if close else ""))
         return super().resolve_command(ctx, args)
 
-    def format_commands(
-        self,
-        ctx: click.Context,  # noqa: ARG002 - click's signature
-        formatter: click.HelpFormatter,
-    ) -> None:
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The table's own lines: click would import every command for its help."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+        if further := [(name, one.help) for name, one in _declared(ctx).items()]:
+            with formatter.section("Commands of hook plugins"):
+                formatter.write_dl(further)
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; what it says no to is a sentence on standard error."""
@@ -91,6 +97,21 @@ class LazyGroup(click.Group):
             sentence, code = explained(error)
             click.echo(sentence, err=True)
             ctx.exit(code)
+
+
+def _declared(ctx: click.Context) -> dict[str, Declared]:
+    """The commands of hook plugins, asked for once a run."""
+    found: dict[str, Declared] | None = ctx.meta.get(_DECLARED)
+    if found is None:
+        from bfsql.plugins.hook_points import hook_points
+
+        found = {}
+        if hook_points():
+            from bfsql.cli.declared import declared
+
+            found = declared(COMMANDS)
+        ctx.meta[_DECLARED] = found
+    return found
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:  # noqa: FBT001

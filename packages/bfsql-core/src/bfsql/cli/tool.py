@@ -87,6 +87,8 @@ async def _ask(configuration: Configuration, tool: str, arguments: dict[str, Any
     if configuration.server.settings.log_level != "debug":
         # The cause of a fault is told with its sentence; a traceback would bury both.
         logging.getLogger("bfsql").addHandler(logging.NullHandler())
+        if logging.lastResort:  # standard error: what a hook failed at is told nowhere else
+            logging.getLogger("bfsql.hooks").addHandler(logging.lastResort)
     async with opened(configuration) as graph:
         return await graph.call(tool, arguments)
 

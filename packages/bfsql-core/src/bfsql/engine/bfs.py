@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
-from bfsql.engine.detail import add_detail
-from bfsql.engine.fit import Fits, most
+from bfsql.engine.detail import detailed, due
+from bfsql.engine.fit import Fits
 from bfsql.engine.page import window
 from bfsql.engine.select import Selection, select
 from bfsql.engine.timing import within
 from bfsql.engine.traverse import MAX_NODES, Reach, traverse
-from bfsql.errors import NothingFits
 from bfsql.models import BfsQuery, BfsResult, Facts, Subgraph
 
 
@@ -48,9 +47,15 @@ async def bfs_query(
         )
         facts = facts_of(reach, selection, seeds, unknown, query.max_hops)
         facts.omissions = under_way.omissions
-        result = _fitting(query, selection, seeds, facts, fits)
-        if not result.facts.cut_nodes:
-            result = await add_detail(db, query, result, selection, fits)
+        result = await detailed(
+            db,
+            query,
+            _page_of(query, selection, seeds, facts),
+            _wanted(query, selection),
+            least=1,
+            selection=selection,
+            fits=fits,
+        )
         result.facts.omissions = under_way.omissions
         return result
 
@@ -87,44 +92,40 @@ def facts_of(
     return facts
 
 
-def _fitting(
-    query: BfsQuery,
-    selection: Selection,
-    seeds: list[str],
-    facts: Facts,
-    fits: Fits[BfsResult] | None,
-) -> BfsResult:
-    """The page as stubs; cut at its end where even that is too large."""
-    total, summary = len(selection.ids), selection.summary()
-    start = query.offset
-    stop = total if query.limit is None else min(total, start + query.limit)
-    wanted = max(0, stop - start)
+def _page_of(
+    query: BfsQuery, selection: Selection, seeds: list[str], facts: Facts
+) -> Callable[[int], BfsResult]:
+    """Makes the page of stubs with so many nodes; says so where that is less than was asked."""
+    total, summary, start = len(selection.ids), selection.summary(), query.offset
+    wanted = _wanted(query, selection)
 
     def page_of(count: int) -> BfsResult:
-        page = window(selection.ids, selection.triples, start, start + count)
-        told = replace(
-            facts,
-            past_the_end=start >= total > 0 and start > 0,
-            edges_to_earlier=page.to_earlier,
-            edges_to_later=page.to_later,
-            cut_nodes=wanted - count,
-        )
+        cut = window(selection.ids, selection.triples, start, start + count)
+        page = Subgraph(cut.ids, selection.types, cut.triples)
+        bare = due(query, page) if count < wanted else ((), ())
         return BfsResult(
             seeds=seeds,
             max_hops=query.max_hops,
             node_count=total,
             edge_count=len(selection.triples),
             schema_summary=summary,
-            page=Subgraph(page.ids, selection.types, page.triples),
-            facts=told,
+            page=page,
+            facts=replace(
+                facts,
+                past_the_end=start >= total > 0 and start > 0,
+                edges_to_earlier=cut.to_earlier,
+                cut_nodes=wanted - count,
+                bare_nodes=len(bare[0]),
+                bare_edges=len(bare[1]),
+            ),
             offset=start,
             limit=query.limit,
         )
 
-    complete = page_of(wanted)
-    if fits is None or fits(complete):
-        return complete
-    count = most(wanted - 1, lambda n: fits(page_of(n)))
-    if count < 1:
-        raise NothingFits
-    return page_of(count)
+    return page_of
+
+
+def _wanted(query: BfsQuery, selection: Selection) -> int:
+    """Nodes of the page that the call asks for."""
+    after = max(0, len(selection.ids) - query.offset)
+    return after if query.limit is None else min(query.limit, after)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.engine.bfs import facts_of, known_seeds
-from bfsql.engine.detail import add_detail
-from bfsql.engine.fit import Fits, most
+from bfsql.engine.detail import detailed, due
+from bfsql.engine.fit import Fits
 from bfsql.engine.page import window
 from bfsql.engine.select import Selection, select
 from bfsql.engine.timing import seconds, within
 from bfsql.engine.traverse import MAX_NODES, Reach, traverse
-from bfsql.errors import FirstRingUnfinished, NothingFits
+from bfsql.errors import FirstRingUnfinished
 from bfsql.models import Facts, IntersectionQuery, IntersectionResult, Subgraph, Triple
 
 
@@ -58,9 +58,15 @@ async def neighborhood_intersection(
         facts = facts_of(reach, selection, in_reach, unknown, query.k)
         facts.dangling_ids, facts.dangling_edges = _dangling_at(reach, common)
         facts.omissions = under_way.omissions
-        result = _fitting(query, selection, [*seeds, *unknown], facts, fits)
-        if not result.facts.cut_nodes:
-            result = await add_detail(db, query, result, selection, fits)
+        result = await detailed(
+            db,
+            query,
+            _first_of(query, selection, [*seeds, *unknown], facts),
+            len(selection.ids),
+            least=0,
+            selection=selection,
+            fits=fits,
+        )
         result.facts.omissions = under_way.omissions
         return result
 
@@ -117,18 +123,16 @@ def _dangling_at(reach: Reach, common: set[str]) -> tuple[int, int]:
     return len(near), sum(near)
 
 
-def _fitting(
-    query: IntersectionQuery,
-    selection: Selection,
-    seeds: list[str],
-    facts: Facts,
-    fits: Fits[IntersectionResult] | None,
-) -> IntersectionResult:
-    """The answer as stubs; cut at its end where even that is too large."""
+def _first_of(
+    query: IntersectionQuery, selection: Selection, seeds: list[str], facts: Facts
+) -> Callable[[int], IntersectionResult]:
+    """Makes the answer of stubs with so many nodes; says so where that is not all of them."""
     total, summary, types = len(selection.ids), selection.summary(), selection.types
 
     def first(count: int) -> IntersectionResult:
-        page = window(selection.ids, selection.triples, 0, count)
+        kept = window(selection.ids, selection.triples, 0, count)
+        page = Subgraph(kept.ids, types, kept.triples)
+        bare = due(query, page) if count < total else ((), ())
         cut = Counter(types[i] for i in selection.ids[count:])
         return IntersectionResult(
             seeds=seeds,
@@ -136,14 +140,14 @@ def _fitting(
             node_count=total,
             edge_count=len(selection.triples),
             schema_summary=summary,
-            page=Subgraph(page.ids, types, page.triples),
-            facts=replace(facts, cut_nodes=total - count, cut_types=dict(sorted(cut.items()))),
+            page=page,
+            facts=replace(
+                facts,
+                cut_nodes=total - count,
+                cut_types=dict(sorted(cut.items())),
+                bare_nodes=len(bare[0]),
+                bare_edges=len(bare[1]),
+            ),
         )
 
-    complete = first(total)
-    if fits is None or fits(complete):
-        return complete
-    count = most(total - 1, lambda n: fits(first(n)))
-    if count < 0:
-        raise NothingFits
-    return first(count)
+    return first

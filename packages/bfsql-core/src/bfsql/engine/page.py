@@ -17,22 +17,19 @@ class Page:
     """Edges whose two ends are in the window."""
     to_earlier: int
     """Edges between the window and the nodes before it."""
-    to_later: int
-    """Edges between the window and the nodes after it."""
 
 
 def window(ids: Sequence[str], triples: Sequence[Triple], start: int, stop: int) -> Page:
     """The nodes from `start` up to `stop`, and the edges whose two ends are among them."""
     if start == 0 and stop >= len(ids):
-        return Page(ids, triples, 0, 0)
-    place = {entity_id: position for position, entity_id in enumerate(ids)}
-    inside, to_earlier, to_later = [], 0, 0
+        return Page(ids, triples, 0)
+    place = {entity_id: position for position, entity_id in enumerate(ids[:stop])}
+    inside, to_earlier = [], 0
     for triple in triples:
-        first, last = sorted((place[triple[0]], place[triple[2]]))
+        one, other = place.get(triple[0], stop), place.get(triple[2], stop)
+        first, last = (one, other) if one < other else (other, one)
         if start <= first and last < stop:
             inside.append(triple)
         elif first < start <= last < stop:
             to_earlier += 1
-        elif start <= first < stop <= last:
-            to_later += 1
-    return Page(ids[start:stop], inside, to_earlier, to_later)
+    return Page(ids[start:stop], inside, to_earlier)

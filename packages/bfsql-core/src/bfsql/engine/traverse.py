@@ -77,8 +77,8 @@ async def traverse(
             break
     nodes = await _nodes(db, [entity_id for ring in rings for entity_id in ring])
     reach = Reach(rings, nodes, edges, depth if stopped_by else hops, stopped_by, {})
-    if len(nodes) != len(seen):
-        _drop_dangling(reach, seen - nodes.keys())
+    if unknown := seen - nodes.keys():
+        _drop_dangling(reach, unknown)
     return reach
 
 

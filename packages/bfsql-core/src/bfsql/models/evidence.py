@@ -24,11 +24,12 @@ def combined(items: Iterable[Mapping[str, Any]]) -> list[Item]:
     """Items of one edge, those that tell the same passage made one, in a stable order.
 
     Two items tell the same passage when their `text_span` is the same text and
-    no field that both fill differs.
+    no field that both fill differs. Those that fill more come first, so that the
+    order in which the items came makes no difference.
     """
     by_text: dict[str, list[Item]] = {}
     alone: list[Item] = []
-    for item in items:
+    for item in sorted(items, key=_order):
         text = item.get("text_span")
         if isinstance(text, str):
             _absorb(by_text.setdefault(text, []), dict(item))
@@ -39,9 +40,13 @@ def combined(items: Iterable[Mapping[str, Any]]) -> list[Item]:
 
 
 def with_evidence(metadata: dict[str, Any], items: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """The edge's metadata, with these items added to its `provenance`."""
+    """The edge's metadata, with these items added to its `provenance`.
+
+    Whatever stands there already that is no item becomes the text of one.
+    """
     have = metadata.get("provenance")
-    own = [item for item in have if isinstance(item, Mapping)] if isinstance(have, list) else []
+    listed = have if isinstance(have, list) else [] if have is None else [have]
+    own = [item if isinstance(item, Mapping) else {"text_span": str(item)} for item in listed]
     together = combined([*own, *items])
     return {**metadata, "provenance": together} if together else metadata
 
@@ -69,13 +74,13 @@ def _absorb(group: list[Item], item: Item) -> None:
 
 
 def _agree(one: Any, other: Any) -> bool:
-    return _is_empty(one) or _is_empty(other) or bool(one == other)
+    return _is_empty(one) or _is_empty(other) or value_order(one) == value_order(other)
 
 
 def _is_empty(value: Any) -> bool:
     return value is None or value == []
 
 
-def _order(item: Item) -> tuple[Any, ...]:
+def _order(item: Mapping[str, Any]) -> tuple[Any, ...]:
     shown = (value_order(item.get(field)) for field in ITEM_FIELDS)
     return (*shown, value_order(item))

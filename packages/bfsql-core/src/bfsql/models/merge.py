@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from bfsql.models.stream import NodeRecord
@@ -35,8 +36,17 @@ def value_order(value: Any) -> tuple[int, Any]:
 
 
 def sorted_union(values: Iterable[Any]) -> list[Any]:
-    """Distinct values, sorted by type, then value. `1` and `true` are two values."""
-    return [value for _, value in sorted({value_order(v): v for v in values}.items())]
+    """Distinct values, sorted by type, then value. `1` and `true` are two values.
+
+    `1` and `1.0` are one; which of them stays does not depend on the order they came in.
+    """
+    distinct: dict[tuple[int, Any], Any] = {}
+    for value in values:
+        order = value_order(value)
+        have = distinct.setdefault(order, value)
+        if have is not value:
+            distinct[order] = min(have, value, key=repr)
+    return [value for _, value in sorted(distinct.items(), key=itemgetter(0))]
 
 
 def merge_metadata(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -84,10 +94,11 @@ def merge_edges(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     merged = merge_metadata(records)
     if len(records) == 1:
         return merged
-    confidences: list[float] = [r["confidence"] for r in records if _is_number(r.get("confidence"))]
+    found = (r["confidence"] for r in records if _is_number(r.get("confidence")))
+    confidences = sorted(found, key=lambda value: (value, repr(value)))
     if confidences:
-        merged["confidence"] = max(confidences)
-        merged["confidences"] = sorted(confidences)
+        merged["confidence"] = confidences[-1]
+        merged["confidences"] = confidences
     merged["multiplicity"] = len(records)
     return merged
 
@@ -110,4 +121,6 @@ def _merged(values: Sequence[Any]) -> Any:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    if isinstance(value, float):
+        return not math.isnan(value)
+    return isinstance(value, int) and not isinstance(value, bool)

@@ -59,8 +59,6 @@ class Facts:
     """The offset is not below `node_count`."""
     edges_to_earlier: int = 0
     """Edges between this page and the ones before it."""
-    edges_to_later: int = 0
-    """Edges between this page and the ones after it."""
     cut_nodes: int = 0
     """Nodes taken off the end of the page for want of room."""
     cut_types: dict[str, int] = field(default_factory=dict)

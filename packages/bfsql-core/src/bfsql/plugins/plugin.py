@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from bfsql.abc import CONTRACT, GraphDbInterface
+from bfsql.abc import GraphDbInterface
 from bfsql.models.stream import GraphRecord, LoadReport
 from bfsql.settings import BackendSettings
 
@@ -39,5 +39,6 @@ class BackendPlugin:
     """Fills a store from graph files; None where that makes no sense."""
     prepare: Prepare | None = None
     """Prints or creates what the store lacks for speed or search."""
-    contract: int = CONTRACT
-    """Number of the backend contract that it was written for."""
+    contract: int = 1
+    """Number of the backend contract (`bfsql.abc.CONTRACT`) that it was written for. One that
+    states none was written for the first: whoever needs a later one says so."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from bfsql.cache import MAX_RECORDS
@@ -22,6 +23,7 @@ def create_server(
     structured_content: bool = True,
     cache_records: int = MAX_RECORDS,
     cache_ttl: float | None = CACHE_TTL,
+    hooks: Iterable[object] | None = None,
     **settings: Any,
 ) -> BfsqlServer:
     """Serve a graph: `mcp.Client(server)`, `server.run_stdio()`, `server.streamable_http_app()`.
@@ -42,6 +44,7 @@ def create_server(
         structured_content: Whether answers come as structured content too.
         cache_records: Nodes, edges and metadata records held at most.
         cache_ttl: Seconds that a cached entry lives; None for as long as the server.
+        hooks: Hook plugins that have a say, and no other; None for the installed ones.
         settings: The backend's own, as keyword arguments.
 
     Raises:
@@ -54,6 +57,7 @@ def create_server(
             limits=limits,
             cache_records=cache_records,
             cache_ttl=cache_ttl,
+            hooks=hooks,
             **settings,
         ),
         instructions=instructions,

@@ -19,6 +19,7 @@ from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, Pa
 from bfsql.errors import ToolError
 from bfsql.graph import Graph
 from bfsql.plugins.version import __version__
+from bfsql.server.calling import calling
 from bfsql.server.messages import answered, listed, refused
 
 NAME = "bfs-ql"
@@ -118,7 +119,9 @@ class BfsqlServer(Server[Graph]):
 
     async def _call_tool(self, ctx: _Context, params: CallToolRequestParams) -> CallToolResult:
         try:
-            answer = await ctx.lifespan_context.call(params.name, params.arguments)
+            answer = await ctx.lifespan_context.call(
+                params.name, params.arguments, caller=calling(ctx)
+            )
         except ToolError as error:
             return refused(error)
         return answered(answer, structured=self._structured)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -47,8 +46,8 @@ def shown(value: Any) -> str:
     """A value as a sentence repeats it: as JSON, shortened."""
     try:
         text = json.dumps(value, ensure_ascii=True)
-    except (TypeError, ValueError):
-        text = json.dumps(str(value), ensure_ascii=True)
+    except (TypeError, ValueError, RecursionError):  # no JSON, a huge number, nested too deeply
+        text = f"a value of type {type(value).__name__}"
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}... ({len(text)} characters)"
 
 
@@ -106,7 +105,7 @@ def _text(p: Parameter, value: Any) -> str:
     size = len(value.encode("utf-8", "surrogatepass"))
     if size > MAX_TEXT_BYTES:
         raise ToolError(
-            f"{p.name} holds a text of {size} bytes: {shown(value)} At most {MAX_TEXT_BYTES} "
+            f"{p.name} holds a text of {size} bytes: {shown(value)}. At most {MAX_TEXT_BYTES} "
             "bytes are taken. Ids come from search_entities.",
             kind="too_large",
             argument=p.name,
@@ -136,7 +135,7 @@ def _listed(value: Any) -> list[Any] | None:
         if value.lstrip().startswith("["):
             try:
                 decoded = json.loads(value)
-            except ValueError:
+            except (ValueError, RecursionError):
                 return [value]
             return decoded if isinstance(decoded, list) else [value]
         return [value]
@@ -147,9 +146,11 @@ def _listed(value: Any) -> list[Any] | None:
 
 def _whole(p: Parameter, value: Any) -> int:
     number = _number(value)
-    if number is None or not math.isfinite(number) or number != int(number):
+    if number is None or (isinstance(number, float) and not number.is_integer()):
         raise _wrong(p, value, f"a whole number {_range(p)}")
     number = int(number)
+    if number == 0 and p.or_zero:
+        return 0
     too_small = p.minimum is not None and number < p.minimum
     if too_small or (p.maximum is not None and number > p.maximum):
         raise _wrong(p, value, f"a whole number {_range(p)}")
@@ -181,7 +182,7 @@ def _flag(p: Parameter, value: Any) -> bool:
 def _range(p: Parameter) -> str:
     if p.maximum is not None:
         return f"from {p.minimum} to {p.maximum}"
-    return f"of at least {p.minimum}"
+    return f"of at least {p.minimum}" + (", or 0 for no bound" if p.or_zero else "")
 
 
 def _wrong(p: Parameter, value: Any, right: str) -> ToolError:

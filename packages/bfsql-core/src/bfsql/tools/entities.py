@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from bfsql import abc
 from bfsql.abc import GraphDbInterface
+from bfsql.answers.clean import clean_text
+from bfsql.answers.encode import plain
 from bfsql.engine.timing import within
 from bfsql.errors import ToolError
 from bfsql.models import EntityStub, Node
@@ -21,19 +23,22 @@ _BREAKS = re.compile(r"[:/#]")
 async def known_nodes(db: GraphDbInterface, ids: Sequence[str]) -> tuple[list[Node], list[str]]:
     """The nodes of these ids in the order given, each once; and the ids that have none.
 
-    One batch; its answers carry the canonical ids. An id that came back in
-    another spelling is asked for once more by itself, since a batch does not
-    tell whose answer is whose.
+    One batch; its answers carry the canonical ids. Beside answers, an id without
+    one may be another spelling, of a node that was asked for by its own id too;
+    a batch does not tell, so these are asked for by themselves.
     """
     asked = list(dict.fromkeys(i for i in ids if _is_text(i)))
-    found = {node.id: node for node in await within(db.get_nodes_batch(asked))} if asked else {}
-    respelled = len(found.keys() - set(asked)) > 0
+    found: dict[str, Node | None] = {}
+    if asked:
+        found |= {node.id: node for node in await within(db.get_nodes_batch(asked))}
+    if found:
+        respelled = [i for i in asked if i not in found]
+        alone = await within(abc.each(respelled, db.get_node))
+        found |= dict(zip(respelled, alone, strict=True))
     nodes: dict[str, Node] = {}
     unknown: list[str] = []
     for entity_id in dict.fromkeys(ids):
         node = found.get(entity_id)
-        if node is None and respelled and _is_text(entity_id):
-            node = await _alone(db, entity_id)
         if node is None:
             unknown.append(entity_id)
         else:
@@ -82,16 +87,9 @@ async def _near(db: GraphDbInterface, entity_id: str) -> list[EntityStub]:
     return found[:NEAR]
 
 
-async def _alone(db: GraphDbInterface, entity_id: str) -> Node | None:
-    try:
-        return await within(db.get_node(entity_id))
-    except KeyError:
-        return None
-
-
 def _candidate(stub: EntityStub) -> str:
-    name = f"{stub.name}, " if stub.name else ""
-    return f"{stub.id} ({name}{stub.entity_type})"
+    name = f"{clean_text(stub.name)}, " if stub.name else ""
+    return f"{plain(stub.id)} ({name}{plain(stub.entity_type)})"
 
 
 def _is_text(entity_id: str) -> bool:

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from bfsql import abc, answers, call, engine
+from bfsql import abc, answers, engine
 from bfsql.abc import DEFAULT_NEXT_STEPS, GraphDbInterface
 from bfsql.answers import Answer, SubgraphWriter
-from bfsql.answers.notes import counted, listed, omissions
+from bfsql.answers.notes import counted, left_out, listed
 from bfsql.engine.timing import within
 from bfsql.errors import NothingFits, ToolError
 from bfsql.models import (
@@ -18,10 +18,12 @@ from bfsql.models import (
     IntersectionQuery,
     SchemaDescription,
 )
+from bfsql.plugins import NO_HOOKS, Hooks
 from bfsql.tools.budget import Budget, thinned
 from bfsql.tools.check import shown
 from bfsql.tools.entities import known_nodes, require
 from bfsql.tools.limits import Limits
+from bfsql.tools.redacted import RedactedGraphDb
 from bfsql.tools.vocabulary import Schema, matched
 from bfsql.tools.words import USAGE_NOTES
 
@@ -38,10 +40,14 @@ class Operations:
         db: The graph.
         description: What the operator says of it.
         limits: What one call may cost.
+        hooks: Who redacts metadata and reranks candidates.
     """
 
-    def __init__(self, db: GraphDbInterface, description: str, limits: Limits) -> None:
-        self._db = db
+    def __init__(
+        self, db: GraphDbInterface, description: str, limits: Limits, hooks: Hooks = NO_HOOKS
+    ) -> None:
+        self._db = RedactedGraphDb(db, hooks) if hooks.redacts else db
+        self._hooks = hooks
         self._description = description
         self._limits = limits
 
@@ -76,13 +82,13 @@ class Operations:
             )
 
         share = self._budget().longest(1000, lambda n: answers.encode(document(n)))
-        return _answer(document(share))
+        return answers.document_answer(document(share))
 
     async def search_entities(self, query: str, node_types: Sequence[str]) -> Answer:
         """Resolution: a name to ids."""
         types, notes = await self._known_types("node_types", node_types)
         found = (await within(abc.search(self._db, query, types)))[:MOST_HITS]
-        named = await self._with_names(found)
+        named = await self._hooks.reranked(query, types, await self._with_names(found))
         if not found:
             among = f" among {listed(types)}" if types else ""
             notes.append(
@@ -126,9 +132,9 @@ class Operations:
         [node] = await require(self._db, "id", [id])
         metadata = {**node.metadata, **await within(self._db.metadata_for_node(node.id))}
         evidence = await within(self._db.provenance_for_node(node.id, EVIDENCE_ITEMS))
-        items = list(evidence.get("items", ()))
+        items = list(evidence.get("items", ()))[:EVIDENCE_ITEMS]
         total = evidence.get("total")
-        notes = _evidence_notes(evidence, len(items))
+        notes = [*_evidence_notes(evidence, len(items)), *left_out()]
 
         def document(count: int) -> dict[str, Any]:
             cut = len(items) - count
@@ -142,7 +148,7 @@ class Operations:
             )
 
         count = self._budget().longest(len(items), lambda n: answers.encode(document(n)))
-        return _answer(document(count))
+        return answers.document_answer(document(count))
 
     async def describe_entities(self, ids: Sequence[str]) -> Answer:
         """Batch expansion: many records in one call, in the order asked."""
@@ -256,15 +262,8 @@ async def _fitted(result: Any, budget: Budget) -> Any:
         ) from None
 
 
-def _answer(document: dict[str, Any]) -> Answer:
-    return Answer(answers.encode(document).decode(), document, tuple(document.get("notes", ())))
-
-
-def _list_answer(records: list[dict[str, Any]], notes: Sequence[str]) -> Answer:
-    under_way = call.current()
-    told = (*notes, *omissions(under_way.omissions if under_way else ()))
-    content: dict[str, Any] = {"result": records} | ({"notes": list(told)} if told else {})
-    return Answer(answers.encode(records).decode(), content, told)
+def _list_answer(records: Sequence[dict[str, Any]], notes: Sequence[str]) -> Answer:
+    return answers.list_answer(records, [*notes, *left_out()])
 
 
 def _thinned_note(parts: Sequence[Sequence[str]], schema: Schema) -> str:

@@ -37,6 +37,8 @@ class Parameter:
     """Smallest number."""
     maximum: int | None = None
     """Largest number, or most items of a list."""
+    or_zero: bool = False
+    """Whether 0 is taken too, below the smallest number; it means no bound."""
     least_items: int = 0
     """Fewest items of a list."""
 
@@ -59,7 +61,7 @@ def _schema(p: Parameter) -> dict[str, Any]:
         case "whole":
             bounds: dict[str, Any] = {"type": "integer"}
             if p.minimum is not None:
-                bounds["minimum"] = p.minimum
+                bounds["minimum"] = 0 if p.or_zero else p.minimum
             if p.maximum is not None:
                 bounds["maximum"] = p.maximum
             return bounds | ({"default": p.default} if p.default is not None else {})
@@ -90,8 +92,10 @@ _MIN_MENTIONS = Parameter(
 _MAX_TOKENS = Parameter(
     "max_tokens",
     "whole",
-    "Budget of this answer (0: none). What does not fit becomes stubs, then is cut; notes tell.",
-    minimum=0,
+    "Budget of this answer, 500 or more (0: none). What does not fit becomes stubs, then is cut; "
+    "notes tell.",
+    minimum=LEAST_TOKENS,
+    or_zero=True,
 )
 
 PARAMETERS: dict[str, tuple[Parameter, ...]] = {

@@ -14,14 +14,24 @@ from typing import Any
 from bfsql import call
 from bfsql.answers import Answer
 from bfsql.errors import FirstRingUnfinished, StoreError, StoreUnavailable, ToolError, TypesUnread
+from bfsql.plugins import NO_HOOKS, Hooks
 from bfsql.tools.check import checked
 from bfsql.tools.limits import Limits
 from bfsql.tools.operations import Operations
+from bfsql.tools.watched import watched
 
 log = logging.getLogger("bfsql")
 
 
-async def run(operations: Operations, limits: Limits, tool: str, arguments: Any) -> Answer:
+async def run(
+    operations: Operations,
+    limits: Limits,
+    tool: str,
+    arguments: Any,
+    *,
+    hooks: Hooks = NO_HOOKS,
+    caller: call.Caller | None = None,
+) -> Answer:
     """Check, run, answer.
 
     Args:
@@ -29,29 +39,40 @@ async def run(operations: Operations, limits: Limits, tool: str, arguments: Any)
         limits: Gives the deadline of the call.
         tool: Name of the tool.
         arguments: As the client sent them.
+        hooks: Who watches the call, and may refuse it.
+        caller: Who asks, as far as the transport knows.
 
     Raises:
         ToolError: Whatever keeps the call from being answered.
     """
-    values = checked(tool, arguments)
-    operation = getattr(operations, tool)
-    with call.scope(seconds=limits.deadline):
-        try:
-            answer: Answer = await operation(**values)
-        except ToolError:
-            raise
-        except (FirstRingUnfinished, TypesUnread) as late:
-            raise ToolError(str(late), kind="deadline") from late
-        except TimeoutError as late:
-            raise ToolError(_too_slow(limits), kind="deadline") from late
-        except StoreUnavailable as gone:
-            raise _fault(
-                "The graph's store does not answer; try again later.", "store", gone
-            ) from gone
-        except StoreError as broken:
-            raise _fault("The graph's store refused this call.", "store", broken) from broken
-        except Exception as fault:
-            raise _fault(f"{tool} failed.", "internal", fault) from fault
+    with call.scope(seconds=limits.deadline, caller=caller):
+        if not hooks:
+            return await _answered(operations, limits, tool, checked(tool, arguments))
+        with watched(hooks, tool, arguments) as seen:
+            seen.arguments = values = checked(tool, arguments)
+            if refusal := await hooks.refusal(tool, values):
+                raise ToolError(refusal, kind="refused")
+            seen.answer = await _answered(operations, limits, tool, values)
+            return seen.answer
+
+
+async def _answered(
+    operations: Operations, limits: Limits, tool: str, values: dict[str, Any]
+) -> Answer:
+    try:
+        answer: Answer = await getattr(operations, tool)(**values)
+    except ToolError:
+        raise
+    except (FirstRingUnfinished, TypesUnread) as late:
+        raise ToolError(str(late), kind="deadline") from late
+    except TimeoutError as late:
+        raise ToolError(_too_slow(limits), kind="deadline") from late
+    except StoreUnavailable as gone:
+        raise _fault("The graph's store does not answer; try again later.", "store", gone) from gone
+    except StoreError as broken:
+        raise _fault("The graph's store refused this call.", "store", broken) from broken
+    except Exception as fault:
+        raise _fault(f"{tool} failed.", "internal", fault) from fault
     return answer
 
 

@@ -10,7 +10,8 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bfsql.answers.notes import listed
+from bfsql.answers.notes import SHOWN, listed
+from bfsql.tools.check import shown
 
 NEAR = 3
 """Known values that a note suggests."""
@@ -39,28 +40,31 @@ def matched(
     """
     taken: list[str] = []
     notes: list[str] = []
+    unknown: list[str] = []
     spelled = frozenset(known)
+    folded: dict[str, list[str]] = {}
+    for other in known:
+        folded.setdefault(other.casefold(), []).append(other)
     for value in values:
-        if value in spelled:
-            taken.append(value)
-            continue
-        same = [other for other in known if other.casefold() == value.casefold()]
-        if len(same) == 1:
-            notes.append(f"{argument}: took {same[0]!r} for {value!r}.")
-            taken.append(same[0])
-            continue
-        taken.append(value)
-        notes.append(_unknown(argument, value, known, complete=complete))
+        same = [value] if value in spelled else folded.get(value.casefold(), [])
+        if len(same) != 1:
+            unknown.append(value)
+        elif same[0] != value:
+            notes.append(f"{argument}: took {shown(same[0])} for {shown(value)}.")
+        taken.append(same[0] if len(same) == 1 else value)
+    notes += [_unknown(argument, value, folded, complete=complete) for value in unknown[:SHOWN]]
+    if len(unknown) > SHOWN:
+        notes.append(f"{argument}: {len(unknown) - SHOWN} more values match nothing either.")
     return list(dict.fromkeys(taken)), notes
 
 
-def _unknown(argument: str, value: str, known: Sequence[str], *, complete: bool) -> str:
-    folded = {other.casefold(): other for other in known}
-    near = [folded[n] for n in difflib.get_close_matches(value.casefold(), folded, n=NEAR)]
+def _unknown(argument: str, value: str, folded: dict[str, list[str]], *, complete: bool) -> str:
+    close = difflib.get_close_matches(value.casefold(), folded, n=NEAR)
+    near = [other for name in close for other in folded[name]]
     where = "this graph" if complete else "the sample of this graph's schema"
     hint = (
         f"The closest are: {listed(near)}."
         if near
         else "describe_schema and schema_summary list what there is."
     )
-    return f"{argument}: {where} has no {value!r}, so it matches nothing. {hint}"
+    return f"{argument}: {where} has no {shown(value)}, so it matches nothing. {hint}"

@@ -1,0 +1,1 @@
+bfsql config --max-tokens 100 2>&1 || echo "exit code $?"

@@ -1,0 +1,2 @@
+umask 077
+printf '%s' "put-a-long-random-text-here" > token.txt

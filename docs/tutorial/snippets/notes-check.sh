@@ -1,0 +1,1 @@
+bfsql check --backend notes --path bfsql-notes/tests/garden

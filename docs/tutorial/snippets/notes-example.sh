@@ -1,0 +1,1 @@
+bfsql search-entities cha --backend notes --path bfsql-notes/example.json

@@ -1,0 +1,2 @@
+pip install "bfsql-core[testing]"
+bfsql new-backend notes

@@ -1,0 +1,1 @@
+pytest -q bfsql-notes

@@ -1,0 +1,2 @@
+pip install -e "./bfsql-notes[test]"
+pytest -q bfsql-notes

@@ -1,0 +1,13 @@
+"""What users can say."""
+
+from pathlib import Path
+
+from pydantic import Field
+
+from bfsql.settings import BackendSettings
+
+
+class NotesSettings(BackendSettings):
+    """Where the notes are."""
+
+    path: Path = Field(description="Folder of the notes.")

@@ -1,0 +1,1 @@
+bfsql serve --backend notes --path bfsql-notes/tests/garden

@@ -1,0 +1,20 @@
+"""The conformance kit over a folder of notes, which the kit can only read."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from bfsql.abc import GraphDbInterface
+from bfsql.testing import BackendSuite
+from bfsql_notes import NotesBackend
+from bfsql_notes.queries import read
+
+GARDEN = Path(__file__).parent / "garden"
+
+
+class TestNotes(BackendSuite):
+    words = ("tea", "water")
+
+    @asynccontextmanager
+    async def backend(self) -> AsyncIterator[GraphDbInterface]:
+        yield NotesBackend(read(GARDEN))

@@ -1,0 +1,63 @@
+"""Commands that hook plugins declare, beside those of core."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import click
+
+from bfsql.errors import HookPluginUnusable
+from bfsql.plugins import CommandDeclaration, load_hooks
+from bfsql.plugins.hook_plugin import HookPlugin
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A command, and the plugin that it is from."""
+
+    plugin: HookPlugin
+    declaration: CommandDeclaration
+
+    @property
+    def help(self) -> str:
+        """Its line in `bfsql --help`."""
+        return self.declaration.help
+
+    def command(self) -> click.Command:
+        """Import it.
+
+        Raises:
+            HookPluginUnusable: There is no command at its place.
+        """
+        module, _, attribute = self.declaration.place.partition(":")
+        try:
+            found: Any = getattr(import_module(module), attribute)
+        except (Exception, SystemExit) as cause:  # a stranger's module may do anything
+            raise self._unusable(f"cannot be imported ({type(cause).__name__}: {cause})") from cause
+        if not isinstance(found, click.Command):
+            raise self._unusable(f"is {type(found).__name__}, not a click command")
+        return found
+
+    def _unusable(self, reason: str) -> HookPluginUnusable:
+        why = f"its command {self.declaration.name!r} {reason}"
+        return HookPluginUnusable(self.plugin.name, self.plugin.distribution, why)
+
+
+def declared(taken: Collection[str]) -> dict[str, Declared]:
+    """The commands by name.
+
+    Args:
+        taken: Names that core has; a plugin that wants one of them, or one that
+            another plugin has, is reported.
+    """
+    found: dict[str, Declared] = {}
+    for plugin, one in load_hooks().commands():
+        if one.name in taken or one.name in found:
+            owner = "core" if one.name in taken else f"the plugin {found[one.name].plugin.name}"
+            plugin.report("cli_commands", ValueError(f"the name {one.name!r} belongs to {owner}"))
+        else:
+            found[one.name] = Declared(plugin, one)
+    return found

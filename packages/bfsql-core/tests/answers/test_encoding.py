@@ -1,0 +1,199 @@
+"""Compact JSON that is valid, hides nothing, and gives every id back unaltered."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bfsql.answers import SubgraphWriter, encode, entity_document, search_document
+from bfsql.answers.clean import BIDI
+from bfsql.answers.encode import plain
+from bfsql.answers.notes import counted, intersection_notes, listed, omissions
+from bfsql.models import (
+    BfsResult,
+    EntityStub,
+    Facts,
+    IntersectionResult,
+    Omission,
+    SchemaSummary,
+    Subgraph,
+)
+
+texts = st.text(st.characters(exclude_categories=["Cs"]))
+documents = st.recursive(
+    st.none() | st.booleans() | st.integers() | texts | st.floats(allow_nan=False),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
+    max_leaves=15,
+)
+
+
+@given(documents)
+def test_anything_encoded_comes_back_as_it_was(document):
+    text = encode(document)
+    if not contains_infinity(document):
+        assert json.loads(text) == document
+
+
+def contains_infinity(document: object) -> bool:
+    return any(math.isinf(f) for f in floats(document))
+
+
+def floats(document: object) -> list[float]:
+    match document:
+        case float():
+            return [document]
+        case list():
+            return [f for item in document for f in floats(item)]
+        case dict():
+            return [f for item in document.values() for f in floats(item)]
+        case _:
+            return []
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_numbers_that_json_does_not_have_never_break_it(value):
+    def refuse(constant: str) -> None:
+        raise AssertionError(constant)
+
+    assert isinstance(json.loads(encode([value]), parse_constant=refuse)[0], str)
+
+
+def test_json_goes_out_compact_as_utf8():
+    document = {"id": "\u00e9\u4e2d\U0001f600", "n": [1, 2.5, None, True]}
+    assert encode(document).decode() == '{"id":"\u00e9\u4e2d\U0001f600","n":[1,2.5,null,true]}'
+
+
+@given(st.text(st.sampled_from('a"\\\n\t\x00\x1b\x7f\x9f\u061c\u200f\u202e\u2066\u2069\U0001f600')))
+def test_ids_with_hidden_characters_go_out_escaped_and_come_back_the_same(name):
+    text = encode({"id": name}).decode()
+    assert all(c.isprintable() for c in text)
+    assert json.loads(text) == {"id": name}
+
+
+def test_every_bidirectional_character_is_escaped():
+    import re
+
+    every = [chr(c) for c in range(0x110000) if re.match(f"[{BIDI}]", chr(c))]
+    assert len(every) == 12
+    assert encode("".join(every)).isascii()
+
+
+def test_a_lone_surrogate_does_not_stop_an_answer():
+    assert json.loads(encode({"i\ud800": ["\udfff", ("x",)]})) == {"i\ufffd": ["\ufffd", ["x"]]}
+
+
+def test_an_id_in_a_sentence_is_quoted_only_where_it_would_hide_text():
+    assert plain("RxNorm:3251") == "RxNorm:3251"
+    assert plain("a\u202eb\n") == '"a\\u202eb\\n"'
+    assert plain("a\ud800") == '"a\ufffd"'
+
+
+def result_with(facts: Facts, *, ids: tuple[str, ...] = ("a",), count: int = 9) -> BfsResult:
+    page = Subgraph(ids, dict.fromkeys(ids, "T"), [])
+    summary = SchemaSummary(["T"], [])
+    return BfsResult(["a"], count, 0, summary, page, facts, max_hops=2, offset=3, limit=None)
+
+
+@pytest.mark.parametrize(
+    ("facts", "wanted"),
+    [
+        (Facts(bare_nodes=1), "1 node was left without metadata"),
+        (Facts(bare_nodes=2, bare_edges=1), "2 nodes and 1 edge were left without metadata"),
+        (
+            Facts(dangling_edges=1, dangling_ids=1),
+            "1 edge was left out: the graph has no node for 1 id at",
+        ),
+        (Facts(dangling_edges=2, dangling_ids=1), "2 edges were left out"),
+        (Facts(removed_seeds=("a",)), "a was removed"),
+        (Facts(removed_seeds=("a", "b")), "a, b were removed"),
+        (Facts(edges_to_earlier=1), "1 edge joins this page"),
+        (Facts(edges_to_earlier=2), "2 edges join this page"),
+        (Facts(cut_nodes=1), "1 node did not fit"),
+    ],
+)
+def test_notes_count_in_good_english(facts, wanted):
+    notes = SubgraphWriter(()).document(result_with(facts))["notes"]
+    assert any(wanted in note for note in notes)
+    assert all(note.strip() and note.endswith(".") for note in notes)
+
+
+def test_an_answer_that_lacks_nothing_has_no_notes():
+    document = SubgraphWriter(()).document(result_with(Facts(), count=4))
+    assert "notes" not in document
+    summary = SchemaSummary([], [])
+    empty = IntersectionResult(["a"], 0, 0, summary, Subgraph([], {}, []), Facts(), k=1)
+    assert intersection_notes(empty) == []
+
+
+def test_lists_in_notes_name_a_few_and_count_the_rest():
+    assert listed(["a", "b"]) == "a, b"
+    assert listed([str(i) for i in range(12)]) == "0, 1, 2, 3, 4 and 7 more"
+    assert (counted(0, "node"), counted(1, "node")) == ("0 nodes", "1 node")
+
+
+def test_what_the_backend_left_out_is_told_with_its_reason_and_no_hidden_text():
+    [note] = omissions([Omission("a\u202e", "in", 7, "the endpoint's\x00 limit")])
+    assert note.startswith('At least 7 incoming edges of "a\\u202e" are missing (the endpoint\'s')
+    assert note.isprintable()
+    assert len(list(omissions([Omission(str(i)) for i in range(100)]))) <= 6
+
+
+def test_reserved_keys_of_metadata_stand_beside_the_protocols_own():
+    metadata = {
+        "id": 1,
+        "entity_type": 2,
+        "provenance": 3,
+        "notes": 4,
+        "metadata.id": 5,
+        "name": "x",
+        "metadata": 6,
+    }
+    record = entity_document("e", "T", metadata, provenance={"total": 0, "items": []}, notes=["n"])
+    assert record == {
+        "id": "e",
+        "entity_type": "T",
+        "notes": ["n"],
+        "metadata.id": 1,
+        "metadata.entity_type": 2,
+        "metadata.provenance": 3,
+        "metadata.notes": 4,
+        "metadata.metadata.id": 5,
+        "name": "x",
+        "metadata": 6,
+        "provenance": {"total": 0, "items": []},
+    }
+
+
+@given(
+    st.dictionaries(
+        st.from_regex(r"(metadata\.){0,2}(id|entity_type|provenance|notes|x)", fullmatch=True),
+        st.integers(),
+    )
+)
+def test_no_metadata_key_hides_another_in_a_flat_record(metadata):
+    record = entity_document("e", "T", metadata)
+    assert (record.pop("id"), record.pop("entity_type")) == ("e", "T")
+    assert sorted(record.values()) == sorted(metadata.values())
+
+
+@pytest.mark.parametrize(
+    ("score", "wanted"), [(None, None), (0.5, 0.5), (1, 1.0), (math.nan, None), (math.inf, None)]
+)
+def test_a_score_is_a_number_or_null(score, wanted):
+    hits = search_document([EntityStub("a", "T", "A\u202e", score), EntityStub("b", "T")])
+    assert hits == [
+        {"id": "a", "entity_type": "T", "name": "A", "score": wanted},
+        {"id": "b", "entity_type": "T", "score": None},
+    ]
+
+
+def test_evidence_keeps_its_triple_and_has_its_text_cleaned():
+    item = {"subject": "a\u202e", "predicate": "p", "object": "b", "text_span": "x\x00y", "n": None}
+    record = entity_document("a", "T", {}, provenance={"total": 1, "items": [item]})
+    assert record["provenance"]["items"] == [
+        {"subject": "a\u202e", "predicate": "p", "object": "b", "text_span": "xy"}
+    ]

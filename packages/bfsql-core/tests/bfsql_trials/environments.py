@@ -1,0 +1,79 @@
+"""Virtual environments outside the repository, filled from wheels as a user's would be."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import venv
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+QUIET = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_QUIET": "1"}
+OFFLINE = {**QUIET, "PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "false"}
+"""All that is needed is there already: nothing is fetched. (`false` is pip's word for no.)"""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A virtual environment and ways to use it."""
+
+    folder: Path
+    wheels: Path
+    """Where `pip` finds the wheels of this project."""
+
+    @property
+    def programs(self) -> Path:
+        """Where its commands are."""
+        return self.folder / ("Scripts" if sys.platform == "win32" else "bin")
+
+    def variables(self, **more: str) -> dict[str, str]:
+        """The environment variables of a process in it; none that mean BFS-QL or Python."""
+        own = {k: v for k, v in os.environ.items() if not k.startswith(("BFSQL_", "PYTHON"))}
+        path = f"{self.programs}{os.pathsep}{os.environ['PATH']}"
+        return {**own, "PATH": path, "PIP_FIND_LINKS": str(self.wheels), **more}
+
+    def run(
+        self, program: str, *arguments: str, cwd: Path, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run one of its commands to the end, in a folder."""
+        return subprocess.run(
+            [str(self.programs / program), *arguments],
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            stdin=subprocess.DEVNULL,
+            cwd=cwd,
+            env=self.variables(**variables),
+        )
+
+    def says(self, program: str, *arguments: str, cwd: Path, **variables: Any) -> str:
+        """What a command prints that succeeds."""
+        done = self.run(program, *arguments, cwd=cwd, **variables)
+        assert done.returncode == 0, f"{program} {arguments}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    def install(self, *wanted: str) -> None:
+        """Install from the wheels; everything else has to be there."""
+        self.says("python", "-m", "pip", "install", *wanted, cwd=self.folder, **OFFLINE)
+
+
+def build(sources: Iterable[Path], wheels: Path) -> None:
+    """Build a wheel of each distribution."""
+    pip = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation"]
+    command = [*pip, "--wheel-dir", str(wheels), *map(str, sources)]
+    done = subprocess.run(
+        command, check=False, capture_output=True, text=True, env={**os.environ, **QUIET}
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def created(folder: Path, wheels: Path, *wanted: str) -> Environment:
+    """A new environment with these distributions, and what they need from the index."""
+    venv.create(folder, with_pip=True)
+    made = Environment(folder, wheels)
+    made.says("python", "-m", "pip", "install", *wanted, cwd=folder, **QUIET)
+    return made

@@ -1,0 +1,58 @@
+"""A small graph, and backends of it that are watched."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from bfsql_trials.backends import BareBackend
+from bfsql_trials.watched import Watch, watched
+
+from bfsql.memory import MemoryBackend
+from bfsql.models import Edge, EdgeRecord, GraphRecord, NodeRecord
+
+EDGE = Edge("a", "acts on", "b")
+RECORDS: list[GraphRecord] = [
+    NodeRecord("a", "Drug", {"name": "Ay", "synonyms": ["alpha"], "deep": {"list": [1]}}),
+    NodeRecord("b", "Gene", {"name": "Bee"}),
+    NodeRecord("c", "Gene", {"name": "Cee"}),
+    EdgeRecord("a", "acts on", "b", {"sources": ["doc:1"], "provenance": [{"text_span": "x"}]}),
+    EdgeRecord("b", "acts on", "c"),
+    EdgeRecord("a", "acts on", "a"),
+]
+
+
+@pytest.fixture
+def memory() -> tuple[MemoryBackend, Watch]:
+    """A backend with batches of its own."""
+    return watched(MemoryBackend)(RECORDS)
+
+
+@pytest.fixture
+def bare() -> tuple[BareBackend, Watch]:
+    """A backend with the eight and nothing else."""
+    return watched(BareBackend)(RECORDS)
+
+
+@pytest.fixture
+def primitives() -> list[Callable[[Any], Awaitable[Any]]]:
+    """Every question that a cache may be asked, each about something that exists."""
+    return [
+        lambda db: db.search_entities("a", ["Drug"]),
+        lambda db: db.search_entities("a"),
+        lambda db: db.edges_from("a"),
+        lambda db: db.edges_to("a"),
+        lambda db: db.get_node("a"),
+        lambda db: db.metadata_for_node("a"),
+        lambda db: db.metadata_for_edge(EDGE),
+        lambda db: db.entity_types(),
+        lambda db: db.predicates(),
+        lambda db: db.get_nodes_batch(["a", "b"]),
+        lambda db: db.edges_batch(["a", "b"]),
+        lambda db: db.metadata_for_nodes_batch(["a", "b"]),
+        lambda db: db.metadata_for_edges_batch([EDGE, ("b", "acts on", "c")]),
+        lambda db: db.provenance_for_node("a", 20),
+        lambda db: db.comprehensive(),
+        lambda db: db.next_steps(),
+    ]

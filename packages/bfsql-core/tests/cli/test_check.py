@@ -1,0 +1,64 @@
+"""`bfsql check`: right backends, odd stores, broken backends, stores that are not there."""
+
+import json
+import time
+
+import pytest
+from bfsql_trials import toy
+
+from bfsql.memory import MemoryBackend
+from bfsql.models import Edge
+
+
+@pytest.fixture
+def broken(monkeypatch):
+    """The toy's search forgets about ids, and its edges run one way."""
+
+    async def edges_to(self, entity_id):
+        return [Edge("p:1", "ACTED_IN", entity_id)]
+
+    monkeypatch.setattr(MemoryBackend, "edges_to", edges_to)
+
+
+def test_a_right_backend_passes(loaded):
+    result = loaded("check", "--backend", "toy", "--word", "Tom")
+    assert result.exit_code == 0, result.output
+    assert "ok         both directions of an edge agree" in result.output
+    assert "The backend keeps the rules." in result.output
+
+
+def test_a_program_reads_json(loaded):
+    result = loaded("check", "--json", "--id", "f:1", "--id", "p:1")
+    assert result.exit_code == 0
+    report = json.loads(result.stdout)
+    assert report["passed"]
+    assert {one["outcome"] for one in report["rules"]} == {"holds"}
+
+
+def test_a_broken_backend_fails_and_the_rule_is_named(loaded, broken):
+    result = loaded("check", "--id", "f:1", "--id", "p:2")
+    assert result.exit_code == 1
+    assert "BROKEN     both directions of an edge agree" in result.output
+    assert "rule both-directions; chapter 8" in result.output
+    assert "The backend is broken" in result.output
+
+
+def test_the_time_and_the_rate_are_bounds(loaded):
+    began = time.monotonic()
+    result = loaded("check", "--seconds", "0.4", "--rate", "10", "--json")
+    assert time.monotonic() - began < 5
+    report = json.loads(result.stdout)
+    assert "The time for the whole check was up." in {one["reason"] for one in report["rules"]}
+
+
+def test_a_store_that_is_not_there_is_a_sentence(run):
+    result = run("check")
+    assert result.exit_code == 2
+    assert "There is no toy graph toy.json." in result.stderr
+
+
+def test_the_options_of_the_backend_are_options_of_the_check(run):
+    result = run("check", "--help")
+    assert "Options of the backend toy" in result.output
+    assert "--retries" in result.output
+    assert toy.plugin.summary == "a toy"

@@ -1,0 +1,119 @@
+"""The same call gives the same bytes: in every process, cold and warm, from any backend."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import bfsql_trials
+import pytest
+from bfsql_trials import asking, drawn
+from bfsql_trials.backends import BareBackend
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bfsql import CachedGraphDb, Graph, Limits, MemoryBackend, call
+from bfsql.models import EdgeRecord, NodeRecord, Omission
+
+CALLS = Path(bfsql_trials.__file__).with_name("same_calls.py")
+
+
+def printed(hash_seed: str, *arguments: str) -> bytes:
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+    run = subprocess.run(
+        [sys.executable, CALLS, *arguments], env=environment, capture_output=True, check=True
+    )
+    return run.stdout
+
+
+def test_three_processes_with_three_hash_seeds_agree():
+    first, *others = [printed(hash_seed) for hash_seed in ("0", "1", "4242")]
+    assert len(first) > 10_000
+    assert others == [first, first]
+
+
+def test_three_processes_agree_on_medlit(medlit):
+    first, *others = [printed(hash_seed, str(medlit)) for hash_seed in ("0", "1", "4242")]
+    assert len(first) > 50_000
+    assert others == [first, first]
+
+
+async def answers(graph, seeds, hops, filters):
+    calls = [
+        ("bfs_query", {"seeds": seeds, "max_hops": hops, **filters}),
+        ("bfs_query", {"seeds": seeds, "max_hops": hops, "limit": 3, "offset": 2, **filters}),
+        ("describe_entities", {"ids": seeds}),
+        ("search_entities", {"query": "n"}),
+    ]
+    if len(seeds) > 1:
+        calls.append(("intersect_subgraphs", {"seeds": seeds, "k": hops, **filters}))
+    return [(await asking.asked(graph, tool, **given)).blocks for tool, given in calls]
+
+
+@given(
+    drawn.graphs_with_seeds(),
+    st.integers(1, 4),
+    st.one_of(drawn.detailing(), drawn.removing()),
+)
+async def test_a_bare_backend_and_one_with_batches_agree_cold_warm_and_without_a_cache(
+    case, hops, filters
+):
+    drawn_graph, seeds = case
+    wanted = None
+    for backend in (MemoryBackend(drawn_graph.records), BareBackend(drawn_graph.records)):
+        cached = Graph(CachedGraphDb(backend), "", Limits(), None)
+        small = Graph(CachedGraphDb(backend, maxsize=10), "", Limits(), None)
+        for graph in (Graph(backend, "", Limits(), None), cached, cached, small, small):
+            given_now = await answers(graph, seeds, hops, filters)
+            wanted = wanted or given_now
+            assert given_now == wanted
+
+
+@given(drawn.graphs_with_seeds())
+async def test_a_description_is_the_same_cold_warm_and_without_a_cache(case):
+    drawn_graph, seeds = case
+    for backend in (MemoryBackend(drawn_graph.records), BareBackend(drawn_graph.records)):
+        bare = Graph(backend, "", Limits(), None)
+        cached = Graph(CachedGraphDb(backend), "", Limits(), None)
+        wanted = (await asking.asked(bare, "describe_entity", id=seeds[0])).text
+        for _ in range(2):
+            assert (await asking.asked(cached, "describe_entity", id=seeds[0])).text == wanted
+
+
+@given(drawn.graphs_with_seeds(), st.permutations(range(8)))
+async def test_what_was_asked_before_changes_no_answer(case, order):
+    drawn_graph, seeds = case
+    warm = Graph(CachedGraphDb(MemoryBackend(drawn_graph.records)), "", Limits(), None)
+    for number in order:
+        given_now = await answers(warm, [seeds[number % len(seeds)]], 1 + number % 3, {})
+        cold = Graph(MemoryBackend(drawn_graph.records), "", Limits(), None)
+        assert given_now == await answers(cold, [seeds[number % len(seeds)]], 1 + number % 3, {})
+
+
+class LeavesOut(MemoryBackend):
+    """Says of every second node that edges of it are missing."""
+
+    async def edges_batch(self, ids):
+        for entity_id in reversed(ids):
+            if int(entity_id[2:]) % 2:
+                call.omitted(Omission(entity_id, at_least=4000, reason="a row limit"))
+        return await super().edges_batch(ids)
+
+
+@pytest.mark.parametrize("before", ["n:2", "n:5", "n:11"])
+async def test_what_a_backend_left_out_is_said_in_one_order_whatever_is_cached(before):
+    ids = [f"n:{number}" for number in range(12)]
+    records = [
+        *(NodeRecord(i, "Drug") for i in ids),
+        *(EdgeRecord("n:0", "TREATS", i) for i in ids),
+    ]
+    cold = Graph(CachedGraphDb(LeavesOut(records)), "", Limits(), None)
+    warm = Graph(CachedGraphDb(LeavesOut(records)), "", Limits(), None)
+    without = Graph(LeavesOut(records), "", Limits(), None)
+    await asking.asked(warm, "bfs_query", seeds=[before], max_hops=1)
+    told = [
+        (await asking.asked(graph, "bfs_query", seeds=["n:0"], max_hops=2)).notes
+        for graph in (cold, warm, without)
+    ]
+    assert told[0]
+    assert told[1:] == [told[0], told[0]]

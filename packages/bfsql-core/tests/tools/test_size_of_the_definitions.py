@@ -1,0 +1,88 @@
+"""What a client has to read before its first call stays small."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bfsql.cache import CachedGraphDb
+from bfsql.graph import open_graph
+from bfsql.memory import MemoryBackend
+from bfsql.sources import read_all
+from bfsql.tools import TOOLS, Operations, Schema, definitions
+from bfsql.tools.limits import Limits
+from bfsql.tools.parameters import PARAMETERS
+from bfsql.tools.words import USAGE_NOTES
+
+
+@pytest.fixture
+def tokens() -> Callable[[object], int]:
+    """Tokens of compact JSON, by the tokenizer of a current GPT model."""
+    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
+        import bpe_openai  # opens its vocabulary in an old way
+
+        encoding = bpe_openai.get_encoding("o200k_base")
+
+    def counted(value: object) -> int:
+        text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+        return len(encoding.encode(text))
+
+    return counted
+
+
+async def test_with_the_medlit_schema_the_six_stay_within_their_tokens(
+    medlit: Path, tokens: Callable[[object], int]
+):
+    async with open_graph(MemoryBackend(read_all([medlit]))) as graph:
+        assert graph.schema is not None
+        assert (len(graph.schema.entity_types), len(graph.schema.predicates)) == (19, 16)
+        listed = graph.definitions()
+    described = next(tool.description for tool in listed if tool.name == "bfs_query")
+    assert all(name in described for name in (*graph.schema.entity_types, *graph.schema.predicates))
+    inputs = [
+        {"name": t.name, "description": t.description, "inputSchema": t.input_schema}
+        for t in listed
+    ]
+    assert tokens(inputs) < 2_500
+    assert tokens([t.output_schema for t in listed]) < 1_000
+
+
+def test_a_schema_is_injected_only_when_it_is_complete_and_small():
+    def injected(types: int, predicates: int, *, complete: bool = True, length: int = 5) -> bool:
+        schema = Schema(
+            tuple(f"T{i:0{length}}" for i in range(types)),
+            tuple(f"P{i:0{length}}" for i in range(predicates)),
+            complete,
+        )
+        return definitions(schema)[2].description != TOOLS[2].description
+
+    assert injected(20, 30)
+    assert not injected(21, 30)
+    assert not injected(20, 31)
+    assert not injected(2, 2, complete=False)
+    assert not injected(20, 30, length=60)
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def test_every_argument_is_described_required_ones_are_listed_and_no_other_is_taken(tool):
+    schema = tool.input_schema
+    assert list(schema["properties"]) == [p.name for p in PARAMETERS[tool.name]]
+    assert all(len(p["description"]) > 10 for p in schema["properties"].values())
+    assert schema.get("required", []) == [p.name for p in PARAMETERS[tool.name] if p.required]
+    assert schema["additionalProperties"] is False
+    assert hasattr(Operations, tool.name)
+
+
+def test_the_usage_notes_name_every_argument():
+    for parameters in PARAMETERS.values():
+        for parameter in parameters:
+            assert parameter.name in USAGE_NOTES
+
+
+async def test_the_schema_of_an_operation_is_that_of_the_store():
+    operations = Operations(CachedGraphDb(MemoryBackend()), "", Limits())
+    assert await operations.schema() == Schema((), (), comprehensive=True)

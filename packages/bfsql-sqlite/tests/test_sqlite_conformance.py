@@ -1,0 +1,77 @@
+"""The conformance kit on the embedded store."""
+
+import sqlite3
+import stat
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from bfsql.conformance import EVERYTHING
+from bfsql.models import GraphRecord
+from bfsql.testing import BackendSuite, Kind
+from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
+
+
+class Watched:
+    """A connection that keeps the texts of its statements, without their values."""
+
+    def __init__(self, connection: sqlite3.Connection, texts: list[str]) -> None:
+        self._connection = connection
+        self._texts = texts
+
+    def execute(self, text: str, *values: Any) -> sqlite3.Cursor:
+        self._texts.append(text)
+        return self._connection.execute(text, *values)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+
+def allow(path: Path, mode: int) -> None:
+    """A file of this mode, in a folder that allows as much."""
+    path.parent.chmod(stat.S_IRWXU)
+    path.chmod(mode)
+    path.parent.chmod(mode | stat.S_IXUSR)
+
+
+@asynccontextmanager
+async def opened(records: Sequence[GraphRecord], mode: int) -> AsyncIterator[SqliteBackend]:
+    """The records in a file of this mode, in a folder that allows as much."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "graph.db"
+        await load_graph(SqliteSettings(path=path), records)
+        allow(path, mode)
+        backend = await SqliteBackend.create(path=path, connections=2)
+        try:
+            yield backend
+        finally:
+            await backend.close()
+            allow(path, stat.S_IRUSR | stat.S_IWUSR)
+
+
+class TestSqlite(BackendSuite):
+    keeps = EVERYTHING - {Kind.BINARY}
+
+    @asynccontextmanager
+    async def backend_with(self, records: Sequence[GraphRecord]) -> AsyncIterator[SqliteBackend]:
+        self.texts: list[str] = []
+        async with opened(records, stat.S_IRUSR | stat.S_IWUSR) as backend:
+            pool: Any = backend._pool
+            while not pool._idle.empty():
+                pool._idle.get()
+            for connection in pool._all:
+                pool._idle.put(Watched(connection, self.texts))
+            yield backend
+
+    @asynccontextmanager
+    async def read_only_with(self, records: Sequence[GraphRecord]) -> AsyncIterator[SqliteBackend]:
+        async with opened(records, stat.S_IRUSR) as backend:
+            yield backend
+
+    def queries_of(self, backend: Any) -> list[str]:
+        return self.texts
+
+    def round_trips_of(self, backend: Any) -> int:
+        return len(self.texts)

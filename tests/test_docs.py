@@ -1,0 +1,171 @@
+"""Every code block of the documentation is a file that runs, or what such a file printed.
+
+A marker in front of a block says which; its path starts from the page's folder.
+
+    <!-- file: snippets/load.sh -->    the block is this file, word for word
+    <!-- file: snippets/a.py as b/c.py -->  likewise, and it is put there in place of being run
+    <!-- output: snippets/load.sh -->  the block is what it printed; `...` stands for any text
+    <!-- run: snippets/load.sh -->     no block follows: the file runs without being shown
+    <!-- nox -->                       commands that call sessions of noxfile.py, one a line
+    <!-- outside -->                   the page installs things: it has an environment for that
+
+The files of a page run in its order, in one empty folder. Python and shell run as they are
+(`pip` only looks whether everything is there), the server that serve*.sh starts is asked for
+its tools by a real client, a client's configuration is used by one, bfsql*.toml goes through
+`bfsql config`; any other file is data, and is put into the folder.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from bfsql_trials.environments import OFFLINE, Environment
+from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+
+ROOT = Path(__file__).parent.parent
+PLACES = ("*.md", "docs/**/*.md")
+PAGES = sorted(page for place in PLACES for page in ROOT.glob(place))
+MARKED = re.compile(
+    r"^<!-- (?P<kind>file|output|run|nox)(?:: (?P<path>\S+)(?: as (?P<place>\S+))?)? -->$"
+    r"(?:\n+^```\w*\n(?P<block>.*?)^```$)?",
+    re.MULTILINE | re.DOTALL,
+)
+SESSIONS = re.findall(r"^def (\w+)\(", (ROOT / "noxfile.py").read_text("utf-8"), re.MULTILINE)
+LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
+NOX = r"python3 -m venv \.venv && \.venv/bin/pip install -q nox && \.venv/bin/nox(?: -s (\w+))?"
+PLACE, ADDRESS = "/path/to", "http://127.0.0.1:8000/mcp"
+ENVIRONMENT = {
+    **{name: value for name, value in os.environ.items() if not name.startswith("BFSQL_")},
+    "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    **dict.fromkeys(("PIP_DRY_RUN", "PIP_NO_INDEX", "PIP_DISABLE_PIP_VERSION_CHECK"), "1"),
+    "BFSQL_PORT": "0",
+    "BFSQL_LOG_LEVEL": "info",
+}
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+
+
+class Reading:
+    """A page while it is read: the folder it works in, and what its files printed."""
+
+    def __init__(self, folder: Path, stack: AsyncExitStack, environment: dict[str, str]) -> None:
+        self.folder, self.stack, self.environment = folder, stack, environment
+        self.printed: dict[Path, str] = {}
+        self.url = ""
+
+    async def run(self, file: Path, text: str, place: str | None) -> None:
+        match file.suffix:
+            case _ if place:
+                (self.folder / place).write_text(text, encoding="utf-8")
+            case ".py":
+                self.printed[file] = self.output("python", "-W", "error", str(file))
+            case ".sh" if not file.name.startswith("serve"):
+                self.printed[file] = self.output("bash", "-euo", "pipefail", str(file))
+            case ".sh" if "--transport http" in text:
+                self.url = self.stack.enter_context(served(text, self.folder, self.environment))
+            case ".sh":
+                await lists_six(self, {"command": "bash", "args": [str(file)]})
+            case ".json" if "mcpServers" in text:
+                text = text.replace(PLACE, str(self.folder)).replace(ADDRESS, self.url)
+                for entry in json.loads(text)["mcpServers"].values():
+                    await lists_six(self, entry)
+            case _:
+                (self.folder / file.name).write_text(text, encoding="utf-8")
+                if file.match("bfsql*.toml"):
+                    self.output("bfsql", "config", "--config", file.name)
+                elif file.suffix == ".toml":
+                    tomllib.loads(text)
+
+    def output(self, *command: str) -> str:
+        where: dict[str, Any] = {"cwd": self.folder, "env": self.environment, "timeout": 120}
+        ran = subprocess.run(command, check=False, capture_output=True, text=True, **where)
+        assert ran.returncode == 0, f"{command}\n{ran.stdout}\n{ran.stderr}"
+        return re.sub(" +$", "", ran.stdout, flags=re.MULTILINE)  # as editors leave it
+
+
+@contextmanager
+def served(command: str, folder: Path, environment: dict[str, str]) -> Iterator[str]:
+    """The URL of an HTTP server, which is told to stop at the end."""
+    where: dict[str, Any] = {"cwd": folder, "env": environment, "text": True}
+    shell = ["bash", "-c", f"exec {command}"]
+    with subprocess.Popen(shell, stderr=subprocess.PIPE, **where) as server:
+        try:
+            said = (re.search(r"answers at (\S+)", line) for line in server.stderr or ())
+            yield next(match[1] for match in said if match)
+        finally:
+            server.terminate()
+    assert server.returncode == 0
+
+
+async def lists_six(reading: Reading, entry: dict[str, Any]) -> None:
+    """Use an entry of a client's configuration as a client would."""
+    async with AsyncExitStack() as stack:
+        if "url" in entry:
+            http = await stack.enter_async_context(httpx2.AsyncClient(headers=entry.get("headers")))
+            client = Client(streamable_http_client(entry["url"], http_client=http))
+        else:
+            known = {
+                **entry,
+                "env": reading.environment | entry.get("env", {}),
+                "cwd": reading.folder,
+            }
+            client = Client(StdioServerParameters(**known))
+        assert len((await (await stack.enter_async_context(client)).list_tools()).tools) == 6
+
+
+def marked(page: Path) -> list[tuple[str, Path, str | None, str | None]]:
+    """The markers of a page: kind, file, where it is put, and the block that follows."""
+    return [
+        (m["kind"], (page.parent / (m["path"] or "")).resolve(), m["place"], m["block"])
+        for m in MARKED.finditer(page.read_text("utf-8"))
+    ]
+
+
+@pytest.fixture
+def environment(page: Path, request: pytest.FixtureRequest) -> dict[str, str]:
+    """The variables with which a page's commands run."""
+    if "\n<!-- outside -->\n" not in page.read_text("utf-8"):
+        return ENVIRONMENT
+    outside: Environment = request.getfixturevalue("outside")
+    return outside.variables(**OFFLINE)
+
+
+@each_page
+async def test_every_block_of_a_page_is_a_file_that_runs_or_what_one_printed(
+    page: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
+    async with AsyncExitStack() as stack:
+        reading = Reading(tmp_path, stack, environment)
+        for kind, file, place, block in marked(page):
+            if kind == "output":
+                told = ".*?".join(map(re.escape, (block or "").split("...")))
+                printed = reading.printed[file]
+                assert re.fullmatch(told, printed, re.DOTALL), f"{file} printed {printed}"
+            elif kind == "nox":
+                calls = [re.fullmatch(NOX, line) for line in (block or "").splitlines()]
+                assert all(call and call[1] in (None, *SESSIONS) for call in calls), block
+            else:
+                text = file.read_text("utf-8")
+                assert block == (None if kind == "run" else text), f"{file} says otherwise"
+                await reading.run(file, text, place)
+
+
+@each_page
+def test_a_page_has_no_block_without_a_marker_and_no_link_that_leads_nowhere(page: Path) -> None:
+    text = page.read_text("utf-8")
+    assert text.count("```") == 2 * sum(block is not None for *_, block in marked(page))
+    assert [link for link in LINK.findall(text) if not (page.parent / link).exists()] == []
+
+
+def test_every_snippet_is_on_a_page() -> None:
+    named = {file for page in PAGES for _, file, *_ in marked(page)}
+    assert {path for path in ROOT.glob("docs/*/snippets/*") if path.is_file()} <= named

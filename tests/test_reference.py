@@ -1,0 +1,135 @@
+"""The reference pages name everything that there is, and nothing else."""
+
+import inspect
+import re
+from pathlib import Path
+
+import click
+import pytest
+from pydantic import BaseModel
+
+from bfsql import abc, errors
+from bfsql.cli import bfsql
+from bfsql.cli.command import COMMANDS
+from bfsql.config import ServeSettings
+from bfsql.errors import BfsqlError, ToolError
+from bfsql.plugins import BackendPlugin, hookspecs
+from bfsql.settings import options
+from bfsql.sources import FORMATS
+from bfsql.tools.parameters import PARAMETERS, Parameter
+from bfsql_sqlite import SqliteSettings
+
+DOCS = Path(__file__).parent.parent / "docs"
+ROW = re.compile(r"^\| `([^`]+)`[^|\n]*\|([^|\n]*)\|([^|\n]*)\|", re.MULTILINE)
+
+
+def page(name: str) -> str:
+    return (DOCS / name).read_text(encoding="utf-8")
+
+
+def section(text: str, heading: str) -> str:
+    """What stands below a heading, up to the next one of its level or above."""
+    level = heading.split(" ", 1)[0]
+    _, found, rest = f"\n{text}".partition(f"\n{heading}\n")
+    assert found, f"there is no heading {heading!r}"
+    return re.split(rf"^#{{1,{len(level)}}} ", rest, flags=re.MULTILINE)[0]
+
+
+def headings(text: str, level: str) -> list[str]:
+    return re.findall(rf"^{level} (.+)$", text, re.MULTILINE)
+
+
+def bare(cell: str) -> str:
+    return cell.strip().strip("`")
+
+
+def test_the_tools_are_all_there_in_the_order_of_the_protocol() -> None:
+    assert headings(page("reference/tools.md"), "##") == [*PARAMETERS, "Notes"]
+
+
+@pytest.mark.parametrize("tool", PARAMETERS)
+def test_a_tool_is_described_with_every_argument_and_its_default(tool: str) -> None:
+    rows = ROW.findall(section(page("reference/tools.md"), f"## {tool}"))
+    known = {p.name: p for p in PARAMETERS[tool]}
+    described = {name: (kind, bare(default)) for name, kind, default in rows if name in known}
+    assert list(described) == list(known)
+    for name, (kind, default) in described.items():
+        assert ("required" in kind) == known[name].required
+        assert agrees(known[name], kind, default), f"{name}: {kind}, {default}"
+
+
+def agrees(parameter: Parameter, kind: str, default: str) -> bool:
+    """Whether bounds and default are those that the page tells."""
+    bounds = (parameter.minimum if parameter.kind == "whole" else None, parameter.maximum)
+    told = {int(number) for number in re.findall(r"\d+", kind)}
+    if parameter.default is None:
+        return told >= {bound for bound in bounds if bound is not None}
+    return default == str(parameter.default).lower()
+
+
+def test_every_error_has_a_section_and_every_section_an_error() -> None:
+    raised = {
+        name
+        for name, found in vars(errors).items()
+        if inspect.isclass(found) and issubclass(found, BfsqlError) and found is not BfsqlError
+    }
+    assert sorted(headings(page("reference/errors.md"), "###")) == sorted(raised)
+
+
+def test_every_kind_of_tool_error_has_a_section() -> None:
+    kinds = re.findall(r"`(\w+)`", (ToolError.__doc__ or "").partition("kind:")[2])
+    assert headings(page("reference/errors.md"), "####") == kinds
+
+
+@pytest.mark.parametrize(
+    ("heading", "model"),
+    [("## The server", ServeSettings), ("## The embedded backend, `sqlite`", SqliteSettings)],
+)
+def test_every_setting_is_there_with_its_default(heading: str, model: type[BaseModel]) -> None:
+    rows = ROW.findall(section(page("reference/configuration.md"), heading))
+    told = [(name, bare(default)) for name, default, _ in rows]
+    assert told == [(option.key, option.default or "") for option in options(model)]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_is_there_with_its_own_options(name: str) -> None:
+    tool = name.replace("-", "_") in PARAMETERS
+    text = section(page("reference/command-line.md"), f"{'###' if tool else '##'} bfsql {name}")
+    command = bfsql.get_command(click.Context(bfsql), name)
+    assert command is not None
+    ours = {flag for param in command.params for flag in param.opts if flag.startswith("--")}
+    first = {f"--{p.name}" for p in PARAMETERS.get(name.replace("-", "_"), ())[:1]}
+    shared = {"--backend", "--config"} | ({"--json"} | first if tool else set())
+    assert [flag for flag in sorted(ours - shared) if flag not in text] == []
+
+
+def test_every_method_and_field_of_the_backend_contract_is_there() -> None:
+    text = page("reference/backend-contract.md")
+    methods = [
+        name
+        for name, found in vars(abc.GraphDbInterface).items()
+        if inspect.isfunction(found) and not name.startswith("_")
+    ]
+    assert [name for name in methods if f"| `{name}(" not in text] == []
+    assert [name for name in BackendPlugin.__slots__ if f"| `{name}` |" not in text] == []
+    assert f"the number {abc.CONTRACT} " in text
+
+
+def test_every_hook_has_a_section_with_its_arguments_and_every_section_a_hook() -> None:
+    text = page("reference/hooks.md")
+    specified = {
+        name: ", ".join(inspect.signature(found).parameters)
+        for name, found in vars(hookspecs).items()
+        if hasattr(found, "bfsql_spec")
+    }
+    assert headings(text, "##") == ["Rules", *specified]
+    for name, arguments in specified.items():
+        assert section(text, f"## {name}").strip().startswith(f"`{name}({arguments})`")
+
+
+def test_every_format_of_graph_files_is_there_with_its_endings() -> None:
+    rows = dict(
+        re.findall(r"^\| `([\w-]+)` \| ([^|]*) \|", page("how-to/load-a-graph.md"), re.MULTILINE)
+    )
+    told = {name: tuple(re.findall(r"`([^`]+)`", endings)) for name, endings in rows.items()}
+    assert told == {name: known.suffixes for name, known in FORMATS.items()}
