@@ -1,0 +1,281 @@
+"""The kit's graphs: small ones, each with one thing that a careless backend gets wrong."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from math import inf, nan
+from typing import Any
+
+from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
+
+HOSTILE = (
+    "single'quote",
+    'double"quote',
+    "back\\slash",
+    "trailing\\",
+    "<http://example.org/a b>",
+    "{brace}",
+    "$dollar $1 ${name}",
+    "new\nline",
+    "carriage\rreturn\ttab",
+    "nul\0inside",
+    "\u202eright to left\u202c",
+    "\U0001f9ec\U0001f469\u200d\U0001f52c",
+    "\uffff",
+    "e\u0301",
+    "\u00e9",
+    "long:" + "x" * 10_000,
+    "42",
+    "4.20",
+    "1e3",
+    "-0",
+    "null",
+    "true",
+    "%41",
+    "A",
+    "a",
+    "percent%20escape",
+    " outer space ",
+    "inner  space",
+    "%_*?[]^",
+    "`tick`",
+    "semi;colon--comment",
+    "'; DROP TABLE nodes; --",
+    "' OR '1'='1",
+    "x> } DELETE WHERE { ?s ?p ?o } #",
+    '" } UNION { ?s ?p ?o }',
+    "n'}) DETACH DELETE n //",
+    "`) MATCH (m) RETURN m //",
+    "http://example.org/thing?a=1&b=%20#part",
+    "[1]",
+    '{"id": "a"}',
+)
+"""Ids and names that a careless query, encoder or sort order trips over."""
+
+GONE = "gone:1"
+"""An end that no record describes."""
+
+
+def smallest() -> list[GraphRecord]:
+    """One node and nothing else."""
+    return [NodeRecord("only", "Thing", {"name": "the only one"})]
+
+
+def empty() -> list[GraphRecord]:
+    """No node at all."""
+    return []
+
+
+def shapes() -> list[GraphRecord]:
+    """Parallel edges, self-loops, a cycle, isolated nodes, two components."""
+    nodes = [
+        NodeRecord(f"s:{n}", ("Drug", "Gene")[n % 2], {"name": f"shape {n}"}) for n in range(9)
+    ]
+    triples = [
+        ("s:0", "treats", "s:1"),
+        ("s:0", "causes", "s:1"),
+        ("s:1", "treats", "s:0"),
+        ("s:1", "treats", "s:1"),
+        ("s:1", "part_of", "s:2"),
+        ("s:2", "part_of", "s:3"),
+        ("s:3", "part_of", "s:1"),
+        ("s:5", "treats", "s:6"),
+        ("s:7", "is", "s:7"),
+    ]
+    edges = [EdgeRecord(*triple, {"weight": n}) for n, triple in enumerate(triples)]
+    return [*edges, *nodes]
+
+
+def parallel() -> list[GraphRecord]:
+    """Several records of one triple, of one node, and triples that read alike."""
+    return [
+        NodeRecord("p:1", "Drug", {"name": "one", "total_mentions": 2, "colour": "red"}),
+        NodeRecord("p:2", "Gene", {"name": "two", "total_mentions": 5}),
+        NodeRecord("p:1", "Drug", {"name": "another one", "colour": "blue"}),
+        EdgeRecord("p:1", "treats", "p:2", {"confidence": 0.5, "note": "first", "docs": ["b"]}),
+        EdgeRecord("p:1", "treats", "p:2", {"confidence": 0.75, "note": "second", "docs": ["a"]}),
+        EdgeRecord("p:1", "treats", "p:2", {"confidence": 0.25, "note": "first"}),
+        EdgeRecord("p:2", "treats", "p:1", {"confidence": 0.125}),
+        NodeRecord("j", "Drug"),
+        NodeRecord("j:k", "Drug"),
+        EdgeRecord("j:k", "l", "j", {"note": "joined with a colon, it reads"}),
+        EdgeRecord("j", "k:l", "j", {"note": "like this one"}),
+    ]
+
+
+def hub(degree: int = 1_200) -> list[GraphRecord]:
+    """A node with more edges than a careless limit lets through."""
+    nodes = [NodeRecord("hub", "Hub", {"name": "hub"})]
+    nodes += [NodeRecord(f"spoke:{n:04}", "Spoke", {"name": f"spoke {n}"}) for n in range(degree)]
+    half = degree // 2
+    leaving = [EdgeRecord("hub", "to", f"spoke:{n:04}") for n in range(half)]
+    entering = [EdgeRecord(f"spoke:{n:04}", "from", "hub") for n in range(half, degree)]
+    return [*nodes, *leaving, *entering]
+
+
+def dangling() -> list[GraphRecord]:
+    """Edges whose other end is no node."""
+    return [
+        NodeRecord("d:1", "Drug", {"name": "known"}),
+        NodeRecord("d:2", "Gene", {"name": "known too"}),
+        EdgeRecord("d:1", "treats", "d:2"),
+        EdgeRecord("d:1", "treats", GONE),
+        EdgeRecord(GONE, "causes", "d:2"),
+        EdgeRecord("gone:2", "causes", GONE),
+    ]
+
+
+def several_types() -> list[GraphRecord]:
+    """Nodes that are told to be of several types, and of none."""
+    return [
+        NodeRecord("t:1", "Drug", {"name": "a drug and a chemical"}),
+        NodeRecord("t:1", "Chemical", {"other_types": ["Compound"]}),
+        NodeRecord("t:2", "", {"name": "nobody knows"}),
+        NodeRecord("t:3", "", {"name": "told later"}),
+        NodeRecord("t:3", "Gene"),
+        EdgeRecord("t:1", "near", "t:2"),
+        EdgeRecord("t:3", "near", "t:2"),
+    ]
+
+
+def hostile() -> list[GraphRecord]:
+    """Every hostile text as an id, a name, a value, and a predicate or type in its turn."""
+    nodes: list[GraphRecord] = [
+        NodeRecord(text, "Odd", {"name": f"named {text}"[:300], "says": text}) for text in HOSTILE
+    ]
+    plain = [text for text in HOSTILE if len(text) < 100 and "\0" not in text]  # noqa: PLR2004
+    types = [NodeRecord(f"typed:{n}", text, {"name": text}) for n, text in enumerate(plain)]
+    ring = zip(HOSTILE, (*HOSTILE[1:], HOSTILE[0]), strict=True)
+    edges = [EdgeRecord(one, "next", other, {"says": one}) for one, other in ring]
+    said = [EdgeRecord("42", text, f"typed:{n}") for n, text in enumerate(plain)]
+    return [*nodes, *types, *edges, *said]
+
+
+VALUES: dict[str, Any] = {
+    "text": "plain",
+    "empty_text": "",
+    "hostile": "'\"\\<>{}$`\n\u202e\U0001f600",
+    "nul": "a\0b",
+    "number_text": "42",
+    "true": True,
+    "false": False,
+    "zero": 0,
+    "negative": -17,
+    "int64": 2**63 - 1,
+    "huge": 2**63 + 1,
+    "very_huge": -(10**40),
+    "half": 0.5,
+    "tenth": 0.1,
+    "small": 5e-324,
+    "large": 1.7976931348623157e308,
+    "one": 1.0,
+    "minus_zero": -0.0,
+    "nan": nan,
+    "infinite": inf,
+    "exact": Decimal("0.1000000000000000055511151231257827"),
+    "price": Decimal("19.90"),
+    "whole": Decimal(7),
+    "far": Decimal("1E+40"),
+    "tiny": Decimal("1E-40"),
+    "null": None,
+    "date": date(2024, 2, 29),
+    "old": date(1066, 10, 14),
+    "moment": datetime(2024, 2, 29, 23, 59, 59, 123456, tzinfo=UTC),
+    "noon": time(12, 30),
+    "texts": ["b", "a", "b"],
+    "numbers": [3, 1, 2],
+    "truths": [True, False],
+    "nothing": [],
+    "blank": [""],
+    "nulls": ["a", None],
+    "mixed": [1, "1", True, 1.5],
+    "nested_list": [[1, 2], ["a"]],
+    "map": {"b": 1, "a": "x"},
+    "deep": {"a": {"b": {"c": [1, {"d": "e"}]}}},
+    "maps": [{"a": 1}, {"b": 2}],
+    "embedding": [0.25 + n for n in range(100)],
+    "bytes": b"\x00\xff",
+    "long_text": "word " * 2_000,
+    "breaks": "one\r\ntwo\rthree\nfour",
+    "camelCase": "Capital",
+    "snake_case_2": "identifier",
+    "spaced key": "odd",
+    "quo'te\"d": "odd",
+    "dot.ted": "odd",
+    "$dollar": "odd",
+    "\u00fcml\u00e4ut-\U0001f600": "odd",
+    "id": "not the id",
+    "entity_type": "not the type",
+    "notes": "not the notes",
+}
+"""Values of every JSON type and of those that become one."""
+
+
+def values() -> list[GraphRecord]:
+    """Every value on a node and on an edge of its own, and all of them together."""
+    names = list(VALUES)
+    nodes = [NodeRecord(f"v:{n}", "Value", {key: VALUES[key]}) for n, key in enumerate(names)]
+    edges = [EdgeRecord("all", "has", f"v:{n}", {key: VALUES[key]}) for n, key in enumerate(names)]
+    return [NodeRecord("all", "All", {"name": "all values", **VALUES}), *nodes, *edges]
+
+
+def evidence() -> list[GraphRecord]:
+    """Passages behind edges, told beside them and by documents that are nodes."""
+    passages = [
+        {"document_id": "doc:1", "section": "abstract", "text_span": "It does.", "confidence": 0.5},
+        {"document_id": "doc:2", "text_span": "It does not.", "confidence": 0.25},
+        {"document_id": "doc:1", "text_span": 'It\'s "said" \\ twice\n', "confidence": 0.75},
+    ]
+    return [
+        NodeRecord("e:1", "Drug", {"name": "one"}),
+        NodeRecord("e:2", "Gene", {"name": "two"}),
+        NodeRecord("doc:1", "Document", {"name": "a paper"}),
+        EdgeRecord("e:1", "treats", "e:2", {"confidence": 0.5}),
+        EdgeRecord("e:2", "causes", "e:2"),
+        *(EvidenceRecord("e:1", "treats", "e:2", item) for item in passages),
+        EvidenceRecord("e:2", "causes", "e:2", passages[0]),
+    ]
+
+
+def crowd() -> list[GraphRecord]:
+    """Sixty namesakes, half of each of two types, and those that merely sound like them."""
+    nodes: list[GraphRecord] = [
+        NodeRecord(f"c:{n:02}", ("Person", "Place")[n % 2], {"name": "Paris"}) for n in range(60)
+    ]
+    nodes += [NodeRecord(f"a:{n:02}", "Person", {"name": f"About Paris {n}"}) for n in range(25)]
+    others = ("Paris Hilton", "Parisienne", "Plaster of Paris", "c:05")
+    nodes += [NodeRecord(f"b:{n}", "Person", {"name": name}) for n, name in enumerate(others)]
+    return [*nodes, NodeRecord("Paris", "Place", {"name": "a place whose id is a name"})]
+
+
+def village() -> list[GraphRecord]:
+    """A graph as stores have them, for the rules that read: shapes, evidence, odd names."""
+    return [*shapes(), *parallel(), *evidence(), *several_types(), *_village_square()]
+
+
+def _village_square() -> list[GraphRecord]:
+    odd = [text for text in HOSTILE if len(text) < 100 and "\0" not in text]  # noqa: PLR2004
+    nodes: list[GraphRecord] = [
+        NodeRecord(f"v:{n}", "House", {"name": f"house {text}"}) for n, text in enumerate(odd)
+    ]
+    return [*nodes, *(EdgeRecord(f"v:{n}", "beside", f"v:{n + 1}") for n in range(len(odd) - 1))]
+
+
+GRAPHS = {
+    graph.__name__: graph
+    for graph in (
+        empty,
+        smallest,
+        shapes,
+        parallel,
+        hub,
+        dangling,
+        several_types,
+        hostile,
+        values,
+        evidence,
+        crowd,
+    )
+}
+"""Every graph of the kit by its name."""

@@ -1,0 +1,136 @@
+"""Tries a rule on a backend and tells what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from bfsql.conformance.optout import OptOut
+from bfsql.conformance.rule import Broken, Rule, Untried
+from bfsql.conformance.trial import Trial
+from bfsql.errors import StoreUnavailable
+
+Outcome: TypeAlias = Literal["holds", "broken", "excused", "needless", "unreachable", "untried"]
+"""`excused` is broken with an opt-out, `needless` an opt-out from a rule that holds."""
+
+FAILED: frozenset[Outcome] = frozenset(("broken", "needless", "unreachable"))
+"""Outcomes with which a backend does not pass."""
+
+RULE_SECONDS = 60.0
+"""How long one rule may take; a backend that takes longer hangs."""
+
+NOTE = 2_000
+"""Characters of a note that a reason repeats."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What came of one rule."""
+
+    rule: Rule
+    outcome: Outcome
+    reason: str = ""
+    """Why it does not simply hold."""
+    seconds: float = 0.0
+    """How long it took."""
+    oddities: tuple[str, ...] = ()
+    """What is unusual about the store; no fault of the backend."""
+    error: BaseException | None = None
+    """What the check raised."""
+
+
+async def judge(rule: Rule, trial: Trial, optout: OptOut | None = None) -> Finding:
+    """Try one rule.
+
+    Args:
+        rule: Of the registry.
+        trial: The ways to open the backend.
+        optout: What its author declared for this rule.
+    """
+    began, odd_before = time.monotonic(), len(trial.oddities)
+    outcome, reason, error = await _tried(rule, trial)
+    if optout and outcome == "broken":
+        outcome, reason = "excused", f"{optout} ({reason})"
+    elif optout and outcome == "holds":
+        outcome = "needless"
+        reason = f"The rule holds, though it is declared as {optout} Take the opt-out away."
+    elif optout and outcome == "untried":
+        outcome, reason = "excused", str(optout)
+    oddities = tuple(trial.oddities[odd_before:])
+    return Finding(rule, outcome, reason, time.monotonic() - began, oddities, error)
+
+
+async def judge_all(
+    rules: Iterable[Rule],
+    trial: Trial,
+    optouts: Mapping[str, OptOut] | None = None,
+    *,
+    seconds: float | None = None,
+    told: Callable[[Finding], None] = lambda _: None,
+) -> list[Finding]:
+    """Try rules one after the other.
+
+    Args:
+        rules: In the order of the report.
+        trial: The ways to open the backend.
+        optouts: By id of the rule.
+        seconds: Time for all of them; what does not get its turn is not tried.
+        told: Gets each finding as it is made.
+    """
+    end = None if seconds is None else time.monotonic() + seconds
+    findings = []
+    for rule in rules:
+        left = None if end is None else end - time.monotonic()
+        finding = await _in_time(judge(rule, trial, (optouts or {}).get(rule.id)), rule, left)
+        findings.append(finding)
+        told(finding)
+    return findings
+
+
+async def _in_time(judged: Awaitable[Finding], rule: Rule, left: float | None) -> Finding:
+    try:
+        async with asyncio.timeout(left):
+            await asyncio.sleep(0)  # without time left, this is where it ends
+            return await judged
+    except TimeoutError:
+        close = getattr(judged, "close", None)
+        if close is not None:
+            close()
+        return Finding(rule, "untried", "The time for the whole check was up.")
+
+
+async def _tried(  # noqa: PLR0911 - one line an outcome
+    rule: Rule, trial: Trial
+) -> tuple[Outcome, str, BaseException | None]:
+    try:
+        async with asyncio.timeout(RULE_SECONDS) as timer:
+            await rule.check(trial)
+    except Untried as untried:
+        return "untried", str(untried), untried
+    except Broken as broken:
+        return "broken", "\n".join([str(broken), *_notes(broken)]), broken
+    except StoreUnavailable as gone:
+        return "unreachable", f"The store does not answer: {gone}", gone
+    except TimeoutError as late:
+        if timer.expired():
+            return "broken", f"No answer came within {RULE_SECONDS:g} s.", late
+        return "broken", _unexpected(late), late
+    except Exception as fault:  # noqa: BLE001 - whatever a backend raises is a finding
+        return "broken", _unexpected(fault), fault
+    return "holds", "", None
+
+
+def _notes(broken: Broken) -> list[str]:
+    """What hypothesis noted: the graph that broke the rule."""
+    return [note[:NOTE] for note in getattr(broken, "__notes__", ())]
+
+
+def _unexpected(fault: BaseException) -> str:
+    where = fault.__traceback__
+    while where is not None and where.tb_next is not None:
+        where = where.tb_next
+    place = f" in {where.tb_frame.f_code.co_qualname}, line {where.tb_lineno}" if where else ""
+    return f"It raised {type(fault).__name__}: {fault}{place}."

@@ -1,0 +1,89 @@
+"""What came of the rules, for a person and for a program."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from bfsql.answers.clean import clean_text
+from bfsql.conformance.judge import FAILED, Finding, Outcome
+
+WORDS: dict[Outcome, str] = {
+    "holds": "ok",
+    "broken": "BROKEN",
+    "excused": "opted out",
+    "needless": "NEEDLESS OPT-OUT",
+    "unreachable": "STORE GONE",
+    "untried": "not tried",
+}
+"""How a person reads an outcome."""
+
+INDENT = 11
+"""Columns before a behaviour and its reason; a longer word moves them on."""
+
+
+def passed(findings: Sequence[Finding]) -> bool:
+    """Whether something was tried and nothing failed."""
+    tried = any(finding.outcome == "holds" for finding in findings)
+    return tried and not any(finding.outcome in FAILED for finding in findings)
+
+
+def text(findings: Sequence[Finding]) -> str:
+    """A line a rule, the reasons below it, and the sum."""
+    every = [line for finding in findings for line in lines(finding)]
+    odd = [f"odd store: {clean_text(o)}" for o in oddities(findings)]
+    return "\n".join([*every, *odd, verdict(findings)])
+
+
+def verdict(findings: Sequence[Finding]) -> str:
+    """One sentence: a right backend, a broken one, or a store that is merely odd."""
+    counts = Counter(finding.outcome for finding in findings)
+    parts = [f"{counts[outcome]} {word}" for outcome, word in WORDS.items() if counts[outcome]]
+    if any(f.outcome in ("broken", "needless") for f in findings):
+        said = "The backend is broken: it does not keep rules that every backend keeps."
+    elif counts["unreachable"]:
+        said = "The store stopped answering; nothing is said of the backend."
+    elif not counts["holds"]:
+        said = "Nothing could be tried."
+    elif oddities(findings):
+        said = "The backend keeps the rules; its store is odd."
+    else:
+        said = "The backend keeps the rules."
+    return f"{said} ({', '.join(parts)})"
+
+
+def document(findings: Sequence[Finding]) -> dict[str, Any]:
+    """The same for a program, ready for JSON."""
+    return {
+        "passed": passed(findings),
+        "verdict": verdict(findings),
+        "oddities": oddities(findings),
+        "rules": [
+            {
+                "id": f.rule.id,
+                "behaviour": f.rule.behaviour,
+                "source": f.rule.source,
+                "outcome": f.outcome,
+                "reason": f.reason,
+                "oddities": list(f.oddities),
+                "seconds": round(f.seconds, 3),
+            }
+            for f in findings
+        ],
+    }
+
+
+def lines(finding: Finding) -> list[str]:
+    """Outcome and behaviour; below them the reason, and where the rule comes from."""
+    head = f"{WORDS[finding.outcome]:{INDENT - 1}} {finding.rule.behaviour}"
+    if not finding.reason:
+        return [head]
+    source = [f"{' ' * INDENT}rule {finding.rule.id}; {finding.rule.source}"]
+    failed = finding.outcome in FAILED
+    return [head, f"{' ' * INDENT}{clean_text(finding.reason)}", *(source if failed else [])]
+
+
+def oddities(findings: Sequence[Finding]) -> list[str]:
+    """What is unusual about the store, each once."""
+    return list(dict.fromkeys(oddity for finding in findings for oddity in finding.oddities))

@@ -1,0 +1,195 @@
+"""One import, one class: every rule of the kit as a test of its own.
+
+    class TestMine(BackendSuite):
+        optouts = {"dangling-ends": never("The store has no edges without nodes.")}
+
+        @asynccontextmanager
+        async def backend_with(self, records):
+            fill_my_store(records)
+            async with open_my_backend() as backend:
+                yield backend
+
+A store that can only be read gives `backend` in place of `backend_with`. Both
+may be methods that give an async context manager, or fixtures of the class
+that give such a method's value: a function of the records, an open backend.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, ClassVar
+
+import pytest
+
+from bfsql.abc import GraphDbInterface
+from bfsql.conformance import (
+    EVERYTHING,
+    FAILED,
+    RULES,
+    Finding,
+    Kind,
+    Mode,
+    OptOut,
+    Rule,
+    Trial,
+    judge,
+    rules,
+)
+from bfsql.conformance.trial import EXAMPLES, SAMPLE
+from bfsql.models import GraphRecord
+
+Opened = AbstractAsyncContextManager[GraphDbInterface]
+
+
+class BackendSuite:
+    """The rules that every right backend keeps; subclass it as `Test...`.
+
+    With `backend_with`, the kit fills stores and compares with the reference;
+    with `backend` alone, it holds a store that is there to what can be told
+    without one.
+    """
+
+    keeps: ClassVar[frozenset[Kind]] = EVERYTHING
+    """The kinds of values that the store keeps: `EVERYTHING - {Kind.BINARY}`, say."""
+    optouts: ClassVar[Mapping[str, OptOut]] = {}
+    """Rules that do not hold, by id, each with its reason."""
+    sample: ClassVar[Sequence[str]] = ()
+    """Ids to look at in a store that is only read; otherwise the kit searches for some."""
+    words: ClassVar[Sequence[str]] = ()
+    """What to search for then."""
+    sample_size: ClassVar[int] = SAMPLE
+    """Nodes to look at."""
+    examples: ClassVar[int] = EXAMPLES
+    """Graphs that hypothesis makes."""
+
+    def backend_with(self, records: Sequence[GraphRecord]) -> Opened:
+        """An open backend whose store holds exactly these records; for `async with`."""
+        raise AssertionError(f"backend_with of {type(self).__name__} is not given: {len(records)}")
+
+    def backend(self) -> Opened:
+        """An open backend over a store that is there; for `async with`."""
+        raise AssertionError(f"backend of {type(self).__name__} is not given")
+
+    def read_only_with(self, records: Sequence[GraphRecord]) -> Opened:
+        """As `backend_with`, the backend being opened with the right to read alone."""
+        raise AssertionError(f"read_only_with is not given: {len(records)}")
+
+    def omitting_with(self, records: Sequence[GraphRecord]) -> Opened:
+        """As `backend_with`, the backend having to leave out edges of a node with 200."""
+        raise AssertionError(f"omitting_with is not given: {len(records)}")
+
+    def queries_of(self, backend: Any) -> Sequence[str] | None:  # noqa: ARG002
+        """The query texts that the backend has sent so far; None where nobody can watch."""
+        return None
+
+    def round_trips_of(self, backend: Any) -> int | None:  # noqa: ARG002
+        """The round trips that it has made so far; None where nobody can count."""
+        return None
+
+    def store_gone(
+        self,
+        backend: Any,  # noqa: ARG002 - for those who override it
+    ) -> AbstractAsyncContextManager[None] | None:
+        """A context in which the backend's store cannot be reached; None where that cannot be."""
+        return None
+
+    @pytest.fixture
+    def trial(self, request: pytest.FixtureRequest) -> Trial:
+        """The ways to open the backend that this class gives."""
+        filling = {
+            name: _given(self, name, request) if self._gives(name) else None
+            for name in ("backend_with", "read_only_with", "omitting_with")
+        }
+        return Trial(
+            fill=filling["backend_with"],
+            open=_opening(_given(self, "backend", request)) if self._gives("backend") else None,
+            read_only=filling["read_only_with"],
+            omitting=filling["omitting_with"],
+            queries=self.queries_of,
+            round_trips=self.round_trips_of,
+            gone=self.store_gone,
+            keeps=self.keeps,
+            sample=self.sample,
+            words=self.words,
+            size=self.sample_size,
+            examples=self.examples,
+        )
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Give the class a test for every rule that its ways of opening allow."""
+        super().__init_subclass__(**kwargs)
+        for rule in rules(*cls._modes()):
+            name = test_name(rule)
+            if not hasattr(cls, name):
+                setattr(cls, name, _test(rule))
+
+    @classmethod
+    def _gives(cls, name: str) -> bool:
+        return getattr(cls, name) is not getattr(BackendSuite, name)
+
+    @classmethod
+    def _modes(cls) -> list[Mode]:
+        if cls._gives("backend_with"):
+            return ["filling", "reading"]
+        return ["reading"]
+
+    def test_every_opt_out_names_a_rule(self) -> None:
+        """A reason for a rule that does not exist would hide a spelling mistake."""
+        strangers = sorted(set(self.optouts) - set(RULES))
+        assert not strangers, f"optouts names {strangers}; the rules are: {', '.join(RULES)}."
+
+
+def test_name(rule: Rule) -> str:
+    """The name of a rule's test: its sentence."""
+    return "test_" + re.sub(r"\W+", "_", rule.behaviour).strip("_").lower()
+
+
+test_name.__test__ = False  # type: ignore[attr-defined]  # a name for tests, none itself
+
+
+def _test(rule: Rule) -> Callable[[BackendSuite, Trial], Awaitable[None]]:
+    async def test(self: BackendSuite, trial: Trial) -> None:
+        tell(await judge(rule, trial, self.optouts.get(rule.id)))
+
+    test.__name__ = test_name(rule)
+    test.__qualname__ = f"BackendSuite.{test.__name__}"
+    test.__doc__ = f"Rule {rule.id}: {rule.source}."
+    marked: Callable[[BackendSuite, Trial], Awaitable[None]] = pytest.mark.asyncio(test)
+    return marked
+
+
+def tell(finding: Finding) -> None:
+    """A finding in pytest's words, the reason always with it.
+
+    Raises:
+        pytest.fail.Exception: The rule does not hold, or an opt-out is needless.
+        pytest.xfail.Exception: The author opted out.
+        pytest.skip.Exception: It could not be tried.
+    """
+    if finding.outcome in FAILED:
+        __tracebackhide__ = True
+        failure = f"{finding.reason}\nrule {finding.rule.id}; {finding.rule.source}"
+        raise pytest.fail.Exception(failure, pytrace=False) from finding.error
+    if finding.outcome == "excused":
+        pytest.xfail(finding.reason)
+    if finding.outcome == "untried":
+        pytest.skip(finding.reason)
+
+
+def _given(suite: BackendSuite, name: str, request: pytest.FixtureRequest) -> Any:
+    """What the author gives under a name: the value of a fixture, or else the method."""
+    try:
+        return request.getfixturevalue(name)
+    except pytest.FixtureLookupError:
+        return getattr(suite, name)
+
+
+def _opening(given: Any) -> Callable[[], Opened]:
+    """A way to open, also from a backend that a fixture opened and will close."""
+    if isinstance(given, GraphDbInterface):
+        return lambda: contextlib.nullcontext(given)
+    opening: Callable[[], Opened] = given
+    return opening

@@ -1,0 +1,194 @@
+"""What comes of a rule, and how a person, a program and pytest are told."""
+
+import asyncio
+import json
+from contextlib import asynccontextmanager, nullcontext
+
+import pytest
+
+from bfsql.conformance import (
+    EVERYTHING,
+    RULES,
+    Kind,
+    Trial,
+    judge,
+    judge_all,
+    kept,
+    never,
+    notimpl,
+    notyet,
+    report,
+    rules,
+)
+from bfsql.conformance.graphs import GONE, GRAPHS, VALUES, dangling, parallel, values
+from bfsql.conformance.keeps import kinds_of
+from bfsql.conformance.paced import Paced
+from bfsql.errors import StoreUnavailable
+from bfsql.memory import MemoryBackend
+from bfsql.models import EdgeRecord, NodeRecord
+from bfsql.testing.suite import tell
+
+RULE = RULES["both-directions"]
+
+
+class OneWay(MemoryBackend):
+    async def edges_to(self, entity_id):
+        return []
+
+
+class Gone(MemoryBackend):
+    async def get_node(self, entity_id):
+        raise StoreUnavailable("The machine is off. Turn it on.")
+
+
+class Hanging(MemoryBackend):
+    async def edges_from(self, entity_id):
+        await asyncio.Event().wait()
+
+
+def trial_of(backend, **ways) -> Trial:
+    @asynccontextmanager
+    async def fill(records):
+        yield backend(records)
+
+    return Trial(fill=fill, **ways)
+
+
+async def test_a_rule_that_holds_holds():
+    finding = await judge(RULE, trial_of(MemoryBackend))
+    assert finding.outcome == "holds"
+    tell(finding)
+
+
+async def test_a_broken_rule_tells_what_was_asked_and_what_came():
+    finding = await judge(RULE, trial_of(OneWay))
+    assert finding.outcome == "broken"
+    assert "edges_to('s:1') has it not" in finding.reason
+    with pytest.raises(pytest.fail.Exception, match="rule both-directions; chapter 8"):
+        tell(finding)
+
+
+@pytest.mark.parametrize("word", [notimpl, notyet, never])
+async def test_an_opt_out_shows_its_word_and_its_reason(word):
+    finding = await judge(RULE, trial_of(OneWay), word("Nobody asks backwards."))
+    assert finding.outcome == "excused"
+    with pytest.raises(pytest.xfail.Exception, match=f"{word.__name__}: Nobody asks backwards."):
+        tell(finding)
+    assert f"{word.__name__}: Nobody asks backwards." in report.text([finding])
+
+
+async def test_an_opt_out_from_a_rule_that_holds_is_reported():
+    finding = await judge(RULE, trial_of(MemoryBackend), notyet("Some day."))
+    assert finding.outcome == "needless"
+    with pytest.raises(pytest.fail.Exception, match="Take the opt-out away"):
+        tell(finding)
+
+
+def test_an_opt_out_needs_a_reason():
+    with pytest.raises(ValueError, match="needs a reason"):
+        never(" ")
+
+
+async def test_a_rule_that_nobody_gives_a_way_to_is_not_tried():
+    finding = await judge(RULES["query-text"], trial_of(MemoryBackend))
+    assert finding.outcome == "untried"
+    with pytest.raises(pytest.skip.Exception, match="No way is given to watch"):
+        tell(finding)
+
+
+async def test_a_store_that_is_gone_is_told_from_a_broken_backend():
+    finding = await judge(RULES["own-identity"], trial_of(Gone))
+    assert finding.outcome == "unreachable"
+    assert not report.passed([finding])
+    assert report.verdict([finding]).startswith("The store stopped answering")
+    with pytest.raises(pytest.fail.Exception, match="The machine is off"):
+        tell(finding)
+
+
+async def test_a_whole_check_keeps_its_time():
+    trial = Trial(open=lambda: nullcontext(Hanging(parallel())), sample=["p:1"])
+    findings = await judge_all(rules("reading"), trial, seconds=0.5)
+    assert len(findings) == len(rules("reading"))
+    late = [f for f in findings if f.reason == "The time for the whole check was up."]
+    assert late
+    assert {finding.outcome for finding in late} == {"untried"}
+
+
+async def test_an_odd_store_is_told_from_a_broken_backend():
+    trial = Trial(open=lambda: nullcontext(MemoryBackend(dangling())), sample=["d:1", "d:2"])
+    findings = await judge_all(rules("reading"), trial)
+    assert report.passed(findings)
+    document = json.loads(json.dumps(report.document(findings)))
+    assert document["passed"]
+    assert document["oddities"] == ["2 ends of the edges looked at have no node."]
+    assert document["verdict"].startswith("The backend keeps the rules; its store is odd.")
+    assert [one["id"] for one in document["rules"]] == [known.id for known in rules("reading")]
+
+
+async def test_a_store_without_nodes_passes_nothing_off_as_right():
+    trial = Trial(open=lambda: nullcontext(MemoryBackend()))
+    finding = await judge(RULE, trial)
+    assert (finding.outcome, "No node was found" in finding.reason) == ("untried", True)
+
+
+async def test_requests_come_no_faster_than_the_rate():
+    paced = Paced(MemoryBackend(parallel()), rate=200)
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    await asyncio.gather(*(paced.get_node("p:1") for _ in range(21)))
+    assert loop.time() - began >= 20 / 200
+    assert paced.requests == 21
+
+
+async def test_a_default_batch_counts_every_single_request():
+    from bfsql_trials.backends import BareBackend
+
+    paced = Paced(BareBackend(parallel()), rate=0)
+    await paced.get_nodes_batch(["p:1", "p:2", "no such id"])
+    assert paced.requests == 3
+
+
+def test_a_store_that_keeps_everything_gets_every_record():
+    for graph in GRAPHS.values():
+        assert kept(graph(), EVERYTHING) == graph()
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys"),
+    [
+        (Kind.BINARY, {"bytes"}),
+        (Kind.NULLS_IN_LISTS, {"nulls"}),
+        (Kind.EMPTY_LISTS, {"nothing"}),
+        (Kind.MIXED_LISTS, {"mixed", "deep"}),
+        (Kind.EMBEDDINGS, {"embedding"}),
+        (Kind.NUL_CHARACTERS, {"nul"}),
+        (Kind.HUGE_INTEGERS, {"huge", "very_huge"}),
+        (Kind.NON_FINITE, {"nan", "infinite"}),
+    ],
+)
+def test_a_kind_that_a_store_does_not_keep_is_taken_out(kind, keys):
+    reduced = kept(values(), EVERYTHING - {kind})
+    [everything] = [r for r in reduced if isinstance(r, NodeRecord) and r.id == "all"]
+    assert set(VALUES) - set(everything.metadata) == keys
+
+
+def test_a_store_without_dangling_edges_gets_none():
+    reduced = kept(dangling(), EVERYTHING - {Kind.DANGLING_EDGES})
+    assert [r for r in reduced if isinstance(r, EdgeRecord)] == [EdgeRecord("d:1", "treats", "d:2")]
+    assert GONE in {
+        e for r in dangling() if isinstance(r, EdgeRecord) for e in (r.subject, r.object)
+    }
+
+
+def test_lists_that_a_store_keeps_unordered_are_compared_sorted():
+    reduced = kept(values(), EVERYTHING - {Kind.ORDERED_LISTS})
+    [everything] = [r for r in reduced if isinstance(r, NodeRecord) and r.id == "all"]
+    assert everything.metadata["texts"] == ["a", "b"]
+
+
+def test_every_kind_of_value_occurs_in_the_kits_graphs():
+    structural = {
+        Kind.ORDERED_LISTS, Kind.LONG_IDS, Kind.ODD_KEYS, Kind.EDGE_METADATA, Kind.EVIDENCE,
+        Kind.DANGLING_EDGES, Kind.PARALLEL_EDGES, Kind.OTHER_TYPES,
+    }  # fmt: skip
+    assert set(kinds_of(VALUES)) | structural == set(Kind)

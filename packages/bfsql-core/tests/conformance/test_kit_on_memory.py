@@ -1,0 +1,144 @@
+"""The kit on the reference, on a backend of the bare eight, and on a store that is only read."""
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bfsql_trials.backends import BareBackend, CountingBackend
+
+from bfsql import call
+from bfsql.abc import GraphDbInterface
+from bfsql.conformance.graphs import village
+from bfsql.errors import StoreUnavailable
+from bfsql.memory import MemoryBackend
+from bfsql.models import Edge, GraphRecord, Node, Omission, Triple
+from bfsql.testing import BackendSuite
+
+ROW_LIMIT = 150
+
+
+class AwayBackend(CountingBackend):
+    """In memory, with a switch that takes the store away and a record of what was asked."""
+
+    def __init__(self, records: Iterable[GraphRecord]) -> None:
+        super().__init__(records)
+        self.away = False
+        self.texts: list[str] = []
+
+    async def get_node(self, entity_id: str) -> Node:
+        self._reach("NODE $1")
+        return await super().get_node(entity_id)
+
+    async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
+        self._reach("NODES $1")
+        return await super().get_nodes_batch(ids)
+
+    async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:
+        self._reach("RING $1")
+        return await super().edges_batch(ids)
+
+    def _reach(self, text: str) -> None:
+        if self.away:
+            raise StoreUnavailable("The switch is off; turn it on.")
+        self.texts.append(text)
+
+
+class LimitedBackend(MemoryBackend):
+    """Gives the first edges of a hub and says that there are more."""
+
+    async def edges_from(self, entity_id: str) -> list[Edge]:
+        return [Edge(*e) for e in self._cut(await super().edges_from(entity_id), entity_id)]
+
+    async def edges_to(self, entity_id: str) -> list[Edge]:
+        return [Edge(*e) for e in self._cut(await super().edges_to(entity_id), entity_id)]
+
+    async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:
+        await asyncio.sleep(0)  # so that callers can share the flight
+        return [
+            edge
+            for i in ids
+            for edge in self._cut(list(await super(type(self), self).edges_batch([i])), i)
+        ]
+
+    def _cut(self, edges: Collection[Any], entity_id: str) -> list[Any]:
+        missing = len(edges) - ROW_LIMIT
+        if missing > 0:
+            call.omitted(Omission(entity_id, at_least=missing, reason="a row limit"))
+        return list(edges)[:ROW_LIMIT]
+
+
+class TestMemory(BackendSuite):
+    """Everything that the kit can be given a way to."""
+
+    @asynccontextmanager
+    async def backend_with(self, records: Sequence[GraphRecord]) -> AsyncIterator[GraphDbInterface]:
+        yield AwayBackend(records)
+
+    @asynccontextmanager
+    async def read_only_with(
+        self, records: Sequence[GraphRecord]
+    ) -> AsyncIterator[GraphDbInterface]:
+        yield MemoryBackend(records)
+
+    @asynccontextmanager
+    async def omitting_with(
+        self, records: Sequence[GraphRecord]
+    ) -> AsyncIterator[GraphDbInterface]:
+        yield LimitedBackend(records)
+
+    @asynccontextmanager
+    async def store_gone(self, backend: Any) -> AsyncIterator[None]:
+        backend.away = True
+        yield
+        backend.away = False
+
+    def queries_of(self, backend: Any) -> list[str]:
+        return list(backend.texts)
+
+    def round_trips_of(self, backend: Any) -> int:
+        return int(backend.batches)
+
+
+class TestBareEight(BackendSuite):
+    """No batch, no `node_types`, no `close`: a backend of the author's own kind."""
+
+    @asynccontextmanager
+    async def backend_with(self, records: Sequence[GraphRecord]) -> AsyncIterator[GraphDbInterface]:
+        yield BareBackend(records)
+
+
+class TestStoreThatIsOnlyRead(BackendSuite):
+    """Opened by a method; ids are found by searching."""
+
+    words = ("shape", "house", "one", "paper")
+
+    @asynccontextmanager
+    async def backend(self) -> AsyncIterator[GraphDbInterface]:
+        yield MemoryBackend(village())
+
+
+class TestStoreThatAFixtureOpens(BackendSuite):
+    """Opened once by a fixture that needs other fixtures; ids are named."""
+
+    sample = ("s:0", "s:1", "e:1", "p:1")
+
+    @pytest.fixture
+    async def backend(self, tmp_path: Path) -> GraphDbInterface:
+        return BareBackend(village())
+
+
+class TestFillingByAFixture(BackendSuite):
+    """The class's fixture gives the function that fills."""
+
+    examples = 3
+
+    @pytest.fixture
+    def backend_with(self, tmp_path: Any) -> Any:
+        @asynccontextmanager
+        async def filled(records: Sequence[GraphRecord]) -> AsyncIterator[GraphDbInterface]:
+            yield MemoryBackend(records)
+
+        return filled

@@ -1,0 +1,57 @@
+"""Who calls, as far as each transport knows."""
+
+import httpx2
+from bfsql_trials.hooking import Watcher
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp_types import Implementation
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+import bfsql
+from bfsql.call import Caller
+from bfsql.memory import MemoryBackend
+from bfsql.server.mcp_server import BfsqlServer
+
+ME = Implementation(name="a client", version="1")
+
+
+async def over_http(server: BfsqlServer, *, signed_in: bool) -> None:
+    app = server.streamable_http_app(stateless_http=signed_in)
+
+    async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+        token = AccessToken(token="t", client_id="c", scopes=[], subject="ada")
+        await app({**scope, "user": AuthenticatedUser(token)}, receive, send)
+
+    served: ASGIApp = guarded if signed_in else app
+    transport = httpx2.ASGITransport(app=served)
+    async with (
+        app.router.lifespan_context(app),
+        httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as http,
+        Client(
+            streamable_http_client("http://127.0.0.1:8000/mcp", http_client=http), client_info=ME
+        ) as client,
+    ):
+        await client.call_tool("describe_schema", {})
+
+
+async def test_over_http_a_client_has_the_name_that_it_gives_itself(
+    secretive: MemoryBackend,
+) -> None:
+    watcher = Watcher()
+    await over_http(bfsql.create_server(secretive, hooks=[watcher]), signed_in=False)
+    assert watcher.seen[0]["caller"] == Caller(client="a client", subject=None)
+
+
+async def test_a_verified_token_tells_whom_it_was_issued_to(secretive: MemoryBackend) -> None:
+    watcher = Watcher()
+    await over_http(bfsql.create_server(secretive, hooks=[watcher]), signed_in=True)
+    assert watcher.seen[0]["caller"].subject == "ada"
+
+
+async def test_in_memory_nobody_is_known(secretive: MemoryBackend) -> None:
+    watcher = Watcher()
+    async with Client(bfsql.create_server(secretive, hooks=[watcher]), client_info=ME) as client:
+        await client.call_tool("describe_schema", {})
+    assert watcher.seen[0]["caller"] is None

@@ -1,0 +1,141 @@
+"""Installed hook plugins, each loaded in a guard."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from bfsql_trials.distributions import install_hooks
+from bfsql_trials.hooking import HOOKS, Failing
+from click.testing import CliRunner
+
+import bfsql
+from bfsql.cli import bfsql as command
+from bfsql.errors import HookPluginUnusable
+from bfsql.memory import MemoryBackend
+from bfsql.plugins import hook_states, hookimpl, hookspecs, load_hooks
+
+BROKEN = {
+    "import no_such_module": "cannot be imported (ModuleNotFoundError: No module named 'no_such_m",
+    "raise SystemExit('bye')": "cannot be imported (SystemExit: bye)",
+    "plugin = 42": "it implements no hook; mark with hookimpl one of cli_commands, redact_metadata",
+    "def plugin(): raise ValueError": "it implements no hook",
+    "class plugin:\n    def __init__(self): raise ValueError('no file')": "(ValueError: no file)",
+    "class plugin:\n    @hookimpl\n    def watch_cal(self): ...": "there is no hook 'watch_cal'",
+    "class plugin:\n    @hookimpl\n    def watch_call(self, colour): ...": "{'colour'} are decla",
+    "class plugin:\n    @hookimpl\n    async def watch_call(self): ...": "has to be a plain funct",
+}
+HEAD = "from bfsql.plugins import hookimpl\n"
+
+
+@pytest.mark.parametrize("source", BROKEN)
+async def test_a_broken_plugin_is_reported_and_stops_no_other(
+    source: str, site: Path, secretive: MemoryBackend, caplog: pytest.LogCaptureFixture
+) -> None:
+    name = f"broken_{list(BROKEN).index(source)}"
+    (site / f"{name}.py").write_text(HEAD + source, encoding="utf-8")
+    install_hooks(site, "bfsql-broken", broken=f"{name}:plugin")
+    install_hooks(site, "bfsql-good", good="bfsql_trials.hooking:Watcher")
+    async with bfsql.open_graph(secretive) as graph:
+        assert [plugin.name for plugin in graph._hooks.plugins] == ["good"]
+        assert (await graph.describe_entity("n:0")).text
+    [sentence] = caplog.messages
+    assert sentence.startswith("The hook plugin 'broken' of bfsql-broken is left out: ")
+    assert BROKEN[source] in sentence
+    states = {state.name: state for state in hook_states()}
+    assert (states["good"].ok, states["good"].hooks) == (True, ("watch_call",))
+    assert states["broken"].state == sentence
+
+
+def test_a_plugin_that_a_program_passes_by_itself_has_to_be_right() -> None:
+    with pytest.raises(HookPluginUnusable, match=r"'int' cannot be used: it implements no hook"):
+        load_hooks([42])
+
+
+def test_the_plugin_that_fails_everywhere_implements_every_hook() -> None:
+    (plugin,) = load_hooks([Failing]).plugins
+    known = {name for name, found in vars(hookspecs).items() if hasattr(found, "bfsql_spec")}
+    assert set(plugin.hooks) == known == set(HOOKS)
+
+
+def test_pluggy_is_imported_only_where_a_hook_plugin_is_installed(site: Path) -> None:
+    code = (
+        "import asyncio, sys, bfsql\n"
+        "async def ask():\n"
+        "    async with bfsql.open_graph(bfsql.MemoryBackend([])) as graph:\n"
+        "        await graph.describe_schema()\n"
+        "asyncio.run(ask())\n"
+        "print('pluggy' in sys.modules)\n"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout == "False\n"
+
+
+def test_hook_plugins_are_listed_beside_the_backends(site: Path) -> None:
+    install_hooks(site, "bfsql-good", good="bfsql_trials.hooking:Watcher")
+    install_hooks(site, "bfsql-bad", bad="no_such_module:plugin")
+    lines = [
+        line.split("\t") for line in CliRunner().invoke(command, "backends").stdout.split("\n")
+    ]
+    assert ["good", "1.2.3", "bfsql-good", "ok", "hooks: watch_call"] in lines
+    found = json.loads(CliRunner().invoke(command, ["backends", "--json"]).stdout)
+    assert {one["kind"] for one in found} == {"backend", "hooks"}
+    [bad] = [one for one in found if one["name"] == "bad"]
+    assert (bad["hooks"], "no_such_module" in bad["state"]) == ([], True)
+
+
+COMMANDS = """
+import click
+from bfsql.plugins import CommandDeclaration, hookimpl
+
+@click.command()
+def wave():
+    click.echo("hello")
+
+class Plugin:
+    @hookimpl
+    def cli_commands(self):
+        places = {"wave": "waving:wave", "nowhere": "waving:nobody", "odd": "waving:Plugin"}
+        return [CommandDeclaration(n, f"Help of {n}.", p) for n, p in places.items()] + [
+            CommandDeclaration("serve", "Another.", "waving:wave")
+        ]
+"""
+
+
+@pytest.fixture
+def waving(site: Path, monkeypatch: pytest.MonkeyPatch) -> CliRunner:
+    (site / "waving.py").write_text(COMMANDS, encoding="utf-8")
+    monkeypatch.delitem(sys.modules, "waving", raising=False)
+    install_hooks(site, "bfsql-waving", waving="waving:Plugin")
+    install_hooks(site, "bfsql-failing", failing="bfsql_trials.hooking:Failing")
+    return CliRunner()
+
+
+def test_a_declared_command_is_listed_called_and_suggested(waving: CliRunner) -> None:
+    assert waving.invoke(command, "wave").stdout == "hello\n"
+    told = waving.invoke(command, "--help").stdout.partition("Commands of hook plugins:")[2]
+    assert [line.split()[0] for line in told.splitlines()[1:]] == ["wave", "nowhere", "odd"]
+    assert "Did you mean wave?" in waving.invoke(command, "wafe").stderr
+
+
+def test_a_name_of_core_stays_cores_and_a_broken_plugin_is_reported(
+    waving: CliRunner, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert "Serve a graph" in waving.invoke(command, ["serve", "--help"]).stdout
+    waving.invoke(command, "wave")
+    assert "plugin waving failed: ValueError: the name 'serve' belongs to core" in caplog.text
+    assert "plugin failing failed: RuntimeError: broken commands" in caplog.text
+
+
+@pytest.mark.parametrize(("name", "why"), [("nowhere", "AttributeError"), ("odd", "is type, not")])
+def test_a_declaration_of_no_command_is_one_sentence(
+    waving: CliRunner, name: str, why: str
+) -> None:
+    wrong = waving.invoke(command, name)
+    assert wrong.exit_code == 2
+    assert why in wrong.stderr.splitlines()[-1]
+
+
+def test_hookimpl_marks_for_this_host_alone() -> None:
+    assert hookimpl.project_name == "bfsql"
