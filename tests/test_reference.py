@@ -12,6 +12,7 @@ from bfsql import abc, errors
 from bfsql.cli import bfsql
 from bfsql.cli.command import COMMANDS
 from bfsql.config import ServeSettings
+from bfsql.conformance import rules
 from bfsql.errors import BfsqlError, ToolError
 from bfsql.plugins import BackendPlugin, hookspecs
 from bfsql.settings import options
@@ -133,3 +134,9 @@ def test_every_format_of_graph_files_is_there_with_its_endings() -> None:
     )
     told = {name: tuple(re.findall(r"`([^`]+)`", endings)) for name, endings in rows.items()}
     assert told == {name: known.suffixes for name, known in FORMATS.items()}
+
+
+def test_every_rule_of_the_kit_is_there_word_for_word() -> None:
+    text = page("reference/conformance-kit.md")
+    for rule in rules("filling", "reading"):
+        assert f"| `{rule.id}` | {rule.behaviour} | {rule.source} |" in text

@@ -1,4 +1,4 @@
-"""How often the store is asked, and for what: by depth, never by size (`architecture.md`, 2)."""
+"""How often the store is asked, and for what: by depth, never by size (rule 2 of the house)."""
 
 import pytest
 from bfsql_trials import asking, drawn

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bfsql.graph import Graph
 
 _GC_THRESHOLDS = (100_000, 50, 100)
-"""Collecting less often takes a tenth off a hub of 60,000 edges (`measured.md`)."""
+"""Collecting less often takes a tenth off a hub of 60,000 edges (decision 0001)."""
 
 _LAST_WORDS = 0.5
 """Seconds that cancelled calls have to stop their store queries before the store is closed."""

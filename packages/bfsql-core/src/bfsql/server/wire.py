@@ -1,4 +1,4 @@
-"""Standard output for JSON-RPC and nothing else (`architecture.md`, rule 10)."""
+"""Standard output for JSON-RPC and nothing else (rule 10 of the house)."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ TRIES = 3
 @rule(
     "store-returns",
     "the backend answers again after its store was gone",
-    source="architecture: StoreUnavailable, the same call may work later",
+    source="the backend contract: StoreUnavailable, the same call may work later",
     mode="filling",
 )
 async def store_returns(trial: Trial) -> None:

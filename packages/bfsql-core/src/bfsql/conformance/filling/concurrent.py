@@ -24,7 +24,7 @@ ROUNDS = 3
 @rule(
     "concurrent-calls",
     "calls at the same time answer as calls one by one",
-    source="architecture: core keeps several calls of one backend under way at once",
+    source="the backend contract: core keeps several calls of one backend under way at once",
     mode="filling",
 )
 async def concurrent_calls(trial: Trial) -> None:
@@ -77,7 +77,7 @@ async def _told(db: GraphDbInterface, entity_id: str) -> dict[str, Any]:
 @rule(
     "free-loop",
     "the backend does not block the event loop",
-    source="rule 4 of the house: one event loop serves every caller",
+    source="rule 5 of the house: none blocks the event loop",
     mode="filling",
 )
 async def free_loop(trial: Trial) -> None:

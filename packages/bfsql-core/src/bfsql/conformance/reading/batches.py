@@ -9,7 +9,7 @@ from bfsql.conformance.rule import expect, rule
 from bfsql.conformance.trial import Trial
 from bfsql.models import Edge, Triple
 
-SOURCE = "architecture, the backend contract: a batch is a better way to answer the same question"
+SOURCE = "the backend contract: a batch is a better way to answer the same question"
 
 
 @rule("nodes-batch", "get_nodes_batch equals get_node", source=SOURCE, mode="reading")
@@ -95,7 +95,7 @@ async def edge_metadata_batch(trial: Trial) -> None:
 @rule(
     "unknown-in-batches",
     "batches leave unknown ids out",
-    source="architecture, the backend contract: get_nodes_batch gives the nodes that exist",
+    source="the backend contract: get_nodes_batch gives the nodes that exist",
     mode="reading",
 )
 async def unknown_in_batches(trial: Trial) -> None:

@@ -1,0 +1,213 @@
+"""Right backends that leave a wrong one little to write."""
+
+from __future__ import annotations
+
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+from bfsql import call
+from bfsql.abc import GraphDbInterface
+from bfsql.errors import StoreUnavailable
+from bfsql.memory import MemoryBackend
+from bfsql.models import (
+    Edge,
+    EntityStub,
+    EvidenceRecord,
+    GraphRecord,
+    Metadata,
+    Node,
+    NodeRecord,
+    Omission,
+    Triple,
+)
+
+
+class Eight(GraphDbInterface):
+    """The eight methods, so that one of them says how a backend is wrong, batches included.
+
+    Args:
+        records: The graph.
+    """
+
+    def __init__(self, records: Iterable[GraphRecord] = ()) -> None:
+        self.right = MemoryBackend(records)
+
+    async def search_entities(
+        self, query: str, node_types: list[str] | None = None
+    ) -> list[EntityStub]:
+        """As it should be."""
+        return await self.right.search_entities(query, node_types)
+
+    async def edges_from(self, entity_id: str) -> list[Edge]:
+        """As it should be."""
+        return await self.right.edges_from(entity_id)
+
+    async def edges_to(self, entity_id: str) -> list[Edge]:
+        """As it should be."""
+        return await self.right.edges_to(entity_id)
+
+    async def get_node(self, entity_id: str) -> Node:
+        """As it should be."""
+        return await self.right.get_node(entity_id)
+
+    async def metadata_for_node(self, entity_id: str) -> Metadata:
+        """As it should be."""
+        return await self.right.metadata_for_node(entity_id)
+
+    async def metadata_for_edge(self, edge: Edge) -> Metadata:
+        """As it should be."""
+        return await self.right.metadata_for_edge(edge)
+
+    async def entity_types(self) -> list[str]:
+        """As it should be."""
+        return await self.right.entity_types()
+
+    async def predicates(self) -> list[str]:
+        """As it should be."""
+        return await self.right.predicates()
+
+
+class Through(Eight):
+    """Every question goes through one place, as through a connection."""
+
+    async def through(self, ask: Callable[..., Awaitable[Any]], *asked: Any) -> Any:
+        """Put the question to the store."""
+        return await ask(*asked)
+
+    async def search_entities(self, query: str, node_types: list[str] | None = None) -> Any:
+        """Through the connection."""
+        return await self.through(self.right.search_entities, query, node_types)
+
+    async def edges_from(self, entity_id: str) -> Any:
+        """Through the connection."""
+        return await self.through(self.right.edges_from, entity_id)
+
+    async def edges_to(self, entity_id: str) -> Any:
+        """Through the connection."""
+        return await self.through(self.right.edges_to, entity_id)
+
+    async def get_node(self, entity_id: str) -> Any:
+        """Through the connection."""
+        return await self.through(self.right.get_node, entity_id)
+
+    async def metadata_for_node(self, entity_id: str) -> Any:
+        """Through the connection."""
+        return await self.through(self.right.metadata_for_node, entity_id)
+
+    async def metadata_for_edge(self, edge: Edge) -> Any:
+        """Through the connection."""
+        return await self.through(self.right.metadata_for_edge, edge)
+
+    async def entity_types(self) -> Any:
+        """Through the connection."""
+        return await self.through(self.right.entity_types)
+
+    async def predicates(self) -> Any:
+        """Through the connection."""
+        return await self.through(self.right.predicates)
+
+
+class Keeps(MemoryBackend):
+    """A store that may change what it is given, as columns and drivers do."""
+
+    def __init__(self, records: Iterable[GraphRecord] = ()) -> None:
+        super().__init__([self._record(record) for record in records])
+
+    def kept_id(self, text: str) -> str:
+        """What becomes of an id."""
+        return text
+
+    def kept(self, value: Any) -> Any:
+        """What becomes of a value of the metadata."""
+        return value
+
+    def kept_all(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
+        """What becomes of the metadata of a node or an edge."""
+        return {key: self.kept(value) for key, value in metadata.items()}
+
+    def _record(self, record: GraphRecord) -> GraphRecord:
+        if isinstance(record, NodeRecord):
+            kept_id, metadata = self.kept_id(record.id), self.kept_all(record.metadata)
+            return replace(record, id=kept_id, metadata=metadata)
+        ends: dict[str, Any] = {
+            "subject": self.kept_id(record.subject),
+            "object": self.kept_id(record.object),
+        }
+        if isinstance(record, EvidenceRecord):
+            return replace(record, **ends)
+        return replace(record, **ends, metadata=self.kept_all(record.metadata))
+
+
+def everywhere(change: Callable[[Any], Any], value: Any) -> Any:
+    """The value with the change made in every scalar of it, however deep."""
+    if isinstance(value, dict):
+        return {key: everywhere(change, inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [everywhere(change, inner) for inner in value]
+    return change(value)
+
+
+class Store(Through):
+    """A store that can be watched, that can go away, that may be read-only or have a limit."""
+
+    may_write = True
+    """Whether it was opened with the right to write."""
+    limit: int | None = None
+    """Edges of one node that it gives at the most; it says when there are more."""
+
+    def __init__(self, records: Iterable[GraphRecord] = ()) -> None:
+        super().__init__(records)
+        self.sent: list[str] = []
+        self.there = True
+
+    def query(self, name: str, *_values: Any) -> str:
+        """The text of the query that answers a question; values travel beside it."""
+        return f"{name} $1"
+
+    async def through(self, ask: Callable[..., Awaitable[Any]], *asked: Any) -> Any:
+        """One round trip."""
+        if not self.there:
+            raise StoreUnavailable("The store does not answer. Try again later.")
+        self.sent.append(self.query(ask.__name__, *asked))
+        return await super().through(ask, *asked)
+
+    async def get_nodes_batch(self, ids: Sequence[str]) -> Any:
+        """In one round trip."""
+        return await self.through(self.right.get_nodes_batch, ids)
+
+    async def edges_batch(self, ids: Sequence[str]) -> Any:
+        """In one round trip, as far as the limit goes."""
+        ring = await self.through(self.right.edges_batch, ids)
+        if self.limit is None or len(ring) <= self.limit:
+            return ring
+        self.leave_out(ids, len(ring) - self.limit)
+        return ring[: self.limit]
+
+    def leave_out(self, ids: Sequence[str], number: int) -> None:
+        """Say what the limit took away."""
+        call.omitted(*(Omission(i, at_least=number, reason="the row limit") for i in ids))
+
+    async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> Any:
+        """In one round trip."""
+        return await self.through(self.right.metadata_for_nodes_batch, ids)
+
+    async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> Any:
+        """In one round trip."""
+        return await self.through(self.right.metadata_for_edges_batch, edges)
+
+    @asynccontextmanager
+    async def gone(self) -> AsyncIterator[None]:
+        """While this lasts, the store cannot be reached."""
+        self.there = False
+        yield
+        self.there = True

@@ -1,0 +1,246 @@
+"""Wrong about metadata and evidence: what is missing, misplaced or not one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from statistics import fmean
+from typing import Any
+
+from conformance.gallery.bases import Eight, Keeps
+from conformance.gallery.wrong import wrong
+
+from bfsql.memory import MemoryBackend
+from bfsql.models import (
+    Edge,
+    EdgeRecord,
+    EvidenceRecord,
+    GraphRecord,
+    Metadata,
+    NodeRecord,
+    Triple,
+)
+
+
+@wrong("edge-evidence")
+class ForgetsEvidence(MemoryBackend):
+    """Reads the table of edges, and not the one of passages beside it."""
+
+    def __init__(self, records: Iterable[GraphRecord] = ()) -> None:
+        super().__init__(r for r in records if not isinstance(r, EvidenceRecord))
+
+
+@wrong("edge-evidence")
+class PutsEvidenceElsewhere(Eight):
+    """Gives the passages under a name of its own, where core does not strip them."""
+
+    async def metadata_for_edge(self, edge: Edge) -> Metadata:
+        metadata = dict(await super().metadata_for_edge(edge))
+        if "provenance" in metadata:
+            metadata["evidence"] = metadata.pop("provenance")
+        return metadata
+
+
+@wrong("evidence-counted")
+class CountsWhatItGives(MemoryBackend):
+    """Takes the items that it gives for all that there are."""
+
+    async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
+        given = await super().provenance_for_node(entity_id, limit)
+        return {**given, "total": len(given["items"])}
+
+
+@wrong("evidence-counted")
+class GivesAllEvidence(MemoryBackend):
+    """Takes no notice of the limit."""
+
+    async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
+        return await super().provenance_for_node(entity_id, 1_000_000)
+
+
+@wrong("edge-metadata-batch")
+class BatchWithoutEvidence(MemoryBackend):
+    """Its batch for edges has no evidence, the single question has."""
+
+    async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:
+        found = await super().metadata_for_edges_batch(edges)
+        return {e: {k: v for k, v in m.items() if k != "provenance"} for e, m in found.items()}
+
+
+@wrong("node-metadata-batch")
+class BatchInBrief(MemoryBackend):
+    """Its batch for nodes has the name and nothing else."""
+
+    async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:
+        found = await super().metadata_for_nodes_batch(ids)
+        return {i: {k: m[k] for k in m if k == "name"} for i, m in found.items()}
+
+
+@wrong("node-metadata-batch")
+class BatchOfPairs(MemoryBackend):
+    """Gives its batch as pairs, which only look like a mapping."""
+
+    async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> Any:
+        return list((await super().metadata_for_nodes_batch(ids)).items())
+
+
+@wrong("whole-hub")
+class CutsLargeBatches(MemoryBackend):
+    """Puts no more than 999 values into a query, and forgets the others."""
+
+    async def get_nodes_batch(self, ids: Sequence[str]) -> Any:
+        return await super().get_nodes_batch(ids[:999])
+
+    async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:
+        return await super().edges_batch(ids[:999])
+
+
+@wrong("unknown-in-batches")
+class FailsOnNothing(MemoryBackend):
+    """Writes a list of values that may not be empty."""
+
+    async def get_nodes_batch(self, ids: Sequence[str]) -> Any:
+        if not ids:
+            raise ValueError("syntax error near ')'")
+        return await super().get_nodes_batch(ids)
+
+
+@wrong("every-value")
+class SavesSpace(Eight):
+    """Leaves out long values, as if the model had to be spared them here."""
+
+    async def metadata_for_node(self, entity_id: str) -> Metadata:
+        metadata = await super().metadata_for_node(entity_id)
+        return {k: v for k, v in metadata.items() if len(str(v)) < 60}
+
+
+@wrong("entities-bytes")
+class RepeatsTheIdentity(Eight):
+    """Gives all columns of the row, the id and the type among them."""
+
+    async def metadata_for_node(self, entity_id: str) -> Metadata:
+        metadata = await super().metadata_for_node(entity_id)
+        return {**metadata, "id": entity_id, "entity_type": self.right._types[entity_id]}
+
+
+@wrong("every-value")
+class EdgesHaveNoDetail(Eight):
+    """Knows that edges are there, and nothing of them."""
+
+    async def metadata_for_edge(self, edge: Edge) -> Metadata:
+        await super().metadata_for_edge(edge)
+        return {}
+
+
+@wrong("every-value")
+class LastRecordWins(MemoryBackend):
+    """Lets a further record of an edge replace the one before."""
+
+    def __init__(self, records: Iterable[GraphRecord] = ()) -> None:
+        given = list(records)
+        edges = {(e.subject, e.predicate, e.object): e for e in given if isinstance(e, EdgeRecord)}
+        super().__init__([r for r in given if not isinstance(r, EdgeRecord)] + [*edges.values()])
+
+
+@wrong("every-value")
+class AveragesConfidence(Eight):
+    """Gives the mean of the confidences of an edge, not the largest."""
+
+    async def metadata_for_edge(self, edge: Edge) -> Metadata:
+        metadata = dict(await super().metadata_for_edge(edge))
+        if "confidences" in metadata:
+            metadata["confidence"] = fmean(metadata["confidences"])
+        return metadata
+
+
+@wrong("every-value")
+class FirstDescriptionWins(MemoryBackend):
+    """Ignores a further record of a node, and with it its names and types."""
+
+    def __init__(self, records: Iterable[GraphRecord] = ()) -> None:
+        given = list(records)
+        nodes = {r.id: r for r in reversed(given) if isinstance(r, NodeRecord)}
+        super().__init__([*nodes.values(), *(r for r in given if not isinstance(r, NodeRecord))])
+
+
+@wrong("fresh-answers")
+class LendsItsOwn(MemoryBackend):
+    """Gives the mapping that it keeps, for every caller to write in."""
+
+    async def metadata_for_node(self, entity_id: str) -> Metadata:
+        self._known(entity_id)
+        return self._node_metadata[entity_id]
+
+    async def metadata_for_edge(self, edge: Edge) -> Metadata:
+        return self._edge_metadata[edge.subject, edge.predicate, edge.object]
+
+
+@wrong("fresh-answers")
+class LendsItsLists(MemoryBackend):
+    """Copies the mapping that it keeps, and not what is in it."""
+
+    async def metadata_for_node(self, entity_id: str) -> Metadata:
+        self._known(entity_id)
+        return dict(self._node_metadata[entity_id])
+
+
+@wrong("fresh-answers")
+class LendsItsEdges(Eight):
+    """Gives the list of edges that it keeps."""
+
+    def __init__(self, records: Iterable[GraphRecord] = ()) -> None:
+        super().__init__(records)
+        self._kept: dict[str, list[Edge]] = {}
+
+    async def edges_from(self, entity_id: str) -> list[Edge]:
+        return self._kept.setdefault(entity_id, await super().edges_from(entity_id))
+
+
+@wrong("cached-as-direct")
+class EmptiesWhatItIsGiven(MemoryBackend):
+    """Empties the list of ids that it was asked for."""
+
+    async def get_nodes_batch(self, ids: Sequence[str]) -> Any:
+        found = await super().get_nodes_batch(ids)
+        if isinstance(ids, list):
+            ids.clear()
+        return found
+
+
+@wrong("every-value")
+class KeepsNamesInAscii(Keeps):
+    """Drops the accents of its values."""
+
+    def kept(self, value: Any) -> Any:
+        return value.encode("ascii", "ignore").decode() if isinstance(value, str) else value
+
+
+@wrong("entity-bytes")
+class ForgetsWhatDocumentsSupply(MemoryBackend):
+    """Gives the evidence of a node's edges, and none that the node supplied as a document."""
+
+    async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
+        every = await super().provenance_for_node(entity_id, 1_000_000)
+        own = [i for i in every["items"] if entity_id in (i["subject"], i["object"])]
+        return {"total": len(own), "items": own[:limit]}
+
+
+@wrong("drawn-graphs")
+class LosesEarlyEvidence(MemoryBackend):
+    """Drops a passage that comes before its edge while loading."""
+
+    def __init__(self, records: Iterable[GraphRecord] = ()) -> None:
+        super().__init__(_in_order(records))
+
+
+def _in_order(records: Iterable[GraphRecord]) -> Iterator[GraphRecord]:
+    there: set[Triple] = set()
+    for record in records:
+        triple = None if isinstance(record, NodeRecord) else _triple(record)
+        if isinstance(record, EdgeRecord):
+            there.add(_triple(record))
+        if triple is None or triple in there:
+            yield record
+
+
+def _triple(record: EdgeRecord | EvidenceRecord) -> Triple:
+    return record.subject, record.predicate, record.object

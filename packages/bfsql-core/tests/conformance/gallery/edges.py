@@ -1,0 +1,189 @@
+"""Wrong about edges: which there are, which way they run, what ends they have."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import Any
+
+from conformance.gallery.bases import Eight
+from conformance.gallery.wrong import wrong
+
+from bfsql.memory import MemoryBackend
+from bfsql.models import Edge, EdgeRecord, GraphRecord, Node, NodeRecord, Triple
+
+
+@wrong("both-directions")
+class ForgetsIncoming(Eight):
+    """Follows edges in one direction only, as the author's graph is directed."""
+
+    async def edges_to(self, entity_id: str) -> list[Edge]:
+        await self.get_node(entity_id)
+        return []
+
+
+@wrong("both-directions")
+class ForgetsOutgoing(Eight):
+    """Answers both questions with the edges that enter."""
+
+    async def edges_from(self, entity_id: str) -> list[Edge]:
+        return await self.edges_to(entity_id)
+
+
+@wrong("own-edges")
+class TurnsEdgesRound(Eight):
+    """Puts the asked id first in both directions, so that what enters seems to leave."""
+
+    async def edges_to(self, entity_id: str) -> list[Edge]:
+        return [Edge(o, p, s) for s, p, o in await super().edges_to(entity_id)]
+
+
+@wrong("every-edge")
+class FiltersByRelevance(Eight):
+    """Leaves out edges that it has little confidence in, and says nothing."""
+
+    async def edges_from(self, entity_id: str) -> list[Edge]:
+        return await self._relevant(await super().edges_from(entity_id))
+
+    async def edges_to(self, entity_id: str) -> list[Edge]:
+        return await self._relevant(await super().edges_to(entity_id))
+
+    async def _relevant(self, edges: list[Edge]) -> list[Edge]:
+        known = await self.right.metadata_for_edges_batch(edges)
+        return [edge for edge in edges if _confidence(known[edge]) > 0.5]
+
+
+def _confidence(metadata: Any) -> float:
+    confidence = metadata.get("confidence", 1.0)
+    return confidence if isinstance(confidence, int | float) else 1.0
+
+
+@wrong("whole-hub")
+class LimitsEdges(Eight):
+    """Has a LIMIT in its query, and says nothing of the edges beyond it."""
+
+    async def edges_from(self, entity_id: str) -> list[Edge]:
+        return (await super().edges_from(entity_id))[:100]
+
+    async def edges_to(self, entity_id: str) -> list[Edge]:
+        return (await super().edges_to(entity_id))[:100]
+
+
+@wrong("every-edge")
+class OneEdgeANeighbour(Eight):
+    """Keeps edges in a dictionary by neighbour: a second predicate between two is lost."""
+
+    async def edges_from(self, entity_id: str) -> list[Edge]:
+        return list({e.object: e for e in await super().edges_from(entity_id)}.values())
+
+    async def edges_to(self, entity_id: str) -> list[Edge]:
+        return list({e.subject: e for e in await super().edges_to(entity_id)}.values())
+
+
+@wrong("every-edge")
+class DropsSelfLoops(Eight):
+    """Joins a node with its neighbours, and takes itself for none."""
+
+    async def edges_from(self, entity_id: str) -> list[Edge]:
+        return [e for e in await super().edges_from(entity_id) if e.object != entity_id]
+
+    async def edges_to(self, entity_id: str) -> list[Edge]:
+        return [e for e in await super().edges_to(entity_id) if e.subject != entity_id]
+
+
+@wrong("own-edges")
+class GivesRowsAsMappings(Eight):
+    """Returns the driver's rows, which unpack to the names of their columns."""
+
+    async def edges_from(self, entity_id: str) -> Any:
+        return [edge._asdict() for edge in await super().edges_from(entity_id)]
+
+    async def edges_to(self, entity_id: str) -> Any:
+        return [edge._asdict() for edge in await super().edges_to(entity_id)]
+
+
+@wrong("own-edges")
+class YieldsEdges(Eight):
+    """Writes the method as an async generator, which nobody can await."""
+
+    async def edges_from(self, entity_id: str) -> AsyncIterator[Edge]:  # type: ignore[override]
+        for edge in await super().edges_from(entity_id):
+            yield edge
+
+
+@wrong("alone-is-known")
+class GivesNothingAtAll(Eight):
+    """Returns None where an entity has no edges."""
+
+    async def edges_from(self, entity_id: str) -> Any:
+        return await super().edges_from(entity_id) or None
+
+    async def edges_to(self, entity_id: str) -> Any:
+        return await super().edges_to(entity_id) or None
+
+
+@wrong("alone-is-known")
+class IsolatedAreUnknown(Eight):
+    """Looks the entity up among the ends of edges: one without edges is unknown to it."""
+
+    async def edges_from(self, entity_id: str) -> list[Edge]:
+        return await self._any(entity_id, await super().edges_from(entity_id))
+
+    async def edges_to(self, entity_id: str) -> list[Edge]:
+        return await self._any(entity_id, await super().edges_to(entity_id))
+
+    async def _any(self, entity_id: str, edges: list[Edge]) -> list[Edge]:
+        if not await self.right.edges_batch([entity_id]):
+            raise KeyError(entity_id)
+        return edges
+
+
+@wrong("dangling-ends")
+class MakesNodesOfDanglingEnds(MemoryBackend):
+    """Lets the library add a node for every end of an edge, described or not."""
+
+    def __init__(self, records: Iterable[GraphRecord] = ()) -> None:
+        given = list(records)
+        known = {record.id for record in given if isinstance(record, NodeRecord)}
+        edges = (record for record in given if isinstance(record, EdgeRecord))
+        ends = {end for edge in edges for end in (edge.subject, edge.object)}
+        super().__init__([*given, *(NodeRecord(end, "") for end in sorted(ends - known))])
+
+
+@wrong("intersect-bytes")
+class EndsAreNotNodes(Eight):
+    """Gives edges to rows that it hides itself, and then finds them as nodes."""
+
+    async def get_node(self, entity_id: str) -> Node:
+        if entity_id not in await self._ends():
+            return await super().get_node(entity_id)
+        return Node(entity_id, "unknown")
+
+    async def _ends(self) -> set[str]:
+        known = await self.right.edges_batch(list(self.right._types))
+        return {end for s, _, o in known for end in (s, o)} - self.right._types.keys()
+
+
+@wrong("edges-batch")
+class RingInOneDirection(MemoryBackend):
+    """Its query for a whole ring has one direction, the single questions have both."""
+
+    async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:
+        return [t for t in await super().edges_batch(ids) if t[0] in set(ids)]
+
+
+@wrong("edges-batch")
+class RingWithinTheAsked(MemoryBackend):
+    """Its query for a ring wants both ends among the asked ids."""
+
+    async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:
+        asked = set(ids)
+        return [t for t in await super().edges_batch(ids) if asked.issuperset((t[0], t[2]))]
+
+
+@wrong("dangling-ends")
+class RingOfNoNode(MemoryBackend):
+    """Answers for an id that only occurs as an end, as the edge table knows it."""
+
+    async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:
+        asked = set(ids)
+        return [t for t in self._edge_metadata if not asked.isdisjoint((t[0], t[2]))]

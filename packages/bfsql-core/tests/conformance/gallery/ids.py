@@ -1,0 +1,147 @@
+"""Wrong about ids, which are any text at all and are never altered."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+from urllib.parse import unquote
+
+from conformance.gallery.bases import Eight, Keeps, Through
+from conformance.gallery.wrong import wrong
+
+from bfsql.models import Edge, Metadata, Node
+
+
+@wrong("exact-ids")
+class LowersIds(Keeps):
+    """Keeps ids in lower case."""
+
+    def kept_id(self, text: str) -> str:
+        return text.lower()
+
+
+@wrong("exact-ids")
+class StripsIds(Keeps):
+    """Takes outer space off ids."""
+
+    def kept_id(self, text: str) -> str:
+        return text.strip()
+
+
+@wrong("exact-ids")
+class UnquotesIds(Keeps):
+    """Takes ids out of addresses, and percent-escapes out of ids."""
+
+    def kept_id(self, text: str) -> str:
+        return unquote(text)
+
+
+@wrong("exact-ids")
+class NormalizesIds(Keeps):
+    """Composes accents: two ids that look alike become one."""
+
+    def kept_id(self, text: str) -> str:
+        return unicodedata.normalize("NFC", text)
+
+
+@wrong("hostile-ids")
+class KeepsNumbersAsNumbers(Keeps):
+    """Takes an id that looks like a number for one, so that `4.20` becomes `4.2`."""
+
+    def kept_id(self, text: str) -> str:
+        try:
+            return str(float(text)).removesuffix(".0")
+        except ValueError:
+            return text
+
+
+@wrong("hostile-ids")
+class KeepsLatinOnly(Keeps):
+    """Has an encoding that cannot hold every character."""
+
+    def kept_id(self, text: str) -> str:
+        return text.encode("latin-1", "replace").decode("latin-1")
+
+
+@wrong("hostile-ids")
+class CutsIds(Keeps):
+    """Has a column of 255 characters."""
+
+    def kept_id(self, text: str) -> str:
+        return text[:255]
+
+
+@wrong("hostile-ids")
+class KeepsOneLine(Keeps):
+    """Writes its rows to lines, so that no id can hold a line break."""
+
+    def kept_id(self, text: str) -> str:
+        return " ".join(text.splitlines())
+
+
+@wrong("same-errors")
+class AnswersInAnyCase(Eight):
+    """Compares ids by a collation that ignores case: a near miss is found."""
+
+    async def get_node(self, entity_id: str) -> Node:
+        folded = {known.lower(): known for known in self.right._types}
+        known = self.right._types
+        found = entity_id if entity_id in known else folded.get(entity_id.lower(), entity_id)
+        return await super().get_node(found)
+
+
+@wrong("ids-no-patterns")
+class ReadsPatterns(Eight):
+    """Compares ids with LIKE, where a percent sign is any text."""
+
+    async def get_node(self, entity_id: str) -> Node:
+        pattern = entity_id.replace("%", "*")
+        return await super().get_node(
+            next((i for i in sorted(self.right._types) if fnmatchcase(i, pattern)), entity_id)
+        )
+
+
+@wrong("hostile-ids")
+class QuotesByHand(Through):
+    """Puts values into its query between quotes, and fails on one that has a quote."""
+
+    async def through(self, ask: Any, *asked: Any) -> Any:
+        if any("'" in text for text in asked if isinstance(text, str)):
+            raise RuntimeError("syntax error in the query")
+        return await super().through(ask, *asked)
+
+
+@wrong("triples-apart")
+class JoinsTheTriple(Keeps):
+    """Keys its edges by subject, predicate and object joined with a colon."""
+
+    async def metadata_for_edge(self, edge: Edge) -> Metadata:
+        joined = {":".join(triple): triple for triple in sorted(self._edge_metadata)}
+        known = joined.get(":".join(edge))
+        if known is None:
+            raise KeyError(edge)
+        return await super().metadata_for_edge(Edge(*known))
+
+    async def metadata_for_edges_batch(self, edges: Any) -> Any:
+        return {
+            e: await self.metadata_for_edge(Edge(*e)) for e in edges if e in self._edge_metadata
+        }
+
+
+@wrong("own-identity")
+class GivesRowNumbers(Eight):
+    """Gives its own row number for the id."""
+
+    async def get_node(self, entity_id: str) -> Node:
+        node = await super().get_node(entity_id)
+        return node._replace(id=str(sorted(self.right._types).index(entity_id)))
+
+
+@wrong("every-node")
+class RenamesInBatches(Keeps):
+    """Writes prefixes in small letters where it answers for many at once."""
+
+    async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
+        return [n._replace(id=n.id.lower()) for n in await super().get_nodes_batch(ids)]

@@ -1,0 +1,159 @@
+"""Wrong about types, and about the vocabulary that they make with the predicates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from conformance.gallery.bases import Eight
+from conformance.gallery.wrong import wrong
+
+from bfsql.memory import MemoryBackend
+from bfsql.models import Edge, Node
+
+
+@wrong("own-identity")
+class GivesEveryLabel(Eight):
+    """Gives the list of labels for the type."""
+
+    async def get_node(self, entity_id: str) -> Any:
+        node = await super().get_node(entity_id)
+        return node._replace(entity_type=[node.entity_type])
+
+
+@wrong("every-node")
+class LastTypeWins(MemoryBackend):
+    """Keeps the last type that it was told, and forgets the others."""
+
+    async def get_node(self, entity_id: str) -> Node:
+        node = await super().get_node(entity_id)
+        others = self._node_metadata[entity_id].get("other_types") or [node.entity_type]
+        return node._replace(entity_type=others[-1])
+
+    async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
+        return [await self.get_node(i) for i in ids if i in self._types]
+
+
+@wrong("schema-lists")
+class ListsOtherTypesToo(Eight):
+    """Lists types that stand in `other_types` alone, or that no node has any more."""
+
+    async def entity_types(self) -> list[str]:
+        return sorted([*await super().entity_types(), "Retired"])
+
+
+@wrong("types-match")
+class ListsSomeTypes(Eight):
+    """Has a LIMIT on its list of types."""
+
+    async def entity_types(self) -> list[str]:
+        return (await super().entity_types())[:1]
+
+
+@wrong("predicates-match")
+class ListsSomePredicates(Eight):
+    """Has a LIMIT on its list of predicates."""
+
+    async def predicates(self) -> list[str]:
+        return (await super().predicates())[:1]
+
+
+@wrong("schema-lists")
+class SpellsPredicatesTwice(Eight):
+    """Lists predicates in small letters, and gives edges as they are stored."""
+
+    async def predicates(self) -> list[str]:
+        return sorted({predicate.lower() for predicate in await super().predicates()})
+
+
+@wrong("schema-lists")
+class ListsPredicatesOfNoEdge(Eight):
+    """Lists what its schema allows, not what occurs."""
+
+    async def predicates(self) -> list[str]:
+        return sorted([*await super().predicates(), "reserved"])
+
+
+@wrong("types-sorted")
+class ListsTypesAsTheyCome(Eight):
+    """Lists types in the order of its table."""
+
+    async def entity_types(self) -> list[str]:
+        return (await super().entity_types())[::-1]
+
+
+@wrong("predicates-sorted")
+class ListsPredicatesAsTheyCome(Eight):
+    """Lists predicates in the order of its table."""
+
+    async def predicates(self) -> list[str]:
+        return (await super().predicates())[::-1]
+
+
+@wrong("hostile-ids")
+class SortsByTheLocale(Eight):
+    """Sorts as a dictionary does, small and capital letters together."""
+
+    async def predicates(self) -> list[str]:
+        return sorted(await super().predicates(), key=str.casefold)
+
+
+@wrong("types-sorted")
+class ListsTypesTwice(Eight):
+    """Lists the type of every node."""
+
+    async def entity_types(self) -> list[str]:
+        return sorted(self.right._types.values())
+
+
+@wrong("predicates-sorted")
+class ListsInAnyOrder(Eight):
+    """Lists a set."""
+
+    async def predicates(self) -> Any:
+        return frozenset(await super().predicates())
+
+
+@wrong("predicates-match")
+class LearnsPredicates(Eight):
+    """Lists what it has met so far, so that the list grows during a session."""
+
+    def __init__(self, records: Any = ()) -> None:
+        super().__init__(records)
+        self._met: set[str] = set()
+
+    async def edges_from(self, entity_id: str) -> list[Edge]:
+        edges = await super().edges_from(entity_id)
+        self._met.update(edge.predicate for edge in edges)
+        return edges
+
+    async def predicates(self) -> list[str]:
+        return sorted(self._met)
+
+
+@wrong("bfs-bytes")
+class BringsOtherDetail(Eight):
+    """Brings detail along with a node that its metadata contradicts."""
+
+    async def get_node(self, entity_id: str) -> Node:
+        return (await super().get_node(entity_id))._replace(metadata={"name": entity_id, "row": 7})
+
+
+@wrong("nodes-batch")
+class TypesByAnotherColumn(MemoryBackend):
+    """Its batch takes the type from another column than the single question."""
+
+    async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
+        found = await super().get_nodes_batch(ids)
+        return [node._replace(entity_type=node.entity_type.upper()) for node in found]
+
+
+@wrong("ends-exist")
+class HidesFromOneQuestion(MemoryBackend):
+    """Hides merged entities from `get_node`, and forgets to hide them from the batch."""
+
+    async def get_node(self, entity_id: str) -> Node:
+        node = await super().get_node(entity_id)
+        if node.entity_type == "Gene":
+            raise KeyError(entity_id)
+        return node

@@ -1,0 +1,178 @@
+"""Wrong about values: each comes back as another one than was kept."""
+
+from __future__ import annotations
+
+import json
+import struct
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from conformance.gallery.bases import Keeps, everywhere
+from conformance.gallery.wrong import wrong
+
+
+@wrong("every-value")
+class NumbersAsText(Keeps):
+    """Keeps every value in a column of text."""
+
+    def kept(self, value: Any) -> Any:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return str(value) if is_number else value
+
+
+@wrong("every-value")
+class TextAsNumbers(Keeps):
+    """Takes text that looks like a number for one."""
+
+    def kept(self, value: Any) -> Any:
+        return int(value) if isinstance(value, str) and value.isdecimal() else value
+
+
+@wrong("every-value")
+class BooleansAsNumbers(Keeps):
+    """Has no booleans."""
+
+    def kept(self, value: Any) -> Any:
+        return everywhere(lambda v: int(v) if isinstance(v, bool) else v, value)
+
+
+@wrong("every-value")
+class NumbersAsDoubles(Keeps):
+    """Has one kind of number, and 53 bits for it."""
+
+    def kept(self, value: Any) -> Any:
+        large = lambda v: isinstance(v, int) and abs(v) > 2**53
+        return everywhere(lambda v: float(v) if large(v) else v, value)
+
+
+@wrong("every-value")
+class SinglePrecision(Keeps):
+    """Keeps numbers in four bytes."""
+
+    def kept(self, value: Any) -> Any:
+        return everywhere(_single if isinstance(value, float) else lambda v: v, value)
+
+
+def _single(value: float) -> float:
+    return float(struct.unpack("f", struct.pack("f", value))[0])
+
+
+@wrong("every-value")
+class DecimalsAsDoubles(Keeps):
+    """Rounds exact decimals to the nearest double."""
+
+    def kept(self, value: Any) -> Any:
+        return everywhere(lambda v: float(v) if isinstance(v, Decimal) else v, value)
+
+
+@wrong("every-value")
+class DatesInWords(Keeps):
+    """Gives dates in the format of its driver, not that of ISO 8601."""
+
+    def kept(self, value: Any) -> Any:
+        return everywhere(lambda v: v.strftime("%d/%m/%Y") if isinstance(v, date) else v, value)
+
+
+@wrong("every-value")
+class DatesWithATime(Keeps):
+    """Makes a moment of every date."""
+
+    def kept(self, value: Any) -> Any:
+        is_date = lambda v: isinstance(v, date) and not isinstance(v, datetime)
+        moment = lambda v: datetime(v.year, v.month, v.day)  # noqa: DTZ001 - a naive one is meant
+        return everywhere(lambda v: moment(v) if is_date(v) else v, value)
+
+
+@wrong("every-value")
+class MapsFlattened(Keeps):
+    """Spreads nested maps over keys with dots."""
+
+    def kept_all(self, metadata: Any) -> dict[str, Any]:
+        flat: dict[str, Any] = {}
+        for key, value in metadata.items():
+            inner = self.kept_all(value) if isinstance(value, dict) else None
+            flat |= {key: value} if inner is None else {f"{key}.{k}": v for k, v in inner.items()}
+        return flat
+
+
+@wrong("every-value")
+class MapsAsText(Keeps):
+    """Keeps nested maps as JSON, and does not read them again."""
+
+    def kept(self, value: Any) -> Any:
+        return json.dumps(value, default=str) if isinstance(value, dict) else value
+
+
+@wrong("every-value")
+class ListsSorted(Keeps):
+    """Keeps lists as sets."""
+
+    def kept(self, value: Any) -> Any:
+        texts = isinstance(value, list) and all(isinstance(v, str) for v in value)
+        return sorted(set(value)) if texts else value
+
+
+@wrong("every-value")
+class ListsOfOneAsTheOne(Keeps):
+    """Makes of a list of one value the value."""
+
+    def kept(self, value: Any) -> Any:
+        return value[0] if isinstance(value, list) and len(value) == 1 else value
+
+
+@wrong("every-value")
+class EmptyAsAbsent(Keeps):
+    """Takes an empty text for no value."""
+
+    def kept_all(self, metadata: Any) -> dict[str, Any]:
+        return {key: value for key, value in metadata.items() if value != ""}
+
+
+@wrong("every-value")
+class ZeroAsAbsent(Keeps):
+    """Tests a value for truth where it means to ask whether there is one."""
+
+    def kept_all(self, metadata: Any) -> dict[str, Any]:
+        return {key: value for key, value in metadata.items() if value or value is None}
+
+
+@wrong("every-value")
+class TextCut(Keeps):
+    """Has a column of 255 characters."""
+
+    def kept(self, value: Any) -> Any:
+        return value[:255] if isinstance(value, str) else value
+
+
+@wrong("every-value")
+class TextToTheFirstNul(Keeps):
+    """Ends text at its first NUL, as its driver's language does."""
+
+    def kept(self, value: Any) -> Any:
+        return value.split("\0")[0] if isinstance(value, str) else value
+
+
+@wrong("every-value")
+class TextOfThePlane(Keeps):
+    """Has three bytes for a character, and none for an emoji."""
+
+    def kept(self, value: Any) -> Any:
+        basic = lambda v: "".join(c for c in v if c <= "\uffff")
+        return everywhere(lambda v: basic(v) if isinstance(v, str) else v, value)
+
+
+@wrong("every-value")
+class TextOfOneLine(Keeps):
+    """Writes its rows to lines, so that no value can hold a line break."""
+
+    def kept(self, value: Any) -> Any:
+        return " ".join(value.splitlines()) if isinstance(value, str) else value
+
+
+@wrong("every-value")
+class KeysLowered(Keeps):
+    """Has names of columns without capitals."""
+
+    def kept_all(self, metadata: Any) -> dict[str, Any]:
+        return {key.lower(): value for key, value in metadata.items()}

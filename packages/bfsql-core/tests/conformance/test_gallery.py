@@ -1,0 +1,55 @@
+"""Every rule catches a wrong backend, every wrong backend is caught by the rule meant for it."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from bfsql_trials.backends import BareBackend
+from conformance.gallery import GALLERY, Eight, Store, Wrong
+from conformance.gallery.opening import trial
+
+from bfsql.conformance import RULES, Rule, judge
+from bfsql.conformance.filling import cancelled
+from bfsql.memory import MemoryBackend
+
+RIGHT = (MemoryBackend, BareBackend, Eight, Store)
+
+
+@pytest.fixture(autouse=True)
+def quiet_and_quick(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """Wrong backends fill the log, and some never answer."""
+    monkeypatch.setattr(cancelled, "PATIENCE", 0.5)
+    caplog.set_level(logging.CRITICAL + 1)
+
+
+@pytest.mark.parametrize("wrong", GALLERY, ids=lambda wrong: wrong.name)
+async def test_a_wrong_backend_is_caught_by_the_rule_meant_for_it(wrong: Wrong) -> None:
+    finding = await judge(RULES[wrong.rule], trial(wrong.backend))
+    assert finding.outcome == "broken", f"{wrong.rule} lets {wrong.name} pass: {finding.reason}"
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.id)
+def test_a_rule_is_meant_for_at_least_one_wrong_backend(rule: Rule) -> None:
+    assert rule.id in {wrong.rule for wrong in GALLERY}
+
+
+@pytest.mark.parametrize("backend", RIGHT)
+@pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.id)
+async def test_a_right_backend_is_caught_by_no_rule(backend: type, rule: Rule) -> None:
+    finding = await judge(rule, trial(backend))
+    assert finding.outcome in ("holds", "untried"), finding.reason
+
+
+async def test_every_rule_can_be_tried_on_a_store_that_gives_every_way() -> None:
+    outcomes = {rule.id: (await judge(rule, trial(Store))).outcome for rule in RULES.values()}
+    assert set(outcomes.values()) == {"holds"}, outcomes
+
+
+@pytest.mark.parametrize("wrong", GALLERY, ids=lambda wrong: wrong.name)
+def test_a_wrong_backend_says_in_a_sentence_what_is_wrong_with_it(wrong: Wrong) -> None:
+    assert (wrong.backend.__doc__ or "").rstrip().endswith(".")
+
+
+def test_no_two_wrong_backends_have_one_name() -> None:
+    assert len({wrong.name for wrong in GALLERY}) == len(GALLERY)
