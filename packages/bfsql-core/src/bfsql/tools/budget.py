@@ -24,10 +24,6 @@ class Budget:
         """Whether the text keeps within it."""
         return not self.tokens or self.estimator(text) <= self.tokens
 
-    def needed(self, text: bytes) -> int:
-        """Tokens that a text takes."""
-        return self.estimator(text)
-
     def longest(self, count: int, text_of: Callable[[int], bytes]) -> int:
         """How many of `count` parts fit, at least 0."""
         if self.allows(text_of(count)):
