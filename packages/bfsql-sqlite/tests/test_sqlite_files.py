@@ -4,6 +4,8 @@
 import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -163,3 +165,31 @@ async def test_reading_never_writes(graph: Path) -> None:
             await backend._pool.run(lambda reader, text=statement: reader.execute(text))
     await backend.close()
     assert before == state()
+
+
+def test_a_load_that_is_terminated_leaves_the_old_file_and_nothing_else(graph: Path) -> None:
+    before = graph.read_bytes()
+    (graph.parent / "edges.csv").write_text("subject,object\na,b\n", encoding="utf-8")
+    code = (
+        "import itertools, os, signal, bfsql.loading as loading\n"
+        "from bfsql.cli import main\n"
+        "from bfsql.models import NodeRecord\n"
+        "def endless(*_):\n"
+        "    for number in itertools.count():\n"
+        "        if number == 5_000:\n"
+        "            os.kill(os.getpid(), signal.SIGTERM)\n"
+        "        yield NodeRecord(str(number), 'Thing')\n"
+        "loading.read_all = endless\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "load", "edges.csv", "--path", "graph.db"],
+        cwd=graph.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (130, "Interrupted: the store is as it was.\n")
+    assert graph.read_bytes() == before
+    assert sorted(path.name for path in graph.parent.iterdir()) == ["edges.csv", "graph.db"]

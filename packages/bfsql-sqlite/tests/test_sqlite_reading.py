@@ -207,6 +207,25 @@ async def test_closing_stops_what_is_under_way_and_leaves_no_thread(opened) -> N
     gc.collect()
 
 
+async def test_closing_tells_those_who_wait_for_a_thread_and_cancels_none(opened) -> None:
+    backend = await opened([NodeRecord("a", "thing")])
+    begun: asyncio.Queue[None] = asyncio.Queue()
+    loop = asyncio.get_running_loop()
+
+    def endless(reader: sqlite3.Connection) -> None:
+        loop.call_soon_threadsafe(begun.put_nowait, None)
+        reader.execute(ENDLESS).fetchone()
+
+    calls = [asyncio.ensure_future(backend._pool.run(endless)) for _ in range(2)]
+    for _ in calls:
+        await begun.get()
+    waiting = [asyncio.ensure_future(backend.get_node("a")) for _ in range(3)]
+    await asyncio.sleep(0)
+    await backend.close()
+    answers = await asyncio.gather(*calls, *waiting, return_exceptions=True)
+    assert [type(answer) for answer in answers] == [StoreUnavailable] * 5
+
+
 async def test_many_calls_at_once_answer_each_its_own(opened) -> None:
     backend = await opened([NodeRecord(f"n{i}", "thing", {"i": i}) for i in range(500)])
     found = await asyncio.gather(*(backend.metadata_for_node(f"n{i}") for i in range(500)))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
@@ -20,10 +21,12 @@ from bfsql.abc import GraphDbInterface
 from bfsql.answers import Answer
 from bfsql.cache import MAX_RECORDS, CachedGraphDb
 from bfsql.call import Caller
-from bfsql.errors import NotABackend
+from bfsql.errors import BfsqlError, NotABackend
 from bfsql.plugins import NO_HOOKS, Hooks
 from bfsql.tools import Limits, Operations, Schema, ToolDefinition
 from bfsql.tools.words import INSTRUCTIONS
+
+log = logging.getLogger("bfsql")
 
 Backend: TypeAlias = (
     str
@@ -178,8 +181,17 @@ async def _open(backend: Backend, given: dict[str, Any]) -> GraphDbInterface:
 
 
 async def _schema_in_time(operations: Operations) -> Schema | None:
-    """The schema, if the store tells it soon enough; serving starts in any case."""
+    """The schema, if the store tells it soon enough; serving starts without it.
+
+    Raises:
+        BfsqlError: The store has a sentence for the operator.
+    """
     try:
         return await asyncio.wait_for(operations.schema(), SCHEMA_SECONDS)
     except TimeoutError:
+        return None
+    except BfsqlError:
+        raise
+    except Exception as fault:  # noqa: BLE001 - a driver's own; it may be well again later
+        log.warning("The backend did not tell its schema: %s: %s", type(fault).__name__, fault)
         return None

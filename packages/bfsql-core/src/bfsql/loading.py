@@ -43,7 +43,7 @@ async def load(
             stops the import.
 
     Returns:
-        The loader's report, with the lines that were refused.
+        The loader's report, with the lines refused before they came to it.
 
     Raises:
         ConfigurationError: The backend cannot be filled from files.
@@ -59,7 +59,11 @@ async def load(
     read = read_all(paths, options or SourceOptions())
     sieve = Sieve(read, strict=strict, progress=progress)
     report = await plugin.load(settings, sieve)
-    return replace(report, refusals=sieve.refusals, refused=sieve.refused)
+    return replace(
+        report,
+        refusals=[*sieve.refusals, *report.refusals][:KEPT],
+        refused=sieve.refused + report.refused,
+    )
 
 
 class Sieve:
@@ -81,7 +85,11 @@ class Sieve:
         self._progress = progress or (lambda _: None)
 
     def __iter__(self) -> Iterator[GraphRecord]:
-        """The records; they can be read once."""
+        """The records; they can be read once.
+
+        Raises:
+            SourceError: Every line was refused: an empty graph is not what anybody meant to load.
+        """
         count = 0
         for record in self._stream:
             if isinstance(record, Refusal):
@@ -91,6 +99,10 @@ class Sieve:
             count += 1
             if count % EVERY == 0:
                 self._progress(count)
+        if not count and self.refusals:
+            first = self.refusals[0]
+            reason = f"{first.reason} (and no line of the source can be used: nothing was loaded)"
+            raise SourceError(first.path, reason, first.line)
         self._progress(count)
 
     def _refuse(self, refusal: Refusal) -> None:

@@ -14,7 +14,7 @@ from bfsql.cache import CachedGraphDb
 from bfsql.cache.asked import Asked
 from bfsql.cache.store import FOREVER, Room, Shelf
 from bfsql.memory import MemoryBackend
-from bfsql.models import EdgeRecord, EntityStub, Node, NodeRecord
+from bfsql.models import EdgeRecord, EntityStub, Node, NodeRecord, Omission
 
 HUB = 60_000
 
@@ -221,3 +221,17 @@ def test_answers_found_while_the_generation_turns_are_all_given():
     shelf.put({"d": 4}, FOREVER, {})
     assert shelf.find(["a", "b", "c", "d"], 0.0) == {"a": 1, "b": 2, "c": 3, "d": 4}
     assert shelf.find(["a", "b", "c", "d"], 0.0) == {"a": 1, "b": 2, "c": 3, "d": 4}
+
+
+def test_what_is_used_again_keeps_its_time_and_what_was_left_out_of_it():
+    room = Room(20)
+    shelf: Shelf[str] = Shelf(room, lambda values: sum(1 for _ in values))
+    gap = Omission("a")
+    shelf.put({"a": 1, "b": 2}, 50.0, {"a": (gap,)})
+    shelf.turn()
+    assert shelf.find(["a", "b"], 40.0) == {"a": 1, "b": 2}
+    shelf.turn()
+    assert shelf.find(["a", "b"], 49.0) == {"a": 1, "b": 2}
+    assert shelf.omissions(["a", "b"]) == [gap]
+    assert shelf.find(["a", "b"], 50.0) == {}
+    assert shelf.omissions(["a", "b"]) == []

@@ -4,8 +4,8 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import fields
+from collections.abc import Callable, Iterable
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ from bfsql.cli.load import account
 from bfsql.cli.load import load as load_command
 from bfsql.errors import ConfigurationError, SourceError
 from bfsql.loading import EVERY, KEPT, Sieve, load
-from bfsql.models import LoadReport, NodeRecord, Refusal
+from bfsql.models import GraphRecord, LoadReport, NodeRecord, Refusal
 from bfsql.sources import SourceOptions
 
 Run = Callable[..., Result]
@@ -60,7 +60,7 @@ def test_what_cannot_be_loaded_is_one_sentence(args: list[str], words: str, run:
 def test_columns_can_be_named(run: Run, folder: Path) -> None:
     (folder / "t.csv").write_text("key,kind\na,Thing\n", encoding="utf-8")
     done = run("load", "t.csv", "--id-column", "key", "--type-column", "kind")
-    assert done.stdout.startswith("Loaded 1 nodes, 0 edges")
+    assert done.stdout.startswith("Loaded 1 node, 0 edges")
 
 
 def test_everything_that_can_be_said_of_a_source_is_an_option() -> None:
@@ -68,8 +68,9 @@ def test_everything_that_can_be_said_of_a_source_is_an_option() -> None:
     assert {field.name for field in fields(SourceOptions)} <= said
 
 
-def test_ctrl_c_is_a_sentence_and_leaves_the_old_store(
-    folder: Path, environment: dict[str, str]
+@pytest.mark.parametrize("told", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_ctrl_c_and_its_like_are_a_sentence_and_leave_the_old_store(
+    folder: Path, environment: dict[str, str], told: str
 ) -> None:
     (folder / "toy.json").write_text("[]")
     code = (
@@ -79,8 +80,8 @@ def test_ctrl_c_is_a_sentence_and_leaves_the_old_store(
         "real = loading.read_all\n"
         "def read_all(*args):\n"
         "    for record in real(*args):\n"
-        "        os.kill(os.getpid(), signal.SIGINT)\n"
-        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        f"        os.kill(os.getpid(), signal.{told})\n"
+        f"        os.kill(os.getpid(), signal.{told})\n"
         "        yield record\n"
         "loading.read_all = read_all\n"
         "main()\n"
@@ -130,6 +131,23 @@ def test_a_strict_sieve_raises_at_the_first_refusal() -> None:
         list(sieve)
 
 
+async def test_what_the_loader_refuses_stands_beside_what_the_sources_did(folder: Path) -> None:
+    async def load_none(_: toy.ToySettings, records: Iterable[GraphRecord]) -> LoadReport:
+        held = [Refusal(f"node {one.id}", None, "too deep") for one in records]  # type: ignore[union-attr]
+        return LoadReport(refusals=held, refused=len(held))
+
+    choosy = replace(toy.plugin, load=load_none)
+    report = await load(choosy, toy.ToySettings(), [folder / "nodes.csv"])
+    assert report.refused == len(report.refusals) == 5
+    assert [refusal.line for refusal in report.refusals] == [6, None, None, None, None]
+
+
 async def test_a_backend_without_a_loader_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="a toy to read"):
         await load(toy.read_only, toy.ToySettings(), [])
+
+
+def test_the_help_lists_options_alone_and_sources_in_the_usage(run: Run) -> None:
+    said = run("load", "--help").stdout
+    assert said.startswith("Usage: bfsql load [OPTIONS] SOURCE...\n")
+    assert "\n  SOURCE...\n" not in said

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from bfsql_trials.distributions import install
+from pydantic import SecretStr
 
 from bfsql.config import ServeSettings, choose, configure, read_config
 from bfsql.errors import ConfigurationError, UnknownBackend
@@ -95,6 +96,12 @@ def test_the_cache_lives_as_long_as_a_stdio_process_and_ten_minutes_over_http() 
     assert ServeSettings(transport="http", cache_ttl=5).cache_lifetime == 5
 
 
+def test_a_token_loses_the_line_end_that_a_file_or_variable_gave_it() -> None:
+    token = ServeSettings(bearer_token=SecretStr("open sesame\n")).bearer_token
+    assert token is not None
+    assert token.get_secret_value() == "open sesame"
+
+
 def test_every_server_setting_is_described() -> None:
     assert all(field.description for field in ServeSettings.model_fields.values())
 
@@ -107,6 +114,7 @@ def test_every_server_setting_is_described() -> None:
         ("prot = 1", "prot in bfsql.toml is not known. Did you mean port?"),
         ("port = 1.5", "port in bfsql.toml is '1.5': it has to be a whole number, at least 0,"),
         ("max_tokens = 100", "max_tokens in bfsql.toml is '100': it has to be 0 (no bound) or at"),
+        ("bearer_token = ' '", "bearer_token in bfsql.toml"),
         (
             "backend = 'toy'",
             "backend in bfsql.toml is 'toy': it has to be a table, as in [backend]",
@@ -142,3 +150,9 @@ def test_a_file_that_cannot_be_read_says_why(folder: Path) -> None:
 
 def test_the_log_level_is_taken_in_any_case() -> None:
     assert ServeSettings(log_level="DEBUG").log_level == "debug"
+
+
+@pytest.mark.parametrize("value", ["", "  "])
+def test_a_variable_for_the_token_that_is_empty_is_refused(value: str) -> None:
+    with pytest.raises(ConfigurationError, match="BFSQL_BEARER_TOKEN.*empty"):
+        configure(choose(environment={"BFSQL_BEARER_TOKEN": value}))

@@ -120,7 +120,7 @@ async def test_an_odd_store_is_told_from_a_broken_backend():
     assert report.passed(findings)
     document = json.loads(json.dumps(report.document(findings)))
     assert document["passed"]
-    assert document["oddities"] == ["2 ends of the edges looked at have no node."]
+    assert document["oddities"] == ["Ends of the edges looked at that have no node: 2."]
     assert document["verdict"].startswith("The backend keeps the rules; its store is odd.")
     assert [one["id"] for one in document["rules"]] == [known.id for known in rules("reading")]
 

@@ -127,7 +127,8 @@ async def test_metadata_too_late_makes_stubs_of_all_and_never_of_some(case, hops
         backend = LateBackend(graph.records, {methods[late]: 1})
         async with open_graph(backend, limits=NO_BUDGET) as opened:
             answer = await asking.read(opened, tool, seeds=seeds, **depth)
-        assume(answer[late])
+        if not answer[late]:  # an empty answer has no metadata to be late
+            continue
         other = "edges" if late == "nodes" else "nodes"
         assert not any("metadata" in thing for thing in answer[late])
         assert all("metadata" in thing for thing in answer[other])

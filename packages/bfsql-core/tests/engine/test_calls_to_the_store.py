@@ -1,5 +1,7 @@
 """How often the store is asked, and for what: by depth, never by size (rule 2 of the house)."""
 
+from decimal import Decimal
+
 import pytest
 from bfsql_trials import asking, drawn
 from bfsql_trials.backends import CountingBackend
@@ -136,3 +138,30 @@ async def test_mentions_that_came_with_the_nodes_spare_the_batch_but_are_no_meta
         page = await asking.read(opened, "bfs_query", seeds=["0"], max_hops=2, min_mentions=3)
     assert page["nodes"][0]["metadata"] == {"name": "root", "total_mentions": 9}
     assert backend.asked["metadata_for_nodes_batch"] == {"0"}
+
+
+class TellsSomeMentions(CountingBackend):
+    """Counts the mentions of its seed alone, and knows them nowhere else."""
+
+    async def get_nodes_batch(self, ids):
+        brought = {"0": {"total_mentions": 1}}
+        nodes = await super().get_nodes_batch(ids)
+        return [Node(n.id, n.entity_type, brought.get(n.id, {})) for n in nodes]
+
+    async def metadata_for_nodes_batch(self, ids):
+        return {i: {} for i in ids}
+
+
+async def test_mentions_that_came_with_one_node_count_where_others_have_to_be_read():
+    async with open_graph(TellsSomeMentions(tree(3, 1))) as opened:
+        page = await asking.read(opened, "bfs_query", seeds=["0"], max_hops=1, min_mentions=2)
+    assert "0" not in {node["id"] for node in page["nodes"]}
+    assert page["node_count"] == 3
+
+
+@pytest.mark.parametrize(("told", "stays"), [("2", False), ("3", True), ("NaN", True)])
+async def test_mentions_may_be_decimals_and_nan_counts_as_absent(told, stays):
+    records = [NodeRecord("0", "Drug", {"total_mentions": Decimal(told)})]
+    async with open_graph(MemoryBackend(records)) as opened:
+        page = await asking.read(opened, "bfs_query", seeds=["0"], max_hops=1, min_mentions=3)
+    assert page["node_count"] == stays

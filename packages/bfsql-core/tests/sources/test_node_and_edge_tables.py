@@ -86,7 +86,7 @@ def test_node_and_edge_tables_together_are_one_graph(write, sort_out):
         ("id,name\n1,A\n", {"name_column": "title"}, "no column 'title'"),
         ("source,target\n1,A\n", {"subject_column": "src"}, "no column 'src'"),
         ("source,target\n1,A\n", {"predicate_column": "rel"}, "no column 'rel'"),
-        ("a,b\n1,A\n", {}, "columns are: a, b. Name the right ones"),
+        ("a,b\n1,A\n", {}, "columns are: a, b. Name the right ones with --id-column"),
         ("a,a\n1,A\n", {}, "'a' occurs twice"),
         ("", {}, "names its columns"),
     ],

@@ -252,6 +252,21 @@ async def test_a_fault_shows_an_incident_and_nothing_of_the_inside(
     assert await graph.describe_schema()
 
 
+async def test_hits_whose_names_come_too_late_are_given_without_and_said(over):
+    class Nameless(BareBackend):
+        async def search_entities(self, query):
+            return [stub._replace(name=None) for stub in await super().search_entities(query)]
+
+        async def metadata_for_node(self, entity_id):
+            await asyncio.Event().wait()
+
+    graph = over(Nameless([NodeRecord("a", "T", {"name": "Alpha"})]), deadline=0.05)
+    answer = await graph.search_entities("Alpha")
+    assert json.loads(answer.text) == [{"id": "a", "entity_type": "T", "score": None}]
+    [note] = answer.notes
+    assert note.startswith("The names of some hits are missing")
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments"),
     [

@@ -58,6 +58,13 @@ BOTH = {"seeds": ["RxNorm:3251", "MeSH:D003480"], "k": 1}
         ("bfs_query", {**BFS, "seeds": [["a", "b"]]}, ("bad_value", "seeds"), ['["a", "b"]']),
         ("bfs_query", {**BFS, "seeds": {"a": 1}}, ("bad_value", "seeds"), ["a list of strings"]),
         ("bfs_query", {**BFS, "seeds": True}, ("bad_value", "seeds"), ["a list of strings"]),
+        (
+            "bfs_query",
+            {**BFS, "seeds": [{"id": "n:1"}]},
+            ("bad_value", "seeds"),
+            ['a list of strings, not {"id": "n:1"}'],
+        ),
+        ("search_entities", {"query": ["é", "ü"]}, ("bad_value", "query"), ['not ["é", "ü"]']),
         ("bfs_query", {**BFS, "node_types": 2.5}, ("bad_value", "node_types"), ["not 2.5"]),
         (
             "bfs_query",
@@ -81,7 +88,7 @@ BOTH = {"seeds": ["RxNorm:3251", "MeSH:D003480"], "k": 1}
             "intersect_subgraphs",
             {**BOTH, "seeds": ["RxNorm:3251"]},
             ("bad_value", "seeds"),
-            ["2 or more", "search_entities"],
+            ["a list of 2 or more, not", "Ids come from search_entities."],
         ),
         (
             "intersect_subgraphs",

@@ -69,10 +69,11 @@ class Pool:
 
         Raises:
             TimeoutError: The deadline of the call under way passed.
+            StoreUnavailable: The pool is closed, or was while the call waited.
             StoreError: The file cannot be read any more.
         """
         if self._closed.is_set():
-            raise StoreUnavailable(f"The graph {self._path} was closed; open it again.")
+            raise self._gone()
         stop = Event()
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(call.remaining()):
@@ -83,6 +84,8 @@ class Pool:
                 raise
 
     def _work(self, work: Callable[[sqlite3.Connection], Result], stop: Event) -> Result:
+        if self._closed.is_set():
+            raise self._gone()
         connection = self._idle.get()
         connection.set_progress_handler(
             lambda: stop.is_set() or self._closed.is_set(), _CHECK_EVERY
@@ -91,9 +94,7 @@ class Pool:
             return work(connection)
         except sqlite3.Error as error:
             if self._closed.is_set():
-                raise StoreUnavailable(
-                    f"The graph {self._path} was closed; open it again."
-                ) from error
+                raise self._gone() from error
             raise _damaged(self._path, error) from error
         finally:
             connection.set_progress_handler(None, 0)
@@ -102,16 +103,25 @@ class Pool:
     async def close(self) -> None:
         """Stop what is under way and give the file back; a second time does nothing."""
         self._closed.set()
-        await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)
+        # Calls that wait for a thread are let through to hear of it: cancelling their futures
+        # would look to each of their callers as if he had been cancelled himself.
+        await asyncio.to_thread(self._threads.shutdown)
         _close(self._all)
+
+    def _gone(self) -> StoreUnavailable:
+        return StoreUnavailable(f"The graph {self._path} was closed; open it again.")
 
 
 def _connect(path: Path, cache_mb: int) -> sqlite3.Connection:
     uri = f"{path.absolute().as_uri()}?mode=ro"
     # A connection is in one thread at a time, but not always in the one that made it.
     connection = sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None)
-    connection.execute("PRAGMA query_only = ON")
-    connection.execute(f"PRAGMA cache_size = -{cache_mb * 1024}")
+    try:
+        connection.execute("PRAGMA query_only = ON")
+        connection.execute(f"PRAGMA cache_size = -{cache_mb * 1024}")
+    except sqlite3.Error:
+        connection.close()
+        raise
     return connection
 
 

@@ -20,7 +20,7 @@ def bfs_notes(result: BfsResult) -> list[str]:
     """What a model has to know of a `bfs_query` answer."""
     facts = result.facts
     return [
-        *_traversal(facts, "max_hops", "exclude_node_types or min_mentions"),
+        *_traversal(facts, "max_hops"),
         *_pages(result),
         *_detail(facts),
         *omissions(facts.omissions),
@@ -31,9 +31,9 @@ def bfs_notes(result: BfsResult) -> list[str]:
 def intersection_notes(result: IntersectionResult) -> list[str]:
     """What a model has to know of an `intersect_subgraphs` answer."""
     facts = result.facts
-    notes = [*_traversal(facts, "k", "exclude_node_types or min_mentions")]
+    notes = [*_traversal(facts, "k")]
     if facts.cut_nodes:
-        by_type = ", ".join(f"{count} {name}" for name, count in facts.cut_types.items())
+        by_type = ", ".join(f"{count} {plain(name)}" for name, count in facts.cut_types.items())
         notes.append(
             f"{counted(facts.cut_nodes, 'node')} did not fit the token budget and "
             f"{_were(facts.cut_nodes)} left out, with their edges: {by_type}. This answer has no "
@@ -78,7 +78,7 @@ def omissions(left_out: Iterable[Omission]) -> Iterator[str]:
         yield f"Edges of {counted(len(more), 'further node')} are missing too: {listed(more)}."
 
 
-def _traversal(facts: Facts, depth: str, removing: str) -> Iterator[str]:
+def _traversal(facts: Facts, depth: str) -> Iterator[str]:
     if facts.unknown_seeds:
         yield f"No such entity: {listed(facts.unknown_seeds)}."
     if facts.finished_depth is not None:
@@ -95,7 +95,7 @@ def _traversal(facts: Facts, depth: str, removing: str) -> Iterator[str]:
     if facts.removed_seeds:
         yield (
             f"{listed(facts.removed_seeds)} {_were(len(facts.removed_seeds))} removed from the "
-            f"answer by {removing}, though it started there."
+            "answer by exclude_node_types or min_mentions, though it started there."
         )
     if facts.dangling_edges:
         yield (

@@ -175,12 +175,12 @@ class Asked(Generic[K]):
     def _start(self, missing: list[K], fetch: Fetch[K]) -> Flight[_Landed[K]]:
         asked = frozenset(missing)
 
-        async def ask() -> _Landed[K]:
+        async def ask(scope: call.Scope) -> _Landed[K]:
             values = await fetch(missing)
             kept = values
             if self._keep is not as_it_is:
                 kept = {key: self._keep(value) for key, value in values.items()}
-            landed = _Landed(values, kept, _by_key(flight.omissions, missing), asked)
+            landed = _Landed(values, kept, _by_key(scope.omissions, missing), asked)
             self._hold(landed)
             return landed
 
@@ -203,11 +203,14 @@ def _by_key(omissions: tuple[Omission, ...], keys: list[K]) -> dict[K, tuple[Omi
     """What the reader of each key has to hear: its own omissions, and those of nobody here."""
     if not omissions:
         return {}
-    ids = {omission.id for omission in omissions}
-    present = ids.intersection(keys)  # keys that are no ids match none
-    common = tuple(o for o in omissions if o.id not in present)
-    own = {key: tuple(o for o in omissions if o.id == key) + common for key in keys}
-    return {key: said for key, said in own.items() if said}
+    own: dict[Any, tuple[Omission, ...]] = dict.fromkeys(keys, ())
+    common: list[Omission] = []
+    for omission in omissions:
+        if omission.id in own:  # keys that are no ids match none
+            own[omission.id] += (omission,)
+        else:
+            common.append(omission)
+    return {key: said for key in keys if (said := (*own[key], *common))}
 
 
 def _say(omissions: dict[K, tuple[Omission, ...]], keys: Iterable[K]) -> None:

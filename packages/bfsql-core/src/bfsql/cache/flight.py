@@ -21,11 +21,14 @@ class Flight(Generic[T]):
     """A call under way.
 
     Args:
-        ask: Makes the call; runs inside the flight's own `call.scope`.
-        on_end: Called once, when the call has ended or was given up.
+        ask: Makes the call; runs inside the flight's own scope, which it is given.
+        on_end: Called when nobody may join any more: the last waiter has left, or
+            the call has ended. Where both happen it is called twice.
     """
 
-    def __init__(self, ask: Callable[[], Awaitable[T]], on_end: Callable[[], None]) -> None:
+    def __init__(
+        self, ask: Callable[[call.Scope], Awaitable[T]], on_end: Callable[[], None]
+    ) -> None:
         self._on_end = on_end
         self._waiters = 0
         self._given_up = False
@@ -73,14 +76,9 @@ class Flight(Generic[T]):
         mine = _deadline()
         return self._began_with is not None and (mine is None or mine > self._began_with)
 
-    @property
-    def omissions(self) -> tuple[call.Omission, ...]:
-        """What the backend said that it left out."""
-        return self._scope.omissions
-
-    async def _run(self, ask: Callable[[], Awaitable[T]]) -> T:
-        with call.entered(self._scope):
-            return await ask()
+    async def _run(self, ask: Callable[[call.Scope], Awaitable[T]]) -> T:
+        with call.entered(self._scope) as scope:
+            return await ask(scope)
 
     def _ended(self, task: asyncio.Task[T]) -> None:
         self._on_end()

@@ -8,7 +8,7 @@ dictionary update, and no list of keys has to be kept in order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -68,8 +68,19 @@ class _Generation(Generic[K]):
 
     def drop(self, key: K) -> None:
         """Let go of one answer."""
-        for part in (self.values, self.expiry, self.omissions):
+        for part in self.parts:
             part.pop(key, None)
+
+    def give(self, keys: Collection[K], other: _Generation[K]) -> None:
+        """Let another generation have these answers, with all that is known of them."""
+        for mine, others in zip(self.parts, other.parts, strict=True):
+            if mine:
+                others.update((key, mine.pop(key)) for key in keys if key in mine)
+
+    @property
+    def parts(self) -> tuple[dict[K, Any], ...]:
+        """What is known of the answers, each by key."""
+        return self.values, self.expiry, self.omissions
 
 
 class Shelf(Generic[K]):
@@ -122,8 +133,7 @@ class Shelf(Generic[K]):
 
     def _renew(self, answers: dict[K, Any]) -> None:
         """Move answers that are used again to the young generation."""
-        old = self._old
-        for key, value in answers.items():
-            omitted = old.omissions.get(key)
-            self.put({key: value}, old.expiry.get(key, FOREVER), {key: omitted} if omitted else {})
-            old.drop(key)
+        old = self._old  # making room may let go of it
+        if not answers or not self._room.take(self._weigh(answers.values())):
+            return
+        old.give(answers.keys(), self._young)

@@ -7,7 +7,7 @@ commands are listed, or one is asked for that core does not have.
 Exit codes: 0 for success; 2 for what the caller can correct (a wrong argument,
 option or setting, an unknown id, a file or a store that is not there); 1 for a
 tool call that was right and could not be answered (deadline, the store's own
-fault); 130 after Ctrl-C.
+fault); 130 after Ctrl-C, and for a load that was told to terminate.
 """
 
 from __future__ import annotations

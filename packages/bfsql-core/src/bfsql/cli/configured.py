@@ -83,7 +83,9 @@ class ConfiguredCommand(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Three sections, so that it shows where an option comes from."""
         for title, params in (("Options", super().get_params(ctx)), *self._groups(ctx)):
-            records = [param.get_help_record(ctx) for param in params]
+            # Arguments stand in the usage line, and newer versions of click list them here too.
+            shown = [param for param in params if not isinstance(param, click.Argument)]
+            records = [param.get_help_record(ctx) for param in shown]
             if lines := [record for record in records if record is not None]:
                 with formatter.section(title):
                     formatter.write_dl(lines)
@@ -169,8 +171,9 @@ def _click_option(option: Option, scope: str) -> click.Option:
 def _help(option: Option) -> str:
     facts = [f"default: {option.default}"] if option.default else []
     facts += ["required"] if option.required else []
-    facts += [f"variable: {name}" for name in option.environment]
-    text = f"File that holds it: {option.help}" if option.secret else option.help
+    holding = "variable with the value itself" if option.secret else "variable"
+    facts += [f"{holding}: {name}" for name in option.environment]
+    text = f"File with the value. {option.help}" if option.secret else option.help
     return f"{text}  [{'; '.join(facts)}]" if facts else text
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from typing import Any
 
 import click
 
+from bfsql.answers.notes import counted
 from bfsql.cli.command import INTERRUPTED
 from bfsql.cli.configured import ConfiguredCommand
 from bfsql.cli.visible import visible
@@ -53,7 +55,7 @@ def load(
     plugin, settings = configuration.choice.plugin, configuration.backend.settings
     paths, options = [Path(path) for path in source], _options(reading)
     try:
-        with _progress() as progress:
+        with _orderly_end(), _progress() as progress:
             report = asyncio.run(
                 load_files(plugin, settings, paths, options, strict=strict, progress=progress)
             )
@@ -65,9 +67,13 @@ def load(
 
 def account(report: LoadReport) -> list[str]:
     """What an import did, line by line."""
+    nodes, edges = counted(report.nodes, "node"), counted(report.edges, "edge")
+    evidence = counted(report.evidence, "piece")
+    merged_nodes = counted(report.duplicate_nodes, "node")
+    merged_edges = counted(report.duplicate_edges, "edge")
     lines = [
-        f"Loaded {report.nodes} nodes, {report.edges} edges, {report.evidence} pieces of evidence.",
-        f"Duplicates merged: {report.duplicate_nodes} nodes, {report.duplicate_edges} edges.",
+        f"Loaded {nodes}, {edges}, {evidence} of evidence.",
+        f"Duplicates merged: {merged_nodes}, {merged_edges}.",
         f"Dangling edges (an end is no node): {report.dangling_edges}"
         + _examples(report.dangling_examples),
     ]
@@ -98,6 +104,20 @@ def _prefix(text: str) -> tuple[str, str]:
             "for instance ex=http://example.org/."
         )
     return name, namespace
+
+
+@contextmanager
+def _orderly_end() -> Iterator[None]:
+    """End as after Ctrl-C when told to terminate, so that nothing half made is left behind."""
+    ends = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    taken = [number for number in ends if signal.getsignal(number) is signal.SIG_DFL]
+    for number in taken:
+        signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)
 
 
 @contextmanager

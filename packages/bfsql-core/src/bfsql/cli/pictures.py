@@ -11,6 +11,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from bfsql.answers.answer import Answer
+from bfsql.answers.notes import counted
 from bfsql.cli.tables import plain, table
 
 _ENTITY = ("id", "entity_type", "name")
@@ -55,7 +56,7 @@ def _subgraph(content: Mapping[str, Any]) -> Iterator[RenderableType]:
     yield table(_ENTITY, rows)
     yield _tree(edges)
     yield plain(
-        f"{content['node_count']} nodes, {content['edge_count']} edges; "
+        f"{counted(content['node_count'], 'node')}, {counted(content['edge_count'], 'edge')}; "
         f"shown are {len(nodes)} and {len(edges)}.",
         "bold",
     )

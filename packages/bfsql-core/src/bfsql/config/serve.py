@@ -82,6 +82,17 @@ class ServeSettings(BaseModel):
             raise ValueError(f"it has to be 0 (no bound) or at least {LEAST_TOKENS}")
         return value
 
+    @field_validator("bearer_token")
+    @classmethod
+    def _token_that_guards(cls, value: SecretStr | None) -> SecretStr | None:
+        # An empty token would let everyone in who sends an empty header.
+        if value is None:
+            return None
+        token = value.get_secret_value().strip()
+        if not token:
+            raise ValueError("it has to be a token, and it is empty")
+        return SecretStr(token)
+
     @field_validator("log_level", mode="before")
     @classmethod
     def _in_any_case(cls, value: Any) -> Any:

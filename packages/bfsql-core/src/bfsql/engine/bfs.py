@@ -9,7 +9,7 @@ from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.engine.detail import detailed, due
 from bfsql.engine.fit import Fits
-from bfsql.engine.page import window
+from bfsql.engine.page import Windows
 from bfsql.engine.select import Selection, select
 from bfsql.engine.timing import within
 from bfsql.engine.traverse import MAX_NODES, Reach, traverse
@@ -98,9 +98,10 @@ def _page_of(
     """Makes the page of stubs with so many nodes; says so where that is less than was asked."""
     total, summary, start = len(selection.ids), selection.summary(), query.offset
     wanted = _wanted(query, selection)
+    windows = Windows(selection.ids, selection.triples, start, wanted)
 
     def page_of(count: int) -> BfsResult:
-        cut = window(selection.ids, selection.triples, start, start + count)
+        cut = windows.of(count)
         page = Subgraph(cut.ids, selection.types, cut.triples)
         bare = due(query, page) if count < wanted else ((), ())
         return BfsResult(
@@ -112,7 +113,7 @@ def _page_of(
             page=page,
             facts=replace(
                 facts,
-                past_the_end=start >= total > 0 and start > 0,
+                past_the_end=start >= total > 0,
                 edges_to_earlier=cut.to_earlier,
                 cut_nodes=wanted - count,
                 bare_nodes=len(bare[0]),

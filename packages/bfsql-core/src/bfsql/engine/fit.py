@@ -3,7 +3,7 @@
 Metadata goes record by record, from the least loss on: edges from the last to
 the first, then nodes from the last to the first, then nodes off the page's end.
 So what stays is a prefix each time, and the longest one that fits is found by
-halving. Every probe is the answer that would be sent, notes included.
+doubling, then halving. Every probe is the answer that would be sent, notes included.
 """
 
 from __future__ import annotations
@@ -24,7 +24,11 @@ def most(count: int, fits: Callable[[int], bool]) -> int:
         count: Upper end.
         fits: Holds for every number below one for which it holds.
     """
-    least, top = -1, count
+    # By doubling first: however large the whole is, what is tried is near what fits.
+    least, top, step = -1, count, 1
+    while least < top and fits(probe := min(top, least + step)):
+        least, step = probe, 2 * step
+    top = min(top, least + step - 1)
     while least < top:
         middle = (least + top + 1) // 2
         if fits(middle):

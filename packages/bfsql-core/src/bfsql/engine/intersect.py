@@ -11,7 +11,7 @@ from bfsql.abc import GraphDbInterface
 from bfsql.engine.bfs import facts_of, known_seeds
 from bfsql.engine.detail import detailed, due
 from bfsql.engine.fit import Fits
-from bfsql.engine.page import window
+from bfsql.engine.page import Windows
 from bfsql.engine.select import Selection, select
 from bfsql.engine.timing import seconds, within
 from bfsql.engine.traverse import MAX_NODES, Reach, traverse
@@ -128,9 +128,10 @@ def _first_of(
 ) -> Callable[[int], IntersectionResult]:
     """Makes the answer of stubs with so many nodes; says so where that is not all of them."""
     total, summary, types = len(selection.ids), selection.summary(), selection.types
+    windows = Windows(selection.ids, selection.triples, 0, total)
 
     def first(count: int) -> IntersectionResult:
-        kept = window(selection.ids, selection.triples, 0, count)
+        kept = windows.of(count)
         page = Subgraph(kept.ids, types, kept.triples)
         bare = due(query, page) if count < total else ((), ())
         cut = Counter(types[i] for i in selection.ids[count:])

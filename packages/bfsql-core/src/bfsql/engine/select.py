@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 from bfsql.abc import GraphDbInterface
 from bfsql.engine.timing import within
@@ -63,17 +64,21 @@ async def select(
         ids = [i for i in ids if types[i] not in excluded]
     metadata = None
     if min_mentions > 1 and ids:
-        telling: Mapping[str, Metadata] = brought
         if not all("total_mentions" in brought.get(i, NO_METADATA) for i in ids):
-            telling = metadata = await within(db.metadata_for_nodes_batch(ids))
-        ids = [i for i in ids if _mentions(telling.get(i), min_mentions) >= min_mentions]
+            metadata = await within(db.metadata_for_nodes_batch(ids))
+        read = metadata or {}
+        ids = [
+            i
+            for i in ids
+            if _mentions({**brought.get(i, {}), **read.get(i, {})}, min_mentions) >= min_mentions
+        ]
     return Selection(ids, types, _between(reach, ids), brought, metadata)
 
 
-def _mentions(metadata: Metadata | None, otherwise: int) -> float:
-    value = None if metadata is None else metadata.get("total_mentions")
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return value
+def _mentions(metadata: Metadata, otherwise: int) -> float | Decimal:
+    value = metadata.get("total_mentions")
+    if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+        return value if value == value else otherwise  # noqa: PLR0124 - NaN is no number
     return otherwise  # "a value that is no number counts as absent"
 
 

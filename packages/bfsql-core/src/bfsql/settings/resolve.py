@@ -56,7 +56,8 @@ def resolve(
 
     Text becomes what the field wants: a list is a JSON array or separated by
     commas, a mapping a JSON object or KEY=VALUE, `none` is no number. An
-    environment variable that is empty is not set.
+    environment variable that is empty is not set, unless it is `BFSQL_...` and
+    should hold a secret.
 
     Args:
         model: The settings model.
@@ -110,12 +111,22 @@ def _from_table(
 def _from_environment(known: Sequence[Option], environment: Mapping[str, str]) -> dict[str, _Said]:
     said: dict[str, _Said] = {}
     for option in known:
-        name = next((name for name in option.environment if environment.get(name)), None)
+        name = next((name for name in option.environment if _set(option, name, environment)), None)
         if name is not None:
             origin = f"environment variable {name}"
             value = environment[name]
             said[option.field] = _Said(_read(option, value, origin), value, origin)
     return said
+
+
+def _set(option: Option, name: str, environment: Mapping[str, str]) -> bool:
+    """Whether a variable says something: an empty one does not, unless it should hold our secret.
+
+    `BFSQL_BEARER_TOKEN=` is a mistake of whoever meant to guard a server, and not a wish.
+    """
+    return bool(environment.get(name)) or (
+        option.secret and name.startswith("BFSQL_") and name in environment
+    )
 
 
 def _from_options(known: Sequence[Option], given: Mapping[str, Any]) -> dict[str, _Said]:

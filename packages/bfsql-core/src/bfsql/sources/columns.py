@@ -198,7 +198,7 @@ def _missing(path: Path, have: Sequence[str], asked: Mapping[str, str | None]) -
         path,
         "no column is known to hold ids: a table of nodes has one such as id, a table of edges "
         f"two such as subject and object. The columns are: {columns}. Name the right ones with "
-        "id_column, or with subject_column and object_column",
+        "--id-column, or with --subject-column and --object-column",
     )
 
 

@@ -90,6 +90,7 @@ def _format_of_file(path: Path) -> str:
         )
         raise SourceError(
             path,
-            f"the ending of this name tells no known format; name the format. Known are: {known}",
+            "the ending of this name tells no known format; name the format with --format. "
+            f"Known are: {known}",
         )
     return found

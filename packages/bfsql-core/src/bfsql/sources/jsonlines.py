@@ -34,7 +34,7 @@ def objects(path: Path) -> Iterator[tuple[int, Object | Refusal]]:
     with open_bytes(path) as stream:
         for number, line in enumerate(stream, 1):
             try:
-                found = from_json(line, cache_strings="keys")
+                found = from_json(line.rstrip(), cache_strings="keys")
             except ValueError as error:
                 if not line.strip():
                     continue

@@ -45,7 +45,9 @@ def checked(tool: str, arguments: Any) -> dict[str, Any]:
 def shown(value: Any) -> str:
     """A value as a sentence repeats it: as JSON, shortened."""
     try:
-        text = json.dumps(value, ensure_ascii=True)
+        text = json.dumps(value, ensure_ascii=False)
+        if not text.isprintable():  # half a character, or one that hides or turns others
+            text = json.dumps(value, ensure_ascii=True)
     except (TypeError, ValueError, RecursionError):  # no JSON, a huge number, nested too deeply
         text = f"a value of type {type(value).__name__}"
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}... ({len(text)} characters)"
@@ -93,13 +95,13 @@ def _value(tool: str, p: Parameter, value: Any) -> Any:
             return _flag(p, value)
 
 
-def _text(p: Parameter, value: Any) -> str:
+def _text(p: Parameter, value: Any, right: str = "one string") -> str:
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str):
-        raise _wrong(p, value, "one string")
+        raise _wrong(p, value, right)
     if not value.strip():
         raise _wrong(p, value, "a string that is not blank")
     size = len(value.encode("utf-8", "surrogatepass"))
@@ -119,7 +121,7 @@ def _texts(p: Parameter, value: Any) -> list[str]:
         raise _wrong(p, value, "a list of strings")
     if len(items) < p.least_items:
         need = "at least one" if p.least_items == 1 else f"{p.least_items} or more"
-        raise _wrong(p, value, f"a list of {need}; ids come from search_entities")
+        raise _wrong(p, value, f"a list of {need}", " Ids come from search_entities.")
     if p.maximum is not None and len(items) > p.maximum:
         raise ToolError(
             f"{p.name} holds {len(items)} values; at most {p.maximum} are taken. "
@@ -127,7 +129,7 @@ def _texts(p: Parameter, value: Any) -> list[str]:
             kind="too_large",
             argument=p.name,
         )
-    return list(dict.fromkeys(_text(p, item) for item in items))
+    return list(dict.fromkeys(_text(p, item, "a list of strings") for item in items))
 
 
 def _listed(value: Any) -> list[Any] | None:
@@ -185,9 +187,9 @@ def _range(p: Parameter) -> str:
     return f"of at least {p.minimum}" + (", or 0 for no bound" if p.or_zero else "")
 
 
-def _wrong(p: Parameter, value: Any, right: str) -> ToolError:
+def _wrong(p: Parameter, value: Any, right: str, advice: str = "") -> ToolError:
     return ToolError(
-        f"{p.name} must be {right}, not {shown(value)}. {p.description}",
+        f"{p.name} must be {right}, not {shown(value)}. {p.description}{advice}",
         kind="bad_value",
         argument=p.name,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from bfsql.answers.encode import plain
 from bfsql.tools.parameters import PARAMETERS
 from bfsql.tools.vocabulary import Schema
 from bfsql.tools.words import DESCRIPTIONS, TITLES
@@ -59,8 +60,8 @@ def injection(schema: Schema | None) -> str:
     if len(schema.entity_types) > INJECT_TYPES or len(schema.predicates) > INJECT_PREDICATES:
         return ""
     text = (
-        f"\nentity types: {', '.join(schema.entity_types)}"
-        f"\npredicates: {', '.join(schema.predicates)}"
+        f"\nentity types: {', '.join(map(plain, schema.entity_types))}"
+        f"\npredicates: {', '.join(map(plain, schema.predicates))}"
     )
     return text if len(text) <= INJECT_CHARACTERS else ""
 

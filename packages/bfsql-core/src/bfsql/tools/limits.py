@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from bfsql.engine.traverse import MAX_NODES
+
 Estimator: TypeAlias = Callable[[bytes], int]
 """UTF-8 text to a number of tokens."""
 
@@ -32,7 +34,7 @@ class Limits:
     """Budget of an answer where the call names none; 0 is none."""
     deadline: float | None = 60.0
     """Seconds a call may take, all its store calls together; None is no end."""
-    max_nodes: int = 200_000
+    max_nodes: int = MAX_NODES
     """Nodes after which a traversal stops at the end of a ring."""
     stripped: tuple[str, ...] = STRIPPED
     """Edge metadata that traversals leave out."""

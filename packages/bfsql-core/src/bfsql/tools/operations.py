@@ -88,7 +88,14 @@ class Operations:
         """Resolution: a name to ids."""
         types, notes = await self._known_types("node_types", node_types)
         found = (await within(abc.search(self._db, query, types)))[:MOST_HITS]
-        named = await self._hooks.reranked(query, types, await self._with_names(found))
+        try:
+            found = await within(self._with_names(found))
+        except TimeoutError:
+            notes.append(
+                "The names of some hits are missing, because the time for this call was up. Ask "
+                "again, or use describe_entities for them."
+            )
+        named = await self._hooks.reranked(query, types, found)
         if not found:
             among = f" among {listed(types)}" if types else ""
             notes.append(
@@ -227,10 +234,7 @@ class Operations:
         nameless = [stub.id for stub in stubs if stub.name is None]
         if not nameless:
             return list(stubs)
-        try:
-            metadata = await within(self._db.metadata_for_nodes_batch(nameless))
-        except TimeoutError:
-            return list(stubs)
+        metadata = await self._db.metadata_for_nodes_batch(nameless)
         names = {i: known.get("name") for i, known in metadata.items()}
         return [
             stub._replace(name=names[stub.id])

@@ -82,4 +82,4 @@ async def ends_exist(trial: Trial) -> None:
                     f"{'no' if single else 'a'} node to get_nodes_batch.",
                 )
         if dangling and trial.open is not None:
-            trial.odd(f"{dangling} ends of the edges looked at have no node.")
+            trial.odd(f"Ends of the edges looked at that have no node: {dangling}.")
