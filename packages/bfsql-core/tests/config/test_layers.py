@@ -154,5 +154,5 @@ def test_the_log_level_is_taken_in_any_case() -> None:
 
 @pytest.mark.parametrize("value", ["", "  "])
 def test_a_variable_for_the_token_that_is_empty_is_refused(value: str) -> None:
-    with pytest.raises(ConfigurationError, match="BFSQL_BEARER_TOKEN.*empty"):
+    with pytest.raises(ConfigurationError, match=r"BFSQL_BEARER_TOKEN.*empty"):
         configure(choose(environment={"BFSQL_BEARER_TOKEN": value}))
