@@ -101,3 +101,12 @@ async def test_a_schema_of_every_case_of_a_word_is_matched_exactly(over):
     graph = over(MemoryBackend([NodeRecord("a", "gene"), NodeRecord("b", "GENE")]))
     answer = await graph.bfs_query(["a", "b"], 1, exclude_node_types=["GENE"])
     assert [n["id"] for n in answer.content["nodes"]] == ["a"]
+
+
+def test_known_values_joined_by_commas_are_taken_apart():
+    one, other = KNOWN[:2]
+    assert matched("node_types", [f"{one}, {other}"], KNOWN, complete=True) == ([one, other], [])
+    joined = f"{one},nothing"
+    taken, notes = matched("node_types", [joined], KNOWN, complete=True)
+    assert taken == [joined]
+    assert len(notes) == 1

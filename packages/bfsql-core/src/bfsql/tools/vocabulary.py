@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from bfsql.answers.notes import SHOWN, listed
 from bfsql.tools.check import shown
@@ -45,7 +46,7 @@ def matched(
     folded: dict[str, list[str]] = {}
     for other in known:
         folded.setdefault(other.casefold(), []).append(other)
-    for value in values:
+    for value in chain.from_iterable(_parts(joined, spelled) for joined in values):
         same = [value] if value in spelled else folded.get(value.casefold(), [])
         if len(same) != 1:
             unknown.append(value)
@@ -56,6 +57,12 @@ def matched(
     if len(unknown) > SHOWN:
         notes.append(f"{argument}: {len(unknown) - SHOWN} more values match nothing either.")
     return list(dict.fromkeys(taken)), notes
+
+
+def _parts(value: str, spelled: frozenset[str]) -> list[str]:
+    """The values in one: `drug,gene` can only mean two where the graph knows just those."""
+    parts = [part.strip() for part in value.split(",")]
+    return parts if value not in spelled and spelled.issuperset(parts) else [value]
 
 
 def _unknown(argument: str, value: str, folded: dict[str, list[str]], *, complete: bool) -> str:
