@@ -60,7 +60,8 @@ def tests(session: nox.Session) -> None:
     install_everything(session, "test")
     session.run("coverage", "erase")
     session.run("coverage", "run", "-m", "pytest", *session.posargs)
-    session.run("coverage", "report", "--skip-covered", "--fail-under=90")
+    if not session.posargs:  # a few tests cover a little, and that is no failure
+        session.run("coverage", "report", "--skip-covered", "--fail-under=90")
 
 
 @nox.session
