@@ -25,10 +25,10 @@ def most(count: int, fits: Callable[[int], bool]) -> int:
         fits: Holds for every number below one for which it holds.
     """
     # By doubling first: however large the whole is, what is tried is near what fits.
-    least, top, step = -1, count, 1
-    while least < top and fits(probe := min(top, least + step)):
-        least, step = probe, 2 * step
-    top = min(top, least + step - 1)
+    least, step = -1, 1
+    while least + step <= count and fits(least + step):
+        least, step = least + step, 2 * step
+    top = min(count, least + step - 1)
     while least < top:
         middle = (least + top + 1) // 2
         if fits(middle):
