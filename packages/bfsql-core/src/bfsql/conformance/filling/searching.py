@@ -14,7 +14,7 @@ from bfsql.models import NodeRecord
 MOST = 20
 """Candidates of a search (chapter 12)."""
 
-ORDER = "chapter 8 and 12: the exact id first, then the exact name, ties by id; at most 20"
+ORDER = "chapter 12: ranked means most likely matches first, at most 10-20 candidates"
 
 
 @rule("search-id-first", "search gives the exact id first", source=ORDER, mode="filling")

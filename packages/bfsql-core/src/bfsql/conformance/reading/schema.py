@@ -13,7 +13,7 @@ from bfsql.conformance.trial import Trial
 @rule(
     "types-sorted",
     "entity_types is sorted, each once",
-    source="chapter 8: entity_types() gives the sorted list",
+    source="the backend contract: entity_types gives every value that occurs, sorted",
     mode="reading",
 )
 async def types_sorted(trial: Trial) -> None:
@@ -25,7 +25,7 @@ async def types_sorted(trial: Trial) -> None:
 @rule(
     "predicates-sorted",
     "predicates is sorted, each once",
-    source="chapter 8: predicates() gives the sorted list",
+    source="the backend contract: predicates gives every value that occurs, sorted",
     mode="reading",
 )
 async def predicates_sorted(trial: Trial) -> None:

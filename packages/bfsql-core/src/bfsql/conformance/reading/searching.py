@@ -18,7 +18,7 @@ MOST = 20
 @rule(
     "found-by-id",
     "search finds a node by its own id",
-    source="chapter 8: search resolves a name, an alias or an id; the exact id first",
+    source="the backend contract: search takes a name, an alias or an id, most likely first",
     mode="reading",
 )
 async def found_by_id(trial: Trial) -> None:
