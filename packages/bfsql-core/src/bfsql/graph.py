@@ -21,7 +21,7 @@ from bfsql.abc import GraphDbInterface
 from bfsql.answers import Answer
 from bfsql.cache import MAX_RECORDS, CachedGraphDb
 from bfsql.call import Caller
-from bfsql.errors import BfsqlError, NotABackend
+from bfsql.errors import BfsqlError, NotABackend, StoreUnavailable
 from bfsql.plugins import NO_HOOKS, Hooks
 from bfsql.tools import Limits, Operations, Schema, ToolDefinition
 from bfsql.tools.words import INSTRUCTIONS
@@ -184,10 +184,13 @@ async def _schema_in_time(operations: Operations) -> Schema | None:
     """The schema, if the store tells it soon enough; serving starts without it.
 
     Raises:
-        BfsqlError: The store has a sentence for the operator.
+        BfsqlError: The store has a sentence for the operator, and waiting would not help.
     """
     try:
         return await asyncio.wait_for(operations.schema(), SCHEMA_SECONDS)
+    except StoreUnavailable as gone:
+        log.warning("%s", gone)
+        return None
     except TimeoutError:
         return None
     except BfsqlError:
