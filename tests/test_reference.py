@@ -13,6 +13,7 @@ from bfsql.cli import bfsql
 from bfsql.cli.command import COMMANDS
 from bfsql.config import ServeSettings
 from bfsql.conformance import rules
+from bfsql.embedding import EmbeddingSettings
 from bfsql.errors import BfsqlError, ToolError
 from bfsql.plugins import BackendPlugin, hookspecs
 from bfsql.settings import options
@@ -84,7 +85,11 @@ def test_every_kind_of_tool_error_has_a_section() -> None:
 
 @pytest.mark.parametrize(
     ("heading", "model"),
-    [("## The server", ServeSettings), ("## The embedded backend, `sqlite`", SqliteSettings)],
+    [
+        ("## The server", ServeSettings),
+        ("## The embedded backend, `sqlite`", SqliteSettings),
+        ("## Search by meaning", EmbeddingSettings),
+    ],
 )
 def test_every_setting_is_there_with_its_default(heading: str, model: type[BaseModel]) -> None:
     rows = ROW.findall(section(page("reference/configuration.md"), heading))

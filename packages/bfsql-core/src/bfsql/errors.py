@@ -99,6 +99,20 @@ class StoreUnavailable(StoreError, ConnectionError):
     """The store went away or does not answer; the same call may work later."""
 
 
+class EmbeddingFailed(StoreUnavailable):
+    """There is no vector for a text; a search can still go by names.
+
+    Args:
+        message: What happened, for the operator.
+        lasting: Whether asking again is in vain until the settings or the service
+            are corrected; False where it may pass.
+    """
+
+    def __init__(self, message: str, *, lasting: bool = False) -> None:
+        super().__init__(message)
+        self.lasting = lasting
+
+
 class SourceError(BfsqlError, ValueError):
     """A graph file that cannot be read as what it should be.
 

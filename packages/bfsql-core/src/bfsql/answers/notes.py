@@ -64,7 +64,15 @@ def withheld() -> Iterator[str]:
 def omissions(left_out: Iterable[Omission]) -> Iterator[str]:
     """What the backend had to leave out, in an order that does not tell what was cached."""
     ways = {"out": "outgoing edges", "in": "incoming edges", "both": "edges"}
-    every = sorted(left_out, key=lambda o: (o.id, o.direction, o.at_least or 0, o.reason or ""))
+    left_out = list(left_out)
+    if any(one.direction == "search" for one in left_out):
+        yield (
+            "The search went by names alone, because its text could not be compared by meaning "
+            "just now: what it describes in other words is missing. Give a name, or try again "
+            "later."
+        )
+    edges = [one for one in left_out if one.direction != "search"]
+    every = sorted(edges, key=lambda o: (o.id, o.direction, o.at_least or 0, o.reason or ""))
     for one in every[:SHOWN]:
         number = "Some" if one.at_least is None else f"At least {one.at_least}"
         node = plain(one.id)

@@ -181,7 +181,8 @@ class Asked(Generic[K]):
             if self._keep is not as_it_is:
                 kept = {key: self._keep(value) for key, value in values.items()}
             landed = _Landed(values, kept, _by_key(scope.omissions, missing), asked)
-            self._hold(landed)
+            if not any(omission.passing for omission in scope.omissions):
+                self._hold(landed)
             return landed
 
         def forget() -> None:

@@ -5,21 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Direction = Literal["out", "in", "both"]
+Direction = Literal["out", "in", "both", "search"]
 
 
 @dataclass(frozen=True, slots=True)
 class Omission:
-    """Edges of a node that the store has and the answer has not.
+    """What the store has and the answer has not: edges of a node, or hits of a search.
 
     Only `bfsql.answers` makes a sentence of it (`protocol.md` 11).
     """
 
     id: str
-    """Canonical id of the node whose edges are incomplete."""
+    """Canonical id of the node whose edges are incomplete, or the text that was searched for."""
     direction: Direction = "both"
-    """Which of its edges: leaving it, entering it, or both."""
+    """Which of its edges: leaving it, entering it, or both; `search` for a text that was looked
+    for by names alone, since it could not be compared by meaning."""
     at_least: int | None = None
     """How many edges are missing at the least, or None where nobody knows."""
     reason: str | None = None
     """Why, in a few words for the model: `the endpoint's row limit`."""
+
+    @property
+    def passing(self) -> bool:
+        """Whether it may be there when it is asked for again, so that no cache keeps the answer."""
+        return self.direction == "search"

@@ -1,0 +1,25 @@
+"""Text to vector, for backends whose store can search by meaning.
+
+    embedder = open_embedder(settings)          # None where nothing is configured
+    if embedder is not None:
+        await embedder.probe()
+    vector = await embedder("hormone that stops urination")
+
+Whoever fills the store and whoever asks it have to use the same model: distances
+between vectors of different models mean nothing (chapter 9).
+"""
+
+from bfsql.embedding.embedder import Embed, Embedder
+from bfsql.embedding.names_alone import searched_by_names
+from bfsql.embedding.open import open_embedder
+from bfsql.embedding.settings import EmbeddingSettings
+from bfsql.errors import EmbeddingFailed
+
+__all__ = [
+    "Embed",
+    "Embedder",
+    "EmbeddingFailed",
+    "EmbeddingSettings",
+    "open_embedder",
+    "searched_by_names",
+]

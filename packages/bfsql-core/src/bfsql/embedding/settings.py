@@ -1,0 +1,70 @@
+"""What a backend that searches by meaning can be told about the model."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Self
+
+from pydantic import Field, SecretStr, field_validator, model_validator
+
+from bfsql.settings import BackendSettings, Env
+
+LOCAL = "sentence-transformers:"
+"""What a model that runs in this process begins with."""
+
+SERVICE = ("https://", "http://")
+"""What a service's address begins with."""
+
+_DOTTED = re.compile(r"\w+(\.\w+)*:\w+(\.\w+)*")
+
+
+class EmbeddingSettings(BackendSettings):
+    """A backend's settings inherit from this one, and have the embedding's too."""
+
+    embedding: Annotated[str | None, Env("BFSQL_EMBEDDING")] = Field(
+        default=None,
+        description=(
+            "What makes a vector of a search text: the URL of an OpenAI-compatible service, "
+            "sentence-transformers:MODEL, or a function of yours as package.module:function. "
+            "It has to be the model that the stored vectors were made with."
+        ),
+    )
+    embedding_model: Annotated[str | None, Env("BFSQL_EMBEDDING_MODEL")] = Field(
+        default=None, min_length=1, description="The model that the service is asked for."
+    )
+    embedding_key: Annotated[
+        SecretStr | None, Env("BFSQL_EMBEDDING_KEY"), Env("OPENAI_API_KEY")
+    ] = Field(default=None, description="The service's key; it is sent to that URL alone.")
+    embedding_dimensions: Annotated[int | None, Env("BFSQL_EMBEDDING_DIMENSIONS")] = Field(
+        default=None,
+        ge=1,
+        description="Length of the vectors, for a model that can give several.",
+    )
+    embedding_timeout: Annotated[float, Env("BFSQL_EMBEDDING_TIMEOUT")] = Field(
+        default=10.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="Seconds after which a search goes on without a vector.",
+    )
+
+    @field_validator("embedding")
+    @classmethod
+    def _is_one_of_three(cls, value: str | None) -> str | None:
+        if value is None or value.startswith(SERVICE) or _DOTTED.fullmatch(value):
+            return value
+        if value.startswith(LOCAL) and value.removeprefix(LOCAL).strip():
+            return value
+        raise ValueError(
+            "it has to be the URL of an OpenAI-compatible service (https://host/v1), "
+            f"{LOCAL}MODEL, or a function as package.module:function"
+        )
+
+    @model_validator(mode="after")
+    def _model_goes_with_a_url(self) -> Self:
+        if self.embedding_model is None or (self.embedding or "").startswith(SERVICE):
+            return self
+        raise ValueError(
+            f"embedding_model is {self.embedding_model!r}, but it is a service that is asked for "
+            "a model, and embedding is "
+            + ("not set" if self.embedding is None else f"{self.embedding!r}, no URL")
+        )
