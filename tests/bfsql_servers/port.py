@@ -1,0 +1,31 @@
+"""A loopback port for a server that will start in a moment."""
+
+import random
+import socket
+
+HOST = "127.0.0.1"
+# Below the range from which systems take ports for outgoing connections: one of those must not
+# take a server's port while the server is down for a restart.
+PORTS = range(15_000, 30_000)
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody listens on."""
+    while True:
+        port = random.choice(PORTS)
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((HOST, port))
+            except OSError:
+                continue
+            return port
+
+
+def answers(port: int) -> bool:
+    """Whether something accepts connections on a port of 127.0.0.1."""
+    try:
+        socket.create_connection((HOST, port), timeout=1).close()
+    except OSError:
+        return False
+    return True

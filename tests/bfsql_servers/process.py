@@ -1,0 +1,140 @@
+"""A server's process: started, watched until it is ready, stopped or killed, started again."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+PAUSE = 0.02
+"""Seconds between two looks at a process."""
+LOG_TAIL = 2000
+"""Characters of the log that an error shows."""
+
+
+class ServerFailed(Exception):
+    """A server did not start, or did not stop; with the end of its log."""
+
+
+@dataclass
+class ServerProcess:
+    """A command that serves until it is told to stop.
+
+    Attributes:
+        command: Program and arguments.
+        log: The file that gets all it writes. No pipes: a server whose pipe is full hangs.
+        ready: Whether it can be used.
+        gentle: The signal by which it stops in good order.
+        patience: Seconds that starting and stopping may take, each.
+        account: Arguments of `subprocess.Popen` that say as whom it runs.
+        environment: Variables on top of this process's own.
+    """
+
+    command: list[str]
+    log: Path
+    ready: Callable[[], bool]
+    gentle: signal.Signals = signal.SIGTERM
+    patience: float = 60.0
+    account: dict[str, Any] = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)
+    _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
+
+    @property
+    def pid(self) -> int | None:
+        """Its process id, None while it does not run."""
+        running = self._process is not None and self._process.poll() is None
+        return self._process.pid if self._process and running else None
+
+    def family(self) -> list[psutil.Process]:
+        """Itself and all processes that it started, as long as it runs."""
+        if self.pid is None:
+            return []
+        parent = psutil.Process(self.pid)
+        return [parent, *parent.children(recursive=True)]
+
+    def start(self) -> None:
+        """Start, and return when it is ready.
+
+        Raises:
+            ServerFailed: It ended by itself, or was not ready in time.
+        """
+        if self.pid is not None:
+            return
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                self.command,
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **self.environment},
+                start_new_session=True,  # Ctrl-C is for the tests, which then stop their servers
+                **self.account,
+            )
+        deadline = time.monotonic() + self.patience
+        while not self.ready():
+            if self._ended(PAUSE):
+                raise ServerFailed(self._told(f"ended with code {self._process.returncode}"))
+            if time.monotonic() > deadline:
+                self.kill()
+                raise ServerFailed(self._told(f"was not ready after {self.patience:g} s"))
+
+    def stop(self) -> None:
+        """Stop in good order; by force when that takes longer than `patience`.
+
+        Raises:
+            ServerFailed: Force was needed.
+        """
+        if self._process is None or self.pid is None:
+            return
+        self._process.send_signal(self.gentle)
+        if not self._ended(self.patience):
+            self.kill()
+            raise ServerFailed(self._told(f"did not stop within {self.patience:g} s"))
+
+    def kill(self) -> None:
+        """End it and all that it started at once, as a crash would."""
+        if self._process is None:
+            return
+        family = self.family()
+        for process in family:
+            try:
+                process.kill()
+            except psutil.NoSuchProcess:
+                continue
+        self._process.wait()
+        deadline = time.monotonic() + self.patience
+        while any(map(is_alive, family)):
+            if time.monotonic() > deadline:
+                raise ServerFailed(self._told("lives on after SIGKILL"))
+            time.sleep(PAUSE)
+
+    def restart(self) -> None:
+        """Stop in good order and start again on the same port, with the same data."""
+        self.stop()
+        self.start()
+
+    def _ended(self, seconds: float) -> bool:
+        assert self._process is not None
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def _told(self, what: str) -> str:
+        tail = self.log.read_text(errors="replace")[-LOG_TAIL:]
+        return f"{Path(self.command[0]).name} {what}; its log ends with:\n{tail}"
+
+
+def is_alive(process: psutil.Process) -> bool:
+    """Whether a process still runs; one that ended and was not yet reaped does not."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

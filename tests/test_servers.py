@@ -1,0 +1,145 @@
+"""The servers of the test session: each answers, keeps its data, and leaves no process behind."""
+
+from pathlib import Path
+
+import asyncpg
+import pytest
+from bfsql_servers.fixtures import folder
+from bfsql_servers.missing import missing
+from bfsql_servers.neo4j import USER, Neo4jServer
+from bfsql_servers.pgbouncer import POOL_SIZE, PgBouncer
+from bfsql_servers.postgres import LOCKED, LOCKED_PASSWORD, PostgresServer
+from bfsql_servers.process import is_alive
+from bfsql_servers.unavailable import Unavailable
+from neo4j import GraphDatabase
+from neo4j.exceptions import AuthError
+
+
+async def test_postgres_has_both_extensions(postgres: PostgresServer) -> None:
+    assert postgres.has_vector
+    assert {"vector", "pg_trgm"} <= postgres.extensions
+
+
+async def test_the_older_postgres_has_no_vectors(old_postgres: PostgresServer) -> None:
+    assert not old_postgres.has_vector
+    assert "pg_trgm" in old_postgres.extensions
+
+
+@pytest.mark.parametrize("which", ["postgres", "old_postgres"])
+async def test_a_reader_reads_what_the_owner_makes_and_writes_nothing(
+    which: str, request: pytest.FixtureRequest
+) -> None:
+    server: PostgresServer = request.getfixturevalue(which)
+    async with server.database() as db, db.schema() as schema:
+        owner = await asyncpg.connect(db.owner_url)
+        await owner.execute(f"CREATE TABLE {schema}.node AS SELECT 1 AS id")
+        reader = await asyncpg.connect(db.reader_url)
+        assert await reader.fetchval(f"SELECT id FROM {schema}.node") == 1
+        for write in (
+            f"DELETE FROM {schema}.node",
+            f"CREATE TABLE {schema}.mine ()",
+            "CREATE TABLE public.mine ()",
+            "CREATE TEMPORARY TABLE mine ()",
+            "CREATE SCHEMA mine",
+        ):
+            with pytest.raises(asyncpg.InsufficientPrivilegeError):
+                await reader.execute(write)
+        await reader.close()
+        await owner.close()
+
+
+async def test_a_database_is_dropped_while_someone_is_connected(postgres: PostgresServer) -> None:
+    async with postgres.database() as db:
+        left = await asyncpg.connect(db.owner_url)
+    assert db.name not in postgres.sql("SELECT datname FROM pg_database").splitlines()
+    assert db.owner not in postgres.sql("SELECT rolname FROM pg_roles").splitlines()
+    assert left.is_closed()
+
+
+async def test_a_locked_role_needs_its_password(postgres: PostgresServer) -> None:
+    right = postgres.url(user=LOCKED, password=LOCKED_PASSWORD)
+    connection = await asyncpg.connect(right)
+    await connection.close()
+    with pytest.raises(asyncpg.InvalidPasswordError):
+        await asyncpg.connect(postgres.url(user=LOCKED, password="wrong"))
+
+
+async def test_postgres_keeps_its_data_and_leaves_no_process_behind() -> None:
+    with folder() as place:
+        server = PostgresServer.embedded(place)
+        server.start()
+        server.sql("CREATE TABLE kept AS SELECT 7 AS id")
+        for again in (server.restart, server.kill):
+            before = server.process.family()
+            again()
+            assert not any(map(is_alive, before))
+            server.start()
+            assert server.sql("SELECT id FROM kept") == "7"
+        before = server.process.family()
+        assert len(before) > 1
+        server.stop()
+        assert not any(map(is_alive, before))
+
+
+async def test_many_clients_share_few_connections_through_the_pooler(
+    postgres: PostgresServer, pgbouncer: PgBouncer
+) -> None:
+    async with postgres.database() as db:
+        url = pgbouncer.url(db.name, db.reader)
+        clients = [await asyncpg.connect(url, statement_cache_size=0) for _ in range(10)]
+        behind = {await client.fetchval("SELECT pg_backend_pid()") for client in clients}
+        assert len(behind) <= POOL_SIZE
+        assert await clients[0].fetchval("SELECT current_user") == db.reader
+        for client in clients:
+            await client.close()
+
+
+async def test_a_pooler_refuses_parameters_it_does_not_know(pgbouncer: PgBouncer) -> None:
+    with pytest.raises(asyncpg.ProtocolViolationError, match="statement_timeout"):
+        await asyncpg.connect(pgbouncer.url(), server_settings={"statement_timeout": "1s"})
+
+
+def test_a_pooler_leaves_no_process_behind(postgres: PostgresServer) -> None:
+    with folder() as place:
+        pooler = PgBouncer(postgres, place)
+        pooler.start()
+        pooler.restart()
+        before = pooler.process.family()
+        pooler.stop()
+        assert before
+        assert not any(map(is_alive, before))
+
+
+def test_neo4j_keeps_its_data_and_leaves_no_process_behind() -> None:
+    with folder() as place:
+        server = _neo4j(place)
+        server.start()
+        _asked(server, "CREATE (:Kept {id: 7})")
+        for end in (server.stop, server.kill):
+            server.start()
+            assert _asked(server, "MATCH (n:Kept) RETURN n.id") == [[7]]
+            before = server.process.family()
+            end()
+            assert before
+            assert not any(map(is_alive, before))
+
+
+def test_a_guarded_neo4j_needs_its_password(guarded_neo4j: Neo4jServer) -> None:
+    assert _asked(guarded_neo4j, "RETURN 1") == [[1]]
+    with (
+        GraphDatabase.driver(guarded_neo4j.uri, auth=(USER, "wrong")) as driver,
+        pytest.raises(AuthError),
+    ):
+        driver.execute_query("RETURN 1")
+
+
+def _neo4j(place: Path) -> Neo4jServer:
+    try:
+        return Neo4jServer(place)
+    except Unavailable as none:
+        missing("neo4j", str(none))
+
+
+def _asked(server: Neo4jServer, query: str) -> list[list[object]]:
+    with GraphDatabase.driver(server.uri, auth=server.auth) as driver:
+        return [record.values() for record in driver.execute_query(query).records]
