@@ -50,7 +50,7 @@ def load(
     """Fill a store from graph files: all of them or nothing.
 
     SOURCE is a file or a kgraph bundle folder; several become one graph. An
-    interrupted import leaves what was there as it was.
+    interrupted import leaves what was there as it was, or says what it left.
     """
     plugin, settings = configuration.choice.plugin, configuration.backend.settings
     paths, options = [Path(path) for path in source], _options(reading)
@@ -59,8 +59,11 @@ def load(
             report = asyncio.run(
                 load_files(plugin, settings, paths, options, strict=strict, progress=progress)
             )
-    except KeyboardInterrupt:
-        click.echo("Interrupted: the store is as it was.", err=True)
+    except KeyboardInterrupt as interrupt:
+        # What a loader that cannot take everything back noted on the error that cancelled it.
+        notes = getattr(interrupt.__context__, "__notes__", ())
+        left = " ".join(notes) or "the store is as it was."
+        click.echo(visible(f"Interrupted: {left}"), err=True)
         click.get_current_context().exit(INTERRUPTED)
     click.echo("\n".join(account(report)))
 

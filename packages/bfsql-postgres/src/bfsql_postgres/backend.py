@@ -1,0 +1,272 @@
+"""PostgresBackend: the questions of core, answered from tables."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Self
+
+from bfsql.abc import DEFAULT_NEXT_STEPS, GraphDbInterface
+from bfsql.embedding import Embedder, open_embedder
+from bfsql.errors import EmbeddingFailed, StoreError
+from bfsql.models.merge import UNTYPED
+from bfsql.models.records import NO_METADATA, Edge, EntityStub, Metadata, Node, Triple
+from bfsql_postgres import queries
+from bfsql_postgres.catalogue import CATALOGUE, paths, read
+from bfsql_postgres.decoding import known_ids, storable
+from bfsql_postgres.details import Details
+from bfsql_postgres.finding import find_layout, wanted
+from bfsql_postgres.indexes import lacking
+from bfsql_postgres.layout import Layout
+from bfsql_postgres.passages import Passages
+from bfsql_postgres.pool import Pool
+from bfsql_postgres.queries.looking import vector_size
+from bfsql_postgres.search import Search
+from bfsql_postgres.settings import PostgresSettings
+
+CHUNK = 20_000
+"""Ids that one statement is asked for at most."""
+NAMED_TYPES = 10
+"""Types whose numbers of nodes `next_steps` tells."""
+
+log = logging.getLogger("bfsql.postgres")
+
+
+class PostgresBackend(GraphDbInterface):
+    """A graph in Postgres, read only: kgraph's schema, or any tables of nodes and edges.
+
+    Args:
+        pool: Connections to the database.
+        layout: Where in it the graph is.
+        embedder: Makes vectors of search texts; None for names alone.
+    """
+
+    def __init__(self, pool: Pool, layout: Layout, embedder: Embedder | None = None) -> None:
+        self._pool = pool
+        self._layout = layout
+        self._embedder = embedder
+        self._topology = queries.Topology(layout)
+        self._schema = queries.Schema(layout)
+        self._details = Details(pool, layout)
+        self._passages = Passages(pool, layout)
+        self._search = Search(pool, layout, embedder)
+
+    @classmethod
+    async def create(
+        cls,
+        dsn: str | None = None,
+        *,
+        embedding_fn: Callable[[str], Any] | None = None,
+        **settings: Any,
+    ) -> Self:
+        """Open a graph.
+
+        Args:
+            dsn: The database's URL; without it `DATABASE_URL` or libpq's variables say it.
+            embedding_fn: One text to its vector, plain or async; the model has to be the
+                one that the stored vectors were made with.
+            **settings: The other fields of `PostgresSettings`.
+
+        Raises:
+            ConfigurationError: Nothing says where the database is, or a setting is wrong.
+            StoreError: It cannot be reached, or is not a graph that can be read.
+        """
+        checked = PostgresSettings.of(dsn, settings)
+        return await cls.open(checked, Embedder.of(embedding_fn) if embedding_fn else None)
+
+    @classmethod
+    async def open(cls, settings: PostgresSettings, embedder: Embedder | None = None) -> Self:
+        """The same from settings that are checked already.
+
+        Args:
+            settings: Where the graph is.
+            embedder: In place of the one that the settings mean.
+        """
+        embedder = embedder or open_embedder(settings)
+        pool = await Pool.open(settings)
+        try:
+            layout = await find(pool, settings)
+            backend = cls(pool, layout, await _fitting(embedder, pool, layout))
+        except BaseException:
+            await pool.close()
+            if embedder is not None:
+                await embedder.close()
+            raise
+        _warn_of_slowness(layout)
+        return backend
+
+    async def close(self) -> None:
+        """Give the connections back; what is under way stops."""
+        await self._pool.close()
+        if self._embedder is not None:
+            await self._embedder.close()
+
+    # --- the eight ----------------------------------------------------------
+
+    async def search_entities(
+        self, query: str, node_types: list[str] | None = None
+    ) -> list[EntityStub]:
+        """By id, name, alias, beginning, part and words, likeness of letters, and meaning."""
+        return await self._search(query, node_types)
+
+    async def edges_from(self, entity_id: str) -> list[Edge]:
+        """All edges that leave the entity."""
+        return await self._edges(entity_id, self._topology.leaving)
+
+    async def edges_to(self, entity_id: str) -> list[Edge]:
+        """All edges that enter the entity."""
+        return await self._edges(entity_id, self._topology.entering)
+
+    async def get_node(self, entity_id: str) -> Node:
+        """Id and type."""
+        for node in await self.get_nodes_batch([entity_id]):
+            return node
+        raise KeyError(entity_id)
+
+    async def metadata_for_node(self, entity_id: str) -> Metadata:
+        """Everything the tables say of the entity."""
+        return (await self.metadata_for_nodes_batch([entity_id]))[entity_id]
+
+    async def metadata_for_edge(self, edge: Edge) -> Metadata:
+        """Everything the tables say of the edge, evidence under `provenance`."""
+        triple = (edge[0], edge[1], edge[2])
+        return (await self.metadata_for_edges_batch([triple]))[triple]
+
+    async def entity_types(self) -> list[str]:
+        """The types that occur, sorted."""
+        rows = await self._pool.fetch(self._schema.types)
+        return sorted({name or UNTYPED for (name,) in rows})
+
+    async def predicates(self) -> list[str]:
+        """The predicates that occur, sorted."""
+        rows = await self._pool.fetch(self._schema.predicates)
+        return sorted(name for (name,) in rows if name is not None)
+
+    # --- in one go ----------------------------------------------------------
+
+    async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
+        """The nodes that exist, each once."""
+        known = list(known_ids(ids, self._layout.key).values())
+        rows: list[Any] = []
+        for chunk in chunks(known):
+            rows += await self._pool.fetch(self._topology.nodes, chunk)
+        if len(self._layout.nodes) > 1:
+            rows = [row[:2] for row in sorted(rows, key=lambda row: (row[2], row[1] or ""))]
+        # Node(...) runs Python for each node, which a hub of 60,000 neighbours feels.
+        new = tuple.__new__
+        nodes = [new(Node, (i, kind or UNTYPED, NO_METADATA)) for i, kind in rows]
+        first = {node.id: node for node in reversed(nodes)}
+        return nodes if len(first) == len(nodes) else list(first.values())
+
+    async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:
+        """Every edge with an asked node at either end, as the driver gives them."""
+        ring: list[Triple] = []
+        for chunk in chunks(list(known_ids(ids, self._layout.key).values())):
+            ring += await self._pool.fetch(self._topology.ring, chunk)
+        return ring
+
+    async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:
+        """Metadata by id."""
+        known = known_ids(ids, self._layout.key)
+        found: dict[str, Metadata] = {}
+        for chunk in chunks(list(known)):
+            found |= await self._details.of_nodes(chunk, [known[i] for i in chunk])
+        return found
+
+    async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:
+        """Metadata by triple."""
+        ends = known_ids((end for edge in edges for end in (edge[0], edge[2])), self._layout.key)
+        known = [
+            edge
+            for edge in dict.fromkeys(edges)
+            if edge[0] in ends and edge[2] in ends and storable(edge[1])
+        ]
+        found: dict[Triple, Metadata] = {}
+        for chunk in chunks(known):
+            subjects = [ends[subject] for subject, _, _ in chunk]
+            objects = [ends[obj] for _, _, obj in chunk]
+            values = (subjects, [predicate for _, predicate, _ in chunk], objects)
+            found |= await self._details.of_edges(chunk, values)
+        return found
+
+    async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
+        """The evidence of the edges that touch the entity, and what it supplied as a document."""
+        known = known_ids([entity_id], self._layout.key)
+        if not known:
+            return {"total": 0, "items": []}
+        return await self._passages.of_node(entity_id, known[entity_id], limit)
+
+    async def next_steps(self) -> str:
+        """The generic advice, and how many nodes each type has."""
+        counts: Counter[str] = Counter()
+        for kind, number in await self._pool.fetch(self._schema.counts):
+            counts[kind or UNTYPED] += number
+        most = sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:NAMED_TYPES]
+        by_type = ", ".join(f"{kind} {number}" for kind, number in most)
+        about = "Nodes by type, about" if self._schema.estimated else "Nodes by type"
+        return f"{DEFAULT_NEXT_STEPS} {about}: {by_type}."
+
+    async def _edges(self, entity_id: str, statement: str) -> list[Edge]:
+        known = known_ids([entity_id], self._layout.key)
+        rows = await self._pool.fetch(statement, list(known.values())) if known else []
+        if not rows:
+            raise KeyError(entity_id)
+        # Parallel rows are one edge.
+        return [Edge(*row) for row in dict.fromkeys(map(tuple, rows)) if row[0] is not None]
+
+
+def chunks(keys: Sequence[Any]) -> list[Any]:
+    """As few parts as `CHUNK` allows."""
+    return [keys[start : start + CHUNK] for start in range(0, len(keys), CHUNK)]
+
+
+async def find(pool: Pool, settings: PostgresSettings) -> Layout:
+    """Where the graph is in the database, read in one statement.
+
+    Raises:
+        StoreError: It is not there, or may not be read.
+    """
+    [[text]] = await pool.fetch(CATALOGUE, *paths(wanted(settings)))
+    return find_layout(settings, read(text))
+
+
+async def _fitting(embedder: Embedder | None, pool: Pool, layout: Layout) -> Embedder | None:
+    """The embedder, when its vectors are as long as those of the store."""
+    if embedder is None:
+        return None
+    nodes = queries.Looks(layout).embedded
+    if nodes is None:
+        log.warning("No table of nodes has a column of vectors: searches go by names alone.")
+        return embedder
+    try:
+        length = await embedder.probe()
+    except EmbeddingFailed as failed:
+        log.warning("Searches go by names alone until this works: %s", failed)
+        return embedder
+    stored = await pool.fetch(vector_size(nodes))
+    assert nodes.embedding is not None
+    column = f"{nodes.relation.schema}.{nodes.relation.name}.{nodes.embedding.name}"
+    if not stored:
+        log.warning("%s holds no vectors: searches go by names alone.", column)
+    elif stored[0][0] != length:
+        raise StoreError(
+            f"The vectors in {column} have {stored[0][0] or 'no'} numbers, and {embedder.name} "
+            f"makes {length}. Name the model that the stored ones were made with by --embedding."
+        )
+    return embedder
+
+
+def _warn_of_slowness(layout: Layout) -> None:
+    slow = [f"{r.schema}.{r.name}.{column.name}" for r, column in layout.cast_columns]
+    if slow:
+        log.warning(
+            "Ids are of different types, so %s are compared as text, which is slow.",
+            ", ".join(slow),
+        )
+    if missing := lacking(layout):
+        log.warning(
+            "%d indexes that make this graph fast are not there; `bfsql index --backend postgres` "
+            "prints the statements that make them.",
+            len(missing),
+        )

@@ -1,0 +1,141 @@
+"""What went wrong between driver and server, as sentences for the person who reads them."""
+
+from __future__ import annotations
+
+import os
+
+import asyncpg
+
+from bfsql.errors import StoreError, StoreUnavailable
+from bfsql_postgres.settings import PostgresSettings
+
+FAULTS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
+"""What the driver raises. A TimeoutError is an OSError, and is looked at before."""
+
+_LOST = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.IdleInTransactionSessionTimeoutError,
+    asyncpg.InternalClientError,
+    OSError,
+)
+
+
+def not_connected(  # noqa: PLR0911 - one sentence a kind
+    error: BaseException, where: str, settings: PostgresSettings
+) -> StoreError:
+    """Why there is no connection.
+
+    Args:
+        error: What the driver raised.
+        where: The server in words.
+        settings: For the limits that sentences name.
+    """
+    match error:
+        case TimeoutError():
+            return StoreUnavailable(
+                f"{_capital(where)} did not answer within {settings.connect_timeout:g} s. Look "
+                "whether host and port are right and nothing in between drops the connection, or "
+                "raise --connect-timeout."
+            )
+        case asyncpg.InvalidPasswordError() | asyncpg.InvalidAuthorizationSpecificationError():
+            return StoreError(
+                f"{_capital(where)} refused the login: {_said(error)}. Correct user and password "
+                "in DATABASE_URL (or --dsn-file)."
+            )
+        case asyncpg.InvalidCatalogNameError():
+            return StoreError(
+                f"{_capital(where)} has no such database: {_said(error)}. Correct the name at the "
+                "end of DATABASE_URL (or --dsn-file)."
+            )
+        case asyncpg.InsufficientPrivilegeError():
+            return StoreError(
+                f"{_capital(where)} lets this role in no further: {_said(error)}. Let the "
+                "database's owner run: GRANT CONNECT ON DATABASE ... TO ...;"
+            )
+        case asyncpg.TooManyConnectionsError():
+            return StoreUnavailable(
+                f"{_capital(where)} has no connection left: {_said(error)}. Try again later, or "
+                "lower --pool-size of the servers that share it."
+            )
+        case asyncpg.CannotConnectNowError():
+            return StoreUnavailable(
+                f"{_capital(where)} takes no connections now: {_said(error)}. Try again."
+            )
+        case OSError():
+            return StoreUnavailable(
+                f"{_capital(where)} cannot be reached: {_reason(error)}. Look whether it runs and "
+                "host and port are right."
+            )
+        case asyncpg.PostgresError() | asyncpg.InterfaceError() | asyncpg.InternalClientError():
+            return StoreError(f"{_capital(where)} refused the connection: {_said(error)}.")
+    return StoreError(f"{_capital(where)} cannot be used: {type(error).__name__}.")
+
+
+def not_answered(
+    error: BaseException, where: str, settings: PostgresSettings, *, closed: bool
+) -> StoreError:
+    """Why a statement has no answer.
+
+    Args:
+        error: What the driver raised.
+        where: The server in words.
+        settings: For the limits that sentences name.
+        closed: Whether the connection is gone.
+    """
+    match error:
+        case asyncpg.QueryCanceledError():
+            return StoreUnavailable(
+                f"{_capital(where)} stopped a statement: {_said(error)}. Ask for less, or raise "
+                f"--statement-timeout, which is {settings.statement_timeout:g} s."
+            )
+        case asyncpg.InsufficientPrivilegeError():
+            return StoreError(
+                f"{_capital(where)} no longer lets this role read: {_said(error)}. Let the owner "
+                "GRANT SELECT on it, and USAGE on its schema."
+            )
+        case asyncpg.UndefinedTableError() | asyncpg.UndefinedColumnError():
+            return StoreError(
+                f"The tables were changed since this server started: {_said(error)}. Start it "
+                "again."
+            )
+        case asyncpg.TooManyConnectionsError() | asyncpg.CannotConnectNowError():
+            return not_connected(error, where, settings)
+    if closed or isinstance(error, _LOST):
+        return StoreUnavailable(
+            f"The connection to {where} was lost in the middle of a statement. The next call "
+            "connects again."
+        )
+    return StoreError(f"{_capital(where)} refused a statement: {_said(error)}.")
+
+
+def exhausted(where: str, settings: PostgresSettings) -> StoreUnavailable:
+    """All connections were busy for too long."""
+    return StoreUnavailable(
+        f"All {settings.pool_size} connections to {where} were busy for "
+        f"{settings.connect_timeout:g} s. Try again later, or raise --pool-size."
+    )
+
+
+def too_old(version: str, where: str) -> StoreError:
+    """The server is older than what the statements need."""
+    return StoreError(
+        f"{_capital(where)} is Postgres {version}; 12 or later is needed. Upgrade the server."
+    )
+
+
+def _said(error: BaseException) -> str:
+    first = str(error).strip().split("\n", 1)[0].rstrip(".")
+    return first or type(error).__name__
+
+
+def _reason(error: OSError) -> str:
+    # The loop's own text for a refused connection repeats the address.
+    if error.errno is not None and error.errno > 0:
+        return os.strerror(error.errno)
+    return error.strerror or _said(error)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

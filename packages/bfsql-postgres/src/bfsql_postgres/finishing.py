@@ -1,0 +1,236 @@
+"""The second half of a load: what describes one thing is made one, and counted.
+
+What one record alone tells goes from table to table within the server; only
+things that several records describe come through here, a group at a time, to
+be merged by the rules that every store shares. Parallel edges stay parallel
+rows, since that is what the schema has them as, and the reader merges them.
+"""
+
+# ruff: noqa: S608 - what is put into these texts are names of tables and columns of this package
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from bfsql.models.evidence import combined
+from bfsql.models.merge import UNTYPED, merge_node_records, sorted_union
+from bfsql.models.stream import LoadReport, NodeRecord
+from bfsql_postgres.building import Building
+from bfsql_postgres.ddl import RELATIONSHIP
+from bfsql_postgres.values import encode
+
+if TYPE_CHECKING:
+    from asyncpg import Connection, Record
+
+GROUPS = 1_000
+"""Groups of records that are in memory at a time."""
+EXAMPLES = 5
+"""Dangling ids that the report names."""
+
+_TRIPLE = "subject_id, predicate, object_id"
+
+
+async def finish(connection: Connection, building: Building, report: LoadReport) -> None:
+    """Fill the tables from the records that were taken, and the report with them."""
+    await _finish_nodes(connection, building, report)
+    await _finish_edges(connection, building, report)
+    if await connection.fetchval(f"SELECT EXISTS (SELECT FROM {building.passage})"):
+        await _finish_evidence(connection, building, report)
+    await building.index(connection, building.evidence)
+    await _count_dangling(connection, building, report)
+
+
+# --- nodes ------------------------------------------------------------------
+
+
+async def _finish_nodes(connection: Connection, building: Building, report: LoadReport) -> None:
+    table = building.entity
+    path, described, twice = (
+        building.path(table.name),
+        building.described,
+        building.scratch("twice"),
+    )
+    kept = ", ".join(table.kept)
+    await connection.execute(
+        f"CREATE UNLOGGED TABLE {twice} AS SELECT entity_id FROM {described} "
+        "GROUP BY entity_id HAVING count(*) > 1"
+    )
+    await connection.execute(f"ANALYZE {twice}")
+    await connection.execute(
+        f"INSERT INTO {path} (entity_id, entity_type, {kept}) "
+        f"SELECT entity_id, coalesce(nullif(entity_type, ''), $1), {kept} FROM {described} AS d "
+        f"WHERE NOT EXISTS (SELECT FROM {twice} AS t WHERE t.entity_id = d.entity_id)",
+        UNTYPED,
+    )
+    groups = ", ".join(f"array_agg({name} ORDER BY place)" for name in ("entity_type", *table.kept))
+
+    def merged(row: Record) -> tuple[Any, ...]:
+        entity_id, types, *columns = row
+        records = [
+            NodeRecord(entity_id, entity_type, table.joined(values))
+            for entity_type, *values in zip(types, *columns, strict=True)
+        ]
+        report.duplicate_nodes += len(records) - 1
+        entity_type, metadata = merge_node_records(records)
+        return (entity_id, entity_type, *table.split(metadata))
+
+    await _through(
+        connection,
+        f"SELECT entity_id, {groups} FROM {twice} JOIN {described} USING (entity_id) "
+        "GROUP BY entity_id",
+        lambda rows: building.copy(connection, table.name, table.written, map(merged, rows)),
+    )
+    await building.type_vectors(connection)
+    await building.index(connection, table)
+    report.nodes = await _number(connection, f"SELECT count(*) FROM {path}")
+
+
+# --- edges ------------------------------------------------------------------
+
+
+async def _finish_edges(connection: Connection, building: Building, report: LoadReport) -> None:
+    path = building.path(RELATIONSHIP.name)
+    await building.index(connection, RELATIONSHIP)
+    rows, report.edges = await connection.fetchrow(
+        f"SELECT coalesce(sum(n), 0)::bigint, count(*) "
+        f"FROM (SELECT count(*) AS n FROM {path} GROUP BY {_TRIPLE}) AS edge"
+    )
+    report.duplicate_edges = rows - report.edges
+
+
+async def _count_dangling(connection: Connection, building: Building, report: LoadReport) -> None:
+    edges, nodes = building.path(RELATIONSHIP.name), building.path(building.entity.name)
+    missing = building.scratch("missing")
+    await connection.execute(
+        f"CREATE UNLOGGED TABLE {missing} AS SELECT id FROM ("
+        f"SELECT subject_id AS id FROM {edges} UNION SELECT object_id FROM {edges}) AS ends "
+        f"WHERE NOT EXISTS (SELECT FROM {nodes} WHERE entity_id = id)"
+    )
+    await connection.execute(f"ANALYZE {missing}")
+    report.dangling_edges = await _number(
+        connection,
+        f"SELECT count(*) FROM (SELECT DISTINCT {_TRIPLE} FROM {edges} "
+        f"LEFT JOIN {missing} AS s ON s.id = subject_id "
+        f"LEFT JOIN {missing} AS o ON o.id = object_id "
+        "WHERE s.id IS NOT NULL OR o.id IS NOT NULL) AS edge",
+    )
+    examples = await connection.fetch(
+        f'SELECT id FROM {missing} ORDER BY id COLLATE "C" LIMIT $1', EXAMPLES
+    )
+    report.dangling_examples = [entity_id for (entity_id,) in examples]
+
+
+# --- evidence ---------------------------------------------------------------
+
+
+async def _finish_evidence(connection: Connection, building: Building, report: LoadReport) -> None:
+    """Give every passage to its edge.
+
+    Ids hold colons, so a key `subject:predicate:object` can be that of two
+    edges. The passages of such edges are kept in their own `properties`.
+    """
+    table, told, passage = building.evidence, building.scratch("told"), building.passage
+    path, kept = building.path(table.name), ", ".join(table.kept)
+    await connection.execute(_told(building))
+    await connection.execute(f"ANALYZE {told}")
+    (link,) = table.fixed
+    await connection.execute(
+        f"INSERT INTO {path} ({link}, {kept}) SELECT {link}, {kept} "
+        f"FROM {told} JOIN {passage} USING ({_TRIPLE}) WHERE passages = 1 AND NOT shared"
+    )
+    beside = await _combine_passages(connection, building)
+    report.evidence = beside + await _number(connection, f"SELECT count(*) FROM {path}")
+    report.unattached_evidence = await _number(
+        connection,
+        f"SELECT (SELECT count(*) FROM {passage}) - "
+        f"(SELECT coalesce(sum(passages), 0) FROM {told})::bigint",
+    )
+
+
+async def _combine_passages(connection: Connection, building: Building) -> int:
+    """Passages of edges that have several, or that share a key: how many stay beside their edge."""
+    table, told = building.evidence, building.scratch("told")
+    (link,) = table.fixed
+    beside = 0
+
+    async def put(rows: Sequence[Record]) -> None:
+        nonlocal beside
+        items = [(row, _items(building, row)) for row in rows]
+        own = [(row[link], item) for row, group in items if not row["shared"] for item in group]
+        cells = ((reference, *table.split(item)) for reference, item in own)
+        await building.copy(connection, table.name, table.written, cells)
+        for row, group in items:
+            if row["shared"]:
+                beside += len(group)
+                await _put_beside(connection, building, row["relationship_id"], group)
+
+    groups = ", ".join(f"array_agg({name})" for name in ("beside", *table.kept))
+    keys = "relationship_key, relationship_id, shared, records"
+    await _through(
+        connection,
+        f"SELECT {keys}, {groups} FROM {told} JOIN {building.passage} USING ({_TRIPLE}) "
+        f"WHERE passages > 1 OR shared GROUP BY {_TRIPLE}, {keys}",
+        put,
+    )
+    return beside
+
+
+def _told(building: Building) -> str:
+    """A table of the edges that have passages: how many, and how each is referred to."""
+    edges, passage = building.path(RELATIONSHIP.name), building.passage
+    shared = "false"
+    if building.evidence.fixed.keys() == {"relationship_key"}:
+        shared = "count(*) OVER (PARTITION BY relationship_key) > 1"
+    return (
+        f"CREATE UNLOGGED TABLE {building.scratch('told')} AS "
+        f"WITH edge AS (SELECT {_TRIPLE}, count(*) AS records, "
+        "(array_agg(id))[1] AS relationship_id, "
+        "subject_id || ':' || predicate || ':' || object_id AS relationship_key "
+        f"FROM {edges} GROUP BY {_TRIPLE}), "
+        f"referred AS (SELECT *, {shared} AS shared FROM edge) "
+        f"SELECT * FROM referred JOIN (SELECT {_TRIPLE}, count(*) AS passages "
+        f"FROM {passage} GROUP BY {_TRIPLE}) AS told USING ({_TRIPLE})"
+    )
+
+
+def _items(building: Building, row: Record) -> list[dict[str, Any]]:
+    """The passages of one edge, as a reader would combine them."""
+    records, besides, *columns = tuple(row)[3:]
+    own: list[dict[str, Any]] = []
+    others: list[dict[str, Any]] = []
+    for beside, *values in zip(besides, *columns, strict=True):
+        (own if beside else others).append(building.evidence.joined(values))
+    # Lists of parallel records merge as a union.
+    return combined([*(sorted_union(own) if records > 1 else own), *others])
+
+
+async def _put_beside(
+    connection: Connection, building: Building, relationship_id: Any, items: list[dict[str, Any]]
+) -> None:
+    path = building.path(RELATIONSHIP.name)
+    text = await connection.fetchval(
+        f"SELECT properties FROM {path} WHERE id = $1", relationship_id
+    )
+    properties = RELATIONSHIP.joined([None, None, text])
+    own = properties.get("provenance") or []
+    properties["provenance"] = [*(own if isinstance(own, list) else [own]), *items]
+    await connection.execute(
+        f"UPDATE {path} SET properties = $2 WHERE id = $1", relationship_id, encode(properties)
+    )
+
+
+# --- rows that come through here --------------------------------------------
+
+
+async def _through(
+    connection: Connection, query: str, take: Callable[[Sequence[Record]], Awaitable[None]]
+) -> None:
+    # Not asyncpg's cursor, which keeps the tables in use until the transaction ends.
+    await connection.execute(f"DECLARE bfsql_load NO SCROLL CURSOR FOR {query}")
+    while rows := await connection.fetch(f"FETCH {GROUPS} FROM bfsql_load"):
+        await take(rows)
+    await connection.execute("CLOSE bfsql_load")
+
+
+async def _number(connection: Connection, query: str) -> int:
+    return int(await connection.fetchval(query))

@@ -1,0 +1,129 @@
+"""A connection that may write, for loads and for indexes; and what the server says no to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from bfsql.errors import ConfigurationError, StoreError, StoreUnavailable
+from bfsql_postgres.address import UNREADABLE, address, place
+from bfsql_postgres.quoting import identifier
+from bfsql_postgres.settings import PostgresSettings
+
+if TYPE_CHECKING:
+    import asyncpg
+
+UNCHANGED = "What was there is unchanged."
+
+
+@asynccontextmanager
+async def writer(settings: PostgresSettings, left: str) -> AsyncIterator[asyncpg.Connection]:
+    """A connection of its own, closed at the end; it is as the server's defaults have it.
+
+    Args:
+        settings: Where the database is.
+        left: A sentence on what a failure leaves behind.
+
+    Raises:
+        ConfigurationError: Nothing says where the database is.
+        StoreUnavailable: The server does not answer, or went away.
+        StoreError: It does not let this role in, or does not let it write.
+    """
+    import asyncpg
+
+    connection = await _connected(settings)
+    try:
+        yield connection
+    except StoreError:  # a sentence already
+        raise
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+        if is_lost(error, connection):
+            raise StoreUnavailable(
+                f"The connection to Postgres was lost ({_first_line(error)}). {left} "
+                "Try again when the server is back."
+            ) from error
+        if isinstance(error, OSError):  # the source's
+            raise
+        denied = isinstance(error, asyncpg.InsufficientPrivilegeError)
+        role = str(await connection.fetchval("SELECT current_user")) if denied else ""
+        raise StoreError(f"{_sentence(error, settings, role)} {left}") from error
+    finally:
+        await _close(connection)
+
+
+def is_lost(error: Exception, connection: asyncpg.Connection) -> bool:
+    """Whether an error tells that the connection is gone."""
+    import asyncpg
+
+    return connection.is_closed() or isinstance(
+        error,
+        asyncpg.PostgresConnectionError | asyncpg.AdminShutdownError | asyncpg.CrashShutdownError,
+    )
+
+
+async def _connected(settings: PostgresSettings) -> asyncpg.Connection:
+    import asyncpg
+
+    from bfsql_postgres.failures import FAULTS, not_connected
+
+    url = address(settings)
+    server = {"application_name": "bfsql"}
+    if not settings.transaction_pooling:
+        server["statement_timeout"] = "0"  # what is made here takes its time
+    try:
+        async with asyncio.timeout(settings.connect_timeout):
+            return await asyncpg.connect(
+                url,
+                timeout=settings.connect_timeout,
+                # A pooler gives the next transaction to a server that knows none of them.
+                statement_cache_size=0,
+                server_settings=server,
+            )
+    except ValueError:  # its message may repeat parts of the URL
+        raise ConfigurationError(UNREADABLE) from None
+    except FAULTS as error:
+        raise not_connected(error, place(url), settings) from error
+
+
+async def _close(connection: asyncpg.Connection) -> None:
+    import asyncpg
+
+    try:
+        await connection.close(timeout=5)
+    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
+        connection.terminate()
+
+
+def _sentence(error: Exception, settings: PostgresSettings, role: str) -> str:
+    import asyncpg
+
+    schema = settings.schema_
+    match error:
+        case asyncpg.InsufficientPrivilegeError():
+            return (
+                f"The role {role!r} may not write into the schema {schema!r} "
+                f"({_first_line(error)}). Let its owner run: GRANT USAGE, CREATE ON SCHEMA "
+                f"{identifier(schema)} TO {identifier(role)}; to replace or index tables it has "
+                "to be their owner, and to make a schema it needs CREATE on the database."
+            )
+        case asyncpg.ReadOnlySQLTransactionError():
+            return (
+                "This server, or this role's session, is read-only. Name the primary server, or "
+                "a role that may write, in DATABASE_URL (or --dsn-file)."
+            )
+        case asyncpg.DiskFullError() | asyncpg.OutOfMemoryError():
+            return f"The server has no room for it: {_first_line(error)}."
+        case asyncpg.DependentObjectsStillExistError():
+            return (
+                f"The tables cannot be replaced, since something depends on them: "
+                f"{'; '.join((error.detail or _first_line(error)).splitlines())}. Drop it first, "
+                "and make it again afterwards."
+            )
+    return f"Postgres says: {_first_line(error)}."
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).splitlines() or [type(error).__name__]
+    return lines[0].rstrip(".")

@@ -1,0 +1,66 @@
+"""A database on the newest server, with schemas in it, and ways to fill and open them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import asyncpg
+import pytest
+
+from bfsql.models import GraphRecord, LoadReport
+from bfsql_postgres import PostgresSettings
+from bfsql_servers.database import Database
+from bfsql_servers.postgres import PostgresServer
+
+Load = Callable[[Iterable[GraphRecord]], Awaitable[LoadReport]]
+
+
+@pytest.fixture(scope="session")
+def database(postgres: PostgresServer) -> Iterator[Database]:
+    """A database with pgvector and pg_trgm, one for all tests."""
+    yield from kept(postgres.database())
+
+
+@pytest.fixture(scope="session")
+def old_database(old_postgres: PostgresServer) -> Iterator[Database]:
+    """A database with pg_trgm alone, on the older server."""
+    yield from kept(old_postgres.database())
+
+
+def kept(database: Database) -> Iterator[Database]:
+    """The database until the session ends; it outlives the loops of the tests."""
+    # A thread, because a test may already run its loop when it first asks.
+    with ThreadPoolExecutor(1) as thread:
+        yield thread.submit(asyncio.run, database.__aenter__()).result()
+        thread.submit(asyncio.run, database.__aexit__()).result()
+
+
+@pytest.fixture
+async def schema(database: Database) -> AsyncIterator[str]:
+    """An empty schema of `database`."""
+    async with database.schema() as name:
+        yield name
+
+
+@pytest.fixture
+def settings(database: Database, schema: str) -> PostgresSettings:
+    """Settings of the owner of `schema`."""
+    return PostgresSettings(dsn=database.owner_url, schema_=schema)
+
+
+@pytest.fixture
+def load(settings: PostgresSettings) -> Load:
+    """Records into `schema`."""
+    from bfsql_postgres.loader import load_graph
+
+    return lambda records: load_graph(settings, records)
+
+
+@pytest.fixture
+async def owner(database: Database, schema: str) -> AsyncIterator[asyncpg.Connection]:
+    """A connection of the owner's that looks into `schema`."""
+    connection = await asyncpg.connect(
+        database.owner_url, server_settings={"search_path": f"{schema},public"}
+    )
+    yield connection
+    await connection.close()

@@ -1,0 +1,131 @@
+"""The conformance kit on real servers, opened by a role that may read and nothing else."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, ClassVar
+
+import pytest
+
+from bfsql.conformance import EVERYTHING
+from bfsql.models import GraphRecord
+from bfsql.testing import BackendSuite, Kind
+from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
+from bfsql_servers.database import Database
+from bfsql_servers.pgbouncer import PgBouncer
+
+
+def watched(backend: PostgresBackend) -> list[str]:
+    """The texts of the statements that the backend will send, as they come."""
+    texts: list[str] = []
+    pool: Any = backend._pool
+    fetch = pool.fetch
+
+    async def noting(statement: str, *values: Any, **options: Any) -> Any:
+        texts.append(statement)
+        return await fetch(statement, *values, **options)
+
+    pool.fetch = noting
+    return texts
+
+
+class OnPostgres(BackendSuite):
+    # An index of Postgres takes 2,704 bytes.
+    keeps = EVERYTHING - {Kind.BINARY, Kind.NUL_CHARACTERS, Kind.LONG_IDS}
+    evidence_layout: ClassVar[str] = "bundle_evidence"
+    pooled: ClassVar[bool] = False
+
+    @property
+    def address(self) -> str:
+        return self.database.reader_url
+
+    @asynccontextmanager
+    async def backend_with(self, records: Sequence[GraphRecord]) -> AsyncIterator[PostgresBackend]:
+        database = self.database
+        async with database.schema() as schema:
+            owner = PostgresSettings(
+                dsn=database.owner_url, schema_=schema, evidence_layout=self.evidence_layout
+            )
+            await load_graph(owner, records)
+            backend = await PostgresBackend.create(
+                self.address, schema=schema, pool_size=4, transaction_pooling=self.pooled
+            )
+            self.texts = watched(backend)
+            try:
+                yield backend
+            finally:
+                await backend.close()
+
+    @asynccontextmanager
+    async def read_only_with(
+        self, records: Sequence[GraphRecord]
+    ) -> AsyncIterator[PostgresBackend]:
+        async with self.backend_with(records) as backend:
+            yield backend
+
+    def queries_of(self, backend: Any) -> list[str]:
+        return self.texts
+
+    def round_trips_of(self, backend: Any) -> int:
+        return len(self.texts)
+
+    @asynccontextmanager
+    async def store_gone(self, backend: Any) -> AsyncIterator[None]:
+        name = self.database.name
+        allow = f"UPDATE pg_database SET datallowconn = {{}} WHERE datname = '{name}'"
+        await self.outside.run(
+            allow.format("false"),
+            f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'",
+        )
+        try:
+            yield
+        finally:
+            await self.outside.run(allow.format("true"))
+
+
+class TestBundleEvidence(OnPostgres):
+    """With pgvector and pg_trgm; evidence by key."""
+
+    @pytest.fixture(autouse=True)
+    def _server(self, database: Database) -> None:
+        self.database = database
+        self.outside = Database(database.address, name="postgres")
+
+
+class TestEvidenceByRow(OnPostgres):
+    """Evidence by the row's UUID."""
+
+    evidence_layout = "evidence"
+
+    @pytest.fixture(autouse=True)
+    def _server(self, database: Database) -> None:
+        self.database = database
+        self.outside = Database(database.address, name="postgres")
+
+
+class TestOldServer(OnPostgres):
+    """Postgres 15, without pgvector."""
+
+    @pytest.fixture(autouse=True)
+    def _server(self, old_database: Database) -> None:
+        self.database = old_database
+        self.outside = Database(old_database.address, name="postgres")
+
+
+class TestBehindPooler(OnPostgres):
+    """Through pgbouncer in transaction mode."""
+
+    pooled = True
+
+    @pytest.fixture(autouse=True)
+    def _server(self, database: Database, pgbouncer: PgBouncer) -> None:
+        self.database = database
+        self.outside = Database(database.address, name="postgres")
+        self.pooler = pgbouncer
+
+    @property
+    def address(self) -> str:
+        return self.pooler.url(self.database.name, self.database.reader)
+
+    def store_gone(self, backend: Any) -> None:
+        # The pooler itself waits 15 s after a failed login, for this and every other test.
+        return None

@@ -1,0 +1,603 @@
+"""A load makes all of a graph or leaves what was there, and tells what it found."""
+
+import asyncio
+import datetime as dt
+import gc
+import json
+import os
+import sys
+import tracemalloc
+from collections.abc import Iterator
+from decimal import Decimal
+from uuid import UUID
+
+import asyncpg
+import pytest
+
+from bfsql.errors import StoreError, StoreUnavailable
+from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, LoadReport, NodeRecord
+from bfsql_postgres import PostgresSettings, replacing
+from bfsql_postgres.loader import load_graph
+from bfsql_servers.postgres import LOCKED
+
+OLD = [NodeRecord("old", "thing")]
+LAYOUTS = ["bundle_evidence", "evidence"]
+
+
+def many(number: int) -> Iterator[GraphRecord]:
+    for i in range(number):
+        yield NodeRecord(f"n{i}", "thing", {"name": f"name {i}"})
+        yield EdgeRecord(f"n{i}", "NEXT", f"n{i + 1}", {"confidence": 0.5})
+
+
+async def ids(owner: asyncpg.Connection) -> list[str]:
+    return [row[0] for row in await owner.fetch("SELECT entity_id FROM entity ORDER BY 1")]
+
+
+async def relations(owner: asyncpg.Connection, schema: str) -> set[str]:
+    rows = await owner.fetch(
+        "SELECT relname FROM pg_class WHERE relnamespace = $1::text::regnamespace", schema
+    )
+    return {row[0] for row in rows}
+
+
+# --- what comes of the records ----------------------------------------------
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+async def test_the_report_counts_what_was_found(settings, layout: str) -> None:
+    passage = {"text_span": "A treats B.", "document_id": "a"}
+    report = await load_graph(
+        settings.model_copy(update={"evidence_layout": layout}),
+        [
+            EdgeRecord("a", "TREATS", "b", {"confidence": 0.5}),
+            NodeRecord("a", "drug", {"name": "A"}),
+            NodeRecord("a", "chemical", {"name": "Alpha"}),
+            NodeRecord("b", "", {}),
+            EdgeRecord("a", "TREATS", "b", {"confidence": 0.9, "provenance": [passage]}),
+            EdgeRecord("a", "TREATS", "ghost"),
+            EdgeRecord("ghost", "TREATS", "ghost"),
+            EvidenceRecord("a", "TREATS", "b", passage),
+            EvidenceRecord("a", "CAUSES", "b", {"text_span": "nobody says so"}),
+            EvidenceRecord("x", "TREATS", "y", {"text_span": "nobody at all"}),
+        ],
+    )
+    assert report == LoadReport(
+        nodes=2,
+        edges=3,
+        evidence=1,
+        duplicate_nodes=1,
+        duplicate_edges=1,
+        dangling_edges=2,
+        dangling_examples=["ghost"],
+        unattached_evidence=2,
+    )
+
+
+async def test_records_of_one_node_are_one_row_and_parallel_edges_are_rows(load, owner) -> None:
+    await load(
+        [
+            NodeRecord("a", "", {"name": "A", "x": 1, "usage_count": 2}),
+            NodeRecord("b", ""),
+            NodeRecord("a", "drug", {"name": "Alpha", "x": 2, "usage_count": 3}),
+            NodeRecord("a", "chemical"),
+            EdgeRecord("a", "TREATS", "b", {"confidence": 0.5, "source_documents": ["q", "p"]}),
+            EdgeRecord("a", "TREATS", "b", {"confidence": 0.9}),
+        ]
+    )
+    a, b = await owner.fetch(
+        "SELECT entity_type, name, synonyms, usage_count, properties FROM entity ORDER BY entity_id"
+    )
+    assert tuple(a)[:4] == ("drug", "A", '["Alpha"]', None)
+    assert json.loads(a["properties"]) == {
+        "x": [1, 2],
+        "usage_count": [2, 3],
+        "other_types": ["chemical"],
+    }
+    assert tuple(b) == ("owl:Thing", None, None, None, None)
+    rows = await owner.fetch("SELECT confidence, source_documents FROM relationship ORDER BY 1")
+    assert [tuple(row) for row in rows] == [(0.5, '["q","p"]'), (0.9, None)]
+
+
+async def test_a_column_holds_only_what_it_gives_back_as_it_was(load, owner) -> None:
+    fitting = {
+        "name": "",
+        "status": "canonical",
+        "confidence": 1.0,
+        "usage_count": 2**63 - 1,
+        "source": "s",
+        "canonical_url": "u",
+        "synonyms": ["é", 1, None],
+    }
+    strange = {
+        "name": "a\0b",
+        "status": "merged",
+        "confidence": 1,
+        "usage_count": 2**63,
+        "source": "\ud800",
+        "canonical_url": True,
+        "synonyms": ["a\0b"],
+        "merged_into": "x",
+        "embedding": [0.5, 1.0],
+        "properties": {"a": 1},
+        "none": None,
+    }
+    await load([NodeRecord("fitting", "t", fitting), NodeRecord("strange", "t", strange)])
+    rows = await owner.fetch("SELECT * FROM entity ORDER BY entity_id")
+    columns = [dict(row) for row in rows]
+    assert [one.pop("entity_id") for one in columns] == ["fitting", "strange"]
+    assert [one.pop("entity_type") for one in columns] == ["t", "t"]
+    full = {key: value for key, value in columns[0].items() if value is not None}
+    assert full == {**fitting, "synonyms": '["é",1,null]'}
+    properties = columns[1].pop("properties")
+    assert not any(value is not None for value in columns[1].values())
+    assert json.loads(properties) == strange
+    assert '"confidence":1,' in properties
+
+
+async def test_values_of_every_kind_become_json_without_loss(load, owner) -> None:
+    itself: dict[str, object] = {}
+    itself["it"] = itself
+    values = {
+        "day": dt.date(2024, 2, 29),
+        "price": Decimal("0.10"),
+        "exact": Decimal("0.1234567890123456789012345"),
+        "huge": 10**400,
+        "far too huge": 1 << 20_000,
+        "large": 1.7976931348623157e308,
+        "whole": 1.0,
+        "nan": [float("nan"), float("inf"), -float("inf")],
+        "bytes": b"\xff\x00",
+        "set": {"b", "a"},
+        "other": UUID(int=1),
+        "half": "\ud800 and \U0001f600 \0",
+        1: ("tuple", None, True),
+    }
+    report = await load([NodeRecord("a", "t", values), NodeRecord("b", "t", itself)])
+    assert (report.nodes, report.refused) == (1, 1)
+    assert "nested too deeply" in report.refusals[0].reason
+    properties = await owner.fetchval("SELECT properties FROM entity")
+    assert '"whole":1.0,' in properties
+    assert json.loads(properties) == {
+        "day": "2024-02-29",
+        "price": 0.1,
+        "exact": "0.1234567890123456789012345",
+        "huge": 10**400,
+        "far too huge": f"{1 << 20_000:#x}",
+        "large": 1.7976931348623157e308,
+        "whole": 1.0,
+        "nan": ["NaN", "Infinity", "-Infinity"],
+        "bytes": "/wA=",
+        "set": ["a", "b"],
+        "other": "00000000-0000-0000-0000-000000000001",
+        "half": "\ud800 and \U0001f600 \0",
+        "1": ["tuple", None, True],
+    }
+
+
+async def test_metadata_as_deep_as_python_writes_it_is_stored(load, owner) -> None:
+    deep: list[object] = []
+    for _ in range(900):
+        deep = [deep]
+    report = await load([NodeRecord("a", "t", {"x": deep, "provenance": deep})])
+    assert report.nodes + report.refused == 1
+    assert (await load([NodeRecord("b", "t")])).nodes == 1
+
+
+async def test_what_cannot_be_stored_is_refused_by_name(load, owner) -> None:
+    report = await load(
+        [
+            NodeRecord("a\ud800", "thing"),
+            NodeRecord("a", "th\0ing"),
+            EdgeRecord("ok", "P\0", "also ok"),
+            EdgeRecord("ok", "P", "é" * 1_300),
+            EvidenceRecord("a", "P", "\ud800", {}),
+            NodeRecord("é" * 1_301, "thing"),
+            NodeRecord("é" * 1_300, "thing"),
+            NodeRecord("b", "thing"),
+        ]
+    )
+    assert (report.nodes, report.edges, report.refused) == (2, 0, 6)
+    reasons = [refusal.reason for refusal in report.refusals]
+    assert "surrogate" in reasons[0]
+    assert "NUL" in reasons[1]
+    assert "NUL" in reasons[2]
+    assert reasons[3].startswith("its three names have 2603 bytes, and an index")
+    assert reasons[5].startswith("it has 2602 bytes, and an index of Postgres takes 2600")
+    assert str(report.refusals[0]).startswith("node 'a\\ud800': ")
+    assert all(len(str(refusal)) < 500 and str(refusal).isascii() for refusal in report.refusals)
+
+
+async def test_a_triple_as_long_as_may_be_is_indexed_with_its_evidence(load, owner) -> None:
+    digits = [str(n * 7_919 % 1_000_003) for n in range(1_000)]
+    text = "".join(digits)[:2_600]
+    triple = (text[:1_299], "PR", text[1_301:])
+    document = {"document_id": "".join(reversed(digits))[:2_601], "text_span": "x"}
+    report = await load(
+        [EdgeRecord(*triple), EvidenceRecord(*triple, document), NodeRecord(text, "thing")]
+    )
+    assert (report.nodes, report.edges, report.evidence, report.refused) == (1, 1, 1, 0)
+    row = await owner.fetchrow("SELECT document_id, properties FROM bundle_evidence")
+    assert row["document_id"] is None
+    assert json.loads(row["properties"]) == {"document_id": document["document_id"]}
+
+
+async def test_evidence_whose_key_is_that_of_two_edges_stays_with_its_own(load, owner) -> None:
+    report = await load(
+        [
+            EdgeRecord("j:k", "l", "j", {"note": "one"}),
+            EdgeRecord("j", "k:l", "j", {"note": "other"}),
+            EdgeRecord("j", "k", "j"),
+            EvidenceRecord("j", "k:l", "j", {"text_span": "of the other"}),
+            EvidenceRecord("j", "k", "j", {"text_span": "plain"}),
+        ]
+    )
+    assert (report.evidence, report.unattached_evidence) == (2, 0)
+    keys = await owner.fetch("SELECT relationship_key, text_span FROM bundle_evidence")
+    assert [tuple(row) for row in keys] == [("j:k:j", "plain")]
+    found = await owner.fetch("SELECT predicate, properties FROM relationship ORDER BY 1")
+    assert {row[0]: row[1] and json.loads(row[1]) for row in found} == {
+        "k": None,
+        "k:l": {"note": "other", "provenance": [{"text_span": "of the other"}]},
+        "l": {"note": "one"},
+    }
+
+
+async def test_rows_of_evidence_refer_to_their_edge(settings, owner) -> None:
+    await load_graph(
+        settings.model_copy(update={"evidence_layout": "evidence"}),
+        [
+            EdgeRecord("j:k", "l", "j"),
+            EdgeRecord("j", "k:l", "j"),
+            EvidenceRecord(
+                "j", "k:l", "j", {"document_id": "d", "confidence": 0.5, "section": "s"}
+            ),
+        ],
+    )
+    row = await owner.fetchrow(
+        "SELECT predicate, paper_id, confidence_score, metadata_ "
+        "FROM evidence JOIN relationship ON relationship.id = relationship_id"
+    )
+    assert tuple(row) == ("k:l", "d", 0.5, '{"section":"s"}')
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+async def test_an_empty_graph_is_a_graph(settings, owner, layout: str) -> None:
+    report = await load_graph(settings.model_copy(update={"evidence_layout": layout}), [])
+    assert report == LoadReport()
+    for table in ("entity", "relationship", layout):
+        assert await owner.fetchval(f"SELECT count(*) FROM {table}") == 0
+
+
+# --- what is there already --------------------------------------------------
+
+
+async def test_a_load_replaces_the_last_one_and_leaves_no_name_of_its_own(
+    settings, owner, schema: str
+) -> None:
+    await load_graph(settings, many(3))
+    first = await relations(owner, schema)
+    await load_graph(settings.model_copy(update={"evidence_layout": "evidence"}), OLD)
+    await load_graph(settings, many(2))
+    assert await ids(owner) == ["n0", "n1"]
+    assert await relations(owner, schema) == first
+    constraints = await owner.fetch(
+        "SELECT conname FROM pg_constraint WHERE connamespace = $1::text::regnamespace", schema
+    )
+    names = {*first, *(row[0] for row in constraints)}
+    assert not [name for name in names if "bfsql" in name]
+
+
+async def test_a_schema_that_is_not_there_is_made(database, settings) -> None:
+    name = 'an "odd" näme'
+    made = settings.model_copy(update={"schema_": name})
+    try:
+        assert (await load_graph(made, many(2))).nodes == 2
+        assert (await load_graph(made, many(3))).nodes == 3
+    finally:
+        await database.run('DROP SCHEMA IF EXISTS "an ""odd"" näme" CASCADE')
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "CREATE TABLE entity (thesis text)",
+        "CREATE TABLE bundle_mention ()",
+        "CREATE TABLE bfsql_load_of_hay ()",
+        "CREATE VIEW relationship AS SELECT 1 AS thesis",
+    ],
+)
+async def test_tables_of_somebody_else_are_never_replaced(
+    load, owner, schema: str, made: str
+) -> None:
+    await owner.execute(made)
+    before = await relations(owner, schema)
+    with pytest.raises(StoreError, match="which bfsql load did not make, so nothing is replaced"):
+        await load(OLD)
+    assert await relations(owner, schema) == before
+
+
+async def test_a_view_on_the_old_tables_is_told(load, owner) -> None:
+    await load(OLD)
+    await owner.execute("CREATE VIEW mine AS SELECT entity_id FROM entity")
+    with pytest.raises(StoreError, match=r"view .*mine depends on table .*entity.* unchanged"):
+        await load(many(2))
+    assert await ids(owner) == ["old"]
+
+
+async def test_rights_and_owner_go_from_the_old_tables_to_the_new(
+    database, settings, load, owner, schema: str
+) -> None:
+    await load(OLD)
+    extra = f"{database.name}_extra"
+    await database.run(
+        f'CREATE ROLE "{extra}"',
+        f"REVOKE ALL ON {schema}.relationship FROM {database.reader}",
+        f"GRANT SELECT, UPDATE ON {schema}.entity TO {extra} WITH GRANT OPTION",
+        f"GRANT SELECT (predicate), REFERENCES (id) ON {schema}.relationship TO PUBLIC",
+    )
+    rights = (
+        "SELECT relname, relacl::text, relowner, (SELECT array_agg((attname, attacl)::text "
+        "ORDER BY attname) FROM pg_attribute WHERE attrelid = c.oid AND attacl IS NOT NULL) "
+        "FROM pg_class AS c WHERE relkind = 'r' AND relnamespace = $1::text::regnamespace "
+        "ORDER BY 1"
+    )
+    try:
+        before = [tuple(row) for row in await owner.fetch(rights, schema)]
+        await load(many(2))
+        assert [tuple(row) for row in await owner.fetch(rights, schema)] == before
+        superuser = settings.model_copy(
+            update={"dsn": PostgresSettings(dsn=database.superuser_url).dsn}
+        )
+        await load_graph(superuser, many(3))
+        assert [tuple(row)[::2] for row in await owner.fetch(rights, schema)] == [
+            row[::2] for row in before
+        ]
+        await load_graph(settings.model_copy(update={"evidence_layout": "evidence"}), OLD)
+        reader = await asyncpg.connect(database.reader_url)
+        assert await reader.fetchval(f"SELECT count(*) FROM {schema}.evidence") == 0
+        await reader.close()
+    finally:
+        await database.run(
+            f"DROP SCHEMA {schema} CASCADE", f'DROP ROLE "{extra}"', f"CREATE SCHEMA {schema}"
+        )
+
+
+# --- all or nothing ---------------------------------------------------------
+
+
+async def test_a_failing_source_changes_nothing(load, owner, schema: str) -> None:
+    await load(OLD)
+    before = await relations(owner, schema)
+
+    def breaking() -> Iterator[GraphRecord]:
+        yield from many(20_000)
+        raise RuntimeError("the source broke")
+
+    with pytest.raises(RuntimeError, match="the source broke"):
+        await load(breaking())
+    assert await ids(owner) == ["old"]
+    assert await relations(owner, schema) == before
+
+
+async def test_a_file_that_cannot_be_read_is_no_fault_of_the_server(load, owner) -> None:
+    await load(OLD)
+
+    def unreadable() -> Iterator[GraphRecord]:
+        yield from many(3)
+        raise PermissionError(13, "Permission denied", "graph.jsonl")
+
+    with pytest.raises(PermissionError):
+        await load(unreadable())
+    assert await ids(owner) == ["old"]
+
+
+async def test_a_cancelled_load_stops_and_changes_nothing(load, owner, schema: str) -> None:
+    await load(OLD)
+    before = await relations(owner, schema)
+    begun, loop = asyncio.Event(), asyncio.get_running_loop()
+
+    def endless() -> Iterator[GraphRecord]:
+        while True:
+            yield from many(10_000)
+            loop.call_soon_threadsafe(begun.set)
+
+    work = asyncio.ensure_future(load(endless()))
+    await begun.wait()
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    assert await ids(owner) == ["old"]
+    assert await relations(owner, schema) == before
+
+
+async def test_a_load_that_is_cancelled_while_it_merges_changes_nothing(load, owner) -> None:
+    await load(OLD)
+    taken, loop = asyncio.Event(), asyncio.get_running_loop()
+
+    def then_tell() -> Iterator[GraphRecord]:
+        yield from many(60_000)
+        loop.call_soon_threadsafe(taken.set)
+
+    work = asyncio.ensure_future(load(then_tell()))
+    await taken.wait()
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    assert await ids(owner) == ["old"]
+    assert (await load(many(2))).nodes == 2
+
+
+async def test_an_interrupt_from_the_keyboard_changes_nothing(load, owner, settings) -> None:
+    await load(OLD)
+    script = """
+import asyncio, itertools, os, signal, sys
+from bfsql.models import NodeRecord
+from bfsql_postgres import PostgresSettings, load_graph
+def endless():
+    for i in itertools.count():
+        if i == 12_000:
+            os.kill(os.getpid(), signal.SIGINT)
+        yield NodeRecord(str(i), "thing")
+settings = PostgresSettings(dsn=os.environ["DATABASE_URL"], schema_=sys.argv[1])
+try:
+    asyncio.run(load_graph(settings, endless()))
+except KeyboardInterrupt:
+    sys.exit(7)
+"""
+    environment = {**os.environ, "DATABASE_URL": settings.dsn.get_secret_value()}
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", script, settings.schema_, env=environment
+    )
+    assert await asyncio.wait_for(process.wait(), 60) == 7
+    assert await ids(owner) == ["old"]
+    assert (await load(many(2))).nodes == 2
+
+
+async def test_a_connection_that_is_lost_is_told_and_changes_nothing(database, load, owner) -> None:
+    await load(OLD)
+    loop = asyncio.get_running_loop()
+
+    def cut() -> Iterator[GraphRecord]:
+        yield from many(10_000)
+        end = (
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = "
+            f"'{database.name}' AND state IS DISTINCT FROM 'idle' AND pid <> pg_backend_pid()"
+        )
+        asyncio.run_coroutine_threadsafe(database.run(end), loop).result(30)
+        yield from many(20_000)
+
+    with pytest.raises(StoreUnavailable, match="What was there is unchanged"):
+        await load(cut())
+    assert await ids(owner) == ["old"]
+
+
+async def test_readers_have_the_old_graph_until_the_new_one_is_whole(load, owner) -> None:
+    await load(many(2_000))
+    loop = asyncio.get_running_loop()
+    seen: list[int] = []
+
+    def read() -> None:
+        count = owner.fetchval("SELECT count(*) FROM relationship", timeout=5)
+        seen.append(asyncio.run_coroutine_threadsafe(count, loop).result(10))
+
+    def meanwhile() -> Iterator[GraphRecord]:
+        for number, record in enumerate(many(20_000)):
+            if number % 15_000 == 0:
+                read()
+            yield record
+        read()
+
+    await load(meanwhile())
+    assert set(seen) == {2_000}
+    assert await owner.fetchval("SELECT count(*) FROM relationship") == 20_000
+
+
+async def test_every_read_during_many_loads_sees_one_whole_graph(load, owner) -> None:
+    await load(many(1))
+
+    async def loading() -> None:
+        for number in range(2, 8):
+            await load(many(number))
+
+    work = asyncio.ensure_future(loading())
+    while not work.done():
+        nodes, edges = await owner.fetchrow(
+            "SELECT (SELECT count(*) FROM entity), (SELECT count(*) FROM relationship)"
+        )
+        assert nodes == edges
+    await work
+
+
+async def test_two_loads_at_once_do_not_mix(load, owner) -> None:
+    reports = await asyncio.gather(load(many(300)), load(many(400)), load(many(500)))
+    assert [report.nodes for report in reports] == [300, 400, 500]
+    nodes = await owner.fetchval("SELECT count(*) FROM entity")
+    assert nodes in {300, 400, 500}
+    assert await owner.fetchval("SELECT count(*) FROM relationship") == nodes
+
+
+async def test_a_load_does_not_wait_for_ever_for_a_transaction_that_reads(
+    load, owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await load(OLD)
+    monkeypatch.setattr(replacing, "LOCK_TRIES", 2)
+    monkeypatch.setattr(replacing, "PAUSE", 0.01)
+    async with owner.transaction():
+        await owner.fetch("SELECT * FROM entity")
+        with pytest.raises(StoreUnavailable, match="have been reading the old one"):
+            await load(many(2))
+        assert await ids(owner) == ["old"]
+    await load(many(2))
+    assert await ids(owner) == ["n0", "n1"]
+
+
+async def test_memory_does_not_grow_with_the_records(load) -> None:
+    async def peak(number: int) -> int:
+        edges = (EdgeRecord(f"n{i % 500}", "P", f"n{i % 501}", {"i": i}) for i in range(number))
+        gc.collect()
+        tracemalloc.start()
+        try:
+            await load(edges)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    few, more = await peak(20_000), await peak(60_000)
+    assert more < 1.3 * few
+
+
+# --- servers and rights -----------------------------------------------------
+
+
+async def test_an_older_server_without_vectors_is_filled_too(old_database) -> None:
+    async with old_database.schema() as schema:
+        settings = PostgresSettings(dsn=old_database.owner_url, schema_=schema)
+        await load_graph(settings, many(3))
+        report = await load_graph(settings, many(4))
+    assert (report.nodes, report.edges, report.dangling_edges) == (4, 4, 1)
+
+
+async def test_a_load_goes_through_a_pooler(pgbouncer, database, schema: str) -> None:
+    settings = PostgresSettings(
+        dsn=pgbouncer.url(database.name, database.owner), schema_=schema, transaction_pooling=True
+    )
+    assert (await load_graph(settings, many(6_000))).nodes == 6_000
+    assert (await load_graph(settings, many(3))).nodes == 3
+
+
+async def test_a_role_that_may_not_write_is_told_so(database, settings, schema: str) -> None:
+    reader = settings.model_copy(update={"dsn": PostgresSettings(dsn=database.reader_url).dsn})
+    with pytest.raises(StoreError, match="may not write") as caught:
+        await load_graph(reader, OLD)
+    assert f'GRANT USAGE, CREATE ON SCHEMA "{schema}" TO "{database.reader}"' in str(caught.value)
+    elsewhere = reader.model_copy(update={"schema_": "not_there"})
+    with pytest.raises(StoreError, match="may not write"):
+        await load_graph(elsewhere, OLD)
+
+
+async def test_a_read_only_server_is_told(database, settings) -> None:
+    dsn = f"{database.owner_url}?default_transaction_read_only=on"
+    only = settings.model_copy(update={"dsn": PostgresSettings(dsn=dsn).dsn})
+    with pytest.raises(StoreError, match="read-only"):
+        await load_graph(only, OLD)
+
+
+async def test_a_wrong_password_and_a_dead_port_are_told_without_the_password(
+    postgres, settings
+) -> None:
+    for dsn in (
+        postgres.url(user=LOCKED, password="sesame-oil"),
+        "postgresql://me:sesame-oil@127.0.0.1:1/x",
+    ):
+        wrong = settings.model_copy(update={"dsn": PostgresSettings(dsn=dsn).dsn})
+        with pytest.raises(StoreError) as caught:
+            await load_graph(wrong, OLD)
+        assert "sesame" not in str(caught.value)
+
+
+async def test_settings_that_name_other_tables_are_no_place_to_load_into(settings) -> None:
+    for changed in ({"names": {"entity": "node"}}, {"nodes": "people", "edges": "jobs"}):
+        given = PostgresSettings(dsn=settings.dsn, **changed)
+        with pytest.raises(StoreError, match="under their own names"):
+            await load_graph(given, OLD)

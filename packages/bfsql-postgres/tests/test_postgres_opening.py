@@ -1,0 +1,285 @@
+"""What keeps a graph from being opened is one sentence: what is wrong, what helps, no secret."""
+
+import asyncio
+import os
+import socket
+import sys
+from collections.abc import Iterator
+
+import asyncpg
+import pytest
+from bfsql_trials.embedding_service import PlayedService, json_body, playing
+
+from bfsql.errors import BfsqlError, ConfigurationError, StoreError, StoreUnavailable
+from bfsql.graph import open_graph
+from bfsql.models import EdgeRecord, NodeRecord
+from bfsql_postgres import PostgresSettings, load_graph, pool
+from bfsql_servers.database import Database
+from bfsql_servers.port import HOST, free_port
+from bfsql_servers.postgres import LOCKED, LOCKED_PASSWORD, PostgresServer
+
+SECRET = "wrong-sesame"
+VARIABLES = ("DATABASE_URL", "PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGUSER", "PGSERVICE")
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (*VARIABLES, "PGPASSWORD", "BFSQL_EMBEDDING", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def silent() -> Iterator[int]:
+    """A port where connections are taken and nothing is ever said."""
+    with socket.create_server((HOST, 0)) as listening:
+        yield listening.getsockname()[1]
+
+
+@pytest.fixture
+async def graph_in(database: Database, schema: str) -> str:
+    """The URL of the reader, for a graph of two nodes in `schema`; one has a vector."""
+    numbers = [float(n) for n in range(1, 65)]
+    await load_graph(
+        PostgresSettings(dsn=database.owner_url, schema_=schema),
+        [
+            NodeRecord("a", "T", {"name": "one", "embedding": numbers}),
+            NodeRecord("b", "T"),
+            EdgeRecord("a", "p", "b"),
+        ],
+    )
+    return database.reader_url
+
+
+@pytest.fixture
+def service() -> Iterator[PlayedService]:
+    """An embedding service of two dimensions."""
+    with playing() as played:
+        yield played
+
+
+async def refusal(**settings: object) -> BfsqlError:
+    """What opening says, after a look at how it says it."""
+    with pytest.raises(BfsqlError) as caught:
+        async with open_graph("postgres", **{"connect_timeout": 0.5, **settings}):
+            pass
+    text = str(caught.value)
+    assert text[0].isupper()
+    assert "Traceback" not in text
+    for secret in (SECRET, LOCKED_PASSWORD, "sesame"):
+        assert secret not in text
+    return caught.value
+
+
+# --- the server -------------------------------------------------------------
+
+
+async def test_a_wrong_password_is_told_without_it(postgres: PostgresServer) -> None:
+    for password in (SECRET, f"{LOCKED_PASSWORD} "):
+        found = await refusal(dsn=postgres.url(user=LOCKED, password=password))
+        assert isinstance(found, StoreError)
+        assert f"127.0.0.1:{postgres.port}, database postgres refused the login" in str(found)
+        assert f'password authentication failed for user "{LOCKED}"' in str(found)
+        assert "DATABASE_URL (or --dsn-file)" in str(found)
+
+
+async def test_a_missing_password_is_told(postgres: PostgresServer) -> None:
+    found = await refusal(dsn=postgres.url(user=LOCKED))
+    assert "password" in str(found)
+    assert "DATABASE_URL (or --dsn-file)" in str(found)
+
+
+async def test_a_role_that_is_not_there_is_told(postgres: PostgresServer) -> None:
+    found = await refusal(dsn=postgres.url(user="nobody of that name"))
+    assert 'role "nobody of that name" does not exist' in str(found)
+
+
+async def test_an_unknown_database_is_told(postgres: PostgresServer) -> None:
+    found = await refusal(dsn=postgres.url("no_such_graph"))
+    assert 'has no such database: database "no_such_graph" does not exist' in str(found)
+    assert "end of DATABASE_URL" in str(found)
+
+
+async def test_a_role_that_may_not_connect_is_told_what_to_ask_for(
+    postgres: PostgresServer,
+) -> None:
+    async with postgres.database("") as other:
+        await other.run(
+            f"REVOKE CONNECT ON DATABASE {other.name} FROM PUBLIC",
+            f"REVOKE CONNECT ON DATABASE {other.name} FROM {other.reader}",
+        )
+        found = await refusal(dsn=other.reader_url)
+    assert "GRANT CONNECT ON DATABASE" in str(found)
+
+
+async def test_a_server_that_accepts_and_says_nothing_is_waited_for_no_longer_than_said(
+    silent: int,
+) -> None:
+    began = asyncio.get_running_loop().time()
+    found = await refusal(dsn=f"postgresql://me:{SECRET}@{HOST}:{silent}/graphs")
+    assert asyncio.get_running_loop().time() - began < 3
+    assert isinstance(found, StoreUnavailable)
+    assert f"{HOST}:{silent}, database graphs did not answer within 0.5 s" in str(found)
+    assert "--connect-timeout" in str(found)
+
+
+async def test_a_port_that_nobody_listens_on_is_told() -> None:
+    port = free_port()
+    found = await refusal(dsn=f"postgresql://me:{SECRET}@{HOST}:{port}/graphs")
+    assert isinstance(found, StoreUnavailable)
+    assert f"{HOST}:{port}, database graphs cannot be reached: Connection refused" in str(found)
+
+
+async def test_a_host_that_no_name_server_knows_is_told() -> None:
+    found = await refusal(dsn=f"postgresql://me:{SECRET}@no-host.invalid/graphs", connect_timeout=9)
+    assert isinstance(found, StoreUnavailable)
+    assert "no-host.invalid:5432" in str(found)
+
+
+async def test_a_server_that_is_something_else_is_told(service: PlayedService) -> None:
+    address = service.url.split("//")[1].split("/")[0]
+    found = await refusal(dsn=f"postgresql://me:{SECRET}@{address}/graphs")
+    assert isinstance(found, StoreError)
+    assert address in str(found)
+
+
+async def test_a_server_that_is_too_old_is_told(
+    graph_in: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "OLDEST", 99)  # the newest server, as one of tomorrow sees it
+    found = await refusal(dsn=graph_in)
+    assert "is Postgres 18." in str(found)
+    assert str(found).endswith("or later is needed. Upgrade the server.")
+
+
+# --- the address ------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "dsn",
+    [
+        f"postgresql://me:{SECRET}@host:port/graphs",
+        f"postgresql://me:{SECRET}/x@{HOST}:1/graphs",
+        f"postgresql://me:{SECRET}@[::1/graphs",
+        f"postgresql://me:{SECRET}@{HOST}:99999/graphs",
+        f"postgresql://me:{SECRET}@{HOST}:1/graphs?sslmode=perhaps",
+        f"postgresql://me:{SECRET}@{HOST}:1/graphs?port=x",
+        f"mysql://me:{SECRET}@{HOST}/graphs",
+        f"host={HOST} password={SECRET}",
+        f"{SECRET}",
+        f"postgresql://me:{SECRET}\0@{HOST}:1/graphs",
+        f"postgresql://me:%ff{SECRET}%@{HOST}:1/graphs",
+    ],
+)
+async def test_a_malformed_address_is_told_without_what_stands_in_it(dsn: str) -> None:
+    found = await refusal(dsn=dsn)
+    assert isinstance(found, ConfigurationError | StoreUnavailable)
+
+
+async def test_no_address_at_all_is_told() -> None:
+    found = await refusal()
+    assert isinstance(found, ConfigurationError)
+    assert "environment variable DATABASE_URL" in str(found)
+
+
+# --- the schema -------------------------------------------------------------
+
+
+async def test_a_schema_without_the_tables_is_told_what_was_looked_for_and_found(
+    database: Database, schema: str, owner: asyncpg.Connection
+) -> None:
+    await owner.execute("CREATE TABLE people (id int); CREATE TABLE jobs (id int)")
+    found = str(await refusal(dsn=database.reader_url, schema=schema))
+    assert "no table 'entity' with the columns 'entity_id', 'entity_type'" in found
+    assert "it has 'jobs', 'people'" in found
+    assert "--nodes and --edges" in found
+    found = str(await refusal(dsn=database.reader_url, schema="no such schema"))
+    assert "has no schema 'no such schema'" in found
+
+
+async def test_a_table_that_may_not_be_read_is_told_with_the_grant_that_helps(
+    graph_in: str, database: Database, schema: str, owner: asyncpg.Connection
+) -> None:
+    await owner.execute(f"REVOKE SELECT ON relationship FROM {database.reader}")
+    found = str(await refusal(dsn=graph_in, schema=schema))
+    assert "'entity'" not in found
+    grant = found[found.index("GRANT") :]
+    assert grant == f'GRANT SELECT ON "{schema}"."relationship" TO "{database.reader}";'
+    await owner.execute(grant)
+    async with open_graph("postgres", dsn=graph_in, schema=schema) as graph:
+        assert (await graph.bfs_query(["a"], max_hops=1)).content["edge_count"] == 1
+
+
+async def test_a_schema_that_may_not_be_looked_into_is_told(
+    graph_in: str, database: Database, schema: str, owner: asyncpg.Connection
+) -> None:
+    await owner.execute(f"REVOKE USAGE ON SCHEMA {schema} FROM {database.reader}")
+    found = str(await refusal(dsn=graph_in, schema=schema))
+    assert found.endswith(f'GRANT USAGE ON SCHEMA "{schema}" TO "{database.reader}";')
+
+
+# --- the vectors ------------------------------------------------------------
+
+
+async def test_vectors_of_another_length_are_told(
+    graph_in: str, schema: str, service: PlayedService
+) -> None:
+    found = await refusal(dsn=graph_in, schema=schema, embedding=service.url, embedding_key=SECRET)
+    assert isinstance(found, StoreError)
+    assert f"{schema}.entity.embedding have 64 numbers" in str(found)
+    assert f"{service.url}/embeddings makes 2" in str(found)
+    assert "--embedding" in str(found)
+
+
+async def test_a_service_that_refuses_is_told(
+    graph_in: str, schema: str, service: PlayedService
+) -> None:
+    service.says(json_body(401, {"error": {"message": f"Incorrect API key: {SECRET}"}}))
+    found = await refusal(dsn=graph_in, schema=schema, embedding=service.url, embedding_key=SECRET)
+    assert isinstance(found, ConfigurationError)
+    assert service.url in str(found)
+    assert "401" in str(found)
+
+
+async def test_a_service_that_is_not_there_costs_the_meaning_and_not_the_graph(
+    graph_in: str, schema: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    nobody = f"http://{HOST}:{free_port()}/v1"
+    async with open_graph("postgres", dsn=graph_in, schema=schema, embedding=nobody) as graph:
+        found = (await graph.search_entities("one")).content
+    assert [entity["id"] for entity in found["entities"]] == ["a"]
+    assert "Searches go by names alone until this works" in caplog.text
+
+
+# --- on the command line ----------------------------------------------------
+
+
+async def said(command: str, *arguments: str, **variables: str) -> str:
+    """What `bfsql` says on standard error when it ends with 2 and says nothing else."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "bfsql", command, "--backend", "postgres", *arguments),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, **variables},
+    )
+    out, err = await asyncio.wait_for(process.communicate(), 60)
+    text = err.decode()
+    assert (process.returncode, out) == (2, b""), text
+    assert "Traceback" not in text
+    assert "sesame" not in text
+    assert len(text.splitlines()) == 1, text
+    return text
+
+
+@pytest.mark.parametrize("command", ["serve", "describe-schema"])
+async def test_the_command_line_ends_with_the_sentence(
+    postgres: PostgresServer, database: Database, silent: int, command: str
+) -> None:
+    locked = postgres.url(user=LOCKED, password=SECRET)
+    assert "refused the login" in await said(command, DATABASE_URL=locked)
+    quiet = f"postgresql://me:{SECRET}@{HOST}:{silent}/graphs"
+    text = await said(command, "--connect-timeout", "0.3", DATABASE_URL=quiet)
+    assert "did not answer within 0.3 s" in text
+    text = await said(command, "--schema", "nowhere", DATABASE_URL=database.reader_url)
+    assert "has no schema 'nowhere'" in text
+    assert "cannot be read" in await said(command, DATABASE_URL=f"postgresql://me:{SECRET}@h:p/g")

@@ -1,0 +1,217 @@
+"""What a search finds, with and without the extensions, by letters and by meaning."""
+
+import json
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from typing import Any
+
+import asyncpg
+import pytest
+
+from bfsql.errors import StoreError
+from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
+from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
+from bfsql_servers.database import Database
+from bfsql_servers.postgres import PostgresServer
+
+Search = Callable[..., Awaitable[list[str]]]
+
+DRUGS = [
+    NodeRecord("d:1", "drug", {"name": "Desmopressin", "synonyms": ["DDAVP", "Minirin"]}),
+    NodeRecord("d:2", "drug", {"name": "Vasopressin", "synonyms": ["ADH"]}),
+    NodeRecord("d:3", "drug", {"name": "Aspirin 50%"}),
+    NodeRecord("d:4", "drug", {"name": "Aspirin 500"}),
+    NodeRecord("d_5", "drug", {"name": "snake_case"}),
+    NodeRecord("dx5", "drug", {"name": "snakeXcase"}),
+    NodeRecord("p:1", "paper", {"name": "On desmopressin in Cushing disease"}),
+    NodeRecord("p:2", "paper", {"name": 'A "quoted" \\ name'}),
+    NodeRecord("p:3", "paper", {"name": "Ångström", "synonyms": ["Überschall"]}),
+    NodeRecord("x", "", {}),
+    EdgeRecord("d:1", "in", "p:1"),
+]
+
+
+@pytest.fixture
+async def opened(database: Database, schema: str) -> AsyncIterator[Any]:
+    """Records and settings to an open backend over `schema`."""
+    async with AsyncExitStack() as stack:
+
+        async def open_it(
+            records: Sequence[GraphRecord] | None = None, **settings: Any
+        ) -> PostgresBackend:
+            if records is not None:
+                await load_graph(PostgresSettings(dsn=database.owner_url, schema_=schema), records)
+            backend = await PostgresBackend.create(database.reader_url, schema=schema, **settings)
+            stack.push_async_callback(backend.close)
+            return backend
+
+        yield open_it
+
+
+EXPECTED = [
+    ("d:1", ["d:1"]),
+    ("desmopressin", ["d:1", "p:1"]),
+    (" DESMOPRESSIN ", ["d:1", "p:1"]),
+    ("minirin", ["d:1"]),
+    ("DDA", ["d:1"]),
+    ("pressin", ["d:2", "d:1", "p:1"]),
+    ("disease cushing", ["p:1"]),
+    ("50%", ["d:3"]),
+    ("%", ["d:3"]),
+    ("e_c", ["d_5"]),
+    ("d_5", ["d_5"]),
+    ("\\", ["p:2"]),
+    ('"quoted"', ["p:2"]),
+    ("ångström", ["p:3"]),
+    ("überschall", ["p:3"]),
+    ("x", ["x", "dx5"]),
+    ("\0", []),
+    ("\ud800", []),
+    ("", []),
+    ("   ", []),
+    ("zzzz", []),
+]
+
+
+@pytest.mark.parametrize(("query", "ids"), EXPECTED, ids=repr)
+async def test_a_text_finds_what_bears_it(opened: Any, query: str, ids: list[str]):
+    backend = await opened(DRUGS)
+    assert [stub.id for stub in await backend.search_entities(query)][: len(ids) or 1] == ids
+
+
+async def test_a_misspelling_finds_its_entity_where_trigrams_are_there(
+    opened: Any, postgres: PostgresServer
+):
+    backend = await opened(DRUGS)
+    for query, best in (("desmopresin", "d:1"), ("minirinn", "d:1"), ("cusshing diseas", "p:1")):
+        assert [stub.id for stub in await backend.search_entities(query)][:1] == [best]
+    assert [s.id for s in await backend.search_entities("desmopresin", ["paper"])] == ["p:1"]
+    async with postgres.database("citext") as bare, bare.schema() as schema:
+        await load_graph(PostgresSettings(dsn=bare.owner_url, schema_=schema), DRUGS)
+        without = await PostgresBackend.create(bare.reader_url, schema=schema)
+        assert await without.search_entities("desmopresin") == []
+        assert [s.id for s in await without.search_entities("desmopressin")] == ["d:1", "p:1"]
+        await without.close()
+
+
+async def test_types_are_filtered_inside_and_only_vectors_make_a_score(opened: Any):
+    backend = await opened(DRUGS)
+    found = await backend.search_entities("desmopressin", ["paper", "owl:Thing"])
+    assert [(stub.id, stub.entity_type, stub.score) for stub in found] == [("p:1", "paper", None)]
+    assert [stub.id for stub in await backend.search_entities("x", ["owl:Thing"])] == ["x"]
+    assert await backend.search_entities("desmopressin", ["\0"]) == []
+
+
+async def test_extensions_in_a_schema_of_their_own_are_found(postgres: PostgresServer):
+    async with postgres.database("citext") as database, database.schema() as schema:
+        await database.run(
+            "CREATE SCHEMA ext",
+            f"GRANT USAGE ON SCHEMA ext TO {database.reader}, {database.owner}",
+            "CREATE EXTENSION pg_trgm SCHEMA ext",
+            "CREATE EXTENSION vector SCHEMA ext",
+        )
+        await load_graph(PostgresSettings(dsn=database.owner_url, schema_=schema), DRUGS)
+        owner = await asyncpg.connect(database.owner_url)
+        await owner.execute(f"UPDATE {schema}.entity SET embedding = '[1, 0]'")
+        await owner.close()
+        backend = await PostgresBackend.create(
+            database.reader_url, schema=schema, embedding_fn=lambda text: [1.0, 0.0]
+        )
+        assert next(s.id for s in await backend.search_entities("desmopresin")) == "d:1"
+        assert (await backend.search_entities("desmopresin"))[0].score == 1.0
+        assert (await backend.metadata_for_node("x"))["embedding"] == "[embedding: 2 numbers]"
+        await backend.close()
+
+
+# --- by meaning -------------------------------------------------------------
+
+TURNS = {"d:1": 0.0, "d:2": 0.1, "p:1": 0.2, "p:2": 2.0, "p:3": math.pi}
+STORED = {
+    "vector(3)": "[%s]", "vector": "[%s]", "halfvec(3)": "[%s]", "float8[]": "{%s}",
+    "float4[]": "{%s}", "json": "[%s]", "jsonb": "[%s]", "text": "[%s]",
+}  # fmt: skip
+
+
+def turned(angle: float) -> list[float]:
+    return [3 * math.cos(angle), 3 * math.sin(angle), 0.0]
+
+
+async def stored(owner: asyncpg.Connection, kind: str, pattern: str) -> None:
+    await owner.execute(f"ALTER TABLE entity DROP embedding, ADD embedding {kind}")
+    for entity_id, angle in TURNS.items():
+        text = pattern % ", ".join(map(repr, turned(angle)))
+        await owner.execute(
+            f"UPDATE entity SET embedding = '{text}' WHERE entity_id = $1", entity_id
+        )
+
+
+@pytest.mark.parametrize("extension", [True, False])
+@pytest.mark.parametrize("kind", STORED)
+async def test_vectors_of_every_type_are_compared(
+    postgres: PostgresServer, kind: str, extension: bool
+):
+    if not extension and "vec" in kind:
+        return
+    async with (
+        postgres.database(*(["vector"] if extension else ["citext"])) as database,
+        database.schema() as schema,
+    ):
+        await load_graph(PostgresSettings(dsn=database.owner_url, schema_=schema), DRUGS)
+        owner = await asyncpg.connect(
+            database.owner_url, server_settings={"search_path": f"{schema},public"}
+        )
+        await stored(owner, kind, STORED[kind])
+        await owner.close()
+        backend = await PostgresBackend.create(
+            database.reader_url, schema=schema, embedding_fn=lambda text: turned(0.0)
+        )
+        found = await backend.search_entities("hormone that stops urination")
+        assert [stub.id for stub in found] == ["d:1", "d:2", "p:1", "p:2", "p:3"]
+        wanted = [max(0.0, math.cos(angle)) for angle in TURNS.values()]
+        assert [stub.score for stub in found] == pytest.approx(wanted, abs=2e-3)
+        papers = await backend.search_entities("hormone that stops urination", ["paper"])
+        assert [stub.id for stub in papers] == ["p:1", "p:2", "p:3"]
+        exact = await backend.search_entities('A "quoted" \\ name')
+        assert exact[0].id == "p:2"
+        await backend.close()
+
+
+async def test_vectors_of_another_length_are_an_error_at_start(
+    opened: Any, owner: asyncpg.Connection
+):
+    await (await opened(DRUGS)).close()
+    await owner.execute("UPDATE entity SET embedding = '[1, 2, 3]'")
+    with pytest.raises(StoreError, match=r"have 3 numbers, and .* makes 2"):
+        await opened(embedding_fn=lambda text: [1.0, 0.0])
+
+
+async def test_without_a_vector_a_search_goes_by_names_and_the_log_says_so(
+    opened: Any, owner: asyncpg.Connection, caplog: pytest.LogCaptureFixture
+):
+    await (await opened(DRUGS)).close()
+    await owner.execute("UPDATE entity SET embedding = '[1, 2, 3]'")
+
+    async def embed(text: str) -> list[float]:
+        if text == "word":
+            return [1.0, 0.0, 0.0]
+        raise OSError("no such host")
+
+    backend = await opened(embedding_fn=embed)
+    found = await backend.search_entities("desmopressin")
+    assert [(stub.id, stub.score) for stub in found] == [("d:1", None), ("p:1", None)]
+    assert "goes by names alone" in caplog.text
+
+
+async def test_damaged_vectors_are_passed_over(opened: Any, owner: asyncpg.Connection):
+    await (await opened(DRUGS)).close()
+    await owner.execute("ALTER TABLE entity DROP embedding, ADD embedding json")
+    for entity_id, value in (
+        ("d:1", [1, 0]), ("d:2", None), ("d:3", {"a": 1}), ("d:4", ["x", "y"]), ("d_5", [1]),
+        ("x", [0, 0]),
+    ):  # fmt: skip
+        await owner.execute(
+            "UPDATE entity SET embedding = $2 WHERE entity_id = $1", entity_id, json.dumps(value)
+        )
+    backend = await opened(embedding_fn=lambda text: [1.0, 0.0])
+    assert [s.id for s in await backend.search_entities("nothing of that name")] == ["d:1"]
