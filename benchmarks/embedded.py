@@ -9,8 +9,8 @@ import sys
 import time
 from pathlib import Path
 
-from by_hand import ByHand
 from graphs import HUB, name_of
+from sql_by_hand import SqliteByHand
 from timing import Pair, median, side_by_side
 
 import bfsql
@@ -87,7 +87,7 @@ async def _against_floor(
 
     fastest: Pair | None = None
     for _ in range(turns):  # both are opened anew, and so both are cold
-        by_hand = ByHand(path)
+        by_hand = SqliteByHand(path)
         async with bfsql.open_graph("sqlite", path=path, limits=limits) as opened:
             pair = await side_by_side(what, ours, floor, 1)
         by_hand.close()

@@ -1,4 +1,4 @@
-"""Every figure of the embedded default, in one command: `nox -s benchmarks`.
+"""Figures side by side, in one command: `nox -s benchmarks -- embedded postgres neo4j`.
 
 Ratios of one run hold on any machine; seconds are of the machine at hand.
 Nothing here fails for being slow: the goals stand beside the figures.
@@ -9,27 +9,50 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
+import sys
 import tempfile
 from pathlib import Path
 
-import embedded
-import starting
+sys.path.append(str(Path(__file__).parents[1] / "tests"))  # the servers of the tests
+
+STORES = ("embedded", "postgres", "neo4j")
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("stores", nargs="*", help=f"of {', '.join(STORES)}; all by default")
     arguments.add_argument("--nodes", type=int, default=100_000, help="nodes of the graph")
     arguments.add_argument("--edges", type=int, default=1_000_000, help="edges of the graph")
-    arguments.add_argument("--hub", type=int, default=60_000, help="neighbours of the hub")
+    arguments.add_argument("--hub", type=int, default=85_000, help="neighbours of the hub")
     arguments.add_argument("--turns", type=int, default=5, help="turns of each comparison")
     given = arguments.parse_args()
+    if unknown := set(given.stores) - set(STORES):
+        arguments.error(f"there is no store {unknown.pop()}; there are {', '.join(STORES)}")
     gc.set_threshold(100_000, 50, 100)  # as the server does
-    with tempfile.TemporaryDirectory(prefix="bfsql-bench-") as folder:
-        path = Path(folder) / "graph.db"
-        embedded.report_loading(path, given.nodes, given.edges, given.hub)
-        asyncio.run(embedded.report_answers(path, given.turns))
-        starting.report_start(path, given.turns)
-        asyncio.run(starting.report_tool_path(path, given.turns))
+    size = (given.nodes, given.edges, given.hub)
+    for store in given.stores or STORES:
+        _report(store, size, given.turns)
+
+
+def _report(store: str, size: tuple[int, int, int], turns: int) -> None:
+    if store == "embedded":
+        import embedded
+        import starting
+
+        with tempfile.TemporaryDirectory(prefix="bfsql-bench-") as folder:
+            path = Path(folder) / "graph.db"
+            embedded.report_loading(path, *size)
+            asyncio.run(embedded.report_answers(path, turns))
+            starting.report_start(path, turns)
+            asyncio.run(starting.report_tool_path(path, turns))
+    elif store == "postgres":
+        import postgres
+
+        asyncio.run(postgres.report(*size, turns))
+    else:
+        import neo4j_store
+
+        asyncio.run(neo4j_store.report(*size, turns))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,4 @@
-"""Times side by side: two ways to the same answer, in turns, in one run.
-
-Processor time of the whole process, threads included: what else the machine is
-doing does not count, so the ratio of one run holds.
-"""
+"""Times side by side: two ways to the same answer, in turns, in one run."""
 
 from __future__ import annotations
 
@@ -11,6 +7,15 @@ import statistics
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+
+Clock = Callable[[], float]
+
+PROCESSOR: Clock = time.process_time
+"""Processor time of the whole process, threads included, for a store that is in it: what else the
+machine is doing does not count, so the ratio of one run holds."""
+
+WALL: Clock = time.perf_counter
+"""Time as it passes, for a store that is a server: most of the work is not in our process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +41,13 @@ async def side_by_side(
     ours: Callable[[], Awaitable[bytes]],
     floor: Callable[[], Awaitable[bytes]],
     turns: int,
+    clock: Clock = PROCESSOR,
 ) -> Pair:
     """Take turns, check that both say the same, keep the fastest of each."""
     ours_took, floor_took = [], []
     for _ in range(turns):
-        seconds, said = await _timed(ours)
-        floor_seconds, expected = await _timed(floor)
+        seconds, said = await timed(ours, clock)
+        floor_seconds, expected = await timed(floor, clock)
         if said != expected:
             raise SystemExit(f"{what}: the two answers differ; there is nothing to compare")
         ours_took.append(seconds)
@@ -49,11 +55,12 @@ async def side_by_side(
     return Pair(what, min(ours_took), min(floor_took), max(ours_took) / min(ours_took))
 
 
-async def _timed(answer: Callable[[], Awaitable[bytes]]) -> tuple[float, bytes]:
+async def timed(answer: Callable[[], Awaitable[bytes]], clock: Clock) -> tuple[float, bytes]:
+    """Seconds that an answer takes, and the answer."""
     gc.collect()
-    start = time.process_time()
+    start = clock()
     said = await answer()
-    return time.process_time() - start, said
+    return clock() - start, said
 
 
 def median(values: list[float]) -> float:

@@ -96,7 +96,8 @@ class Database:
 
     async def run(self, *statements: str) -> None:
         """Run statements as the superuser, in one transaction."""
-        await _run(self.superuser_url, ";\n".join(statements))
+        if statements:  # nothing at all is more than the driver can run
+            await _run(self.superuser_url, ";\n".join(statements))
 
     def _grants(self, schema: str) -> tuple[str, ...]:
         later = f"ALTER DEFAULT PRIVILEGES FOR ROLE {self.owner}"

@@ -1,13 +1,12 @@
 """The servers as fixtures of the test session: each starts when a test first asks for it."""
 
-import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import pytest
 
+from bfsql_servers.folder import folder
 from bfsql_servers.missing import missing
 from bfsql_servers.neo4j import Neo4jServer
 from bfsql_servers.pgbouncer import PgBouncer
@@ -91,11 +90,3 @@ def _serving(name: str, make: Callable[[Path], S], *, end: Callable[[S], None]) 
             yield server
         finally:
             end(server)
-
-
-@contextmanager
-def folder() -> Iterator[Path]:
-    """A temporary folder that other accounts can enter, unlike those of pytest."""
-    with tempfile.TemporaryDirectory(prefix="bfsql-server-") as made:
-        Path(made).chmod(0o755)
-        yield Path(made)

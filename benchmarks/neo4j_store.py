@@ -1,0 +1,106 @@
+"""Neo4j: loading in batches, then cold answers beside Cypher written by hand."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from by_hand import ByHand, Triple
+from graphs import TYPES, heavy_tailed
+from neo4j import AsyncDriver, AsyncGraphDatabase
+from remote import questions, report_answers
+
+from bfsql.models.merge import merge_edges
+from bfsql_neo4j import Neo4jBackend, Neo4jSettings
+from bfsql_neo4j.loader import load_graph
+from bfsql_servers.folder import folder
+from bfsql_servers.neo4j import Neo4jServer
+
+LABELS = "|".join(TYPES)
+
+RING = f"""
+UNWIND $ids AS id MATCH (n:{LABELS} {{entity_id: id}})
+RETURN id, [(n)-[r]->(m) | [type(r), m.entity_id]], [(n)<-[r]-(m) | [type(r), m.entity_id]]
+"""
+LABELS_OF = f"""
+UNWIND $ids AS id MATCH (n:{LABELS} {{entity_id: id}}) RETURN id, labels(n)[0]
+"""
+NODE_DETAIL = f"""
+UNWIND $ids AS id MATCH (n:{LABELS} {{entity_id: id}}) RETURN id, properties(n)
+"""
+EDGE_DETAIL = f"""
+UNWIND $triples AS t
+MATCH (a:{LABELS} {{entity_id: t[0]}}) MATCH (b:{LABELS} {{entity_id: t[2]}})
+MATCH (a)-[r]->(b) WHERE type(r) = t[1]
+RETURN t, properties(r)
+"""
+
+
+class Neo4jByHand(ByHand):
+    """One session a statement, as everybody writes it.
+
+    Args:
+        driver: To the database; whoever opened it closes it.
+    """
+
+    def __init__(self, driver: AsyncDriver) -> None:
+        self._driver = driver
+
+    async def ring(self, ids: list[str]) -> list[Triple]:
+        ring: list[Triple] = []
+        for i, leaving, entering in await self._rows(RING, ids=ids):
+            ring += [(i, p, o) for p, o in leaving]
+            ring += [(s, p, i) for p, s in entering]
+        return ring
+
+    async def types(self, ids: list[str]) -> dict[str, str]:
+        return dict(await self._rows(LABELS_OF, ids=ids))
+
+    async def node_details(self, ids: list[str]) -> dict[str, dict[str, Any]]:
+        return {i: _without_id(metadata) for i, metadata in await self._rows(NODE_DETAIL, ids=ids)}
+
+    async def edge_details(self, triples: list[Triple]) -> list[dict[str, Any]]:
+        rows = await self._rows(EDGE_DETAIL, triples=[list(triple) for triple in triples])
+        found: dict[Triple, list[dict[str, Any]]] = {}
+        for (s, p, o), metadata in rows:
+            found.setdefault((s, p, o), []).append(metadata)
+        return [merge_edges(found[triple]) for triple in triples]
+
+    async def _rows(self, statement: str, **parameters: Any) -> list[Any]:
+        async with self._driver.session(default_access_mode="READ", fetch_size=-1) as session:
+            result = await session.run(statement, parameters)
+            return [record.values() async for record in result]
+
+
+def _without_id(metadata: dict[str, Any]) -> dict[str, Any]:
+    metadata.pop("entity_id")
+    return metadata
+
+
+async def report(nodes: int, edges: int, hub: int, turns: int) -> None:
+    """Every figure of the Neo4j backend, on a server of the run's own."""
+    with folder() as place:
+        server = Neo4jServer(place)
+        server.start()
+        try:
+            settings = Neo4jSettings(uri=server.uri, preserve_case=True)
+            start = time.perf_counter()
+            report = await load_graph(settings, heavy_tailed(nodes, edges, hub))
+            seconds = time.perf_counter() - start
+            print(
+                f"\nneo4j         {report.nodes:,} nodes and {report.edges:,} triples in "
+                f"{seconds:.1f} s, {report.edges / seconds:,.0f} edges a second"
+            )
+            await _compare(server.uri, nodes, turns)
+        finally:
+            server.stop()
+
+
+async def _compare(uri: str, nodes: int, turns: int) -> None:
+    backend = await Neo4jBackend.create(uri, preserve_case=True)
+    try:
+        async with AsyncGraphDatabase.driver(uri) as driver:
+            goal = "goals: 1.3 x by hand; per node 30 x"
+            await report_answers(backend, Neo4jByHand(driver), questions(nodes), turns, goal)
+    finally:
+        await backend.close()

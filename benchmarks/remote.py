@@ -1,0 +1,116 @@
+"""A store that is a server: cold answers beside the floor and beside one call a node."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from by_hand import ByHand
+from graphs import HUB, name_of
+from per_node import PerNode
+from timing import WALL, Pair, side_by_side, timed
+
+from bfsql import Limits
+from bfsql.abc import GraphDbInterface
+from bfsql.engine import bfs_query
+from bfsql.graph import Graph
+from bfsql.models import BfsQuery
+
+NO_BOUNDS = Limits(max_tokens=0, deadline=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One `bfs_query`."""
+
+    what: str
+    seed: str
+    hops: int
+    full: bool
+    per_node: bool
+    """Whether to ask it node by node too."""
+
+
+def questions(nodes: int) -> list[Question]:
+    """What every store is asked.
+
+    Args:
+        nodes: Number of nodes of the graph; those with a low number have many neighbours, and
+            the first 85 of a hundred are the hub's. Of 100,000 nodes, 2 hops reach 3,500.
+    """
+    some, more = (name_of(int(nodes * part)) for part in (0.5, 0.94684))
+    return [
+        Question(f"{what}, {'full' if full else 'topology'}", seed, hops, full, per_node)
+        for what, seed, hops, per_node in (
+            ("1 hop", some, 1, False),
+            ("2 hops", more, 2, True),
+            ("3 hops", more, 3, False),
+            ("hub", HUB, 1, False),
+        )
+        for full in (False, True)
+    ]
+
+
+async def report_answers(
+    backend: GraphDbInterface,
+    floor: ByHand,
+    questions: Sequence[Question],
+    turns: int,
+    goal: str,
+) -> None:
+    """A line for each question.
+
+    Args:
+        backend: Open, without a cache.
+        floor: By hand, over the same store.
+        questions: What to ask.
+        turns: Of each comparison.
+        goal: What the ratios should be.
+    """
+    print(f"\ncold answers, wall time            by hand      ours   ratio   per node   ({goal})")
+    for question in questions:
+        pair = await _against_floor(backend, floor, question, turns)
+        line = f"{pair.what:32}{pair.floor * 1000:8.1f} ms{pair.ours * 1000:8.1f} ms"
+        line += f"{pair.ratio:8.2f}"
+        if question.per_node:
+            seconds = await _per_node(backend, question)
+            line += f"{seconds:9.2f} s = {seconds / pair.ours:.0f} x"
+        print(line, flush=True)
+
+
+async def _against_floor(
+    backend: GraphDbInterface, floor: ByHand, question: Question, turns: int
+) -> Pair:
+    return await side_by_side(
+        question.what,
+        _through_the_tool(backend, question),
+        lambda: floor.answer(question.seed, question.hops, full=question.full),
+        turns,
+        WALL,
+    )
+
+
+def _through_the_tool(
+    backend: GraphDbInterface, question: Question
+) -> Callable[[], Awaitable[bytes]]:
+    graph = Graph(backend, "", NO_BOUNDS, schema=None)  # no cache, so every turn is cold
+
+    async def answer() -> bytes:
+        said = await graph.bfs_query(
+            [question.seed], question.hops, topology_only=not question.full
+        )
+        return said.text.encode()
+
+    return answer
+
+
+async def _per_node(backend: GraphDbInterface, question: Question) -> float:
+    """Seconds of one answer, each node and edge asked for by itself."""
+    query = BfsQuery(seeds=[question.seed], max_hops=question.hops, topology_only=not question.full)
+
+    async def answer() -> bytes:
+        await bfs_query(PerNode(backend), query)
+        return b""
+
+    seconds, _ = await timed(answer, WALL)
+    return seconds

@@ -1,0 +1,76 @@
+"""What a page of the documentation finds on a server of the session."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+
+from bfsql_servers.neo4j import Neo4jServer
+from bfsql_servers.port import HOST
+from bfsql_servers.postgres import PostgresServer
+
+READER = "bfsql_reader"
+"""The role that the page on Postgres makes."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A server, as the commands of a page know it."""
+
+    variables: dict[str, str] = field(default_factory=dict)
+    """Of the environment."""
+    files: dict[str, str] = field(default_factory=dict)
+    """In the folder of the page, by name."""
+    address: tuple[str, str] = ("", "")
+    """Host and port as the page writes them, and as they are."""
+    run: Callable[[str], object] = str
+    """Runs statements, separated by semicolons."""
+
+
+@asynccontextmanager
+async def on_postgres(server: PostgresServer) -> AsyncIterator[Place]:
+    """The database `graphs` of the role `graphs_owner`; `DATABASE_URL` names a reader.
+
+    That role is made by a file of the page, which runs as the owner. `owner.url` is the owner's.
+    """
+    async with replace(server.database(), name="graphs") as database:
+        server.sql(f"ALTER ROLE {database.owner} CREATEROLE")
+        yield Place(
+            variables={"DATABASE_URL": database.address(database.name, READER)},
+            files={"owner.url": database.owner_url},
+            address=("localhost:5432", f"{HOST}:{server.port}"),
+            run=lambda text: server.sql(f"SET ROLE {database.owner};\n{text}", database.name),
+        )
+    server.sql(f"DROP ROLE IF EXISTS {READER}")
+
+
+@asynccontextmanager
+async def on_neo4j(server: Neo4jServer) -> AsyncIterator[Place]:
+    """An empty database, which `NEO4J_URI` names."""
+    _clear(server)
+    try:
+        yield Place(
+            variables={"NEO4J_URI": server.uri, "NEO4J_PASSWORD": ""},
+            address=("localhost:7687", f"{HOST}:{server.port}"),
+            run=lambda text: _run(server, *filter(str.strip, text.split(";\n"))),
+        )
+    finally:
+        _clear(server)
+
+
+def _clear(server: Neo4jServer) -> None:
+    """Leave no node, no constraint and no index."""
+    _run(server, "MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS")
+    constraints = _run(server, "SHOW CONSTRAINTS YIELD name")
+    _run(server, *(f"DROP CONSTRAINT `{name}`" for name in constraints))
+    indexes = _run(server, "SHOW INDEXES YIELD name, type WHERE type <> 'LOOKUP' RETURN name")
+    _run(server, *(f"DROP INDEX `{name}`" for name in indexes))
+
+
+def _run(server: Neo4jServer, *statements: str) -> list[str]:
+    """Run statements; the first values of their rows."""
+    from neo4j import GraphDatabase
+
+    with GraphDatabase.driver(server.uri, auth=server.auth) as driver, driver.session() as session:
+        return [value for text in statements for value in session.run(text).value()]
