@@ -8,11 +8,13 @@ A marker in front of a block says which; its path starts from the page's folder.
     <!-- run: snippets/load.sh -->     no block follows: the file runs without being shown
     <!-- nox -->                       commands that call sessions of noxfile.py, one a line
     <!-- outside -->                   the page installs things: it has an environment for that
+    <!-- server: postgres -->          the page asks a real server, this one or neo4j
 
 The files of a page run in its order, in one empty folder. Python and shell run as they are
 (`pip` only looks whether everything is there), the server that serve*.sh starts is asked for
 its tools by a real client, a client's configuration is used by one, bfsql*.toml goes through
-`bfsql config`; any other file is data, and is put into the folder.
+`bfsql config`, .sql and .cypher run on the page's server; any other file is data, and is put into
+the folder.
 """
 
 import json
@@ -22,7 +24,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,8 @@ from bfsql_trials.environments import OFFLINE, Environment
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
+from bfsql_servers.pages import Place, on_neo4j, on_postgres
+
 ROOT = Path(__file__).parent.parent
 PLACES = ("*.md", "docs/**/*.md")
 PAGES = sorted(page for place in PLACES for page in ROOT.glob(place))
@@ -40,6 +44,11 @@ MARKED = re.compile(
     r"(?:\n+^```\w*\n(?P<block>.*?)^```$)?",
     re.MULTILINE | re.DOTALL,
 )
+SERVER = re.compile(r"^<!-- server: (\w+) -->$", re.MULTILINE)
+SERVERS: dict[str, tuple[str, Any]] = {
+    "postgres": ("postgres", on_postgres),
+    "neo4j": ("neo4j_server", on_neo4j),
+}
 SESSIONS = re.findall(r"^def (\w+)\(", (ROOT / "noxfile.py").read_text("utf-8"), re.MULTILINE)
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 NOX = r"python3 -m venv \.venv && \.venv/bin/pip install -q nox && \.venv/bin/nox(?: -s (\w+))?"
@@ -57,10 +66,15 @@ each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.rel
 class Reading:
     """A page while it is read: the folder it works in, and what its files printed."""
 
-    def __init__(self, folder: Path, stack: AsyncExitStack, environment: dict[str, str]) -> None:
-        self.folder, self.stack, self.environment = folder, stack, environment
+    def __init__(
+        self, folder: Path, stack: AsyncExitStack, environment: dict[str, str], server: Place
+    ) -> None:
+        self.folder, self.stack, self.server = folder, stack, server
+        self.environment = environment | server.variables
         self.printed: dict[Path, str] = {}
         self.url = ""
+        for name, text in server.files.items():
+            (folder / name).write_text(text, encoding="utf-8")
 
     async def run(self, file: Path, text: str, place: str | None) -> None:
         match file.suffix:
@@ -74,16 +88,23 @@ class Reading:
                 self.url = self.stack.enter_context(served(text, self.folder, self.environment))
             case ".sh":
                 await lists_six(self, {"command": "bash", "args": [str(file)]})
+            case ".sql" | ".cypher":
+                self.server.run(text)
             case ".json" if "mcpServers" in text:
-                text = text.replace(PLACE, str(self.folder)).replace(ADDRESS, self.url)
-                for entry in json.loads(text)["mcpServers"].values():
-                    await lists_six(self, entry)
+                await self.connect(text)
             case _:
                 (self.folder / file.name).write_text(text, encoding="utf-8")
                 if file.match("bfsql*.toml"):
                     self.output("bfsql", "config", "--config", file.name)
                 elif file.suffix == ".toml":
                     tomllib.loads(text)
+
+    async def connect(self, text: str) -> None:
+        """Use a client's configuration, with the places that it stands for."""
+        text = text.replace(PLACE, str(self.folder)).replace(ADDRESS, self.url)
+        text = text.replace(*self.server.address)
+        for entry in json.loads(text)["mcpServers"].values():
+            await lists_six(self, entry)
 
     def output(self, *command: str) -> str:
         where: dict[str, Any] = {"cwd": self.folder, "env": self.environment, "timeout": 120}
@@ -139,12 +160,26 @@ def environment(page: Path, request: pytest.FixtureRequest) -> dict[str, str]:
     return outside.variables(**OFFLINE)
 
 
+@pytest.fixture
+def server(page: Path, request: pytest.FixtureRequest) -> AbstractAsyncContextManager[Place]:
+    """What the page finds on a server of the session."""
+    named = SERVER.search(page.read_text("utf-8"))
+    if named is None:
+        return nullcontext(Place())
+    fixture, place = SERVERS[named[1]]
+    made: AbstractAsyncContextManager[Place] = place(request.getfixturevalue(fixture))
+    return made
+
+
 @each_page
 async def test_every_block_of_a_page_is_a_file_that_runs_or_what_one_printed(
-    page: Path, environment: dict[str, str], tmp_path: Path
+    page: Path,
+    environment: dict[str, str],
+    server: AbstractAsyncContextManager[Place],
+    tmp_path: Path,
 ) -> None:
     async with AsyncExitStack() as stack:
-        reading = Reading(tmp_path, stack, environment)
+        reading = Reading(tmp_path, stack, environment, await stack.enter_async_context(server))
         for kind, file, place, block in marked(page):
             if kind == "output":
                 told = ".*?".join(map(re.escape, (block or "").split("...")))

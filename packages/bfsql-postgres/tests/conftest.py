@@ -3,16 +3,20 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
+from typing import Any
 
 import asyncpg
 import pytest
 
-from bfsql.models import GraphRecord, LoadReport
-from bfsql_postgres import PostgresSettings
+from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, LoadReport, NodeRecord
+from bfsql_postgres import PostgresBackend, PostgresSettings
 from bfsql_servers.database import Database
+from bfsql_servers.pgbouncer import PgBouncer
 from bfsql_servers.postgres import PostgresServer
 
 Load = Callable[[Iterable[GraphRecord]], Awaitable[LoadReport]]
+Open = Callable[..., Awaitable[PostgresBackend]]
 
 
 @pytest.fixture(scope="session")
@@ -54,6 +58,44 @@ def load(settings: PostgresSettings) -> Load:
     from bfsql_postgres.loader import load_graph
 
     return lambda records: load_graph(settings, records)
+
+
+@pytest.fixture
+def small_records() -> list[GraphRecord]:
+    """Three nodes in a row, with evidence of one edge."""
+    return [
+        NodeRecord("a", "T", {"name": "one"}),
+        NodeRecord("b", "T", {"name": "two"}),
+        NodeRecord("c", "U", {"name": "three"}),
+        EdgeRecord("a", "p", "b", {"confidence": 0.5}),
+        EdgeRecord("b", "p", "c"),
+        EvidenceRecord("a", "p", "b", {"document_id": "c", "text_span": "so it is"}),
+    ]
+
+
+@pytest.fixture
+async def small(
+    request: pytest.FixtureRequest,
+    database: Database,
+    load: Load,
+    schema: str,
+    small_records: list[GraphRecord],
+) -> AsyncIterator[Open]:
+    """Settings to `small_records` in `schema`, open: behind the pooler where it is `pooled`."""
+    await load(small_records)
+    async with AsyncExitStack() as stack:
+
+        async def open_it(*, pooled: bool = False, **settings: Any) -> PostgresBackend:
+            url = database.reader_url
+            if pooled:
+                pooler: PgBouncer = request.getfixturevalue("pgbouncer")
+                url = pooler.url(database.name, database.reader)
+            given = {"schema": schema, "transaction_pooling": pooled, **settings}
+            backend = await PostgresBackend.create(url, **given)
+            stack.push_async_callback(backend.close)
+            return backend
+
+        yield open_it
 
 
 @pytest.fixture

@@ -246,7 +246,7 @@ async def test_a_service_that_is_not_there_costs_the_meaning_and_not_the_graph(
     nobody = f"http://{HOST}:{free_port()}/v1"
     async with open_graph("postgres", dsn=graph_in, schema=schema, embedding=nobody) as graph:
         found = (await graph.search_entities("one")).content
-    assert [entity["id"] for entity in found["entities"]] == ["a"]
+    assert [entity["id"] for entity in found["result"]] == ["a"]
     assert "Searches go by names alone until this works" in caplog.text
 
 

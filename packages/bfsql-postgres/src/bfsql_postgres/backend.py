@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from itertools import repeat
 from typing import Any, Self
 
 from bfsql.abc import DEFAULT_NEXT_STEPS, GraphDbInterface
@@ -153,11 +154,14 @@ class PostgresBackend(GraphDbInterface):
             rows += await self._pool.fetch(self._topology.nodes, chunk)
         if len(self._layout.nodes) > 1:
             rows = [row[:2] for row in sorted(rows, key=lambda row: (row[2], row[1] or ""))]
+        if not rows:
+            return []
+        found, types = zip(*rows, strict=True)
+        if len(set(found)) < len(found):
+            found, types = zip(*dict(reversed(rows)).items(), strict=True)
         # Node(...) runs Python for each node, which a hub of 60,000 neighbours feels.
-        new = tuple.__new__
-        nodes = [new(Node, (i, kind or UNTYPED, NO_METADATA)) for i, kind in rows]
-        first = {node.id: node for node in reversed(nodes)}
-        return nodes if len(first) == len(nodes) else list(first.values())
+        parts = zip(found, (kind or UNTYPED for kind in types), repeat(NO_METADATA))
+        return list(map(tuple.__new__, repeat(Node), parts))
 
     async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:
         """Every edge with an asked node at either end, as the driver gives them."""
@@ -176,12 +180,11 @@ class PostgresBackend(GraphDbInterface):
 
     async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:
         """Metadata by triple."""
-        ends = known_ids((end for edge in edges for end in (edge[0], edge[2])), self._layout.key)
-        known = [
-            edge
-            for edge in dict.fromkeys(edges)
-            if edge[0] in ends and edge[2] in ends and storable(edge[1])
-        ]
+        distinct = dict.fromkeys(edges)
+        ends = known_ids((end for s, _, o in distinct for end in (s, o)), self._layout.key)
+        spelled = {predicate for _, predicate, _ in distinct}
+        spelled = {predicate for predicate in spelled if storable((predicate,))}
+        known = [t for t in distinct if t[0] in ends and t[1] in spelled and t[2] in ends]
         found: dict[Triple, Metadata] = {}
         for chunk in chunks(known):
             subjects = [ends[subject] for subject, _, _ in chunk]

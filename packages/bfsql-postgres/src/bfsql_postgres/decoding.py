@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -36,7 +36,7 @@ def placeholder(key: str, what: str) -> Callable[[int], str]:
     return lambda size: f"[{key}: {size} {what}]"
 
 
-def lift(metadata: dict[str, Any], text: str | None, under: str) -> None:
+def lift(metadata: dict[str, Any], text: str, under: str) -> None:
     """Put the keys of a JSON column beside the row's own.
 
     Where both have a key, the row's own keeps it and the other becomes
@@ -44,13 +44,11 @@ def lift(metadata: dict[str, Any], text: str | None, under: str) -> None:
 
     Args:
         metadata: What the row has; it is changed.
-        text: The JSON, or None.
+        text: The JSON.
         under: The column's name.
     """
-    if text is None:
-        return
     value = decode(text)
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         if metadata.keys().isdisjoint(value):
             metadata.update(value)
             return
@@ -91,7 +89,7 @@ def known_ids(ids: Iterable[str], key: Key) -> dict[str, Any]:
     if key == "uuid":
         return {i: i for i in distinct if is_uuid(i)}
     if storable(list(distinct)):
-        return {i: i for i in distinct}
+        return dict(zip(distinct, distinct, strict=True))
     return {i: i for i in distinct if storable((i,))}
 
 

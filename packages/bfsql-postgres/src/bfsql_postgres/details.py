@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from bfsql.models.evidence import with_evidence
@@ -14,11 +14,13 @@ from bfsql_postgres.decoding import decode, lift
 from bfsql_postgres.layout import Layout
 from bfsql_postgres.pool import Pool
 from bfsql_postgres.queries.columns import Fetched
-from bfsql_postgres.queries.metadata import Columns, EdgeRows, ItemRows, NodeRows
+from bfsql_postgres.queries.metadata import Columns, EdgeRows, NodeRows
 
 Item = dict[str, Any]
 NodeRow = tuple[int, str, Item]
 """Number of the table, type, metadata."""
+Reader = Callable[[Sequence[Any]], list[Item]]
+"""Makes metadata of rows of one table, at least one."""
 
 SENTENCE = "sentence"
 """Where the pipeline's own passages have their text."""
@@ -35,10 +37,9 @@ class Details:
     def __init__(self, pool: Pool, layout: Layout) -> None:
         self._pool = pool
         self._nodes, self._edges = NodeRows(layout), EdgeRows(layout)
-        self._items = ItemRows(layout)
         self._node_readers = readers(self._nodes.fields, 3)
         self._edge_readers = readers(self._edges.fields, 2)
-        self._item_readers = readers(self._items.fields, 2)
+        self._edge_tables = len(layout.edges)
 
     async def of_nodes(self, ids: Sequence[str], values: Sequence[Any]) -> dict[str, Metadata]:
         """Metadata by id.
@@ -47,13 +48,14 @@ class Details:
             ids: What is asked for.
             values: The same as they are sent.
         """
-        told = self._node_readers
         rows = await self._pool.fetch(self._nodes.statement, values)
-        if len({row[0] for row in rows}) == len(rows):
-            return {ids[row[0] - 1]: told[row[1]](row) for row in rows}
+        told = metadata_of(rows, 1, self._node_readers)
+        positions = [row[0] for row in rows]
+        if len(set(positions)) == len(rows):
+            return {ids[p - 1]: metadata for p, metadata in zip(positions, told, strict=True)}
         several: dict[int, list[NodeRow]] = defaultdict(list)
-        for row in rows:
-            several[row[0]].append((row[1], row[2] or "", told[row[1]](row)))
+        for row, metadata in zip(rows, told, strict=True):
+            several[row[0]].append((row[1], row[2] or "", metadata))
         return {
             ids[position - 1]: _merged_node(ids[position - 1], described)
             for position, described in several.items()
@@ -68,26 +70,23 @@ class Details:
             edges: What is asked for.
             values: Their subjects, predicates and objects as they are sent.
         """
+        fetched = await self._pool.fetch(self._edges.statement, *values)
+        tables = self._edge_tables
         rows: dict[int, list[Item]] = defaultdict(list)
-        for row in await self._pool.fetch(self._edges.statement, *values):
-            rows[row[0]].append(self._edge_readers[row[1]](row))
-        if not rows:
-            return {}
         items: dict[int, list[Item]] = defaultdict(list)
-        if self._items.statement is not None:
-            for row in await self._pool.fetch(self._items.statement, *values):
-                items[row[0]].append(self._item_readers[row[1]](row))
+        for row, told in zip(fetched, metadata_of(fetched, 1, self._edge_readers), strict=True):
+            (rows if row[1] < tables else items)[row[0]].append(told)
         return {
             edges[position - 1]: edge(described, items.get(position, ()))
             for position, described in rows.items()
         }
 
 
-# --- one row ----------------------------------------------------------------
+# --- rows -------------------------------------------------------------------
 
 
-def readers(fields: Columns, start: int) -> list[Callable[[Any], Item]]:
-    """For each table of a union, what makes metadata of one of its rows.
+def readers(fields: Columns, start: int) -> list[Reader]:
+    """For each table of a union, what makes metadata of its rows.
 
     Args:
         fields: What is fetched from each table.
@@ -100,39 +99,80 @@ def readers(fields: Columns, start: int) -> list[Callable[[Any], Item]]:
     return found
 
 
-def _reader(fields: Sequence[Fetched], place: slice) -> Callable[[Any], Item]:
+def metadata_of(rows: Sequence[Any], at: int, told: Sequence[Reader]) -> list[Item]:
+    """Metadata of each row of a union; empty for rows of no table.
+
+    Args:
+        rows: In any order.
+        at: Which of their columns is the number of their table.
+        told: The readers of the tables.
+    """
+    tables: set[int] = {row[at] for row in rows}
+    if len(tables) == 1 and min(tables) >= 0:
+        return told[min(tables)](rows)
+    found: list[Item] = [{} for _ in rows]
+    for table in tables:
+        if table >= 0:
+            places = [place for place, row in enumerate(rows) if row[at] == table]
+            read = told[table]([rows[place] for place in places])
+            for place, metadata in zip(places, read, strict=True):
+                found[place] = metadata
+    return found
+
+
+def _reader(fields: Sequence[Fetched], place: slice) -> Reader:
     own = [one for one in fields if one.role == "own"]
     assert list(fields[: len(own)]) == own, "a row's own values come first"
-    keys = [one.key for one in own]
-    converted = [(one.key, one.convert) for one in own if one.convert]
     weak, lifted = (
         [(number, one.key) for number, one in enumerate(fields) if one.role == role]
         for role in ("weak", "lifted")
     )
 
-    def read(row: Any) -> Item:
-        values = row[place]
-        metadata = {
-            key: value for key, value in zip(keys, values, strict=False) if value is not None
-        }
-        for key, convert in converted:
-            if key in metadata:
-                metadata[key] = convert(metadata[key])
+    def read(rows: Sequence[Any]) -> list[Item]:
+        # Column by column: one that is empty, as many are, then costs nothing for a row.
+        columns = list(zip(*rows, strict=True))[place]
+        told = _told(own, columns, len(rows))
         for number, key in lifted:
-            lift(metadata, values[number], key)
+            for metadata, text in zip(told, columns[number], strict=True):
+                if text is not None:
+                    lift(metadata, text, key)
         for number, key in weak:
-            if values[number] is not None:
-                metadata.setdefault(key, values[number])
-        return metadata
+            for metadata, value in zip(told, columns[number], strict=True):
+                if value is not None:
+                    metadata.setdefault(key, value)
+        return told
 
     return read
+
+
+def _told(fields: Sequence[Fetched], columns: Sequence[Sequence[Any]], count: int) -> list[Item]:
+    """The rows' own values, by their keys."""
+    keys: list[str] = []
+    filled: list[Sequence[Any]] = []
+    for one, values in zip(fields, columns, strict=False):
+        if values.count(None) < count:
+            keys.append(one.key)
+            convert = one.convert
+            filled.append(
+                [None if value is None else convert(value) for value in values]
+                if convert
+                else values
+            )
+    if not keys:
+        return [{} for _ in range(count)]
+    return [
+        {key: value for key, value in zip(keys, values, strict=True) if value is not None}
+        for values in zip(*filled, strict=True)
+    ]
 
 
 # --- what belongs together ---------------------------------------------------
 
 
-def edge(rows: Sequence[Item], items: Iterable[Item]) -> Item:
+def edge(rows: Sequence[Item], items: Sequence[Item]) -> Item:
     """Metadata of one edge: its rows merged, the passages from everywhere in one list."""
+    if len(rows) == 1 and not items and "provenance" not in rows[0]:
+        return rows[0]
     passages = list(items)
     for row in rows:
         if "provenance" in row:

@@ -21,10 +21,13 @@ _LOST = (
     OSError,
 )
 
+_POOLING = (
+    "Where a pooler in transaction mode stands in between, say so with --transaction-pooling; or "
+    "name the server behind it."
+)
 
-def not_connected(  # noqa: PLR0911 - one sentence a kind
-    error: BaseException, where: str, settings: PostgresSettings
-) -> StoreError:
+
+def not_connected(error: BaseException, where: str, settings: PostgresSettings) -> StoreError:
     """Why there is no connection.
 
     Args:
@@ -38,21 +41,6 @@ def not_connected(  # noqa: PLR0911 - one sentence a kind
                 f"{_capital(where)} did not answer within {settings.connect_timeout:g} s. Look "
                 "whether host and port are right and nothing in between drops the connection, or "
                 "raise --connect-timeout."
-            )
-        case asyncpg.InvalidPasswordError() | asyncpg.InvalidAuthorizationSpecificationError():
-            return StoreError(
-                f"{_capital(where)} refused the login: {_said(error)}. Correct user and password "
-                "in DATABASE_URL (or --dsn-file)."
-            )
-        case asyncpg.InvalidCatalogNameError():
-            return StoreError(
-                f"{_capital(where)} has no such database: {_said(error)}. Correct the name at the "
-                "end of DATABASE_URL (or --dsn-file)."
-            )
-        case asyncpg.InsufficientPrivilegeError():
-            return StoreError(
-                f"{_capital(where)} lets this role in no further: {_said(error)}. Let the "
-                "database's owner run: GRANT CONNECT ON DATABASE ... TO ...;"
             )
         case asyncpg.TooManyConnectionsError():
             return StoreUnavailable(
@@ -69,11 +57,11 @@ def not_connected(  # noqa: PLR0911 - one sentence a kind
                 "host and port are right."
             )
         case asyncpg.PostgresError() | asyncpg.InterfaceError() | asyncpg.InternalClientError():
-            return StoreError(f"{_capital(where)} refused the connection: {_said(error)}.")
+            return StoreError(f"{_capital(where)} {_refusal(error, settings)}")
     return StoreError(f"{_capital(where)} cannot be used: {type(error).__name__}.")
 
 
-def not_answered(
+def not_answered(  # noqa: PLR0911 - one sentence a kind
     error: BaseException, where: str, settings: PostgresSettings, *, closed: bool
 ) -> StoreError:
     """Why a statement has no answer.
@@ -102,12 +90,45 @@ def not_answered(
             )
         case asyncpg.TooManyConnectionsError() | asyncpg.CannotConnectNowError():
             return not_connected(error, where, settings)
+        case asyncpg.InvalidSQLStatementNameError() | asyncpg.DuplicatePreparedStatementError() if (
+            not settings.transaction_pooling
+        ):
+            return StoreError(f"{_capital(where)} lost a statement: {_said(error)}. {_POOLING}")
     if closed or isinstance(error, _LOST):
         return StoreUnavailable(
             f"The connection to {where} was lost in the middle of a statement. The next call "
             "connects again."
         )
     return StoreError(f"{_capital(where)} refused a statement: {_said(error)}.")
+
+
+def _refusal(error: BaseException, settings: PostgresSettings) -> str:
+    """What a server does that answers and lets nobody in, and what helps."""
+    said = _said(error)
+    match error:
+        case asyncpg.InvalidPasswordError() | asyncpg.InvalidAuthorizationSpecificationError():
+            return (
+                f"refused the login: {said}. Correct user and password in DATABASE_URL (or "
+                "--dsn-file)."
+            )
+        case asyncpg.InvalidCatalogNameError():
+            return (
+                f"has no such database: {said}. Correct the name at the end of DATABASE_URL (or "
+                "--dsn-file)."
+            )
+        case asyncpg.InsufficientPrivilegeError():
+            return (
+                f"lets this role in no further: {said}. Let the database's owner run: GRANT "
+                "CONNECT ON DATABASE ... TO ...;"
+            )
+        case asyncpg.ProtocolViolationError() if _pooled(error, settings):
+            return f"is a pooler that takes no settings: {said}. {_POOLING}"
+    return f"refused the connection: {said}."
+
+
+def _pooled(error: BaseException, settings: PostgresSettings) -> bool:
+    """Whether it is a pooler's refusal of what a server would take."""
+    return not settings.transaction_pooling and "startup parameter" in str(error)
 
 
 def exhausted(where: str, settings: PostgresSettings) -> StoreUnavailable:

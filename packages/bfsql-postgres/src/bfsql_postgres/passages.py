@@ -10,7 +10,7 @@ from typing import Any
 
 from bfsql.models.evidence import evidence_items
 from bfsql.models.records import Triple
-from bfsql_postgres.details import Item, as_json, edge, readers
+from bfsql_postgres.details import Item, as_json, edge, metadata_of, readers
 from bfsql_postgres.layout import Layout
 from bfsql_postgres.pool import Pool
 from bfsql_postgres.queries.provenance import OWN, Provenance
@@ -48,11 +48,11 @@ class Passages:
             return {"total": 0, "items": []}
         found: dict[Triple, _Edge] = {}
         rows = await self._pool.fetch(self._query.statement, value, entity_id, _patterns(entity_id))
-        for row in rows:
+        for row, told in zip(rows, metadata_of(rows, 4, self._readers), strict=True):
             subject, predicate, obj, touching, number, text, documents = row[:7]
             one = found.setdefault((subject, predicate, obj), _Edge(touching))
             if number >= 0:
-                one.items.append(self._readers[number](row))
+                one.items.append(told)
             else:
                 one.rows.append(_row(as_json(text), number == OWN, documents))
         items = [

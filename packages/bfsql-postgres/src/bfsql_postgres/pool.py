@@ -132,7 +132,9 @@ class Pool:
         if self._closed:
             raise self._gone()
         try:
-            return await self._pool.acquire(timeout=self._settings.connect_timeout)
+            # The pool's own timeout makes a task of each statement.
+            async with asyncio.timeout(self._settings.connect_timeout):
+                return await self._pool.acquire()
         except TimeoutError as error:
             if self._pool.get_idle_size() or self._pool.get_size() < self._settings.pool_size:
                 raise not_connected(error, self._where, self._settings) from error

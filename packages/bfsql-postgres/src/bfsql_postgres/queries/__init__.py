@@ -7,7 +7,7 @@ among 200,000 rows: 90 ms against 10).
 
 from bfsql_postgres.queries.columns import Fetched, fetched, fetched_vector
 from bfsql_postgres.queries.looking import Looks, searched
-from bfsql_postgres.queries.metadata import EdgeRows, ItemRows, NodeRows
+from bfsql_postgres.queries.metadata import EdgeRows, NodeRows
 from bfsql_postgres.queries.provenance import Provenance
 from bfsql_postgres.queries.schema import Schema
 from bfsql_postgres.queries.topology import Topology
@@ -15,7 +15,6 @@ from bfsql_postgres.queries.topology import Topology
 __all__ = [
     "EdgeRows",
     "Fetched",
-    "ItemRows",
     "Looks",
     "NodeRows",
     "Provenance",

@@ -1,0 +1,1 @@
+bfsql index --apply --config bfsql-firms.toml --dsn-file owner.url

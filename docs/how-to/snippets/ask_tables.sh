@@ -1,0 +1,1 @@
+bfsql bfs-query p1 --max-hops 1 --config bfsql-firms.toml

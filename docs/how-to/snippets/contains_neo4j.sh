@@ -1,0 +1,1 @@
+bfsql search-entities "got mail" --config bfsql-movies.toml --search contains

@@ -1,0 +1,1 @@
+bfsql index --config bfsql-firms.toml

@@ -1,0 +1,1 @@
+bfsql search-entities "meg rian" --config bfsql-movies.toml

@@ -1,0 +1,1 @@
+bfsql serve --backend neo4j --id-property Person=name,Movie=title

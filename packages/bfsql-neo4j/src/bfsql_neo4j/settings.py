@@ -1,0 +1,135 @@
+"""What a Neo4j graph can be told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, SecretStr, field_validator
+
+from bfsql.embedding import EmbeddingSettings
+from bfsql.settings import Env
+
+
+class Neo4jSettings(EmbeddingSettings):
+    """Where the graph is, and how its nodes and relationships are read as entities and edges."""
+
+    uri: Annotated[str, Env("NEO4J_URI")] = Field(
+        default="bolt://localhost:7687",
+        description="The server: bolt:// for one, neo4j:// for a cluster, +s for TLS.",
+    )
+    username: Annotated[str, Env("NEO4J_USERNAME")] = Field(
+        default="neo4j", description="Who reads; used when there is a password."
+    )
+    password: Annotated[SecretStr | None, Env("NEO4J_PASSWORD")] = Field(
+        default=None, description="The password; without one, nobody logs in."
+    )
+    database: Annotated[str | None, Env("NEO4J_DATABASE")] = Field(
+        default=None, description="The database; the user's home database by default."
+    )
+    ca_file: Path | None = Field(
+        default=None,
+        description="Certificates (PEM) to trust for TLS in place of the system's.",
+    )
+    id_property: list[str] = Field(
+        default=["entity_id"],
+        min_length=1,
+        description="Properties that hold the canonical id, best first; Label=property for one "
+        "label alone.",
+    )
+    name_property: list[str] = Field(
+        default=["name", "title", "label"],
+        description="Properties that hold the display name, best first.",
+    )
+    alias_property: list[str] = Field(
+        default=["synonyms", "aliases"],
+        description="Properties that hold further names.",
+    )
+    description_property: list[str] = Field(
+        default=["description"],
+        description="Properties with a text that search looks at last.",
+    )
+    type_priority: list[str] = Field(
+        default=[],
+        description="Labels that are a node's type before all others; otherwise its rarest is.",
+    )
+    preserve_case: bool = Field(
+        default=False,
+        description="Keep relationship types as they are, in place of lower case.",
+    )
+    exclude_labels: list[str] = Field(
+        default=[], description="Labels whose nodes are left out, with their edges."
+    )
+    exclude_types: list[str] = Field(
+        default=[], description="Relationship types that are never followed."
+    )
+    search: Literal["index", "contains"] = Field(
+        default="index",
+        description="By a full-text index, or slowly, by looking at every name.",
+    )
+    fulltext_index: str = Field(
+        default="entity_names", description="Name of the full-text index that search asks."
+    )
+    vector_index: str | None = Field(
+        default=None,
+        description="Name of the vector index for searches by meaning; found where there is one.",
+    )
+    vector_property: str | None = Field(
+        default=None,
+        description="Property that holds the vectors, for `bfsql index` to make a vector index.",
+    )
+    pool_size: int = Field(
+        default=16, ge=1, le=1_000, description="Connections that are kept open at most."
+    )
+    connect_timeout: float = Field(
+        default=10.0, gt=0, le=600, description="Seconds to wait for a connection."
+    )
+    query_timeout: float = Field(
+        default=120.0,
+        gt=0,
+        le=86_400,
+        description="Seconds that one query may take where no deadline is nearer.",
+    )
+
+    replace: bool = Field(
+        default=False,
+        description="Loading: first delete EVERYTHING that is in the database.",
+    )
+
+    @field_validator("id_property", mode="before")
+    @classmethod
+    def _one_list(cls, value: Any) -> Any:
+        """A mapping from labels to properties, or one text, as the list that they mean."""
+        if isinstance(value, str):
+            return [item.strip() for item in value.split(",") if item.strip()]
+        if isinstance(value, Mapping):
+            return [f"{label}={name}" for label, name in value.items()]
+        return value
+
+    @field_validator("id_property")
+    @classmethod
+    def _named(cls, value: list[str]) -> list[str]:
+        for item in value:
+            label, equals, name = item.rpartition("=")
+            if not name or (equals and not label):
+                raise ValueError(
+                    f"{item!r} is neither the name of a property nor Label=property, as in "
+                    "Person=name"
+                )
+        return value
+
+    @property
+    def common_id_properties(self) -> list[str]:
+        """Properties that may hold the id of any node, best first."""
+        return [item for item in self.id_property if "=" not in item]
+
+    @property
+    def label_id_properties(self) -> dict[str, list[str]]:
+        """For some labels, the properties that hold the id of their nodes, best first."""
+        by_label: dict[str, list[str]] = {}
+        for item in self.id_property:
+            label, equals, name = item.rpartition("=")
+            if equals:
+                by_label.setdefault(label, []).append(name)
+        return by_label

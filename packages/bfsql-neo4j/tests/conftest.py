@@ -1,0 +1,42 @@
+"""A Neo4j to load into and to look at."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+from neo4j import AsyncGraphDatabase
+
+from bfsql_neo4j import Neo4jSettings
+from bfsql_servers.neo4j import Neo4jServer
+
+Cypher = Callable[..., Awaitable[list[list[Any]]]]
+
+
+@pytest.fixture
+def settings(neo4j_server: Neo4jServer) -> Neo4jSettings:
+    """The test server, whose database every load replaces."""
+    return Neo4jSettings(uri=neo4j_server.uri, replace=True)
+
+
+@pytest.fixture
+async def cypher(neo4j_server: Neo4jServer) -> AsyncIterator[Cypher]:
+    """Runs a statement on the test server, past all that is tested; gives rows."""
+    async with AsyncGraphDatabase.driver(
+        neo4j_server.uri, auth=neo4j_server.auth, notifications_min_severity="OFF"
+    ) as driver:
+
+        async def run(text: str, **parameters: Any) -> list[list[Any]]:
+            async with driver.session() as session:
+                return await (await session.run(text, parameters)).values()
+
+        yield run
+
+
+@pytest.fixture
+async def emptied(cypher: Cypher) -> None:
+    """The test server's database without nodes, indexes and constraints."""
+    await cypher("MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS")
+    for (name,) in await cypher("SHOW CONSTRAINTS YIELD name"):
+        await cypher(f"DROP CONSTRAINT `{name}`")
+    for (name,) in await cypher("SHOW INDEXES YIELD name, type WHERE type <> 'LOOKUP' RETURN name"):
+        await cypher(f"DROP INDEX `{name}`")

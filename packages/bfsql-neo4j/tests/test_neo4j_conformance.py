@@ -1,0 +1,69 @@
+"""The conformance kit on a real server."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from bfsql.conformance import EVERYTHING
+from bfsql.models import GraphRecord
+from bfsql.testing import BackendSuite, Kind
+from bfsql_neo4j import Neo4jBackend, Neo4jSettings
+from bfsql_neo4j.loader import load_graph
+from bfsql_servers.neo4j import Neo4jServer
+
+KEPT = EVERYTHING - {
+    Kind.BINARY,
+    Kind.DANGLING_EDGES,
+    Kind.LONG_IDS,
+    Kind.NUL_CHARACTERS,
+}
+
+
+def watched(backend: Neo4jBackend) -> list[str]:
+    """The texts that the backend sends from now on."""
+    texts: list[str] = []
+    reader: Any = backend._reader
+    send = reader._sent
+
+    async def sent(text: str, *rest: Any) -> Any:
+        texts.append(text)
+        return await send(text, *rest)
+
+    reader._sent = sent
+    return texts
+
+
+class TestNeo4j(BackendSuite):
+    keeps = KEPT
+
+    @pytest.fixture(autouse=True)
+    def _on_the_server(self, settings: Neo4jSettings, neo4j_server: Neo4jServer) -> None:
+        self.server = neo4j_server
+        self.settings = settings.model_copy(update={"preserve_case": True})
+
+    @asynccontextmanager
+    async def backend_with(self, records: Sequence[GraphRecord]) -> AsyncIterator[Neo4jBackend]:
+        await load_graph(self.settings, records)
+        backend = await Neo4jBackend.open(self.settings)
+        self.texts = watched(backend)
+        try:
+            yield backend
+        finally:
+            await backend.close()
+
+    @asynccontextmanager
+    async def store_gone(self, backend: Any) -> AsyncIterator[None]:
+        await asyncio.to_thread(self.server.stop)
+        try:
+            yield
+        finally:
+            await asyncio.to_thread(self.server.start)
+
+    def queries_of(self, backend: Any) -> list[str]:
+        return self.texts
+
+    def round_trips_of(self, backend: Any) -> int:
+        return len(self.texts)

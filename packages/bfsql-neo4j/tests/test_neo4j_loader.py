@@ -1,0 +1,472 @@
+"""Loading: what is written, what is refused, and what a load that fails leaves."""
+
+import asyncio
+import gc
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bfsql.answers.clean import clean_metadata
+from bfsql.conformance.graphs import HOSTILE, VALUES, hostile, values
+from bfsql.errors import StoreError, StoreUnavailable
+from bfsql.memory import MemoryBackend
+from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, LoadReport, NodeRecord
+from bfsql_neo4j import Neo4jSettings
+from bfsql_neo4j.loader import load_graph
+from bfsql_neo4j.staging import BATCH, BATCH_BYTES, MAX_ID_BYTES, Staging
+from bfsql_neo4j.stored import from_properties
+
+OLD: list[GraphRecord] = [NodeRecord("old", "Old", {"name": "what was there"})]
+
+
+def many(number: int) -> Iterator[GraphRecord]:
+    for n in range(number):
+        yield NodeRecord(f"n{n}", "Many", {"name": f"number {n}"})
+        yield EdgeRecord(f"n{n}", "AFTER", f"n{max(n - 1, 0)}")
+
+
+def native(value: Any) -> Any:
+    return value.to_native() if hasattr(value, "to_native") else value
+
+
+async def ids(cypher) -> list[str]:
+    return sorted(i for (i,) in await cypher("MATCH (n) RETURN n.entity_id"))
+
+
+async def index_texts(cypher) -> list[tuple[str, Any, Any]]:
+    rows = await cypher(
+        "SHOW INDEXES YIELD type, labelsOrTypes, properties, state "
+        "WHERE type <> 'LOOKUP' AND state = 'ONLINE' RETURN type, labelsOrTypes, properties"
+    )
+    return sorted((kind, sorted(labels), sorted(names)) for kind, labels, names in rows)
+
+
+@pytest.fixture
+def load(settings):
+    return lambda records: load_graph(settings, records)
+
+
+# --- what is written ----------------------------------------------------------
+
+
+async def test_types_are_labels_predicates_are_types_and_metadata_is_properties(
+    load, cypher
+) -> None:
+    report = await load(
+        [
+            EdgeRecord("a", "TREATS", "b", {"confidence": 0.5, "how": {"dose": 1}}),
+            NodeRecord("a", "Small Molecule", {"name": "one", "synonyms": ["uno"], "n": None}),
+            NodeRecord("a", "Drug", {"name": "eins"}),
+            NodeRecord("b", "", {"entity_id": "another id", "x__json": "text"}),
+        ]
+    )
+    assert report == LoadReport(nodes=2, edges=1, duplicate_nodes=1)
+    nodes = await cypher("MATCH (n) RETURN labels(n), properties(n) ORDER BY n.entity_id")
+    assert nodes[0] == [
+        ["Small Molecule"],
+        {
+            "entity_id": "a",
+            "name": "one",
+            "synonyms": ["eins", "uno"],
+            "other_types": ["Drug"],
+        },
+    ]
+    assert nodes[1] == [
+        ["owl:Thing"],
+        {"entity_id": "b", "entity_id__json": '"another id"', "x__json__json": '"text"'},
+    ]
+    edges = await cypher(
+        "MATCH (a)-[r]->(b) RETURN a.entity_id, type(r), b.entity_id, properties(r)"
+    )
+    assert edges == [["a", "TREATS", "b", {"confidence": 0.5, "how__json": '{"dose":1}'}]]
+
+
+async def test_every_value_comes_back_as_answers_show_it(load, cypher) -> None:
+    records = values()
+    await load(records)
+    wanted = MemoryBackend(records)
+    rows = await cypher("MATCH (n) RETURN n.entity_id, properties(n)")
+    assert len(rows) == len(VALUES) + 1
+    for entity_id, properties in rows:
+        del properties["entity_id"]
+        have = from_properties({k: native(v) for k, v in properties.items()}, ("entity_id",))
+        want = await wanted.metadata_for_node(entity_id)
+        assert repr(clean_metadata(have)) == repr(clean_metadata(want))
+
+
+async def test_hostile_texts_are_ids_labels_and_types_as_they_are(load, cypher) -> None:
+    report = await load(hostile())
+    kept = sorted(text for text in HOSTILE if len(text) < MAX_ID_BYTES)
+    assert report.refused == len(HOSTILE) - len(kept) == 1
+    found = await cypher("MATCH (n:Odd) RETURN n.entity_id, n.says")
+    assert sorted(found) == [[text, text] for text in kept]
+    plain = sorted(text for text in HOSTILE if len(text) < 100 and "\0" not in text)
+    labels = await cypher("MATCH (n) WHERE NOT n:Odd RETURN DISTINCT labels(n), n.name")
+    assert sorted(labels) == [[[text], text] for text in plain]
+    types = await cypher("MATCH ()-[r]->() RETURN DISTINCT type(r)")
+    assert sorted(text for (text,) in types) == sorted([*plain, "next"])
+
+
+@pytest.mark.parametrize("name", ["\\u0060) x", "\\u0041", "\\\\u0041", "`\\", "\\u005cu0060"])
+async def test_what_cypher_would_unescape_in_a_name_stays_as_it_is(load, cypher, name) -> None:
+    await load([NodeRecord("a", name), EdgeRecord("a", name, "a", {name: 1})])
+    assert await cypher("MATCH (n)-[r]->() RETURN labels(n), type(r), properties(r)") == [
+        [[name], name, {name: 1}]
+    ]
+
+
+async def test_parallel_records_are_parallel_relationships_and_evidence_joins_the_first(
+    load, cypher
+) -> None:
+    report = await load(
+        [
+            EvidenceRecord("a", "P", "b", {"document_id": "d1", "text_span": "so"}),
+            NodeRecord("a", "A"),
+            NodeRecord("b", "A"),
+            EdgeRecord("a", "P", "b", {"n": 1, "provenance": [{"text_span": "own"}]}),
+            EdgeRecord("a", "P", "b", {"n": 2, "provenance": "said"}),
+            EvidenceRecord("a", "Q", "b", {"text_span": "of no edge"}),
+            EvidenceRecord("a", "P", "gone", {"text_span": "of an edge that is kept out"}),
+            EdgeRecord("a", "P", "gone"),
+        ]
+    )
+    assert (report.edges, report.duplicate_edges) == (1, 1)
+    assert (report.evidence, report.unattached_evidence) == (3, 2)
+    assert (report.dangling_edges, report.dangling_examples) == (1, ["gone"])
+    rows = await cypher("MATCH ()-[r]->() RETURN properties(r) ORDER BY r.n")
+    first, second = (from_properties(properties) for (properties,) in rows)
+    assert second == {"n": 2}
+    assert sorted(item["text_span"] for item in first["provenance"]) == ["own", "said", "so"]
+
+
+async def test_what_a_document_supplied_is_found_by_its_id(load, cypher) -> None:
+    await load(
+        [
+            NodeRecord("a", "A"),
+            EdgeRecord("a", "P", "a", {"provenance": [{"document_id": "doc: 1/a b"}]}),
+            EdgeRecord("a", "Q", "a", {"provenance__documents": ["the record's own"]}),
+            EvidenceRecord("a", "Q", "a", {"document_id": "doc: 2"}),
+            EvidenceRecord("a", "Q", "a", {"document_id": "longer than any id" * 5_000}),
+            EvidenceRecord("a", "Q", "a", {"document_id": {"unhashable": "and no id"}}),
+            EvidenceRecord("a", "Q", "a", {"document_id": "half \ud800"}),
+            EvidenceRecord("a", "P", "a", {"document_id": "doc: 2", "text_span": "so"}),
+        ]
+    )
+    found = (
+        "CALL db.index.fulltext.queryRelationships('entity_evidence', $document) "
+        "YIELD relationship AS r RETURN type(r) AS kind, properties(r) ORDER BY kind"
+    )
+    ((kind, properties),) = await cypher(found, document=r"doc\:\ 1\/a\ b")
+    assert kind == "P"
+    assert from_properties(properties).keys() == {"provenance"}
+    rows = await cypher(found, document=r"doc\:\ 2")
+    assert [kind for kind, _ in rows] == ["P", "Q"]
+    assert from_properties(rows[1][1])["provenance__documents"] == ["the record's own"]
+    assert await cypher(found, document="doc") == []
+
+
+async def test_an_empty_graph_leaves_an_empty_database(load, cypher, emptied) -> None:
+    await load(OLD)
+    assert await load([]) == LoadReport()
+    assert await ids(cypher) == []
+    assert await index_texts(cypher) == []
+
+
+async def test_many_records_are_written_in_many_transactions(load, cypher) -> None:
+    number = 2 * BATCH + 7
+    report = await load(many(number))
+    assert (report.nodes, report.edges) == (number, number)
+    assert await cypher("MATCH (n) RETURN count(n), count(DISTINCT n.entity_id)") == [
+        [number, number]
+    ]
+    assert await cypher("MATCH ()-[r:AFTER]->() RETURN count(r)") == [[number]]
+
+
+async def test_ids_go_where_the_settings_look_for_them(settings, cypher, emptied) -> None:
+    by_label = settings.model_copy(update={"id_property": ["Person=name", "Person=x", "title"]})
+    await load_graph(
+        by_label,
+        [NodeRecord("Keanu", "Person", {"name": "K. Reeves"}), NodeRecord("Matrix", "Movie")],
+    )
+    assert sorted(await cypher("MATCH (n) RETURN labels(n), properties(n)")) == [
+        [["Movie"], {"title": "Matrix"}],
+        [["Person"], {"name": "Keanu", "name__json": '"K. Reeves"'}],
+    ]
+    assert ("RANGE", ["Movie"], ["title"]) in await index_texts(cypher)
+    assert ("RANGE", ["Person"], ["name"]) in await index_texts(cypher)
+
+
+async def test_a_label_without_a_place_for_its_ids_is_told_before_anything_is_written(
+    settings, load, cypher
+) -> None:
+    await load(OLD)
+    people = settings.model_copy(update={"id_property": ["Person=name"]})
+    with pytest.raises(StoreError, match="says nothing of the label 'Movie'"):
+        await load_graph(people, [NodeRecord("Matrix", "Movie")])
+    assert await ids(cypher) == ["old"]
+
+
+# --- indexes ------------------------------------------------------------------
+
+
+async def test_ids_and_names_are_indexed_and_indexes_of_a_former_load_are_gone(
+    load, cypher, emptied
+) -> None:
+    await load(OLD)
+    await cypher("CREATE INDEX mine FOR (n:Old) ON (n.born)")
+    await load([NodeRecord("a", "A", {"title": "x"}), NodeRecord("b", "B", {"synonyms": ["y"]})])
+    texts = await index_texts(cypher)
+    assert [text for text in texts if text[0] == "RANGE"] == [
+        ("RANGE", ["A"], ["entity_id"]),
+        ("RANGE", ["B"], ["entity_id"]),
+        ("RANGE", ["Old"], ["born"]),
+    ]
+    ((_, labels, names),) = [text for text in texts if text[0] == "FULLTEXT"]
+    assert labels == ["A", "B"]
+    assert {"title", "synonyms", "entity_id"} <= set(names)
+    found = "CALL db.index.fulltext.queryNodes('entity_names', $q) YIELD node RETURN node.entity_id"
+    assert await cypher(found, q="y") == [["b"]]
+
+
+# --- what is refused ----------------------------------------------------------
+
+
+async def test_what_neo4j_cannot_hold_is_refused_by_the_record_and_the_rest_is_loaded(
+    load, cypher
+) -> None:
+    deep: list[Any] = []
+    deep.append(deep)
+    report = await load(
+        [
+            NodeRecord("fine", "A", {"\ud800": "\ud800", "": 1, "a\0": 2}),
+            NodeRecord("half \ud800", "A"),
+            NodeRecord("half", "A\ud800"),
+            NodeRecord("nul", "A\0"),
+            NodeRecord("x" * (MAX_ID_BYTES + 1), "A"),
+            NodeRecord("x" * MAX_ID_BYTES, "A"),
+            NodeRecord("deep", "A", {"k": deep}),
+            EdgeRecord("fine", "", "fine"),
+            EdgeRecord("fine", "P\0", "fine"),
+            EdgeRecord("fine", "P", "fine\ud800"),
+            EvidenceRecord("fine", "P\ud800", "fine", {}),
+        ]
+    )
+    assert await ids(cypher) == ["fine", "x" * MAX_ID_BYTES]
+    assert report.refused == 9
+    told = [str(refusal) for refusal in report.refusals]
+    assert all(text.isascii() and len(text) < 500 for text in told)
+    for words, number in [
+        ("half of a surrogate pair", 4),
+        ("holds U+0000", 2),
+        ("8,001 bytes", 1),
+        ("or holds itself", 1),
+        ("predicate is empty", 1),
+    ]:
+        assert sum(words in text for text in told) == number, words
+
+
+async def test_a_database_with_nodes_is_not_filled_unless_they_may_go(
+    settings, load, cypher
+) -> None:
+    await load(OLD)
+    careful = settings.model_copy(update={"replace": False})
+    read: list[GraphRecord] = []
+    with pytest.raises(StoreError) as caught:
+        await load_graph(careful, (read.append(record) or record for record in many(3)))
+    assert "is not empty: it holds 1 nodes" in str(caught.value)
+    assert "--replace" in str(caught.value)
+    assert str(caught.value).endswith("No node in it was changed.")
+    assert read == []
+    assert await ids(cypher) == ["old"]
+    await cypher("MATCH (n) DELETE n")
+    assert (await load_graph(careful, many(3))).nodes == 3
+
+
+# --- what ends a load -----------------------------------------------------------
+
+
+async def test_a_failing_source_changes_nothing(load, cypher) -> None:
+    await load(OLD)
+
+    def breaking() -> Iterator[GraphRecord]:
+        yield from many(10)
+        raise ValueError("the source broke")
+
+    with pytest.raises(ValueError, match=r"^the source broke$"):
+        await load(breaking())
+    assert await ids(cypher) == ["old"]
+
+
+async def test_a_load_that_is_cancelled_while_it_reads_changes_nothing(load, cypher) -> None:
+    await load(OLD)
+    begun, loop = asyncio.Event(), asyncio.get_running_loop()
+
+    def endless() -> Iterator[GraphRecord]:
+        while True:
+            yield from many(10)
+            loop.call_soon_threadsafe(begun.set)
+
+    work = asyncio.ensure_future(load(endless()))
+    await begun.wait()
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError) as caught:
+        await work
+    assert not hasattr(caught.value, "__notes__")
+    assert await ids(cypher) == ["old"]
+
+
+async def test_a_load_that_is_cancelled_while_it_writes_says_what_is_there(load, cypher) -> None:
+    await load(OLD)
+    work = asyncio.ensure_future(load(many(100_000)))
+    while not (await cypher("MATCH (n:Many) RETURN count(n)"))[0][0]:
+        assert not work.done()
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError) as caught:
+        await work
+    (note,) = caught.value.__notes__
+    assert "The load is not whole" in note
+    assert "what was there before may be gone" in note
+    assert "of 100,000 nodes" in note
+    assert "replace" in note
+    assert threading.active_count() < 50
+    assert (await load(many(3))).nodes == 3
+    assert len(await ids(cypher)) == 3
+
+
+async def test_a_constraint_that_the_graph_breaks_is_told_with_what_is_there(
+    load, cypher, emptied
+) -> None:
+    await cypher("CREATE CONSTRAINT one_name FOR (n:B) REQUIRE n.name IS UNIQUE")
+    twins = [NodeRecord(str(n), "B", {"name": "twin"}) for n in range(2)]
+    with pytest.raises(StoreError) as caught:
+        await load([NodeRecord("a", "A"), *twins])
+    assert "has a constraint that this graph does not meet" in str(caught.value)
+    assert "of the new graph 1 of 3 nodes and 0 relationships are in" in str(caught.value)
+    assert "was there before" not in str(caught.value)
+    assert "replace" in str(caught.value)
+    assert await ids(cypher) == ["a"]
+    await cypher("DROP CONSTRAINT one_name")
+    assert (await load(twins)).nodes == 2
+
+
+async def test_a_full_disk_is_told(load, cypher, monkeypatch) -> None:
+    await load(OLD)
+    limit = "PRAGMA page_size = 512; PRAGMA max_page_count = 100;"
+    monkeypatch.setattr("bfsql_neo4j.staging._TABLES", limit + _tables())
+    with pytest.raises(StoreError, match=r"in a temporary file: .* full") as caught:
+        await load(many(50_000))
+    assert str(caught.value).endswith("No node in it was changed.")
+    assert await ids(cypher) == ["old"]
+
+
+def _tables() -> str:
+    from bfsql_neo4j import staging
+
+    return staging._TABLES
+
+
+async def test_nothing_is_left_in_the_folder_of_temporary_files(
+    load, tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    await load(OLD)
+    assert os.listdir(tmp_path) == []  # noqa: PTH208 - as in any async function
+
+
+async def test_a_load_that_is_interrupted_on_the_command_line_says_what_is_there(
+    settings, load, cypher, tmp_path: Path
+) -> None:
+    await load(OLD)
+    source = tmp_path / "many.csv"
+    source.write_text("id,type\n" + "".join(f"{n},Many\n" for n in range(100_000)))
+    command = ["load", source, "--backend", "neo4j", "--uri", settings.uri, "--replace"]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from bfsql.cli import main; main()",
+        *command,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+    )
+    while not (await cypher("MATCH (n:Many) RETURN count(n)"))[0][0]:
+        assert process.returncode is None
+    process.send_signal(signal.SIGINT)
+    said = (await process.communicate())[1].decode()
+    assert process.returncode == 130
+    assert said.startswith("Interrupted: The load is not whole: ")
+    assert "Load again with the setting replace" in said
+
+
+# --- servers that say no ------------------------------------------------------
+
+
+async def test_a_server_that_is_not_there_is_told() -> None:
+    with pytest.raises(StoreUnavailable) as caught:
+        await load_graph(Neo4jSettings(uri="bolt://127.0.0.1:9"), OLD)
+    assert "Neo4j at bolt://127.0.0.1:9 does not answer" in str(caught.value)
+    assert "NEO4J_URI" in str(caught.value)
+
+
+@pytest.mark.parametrize("uri", ["http://localhost:7474", "localhost:7687", "", "bolt://[::1"])
+async def test_an_address_that_is_none_is_told(uri: str) -> None:
+    with pytest.raises(StoreError, match="NEO4J_URI is like bolt://localhost:7687"):
+        await load_graph(Neo4jSettings(uri=uri), OLD)
+
+
+async def test_a_database_that_is_not_there_is_told(settings) -> None:
+    elsewhere = settings.model_copy(update={"database": "nowhere"})
+    with pytest.raises(StoreError, match=r"The database 'nowhere' of Neo4j at .* is not there"):
+        await load_graph(elsewhere, OLD)
+
+
+async def test_a_wrong_password_is_told_and_not_shown(guarded_neo4j) -> None:
+    settings = Neo4jSettings(uri=guarded_neo4j.uri, username="neo4j", password="wrong-secret")
+    with pytest.raises(StoreError) as caught:
+        await load_graph(settings, OLD)
+    assert "does not let 'neo4j' in" in str(caught.value)
+    assert "wrong-secret" not in str(caught.value)
+    with pytest.raises(StoreError, match="does not let anybody without a password in"):
+        await load_graph(Neo4jSettings(uri=guarded_neo4j.uri), OLD)
+
+
+# --- bounds -------------------------------------------------------------------
+
+
+def test_memory_does_not_grow_with_the_records(tmp_path: Path) -> None:
+    def peak(number: int) -> int:
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        gc.collect()
+        tracemalloc.start()
+        try:
+            staging = Staging(folder, LoadReport(), lambda: False)
+            staging.take(many(number))
+            for batch in staging.node_batches(lambda _: "entity_id"):
+                staging.note_written([(row[0], str(row[0])) for row in batch.rows])
+            assert sum(len(batch.rows) for batch in staging.edge_batches()) == number
+            staging.close()
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    few, more = peak(2 * BATCH), peak(8 * BATCH)
+    assert more < 1.3 * few
+
+
+def test_a_batch_is_bounded_in_rows_and_in_bytes(tmp_path: Path) -> None:
+    staging = Staging(tmp_path, LoadReport(), lambda: False)
+    size = BATCH_BYTES // 3 + 1
+    staging.take(NodeRecord(str(n), "A", {"text": "x" * size}) for n in range(5))
+    sizes = [len(batch.rows) for batch in staging.node_batches(lambda _: "entity_id")]
+    staging.close()
+    assert sizes == [2, 2, 1]

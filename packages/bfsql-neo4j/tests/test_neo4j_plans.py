@@ -1,0 +1,88 @@
+"""What the server does for each statement: index seeks and no scan; and how many there are."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from neo4j import AsyncGraphDatabase
+
+from bfsql.graph import open_graph
+from bfsql_neo4j import Neo4jBackend, Neo4jSettings
+from bfsql_neo4j.identity import ELEMENT
+from bfsql_neo4j.indexes import prepare
+from bfsql_servers.neo4j import Neo4jServer
+
+QUESTIONS = ["nodes", "stubs", "node_metadata", "node_elements", "ring", "leaving", "entering"]
+IDENTITIES = [["key"], ["Person=name", "Movie=title", "key"]]
+
+
+@pytest.fixture(params=IDENTITIES, ids=["one property", "one a label"])
+async def backend(
+    request: Any, settings: Neo4jSettings, cypher: Any, emptied: None
+) -> AsyncIterator[Neo4jBackend]:
+    """A chain of 900 nodes of three labels, some of which bear two."""
+    await cypher(
+        "UNWIND range(0, 299) AS i CREATE (p:Person {key: 'p' + i, name: 'P' + i})-[:SAW]->"
+        "(m:Movie {key: 'm' + i, title: 'M' + i})-[:SHOWN_AT]->(c:Cinema {key: 'c' + i}) "
+        "FOREACH (x IN CASE WHEN i % 3 = 0 THEN [1] ELSE [] END | SET m:Person)"
+    )
+    changed = settings.model_copy(update={"id_property": request.param})
+    await prepare(changed, True)
+    opened = await Neo4jBackend.open(changed)
+    yield opened
+    await opened.close()
+
+
+def operators(plan: dict[str, Any]) -> set[str]:
+    inner = [operators(child) for child in plan.get("children", ())]
+    return {plan["operatorType"].split("@")[0]}.union(*inner)
+
+
+async def profiled(server: Neo4jServer, text: str, parameters: dict[str, Any]) -> set[str]:
+    async with AsyncGraphDatabase.driver(
+        server.uri, auth=server.auth, notifications_min_severity="OFF"
+    ) as driver:
+        found = await driver.execute_query(f"PROFILE {text}", parameters)
+        assert found.summary.profile is not None
+        return operators(found.summary.profile)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("elements", [False, True])
+async def test_nodes_and_rings_are_sought_by_index(
+    backend, neo4j_server: Neo4jServer, question: str, elements: bool
+) -> None:
+    graph = backend._lookout.graph
+    ids = ["p1", "P2", "m3", "M4", "c5", "42"] + ([f"{ELEMENT}4:x:1"] if elements else [])
+    assert not graph.shape.scans
+    looks, parameters = graph.asked(ids)
+    text = getattr(graph.queries, question)(elements=looks)
+    done = await profiled(neo4j_server, text, parameters)
+    assert "NodeIndexSeek" in done
+    assert not {name for name in done if "Scan" in name}
+
+
+async def test_edges_are_sought_by_their_ends(backend, neo4j_server: Neo4jServer) -> None:
+    text = backend._lookout.graph.queries.edge_metadata(as_text=False)
+    done = await profiled(neo4j_server, text, {"edges": [[0, "4:x:1", "SAW", "4:x:2"]]})
+    assert {"NodeByElementIdSeek", "Expand(Into)"} <= done
+    assert not {name for name in done if "Scan" in name}
+
+
+async def test_an_answer_takes_at_most_five_statements_more_than_hops(backend) -> None:
+    reader, texts = backend._reader, []
+    send = reader._sent
+
+    async def sent(text: str, *rest: Any) -> Any:
+        texts.append(text)
+        return await send(text, *rest)
+
+    reader._sent = sent
+    [node] = list(await backend.search_entities("P7"))[:1]
+    async with open_graph(backend) as graph:
+        for hops in (1, 2, 3):
+            texts.clear()
+            answer = (await graph.bfs_query(seeds=[node.id], max_hops=hops)).content
+            assert answer["node_count"] > min(hops, 2)
+            assert all("metadata" in one for one in (*answer["nodes"], *answer["edges"]))
+            assert len(texts) <= hops + 5

@@ -1,0 +1,226 @@
+"""A real graph searched by meaning, with a real model and vectors of every type of column.
+
+The names of drugs, hormones, diseases, symptoms and organs get a vector, some 260 of medlit's 1,900
+nodes: all of them take half a minute or more, mostly for the titles of papers. That the others have
+none is as it is where a pipeline embeds only what it resolved.
+"""
+
+import math
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+
+from bfsql.graph import open_graph
+from bfsql.models import GraphRecord, NodeRecord, Refusal
+from bfsql.sources import read_all
+from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
+from bfsql_postgres.indexes import prepare
+from bfsql_servers.database import Database
+
+EMBEDDED = {"drug", "hormone", "disease", "symptom", "anatomicalstructure"}
+DIMENSIONS = 384
+QUERY = "hormone that stops urination"
+
+COLUMNS = [
+    ("database", "vector(384)"),
+    ("database", "vector"),
+    ("database", "float8[]"),
+    ("database", "jsonb"),
+    ("database", "text"),
+    ("old_database", "float8[]"),
+    ("old_database", "jsonb"),
+    ("old_database", "text"),
+]
+
+
+@pytest.fixture(scope="module")
+def records(medlit: Path) -> list[GraphRecord]:
+    return [record for record in read_all([medlit]) if not isinstance(record, Refusal)]
+
+
+@pytest.fixture(scope="module")
+def vectors(records: list[GraphRecord], minilm: Any) -> dict[str, list[float]]:
+    """Vectors by id."""
+    names = {
+        record.id: record.metadata["name"]
+        for record in records
+        if isinstance(record, NodeRecord) and record.entity_type in EMBEDDED
+    }
+    return dict(zip(names, minilm.embed(list(names.values())), strict=True))
+
+
+@pytest.fixture(scope="module")
+def types(records: list[GraphRecord]) -> dict[str, str]:
+    return {record.id: record.entity_type for record in records if isinstance(record, NodeRecord)}
+
+
+def nearest(vectors: dict[str, list[float]], asked: list[float]) -> list[tuple[str, float]]:
+    """Ids with their cosines, best first, computed here; all vectors are of length one."""
+    cosines = {
+        i: math.fsum(a * b for a, b in zip(vector, asked, strict=True))
+        for i, vector in vectors.items()
+    }
+    return sorted(cosines.items(), key=lambda one: -one[1])
+
+
+@pytest.fixture(params=COLUMNS, ids=" ".join)
+async def backend(
+    request: pytest.FixtureRequest,
+    records: list[GraphRecord],
+    vectors: dict[str, list[float]],
+    minilm: Any,
+) -> AsyncIterator[PostgresBackend]:
+    """medlit with its vectors in a column of each type, read by the reader."""
+    which, kind = request.param
+    database: Database = request.getfixturevalue(which)
+    async with database.schema() as schema:
+        await load_graph(PostgresSettings(dsn=database.owner_url, schema_=schema), records)
+        owner = await asyncpg.connect(
+            database.owner_url, server_settings={"search_path": f"{schema},public"}
+        )
+        await owner.execute(f"ALTER TABLE entity DROP embedding, ADD embedding {kind}")
+        around = "{%s}" if kind.endswith("[]") else "[%s]"
+        await owner.executemany(
+            f"UPDATE entity SET embedding = $2::text::{kind} WHERE entity_id = $1",
+            [(i, around % ",".join(map(repr, vector))) for i, vector in vectors.items()],
+        )
+        await owner.close()
+        opened = await PostgresBackend.create(
+            database.reader_url, schema=schema, embedding_fn=minilm.embed_one
+        )
+        yield opened
+        await opened.close()
+
+
+async def test_a_description_finds_what_it_describes(
+    backend: PostgresBackend,
+    vectors: dict[str, list[float]],
+    types: dict[str, str],
+    minilm: Any,
+) -> None:
+    # No name holds these words, so that what is found is found by meaning alone.
+    asked = nearest(vectors, minilm.embed_one(QUERY))
+    found = await backend.search_entities(QUERY)
+    assert [stub.id for stub in found] == [i for i, _ in asked][:20]
+    assert [stub.score for stub in found] == pytest.approx([s for _, s in asked][:20], abs=1e-5)
+    assert found[0].id == "DBPedia:Urinary_bladder"
+
+    # Desmopressin is what stops it, and no name and no passage says so.
+    drugs = await backend.search_entities(QUERY, ["drug"])
+    assert [stub.id for stub in drugs] == [i for i, _ in asked if types[i] == "drug"][:20]
+    assert "RxNorm:3251" in [stub.id for stub in drugs[:3]]
+    assert {stub.entity_type for stub in drugs} == {"drug"}
+
+    for query, best in (
+        (
+            "tumour of the pituitary gland",
+            {"MeSH:D049913", "prov:2cca40e10e3544a9bbbaaaf85503e95b"},
+        ),
+        ("synthetic vasopressin", {"RxNorm:3251"}),
+    ):
+        among = ["disease"] if "tumour" in query else ["drug"]
+        stubs = await backend.search_entities(query, among)
+        assert best <= {stub.id for stub in stubs[: len(best)]}
+
+
+async def test_an_exact_name_comes_first_whatever_is_near(backend: PostgresBackend) -> None:
+    for query, best in (
+        ("Desmopressin", "RxNorm:3251"),
+        ("cortisol", "RxNorm:5492"),
+        ("RxNorm:3251", "RxNorm:3251"),
+        ("cushing syndrome", "MeSH:D003480"),
+    ):
+        found = await backend.search_entities(query)
+        assert found[0].id == best
+        assert len({stub.id for stub in found}) == len(found) <= 20
+        assert all(stub.score is None or 0 <= stub.score <= 1 for stub in found)
+    async with open_graph(backend) as graph:
+        result = (await graph.search_entities("Desmopressin")).content["result"]
+        assert result[0]["id"] == "RxNorm:3251"
+        assert result[0]["score"] == pytest.approx(1, abs=1e-5)
+        metadata = (await graph.describe_entity("RxNorm:3251")).content
+        assert metadata["embedding"] == f"[embedding: {DIMENSIONS} numbers]"
+
+
+# --- a graph that brings its vectors ----------------------------------------
+
+
+def with_vectors(records: list[GraphRecord], vectors: dict[str, list[float]]) -> list[GraphRecord]:
+    return [
+        replace(record, metadata={**record.metadata, "embedding": vectors[record.id]})
+        if isinstance(record, NodeRecord) and record.id in vectors
+        else record
+        for record in records
+    ]
+
+
+@pytest.mark.parametrize("which", ["database", "old_database"])
+async def test_a_graph_that_brings_vectors_is_searched_by_meaning_as_it_is_loaded(
+    request: pytest.FixtureRequest,
+    records: list[GraphRecord],
+    vectors: dict[str, list[float]],
+    minilm: Any,
+    which: str,
+) -> None:
+    database: Database = request.getfixturevalue(which)
+    async with database.schema() as schema:
+        settings = PostgresSettings(
+            dsn=database.owner_url, schema_=schema, embedding="module:function"
+        )
+        report = await load_graph(settings, with_vectors(records, vectors))
+        assert (report.nodes, report.refused) == (1_900, 0)
+        told = await prepare(settings, apply=True)
+        if which == "database":
+            assert [text for text in told if "hnsw" in text] == told != []
+        assert await prepare(settings, apply=False) == []
+        backend = await PostgresBackend.create(
+            database.reader_url, schema=schema, embedding_fn=minilm.embed_one
+        )
+        assert (await backend.search_entities(QUERY))[0].id == "DBPedia:Urinary_bladder"
+        drugs = await backend.search_entities(QUERY, ["drug"])
+        assert "RxNorm:3251" in [stub.id for stub in drugs[:3]]
+        metadata = await backend.metadata_for_node("RxNorm:3251")
+        assert metadata["embedding"] == f"[embedding: {DIMENSIONS} numbers]"
+        await backend.close()
+
+
+async def test_the_index_that_is_told_is_the_one_that_a_search_uses(
+    database: Database, schema: str, owner: asyncpg.Connection, settings: PostgresSettings
+) -> None:
+    from bfsql_postgres.indexes import layout_of
+    from bfsql_postgres.queries.looking import Looks
+
+    some = [
+        NodeRecord(f"n{n}", "T", {"embedding": [math.sin(n * k) for k in range(1, 65)]})
+        for n in range(2_000)
+    ]
+    await load_graph(settings, some)
+    wanted = settings.model_copy(update={"embedding": "module:function"})
+    (told,) = await prepare(wanted, apply=True)
+    assert told.endswith('USING hnsw ("embedding" "public".vector_cosine_ops)')
+    looks = Looks(await layout_of(owner, settings))
+    statement, values = looks.by_vector([1.0, *[0.0] * 63], None)
+    # So few rows are faster scanned; the question is whether the index fits the statement.
+    await owner.execute("SET enable_seqscan = off")
+    rows = await owner.fetch(f"EXPLAIN {statement}", *values)
+    plan = "\n".join(row[0] for row in rows)
+    assert "Index Scan using entity_embedding_idx" in plan, plan
+
+
+async def test_vectors_whose_type_does_not_tell_their_length_are_spoken_of(
+    owner: asyncpg.Connection, settings: PostgresSettings, caplog: pytest.LogCaptureFixture
+) -> None:
+    await load_graph(settings, [NodeRecord("a", "T", {"embedding": [0.5] * 64})])
+    await owner.execute("ALTER TABLE entity ALTER embedding TYPE vector")
+    wanted = settings.model_copy(update={"embedding": "module:function"})
+    assert await prepare(wanted, apply=True) == []
+    assert "does not say their length, so they can have no index" in caplog.text
+    statement = caplog.text[caplog.text.index("ALTER TABLE") :].splitlines()[0]
+    assert statement.endswith('ALTER COLUMN "embedding" TYPE "public"."vector"(64)')
+    await owner.execute(statement)
+    (told,) = await prepare(wanted, apply=True)
+    assert "hnsw" in told

@@ -1,0 +1,358 @@
+"""A server that is slow, busy, killed or full costs one call a sentence, and the next one works."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import asyncpg
+import pytest
+
+from bfsql import call
+from bfsql.errors import StoreError, StoreUnavailable, ToolError
+from bfsql.graph import open_graph
+from bfsql.models import GraphRecord
+from bfsql.tools import Limits
+from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
+from bfsql_postgres.pool import OWN_WAY
+from bfsql_servers.database import Database
+from bfsql_servers.folder import folder
+from bfsql_servers.missing import missing
+from bfsql_servers.pgbouncer import POOL_SIZE, PgBouncer
+from bfsql_servers.postgres import PostgresServer
+from bfsql_servers.unavailable import Unavailable
+
+Open = Callable[..., Awaitable[PostgresBackend]]
+
+RING = [("a", "p", "b")]
+
+
+@asynccontextmanager
+async def held(owner: asyncpg.Connection, table: str = "relationship") -> AsyncIterator[None]:
+    """Nobody can read a table: whatever statement begins on it goes on until this ends."""
+    async with owner.transaction():
+        await owner.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
+        yield
+
+
+async def until(holds: Callable[[], Awaitable[bool]], seconds: float = 10) -> None:
+    async with asyncio.timeout(seconds):
+        while not await holds():  # noqa: ASYNC110 - no server tells when it is busy
+            await asyncio.sleep(0.01)
+
+
+@pytest.fixture
+async def busy(database: Database) -> AsyncIterator[Callable[[int], Callable[[], Awaitable[bool]]]]:
+    """Whether the reader has so many statements under way on the server."""
+    watcher = await asyncpg.connect(database.superuser_url)
+
+    def as_many_as(number: int) -> Callable[[], Awaitable[bool]]:
+        async def holds() -> bool:
+            found: int = await watcher.fetchval(
+                "SELECT count(*) FROM pg_stat_activity WHERE usename = $1 AND state <> 'idle'",
+                database.reader,
+            )
+            return found == number
+
+        return holds
+
+    yield as_many_as
+    await watcher.close()
+
+
+both_ways = pytest.mark.parametrize("pooled", [False, True], ids=["direct", "pooled"])
+
+
+# --- cancelled --------------------------------------------------------------
+
+
+@both_ways
+async def test_a_cancelled_question_is_gone_from_the_server_within_a_second(
+    small: Open, owner: asyncpg.Connection, busy: Any, pooled: bool
+) -> None:
+    backend = await small(pooled=pooled, pool_size=1)
+    async with held(owner):
+        asked = asyncio.ensure_future(backend.edges_batch(["a"]))
+        await until(busy(1))
+        asked.cancel()
+        await until(busy(0), seconds=1)
+        with pytest.raises(asyncio.CancelledError):
+            await asked
+    assert {tuple(edge) for edge in await backend.edges_batch(["a"])} == set(RING)
+
+
+@both_ways
+async def test_an_answer_that_its_client_gives_up_leaves_nothing_on_the_server(
+    small: Open, owner: asyncpg.Connection, busy: Any, pooled: bool
+) -> None:
+    backend = await small(pooled=pooled)
+    async with open_graph(backend) as graph:
+        async with held(owner, "bundle_evidence"):
+            asked = asyncio.ensure_future(graph.bfs_query(["a"], max_hops=2))
+            await until(busy(1))
+            asked.cancel()
+            await until(busy(0), seconds=1)
+            with pytest.raises(asyncio.CancelledError):
+                await asked
+        assert (await graph.bfs_query(["a"], max_hops=2)).content["edge_count"] == 2
+
+
+@both_ways
+async def test_an_answer_past_its_deadline_leaves_nothing_on_the_server(
+    small: Open, owner: asyncpg.Connection, busy: Any, pooled: bool
+) -> None:
+    backend = await small(pooled=pooled)
+    async with open_graph(backend, limits=Limits(deadline=0.4)) as graph:
+        async with held(owner):
+            with pytest.raises(ToolError) as late:
+                await graph.bfs_query(["a"], max_hops=2)
+            await until(busy(0), seconds=1)
+        assert late.value.kind == "deadline"
+        assert (await graph.bfs_query(["a"], max_hops=2)).content["edge_count"] == 2
+
+
+async def test_a_closed_graph_leaves_nothing_on_the_server(
+    small: Open, owner: asyncpg.Connection, busy: Any, database: Database
+) -> None:
+    backend = await small(pool_size=2)
+    async with held(owner):
+        asked = asyncio.ensure_future(backend.edges_batch(["a"]))
+        await until(busy(1))
+        await backend.close()
+        with pytest.raises(StoreError, match="was closed; open it again"):
+            await asked
+    await until(busy(0))
+    with pytest.raises(StoreError, match="was closed; open it again"):
+        await backend.edges_batch(["a"])
+
+
+# --- late, or full ----------------------------------------------------------
+
+
+@both_ways
+async def test_a_statement_over_its_time_is_told_and_the_next_one_works(
+    small: Open, owner: asyncpg.Connection, busy: Any, pooled: bool
+) -> None:
+    backend = await small(pooled=pooled, statement_timeout=0.2, pool_size=1)
+    async with held(owner):
+        with pytest.raises(StoreUnavailable) as late:
+            await backend.edges_batch(["a"])
+        await until(busy(0), seconds=1)
+    assert "stopped a statement: canceling statement due to statement timeout" in str(late.value)
+    assert "raise --statement-timeout, which is 0.2 s" in str(late.value)
+    assert {tuple(edge) for edge in await backend.edges_batch(["a"])} == set(RING)
+
+
+@both_ways
+async def test_the_time_that_a_call_has_left_ends_its_statement(
+    small: Open, owner: asyncpg.Connection, busy: Any, pooled: bool
+) -> None:
+    backend = await small(pooled=pooled)
+    async with held(owner):
+        with call.scope(seconds=0.2), pytest.raises(TimeoutError):
+            await backend.edges_batch(["a"])
+        await until(busy(0), seconds=1)
+    assert await backend.edges_batch(["b"])
+
+
+async def test_a_pool_that_is_exhausted_is_told_and_works_again(
+    small: Open, owner: asyncpg.Connection, busy: Any
+) -> None:
+    backend = await small(pool_size=2, connect_timeout=0.3)
+    async with held(owner):
+        first = [asyncio.ensure_future(backend.edges_batch([one])) for one in "ab"]
+        await until(busy(2))
+        with pytest.raises(StoreUnavailable) as full:
+            await backend.get_nodes_batch(["a"])
+    assert "All 2 connections to the Postgres server at" in str(full.value)
+    assert "raise --pool-size" in str(full.value)
+    assert [len(ring) for ring in await asyncio.gather(*first)] == [1, 2]
+    assert len(await backend.get_nodes_batch(["a", "b"])) == 2
+
+
+async def test_a_server_that_is_full_is_told_and_works_again(
+    postgres: PostgresServer, small_records: list[GraphRecord]
+) -> None:
+    async with postgres.database() as database:
+        await load_graph(PostgresSettings(dsn=database.owner_url), small_records)
+        await database.run(f"ALTER ROLE {database.reader} CONNECTION LIMIT 1")
+        first = await PostgresBackend.create(database.reader_url, pool_size=1)
+        with pytest.raises(StoreUnavailable, match="no connection left: too many connections"):
+            await PostgresBackend.create(database.reader_url)
+        assert len(await first.get_nodes_batch(["a"])) == 1
+        await database.run(f"ALTER ROLE {database.reader} CONNECTION LIMIT -1")
+        second = await PostgresBackend.create(database.reader_url)
+        assert len(await second.get_nodes_batch(["a"])) == 1
+        await first.close()
+        await second.close()
+
+
+# --- gone -------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def own() -> Iterator[PostgresServer]:
+    """A server that a test may kill; `postgres` serves others too."""
+    with folder() as place:
+        try:
+            server = PostgresServer.embedded(place)
+        except Unavailable as none:
+            missing("postgres", str(none))
+        server.start()
+        yield server
+        server.stop()
+
+
+@pytest.fixture
+async def on_own(own: PostgresServer, small_records: list[GraphRecord]) -> AsyncIterator[Database]:
+    """A database with the small graph on `own`; its schema is `public`."""
+    async with own.database() as database:
+        await load_graph(PostgresSettings(dsn=database.owner_url), small_records)
+        yield database
+
+
+async def test_a_server_killed_in_the_middle_of_an_answer_is_one_error_and_the_next_call_works(
+    own: PostgresServer, on_own: Database
+) -> None:
+    backend = await PostgresBackend.create(on_own.reader_url)
+    holder = await asyncpg.connect(on_own.owner_url)
+    watcher = await asyncpg.connect(on_own.superuser_url)
+    waiting = "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    async with open_graph(backend) as graph:
+        await holder.execute("BEGIN; LOCK TABLE relationship IN ACCESS EXCLUSIVE MODE")
+        asked = asyncio.ensure_future(graph.bfs_query(["a"], max_hops=2))
+        await until(lambda: watcher.fetchval(waiting))
+        await asyncio.to_thread(own.kill)
+        with pytest.raises(ToolError) as lost:
+            await asked
+        assert lost.value.kind == "store"
+        cause = lost.value.__cause__
+        assert isinstance(cause, StoreUnavailable)
+        assert str(cause).endswith(
+            "lost in the middle of a statement. The next call connects again."
+        )
+        with pytest.raises(ToolError) as gone:
+            await graph.bfs_query(["b"], max_hops=1)
+        assert "cannot be reached: Connection refused" in str(gone.value.__cause__)
+        await asyncio.to_thread(own.start)
+        assert (await graph.bfs_query(["a"], max_hops=2)).content["edge_count"] == 2
+    for connection in (holder, watcher):
+        connection.terminate()
+    await backend.close()
+
+
+async def test_a_server_that_restarts_between_two_calls_is_not_noticed(
+    own: PostgresServer, on_own: Database
+) -> None:
+    backend = await PostgresBackend.create(on_own.reader_url, pool_size=4)
+    for end in (own.restart, lambda: (own.kill(), own.start())):
+        rings = await asyncio.gather(*(backend.edges_batch(["b"]) for _ in range(8)))
+        assert {len(ring) for ring in rings} == {2}
+        await asyncio.to_thread(end)
+    rings = await asyncio.gather(*(backend.edges_batch(["b"]) for _ in range(8)))
+    assert {len(ring) for ring in rings} == {2}
+    await backend.close()
+
+
+async def test_a_connection_that_an_operator_ends_is_replaced(
+    small: Open, owner: asyncpg.Connection, busy: Any, database: Database
+) -> None:
+    backend = await small(pool_size=1)
+    ends = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = "
+    async with held(owner):
+        asked = asyncio.ensure_future(backend.edges_batch(["a"]))
+        await until(busy(1))
+        await database.run(f"{ends}'{database.reader}'")
+        with pytest.raises(StoreUnavailable, match="was lost in the middle of a statement"):
+            await asked
+    assert len(await backend.edges_batch(["a"])) == 1
+
+
+# --- nothing is written -----------------------------------------------------
+
+
+@both_ways
+async def test_a_role_that_may_write_is_refused_by_the_server(
+    request: pytest.FixtureRequest, small: Open, database: Database, schema: str, pooled: bool
+) -> None:
+    await small()
+    url = database.owner_url
+    if pooled:
+        url = request.getfixturevalue("pgbouncer").url(database.name, database.owner)
+    backend = await PostgresBackend.create(url, schema=schema, transaction_pooling=pooled)
+    for write in (
+        f"DELETE FROM {schema}.entity",
+        f"UPDATE {schema}.entity SET name = 'x' RETURNING name",
+        f"CREATE TABLE {schema}.mine ()",
+        f"DROP TABLE {schema}.entity",
+        f"WITH gone AS (DELETE FROM {schema}.entity RETURNING 1) SELECT * FROM gone",
+    ):
+        with pytest.raises(StoreError, match="in a read-only transaction"):
+            await backend._pool.fetch(write)
+    assert len(await backend.get_nodes_batch(["a", "b", "c"])) == 3
+    await backend.close()
+
+
+async def test_a_reader_has_no_right_to_write_whatever_it_sets(small: Open, schema: str) -> None:
+    backend = await small(pool_size=1)
+    await backend._pool.fetch("SET default_transaction_read_only = off")
+    for write in (
+        f"DELETE FROM {schema}.entity",
+        f"CREATE TABLE {schema}.mine ()",
+        "CREATE TEMPORARY TABLE mine ()",
+    ):
+        with pytest.raises(StoreError, match="permission denied"):
+            await backend._pool.fetch(write)
+    assert len(await backend.get_nodes_batch(["a", "b", "c"])) == 3
+
+
+# --- behind a pooler --------------------------------------------------------
+
+
+async def test_a_pooler_that_nobody_spoke_of_is_told_with_the_setting_that_helps(
+    pgbouncer: PgBouncer,
+    small: Open,
+    small_records: list[GraphRecord],
+    database: Database,
+    schema: str,
+) -> None:
+    url = pgbouncer.url(database.name, database.reader)
+    with pytest.raises(StoreError) as refused:
+        await PostgresBackend.create(url, schema=schema)
+    assert "unsupported startup parameter" in str(refused.value)
+    assert "say so with --transaction-pooling" in str(refused.value)
+    with pytest.raises(StoreError, match="say so with --transaction-pooling"):
+        await load_graph(PostgresSettings(dsn=url, schema_=schema), small_records)
+    backend = await PostgresBackend.create(url, schema=schema, transaction_pooling=True)
+    assert len(await backend.edges_batch(["a"])) == 1
+    await backend.close()
+
+
+async def test_no_setting_and_no_transaction_reaches_the_next_client_of_the_pooler(
+    pgbouncer: PgBouncer, small: Open, owner: asyncpg.Connection, busy: Any, database: Database
+) -> None:
+    names = ["default_transaction_read_only", "transaction_read_only", "statement_timeout"]
+    names += [name.lower() for name in OWN_WAY]
+    show = "SELECT pg_backend_pid(), " + ", ".join(f"current_setting('{n}')" for n in names)
+    plain = await asyncpg.connect(database.reader_url)
+    usual = tuple(await plain.fetchrow(show))[1:]
+    await plain.close()
+
+    backend = await small(pooled=True, statement_timeout=0.3)
+    await asyncio.gather(*(backend.edges_batch(["a"]) for _ in range(20)))
+    async with held(owner):
+        late = [asyncio.ensure_future(backend.edges_batch(["a"])) for _ in range(POOL_SIZE)]
+        await until(busy(POOL_SIZE))
+        late[0].cancel()
+        await asyncio.gather(*late, return_exceptions=True)
+    await until(busy(0))
+
+    url = pgbouncer.url(database.name, database.reader)
+    clients = [await asyncpg.connect(url, statement_cache_size=0) for _ in range(POOL_SIZE)]
+    for client in clients:  # each keeps a connection of the pooler's while it is in a transaction
+        await client.execute("BEGIN")
+    found = [tuple(await client.fetchrow(show)) for client in clients]
+    assert len({pid for pid, *_ in found}) == POOL_SIZE
+    assert {tuple(values) for _, *values in found} == {usual}
+    for client in clients:
+        await client.close()

@@ -1,0 +1,136 @@
+"""How many statements an answer costs, as the server's own log has them.
+
+"at most hops + 5 for an answer whose rings fit one chunk": a ring each, then one
+for types, one for metadata of nodes, and two for that of edges with evidence.
+"""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from bfsql.graph import open_graph
+from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
+from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
+from bfsql_servers.database import Database
+from bfsql_servers.postgres import PostgresServer
+
+BRANCHES, LEVELS = 6, 4
+EDGES = sum(BRANCHES**level for level in range(1, LEVELS + 1))
+BESIDES = 5
+"""Statements of an answer that are no ring."""
+
+
+def tree() -> Iterator[GraphRecord]:
+    """Each node has `BRANCHES` below it; every edge has evidence, and some are parallel."""
+    level = ["n"]
+    yield NodeRecord("n", "T")
+    for _ in range(LEVELS):
+        below = []
+        for above in level:
+            for branch in range(BRANCHES):
+                node = f"{above}{branch}"
+                below.append(node)
+                yield NodeRecord(node, "TU"[branch % 2], {"name": node, "x": branch})
+                yield EdgeRecord(above, "p", node, {"confidence": 0.5})
+                yield EvidenceRecord(above, "p", node, {"document_id": "d", "text_span": node})
+        level = below
+    yield EdgeRecord("n", "p", "n0", {"confidence": 0.75})
+
+
+class Log:
+    """What the server writes down of the statements that a role sends."""
+
+    def __init__(self, path: Path, database: Database) -> None:
+        self._path = path
+        self._database = database
+
+    async def begin(self) -> None:
+        """From now on everything that the reader runs is written down."""
+        await self._database.run(f"ALTER ROLE {self._database.reader} SET log_statement = 'all'")
+        self.skip()
+
+    def skip(self) -> None:
+        """Forget what was written."""
+        self._read = self._path.stat().st_size
+
+    def statements(self) -> list[str]:
+        """The statements since then, each by its first line."""
+        text = self._path.read_bytes()[self._read :].decode()
+        marks = ("LOG:  execute ", "LOG:  statement: ")
+        return [line for line in text.splitlines() if any(mark in line for mark in marks)]
+
+
+@pytest.fixture(params=["bundle_evidence", "evidence"])
+async def counted(
+    request: pytest.FixtureRequest, postgres: PostgresServer
+) -> AsyncIterator[tuple[PostgresBackend, Log]]:
+    """The tree in one of the layouts of evidence, and the log of its statements."""
+    async with postgres.database() as database:
+        owner = PostgresSettings(dsn=database.owner_url, evidence_layout=request.param)
+        await load_graph(owner, tree())
+        log = Log(postgres.process.log, database)
+        # A role may not set what is logged, but the superuser may set it for the role.
+        await log.begin()
+        backend = await PostgresBackend.create(database.reader_url)
+        yield backend, log
+        await backend.close()
+        await database.run(f"ALTER ROLE {database.reader} RESET log_statement")
+
+
+async def test_opening_a_graph_is_a_statement_or_two(
+    counted: tuple[PostgresBackend, Log],
+) -> None:
+    _, log = counted
+    assert 1 <= len(log.statements()) <= 2
+
+
+@pytest.mark.parametrize("topology_only", [True, False], ids=["topology", "full"])
+async def test_an_answer_needs_few_statements_whatever_the_size_of_its_rings(
+    counted: tuple[PostgresBackend, Log], topology_only: bool
+) -> None:
+    backend, log = counted
+    nodes = 1
+    for hops in (1, 2, 3):
+        nodes += BRANCHES**hops
+        async with open_graph(backend) as graph:  # each with an empty cache
+            log.skip()
+            answer = await graph.bfs_query(
+                ["n"], max_hops=hops, topology_only=topology_only, max_tokens=0
+            )
+        sent = log.statements()
+        assert answer.content["node_count"] == nodes
+        assert answer.content["edge_count"] == nodes - 1
+        assert hops <= len(sent) <= hops + BESIDES, "\n".join(sent)
+
+
+async def test_a_filtered_answer_and_an_intersection_need_no_more(
+    counted: tuple[PostgresBackend, Log],
+) -> None:
+    backend, log = counted
+    async with open_graph(backend) as graph:
+        log.skip()
+        await graph.bfs_query(["n"], max_hops=3, node_types=["U"], predicates=["p"], max_tokens=0)
+        assert len(log.statements()) <= 3 + BESIDES
+    async with open_graph(backend) as graph:
+        log.skip()
+        await graph.intersect_subgraphs(["n00", "n01"], k=2)
+        assert len(log.statements()) <= 2 + BESIDES
+
+
+async def test_details_of_one_node_or_many_are_as_many_statements(
+    counted: tuple[PostgresBackend, Log],
+) -> None:
+    backend, log = counted
+    ids = [f"n{a}{b}" for a in range(BRANCHES) for b in range(BRANCHES)]
+    found = []
+    for asked in (ids[:1], ids):
+        async with open_graph(backend) as graph:
+            log.skip()
+            await graph.describe_entities(asked)
+            found.append(len(log.statements()))
+    assert found[0] == found[1] <= BESIDES
+    log.skip()
+    assert (await backend.provenance_for_node("n", 20))["total"] == BRANCHES
+    assert (await backend.provenance_for_node("d", 20))["total"] == EDGES
+    assert len(log.statements()) <= 4
