@@ -59,7 +59,7 @@ def neo4j_server() -> Iterator[Neo4jServer]:
 
 @pytest.fixture(scope="session")
 def guarded_neo4j() -> Iterator[Neo4jServer]:
-    """Neo4j Community that asks for a password."""
+    """Neo4j Community that asks for a password, and speaks TLS where `openssl` is here."""
     yield from _serving("neo4j", Neo4jServer.with_password, end=Neo4jServer.kill)
 
 

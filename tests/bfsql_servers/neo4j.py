@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 from typing import Self
 
+from bfsql_servers.certificates import CA, make_certificates
 from bfsql_servers.jars import jars, java, main_class
 from bfsql_servers.port import HOST, answers, free_port
 from bfsql_servers.process import ServerFailed, ServerProcess
@@ -29,6 +30,13 @@ dbms.usage_report.enabled=false
 internal.dbms.cypher_ip_blocklist=0.0.0.0/0,::/0
 internal.server.bolt.thread_pool_shutdown_wait_time=100ms
 """
+# Whoever speaks TLS is answered in it, all others in plain text.
+TLS = """\
+server.bolt.tls_level=OPTIONAL
+dbms.ssl.policy.bolt.enabled=true
+dbms.ssl.policy.bolt.base_directory={folder}
+dbms.ssl.policy.bolt.client_auth=NONE
+"""
 # Quick to start, small, and nothing written outside its own folder.
 JAVA_OPTIONS = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"]
 
@@ -38,7 +46,8 @@ class Neo4jServer:
 
     Args:
         folder: An empty folder.
-        guarded: Whether it asks for a password (`USER` and `PASSWORD`).
+        guarded: Whether it asks for a password (`USER` and `PASSWORD`), and speaks TLS as well,
+            where there is `openssl`.
 
     Raises:
         Unavailable: There is no Java, or Neo4j cannot be fetched.
@@ -47,6 +56,8 @@ class Neo4jServer:
     def __init__(self, folder: Path, *, guarded: bool = False) -> None:
         self.port = free_port()
         self.guarded = guarded
+        self.ca: Path | None = None
+        """Certificate of the authority that vouches for the server; None without TLS."""
         self._folder = folder
         self._jars = jars()
         self._java = [java(), *JAVA_OPTIONS, f"-Djava.io.tmpdir={folder / 'tmp'}"]
@@ -54,6 +65,10 @@ class Neo4jServer:
         for name in ("tmp", "conf", "import"):
             (folder / name).mkdir()
         text = SETTINGS.format(host=HOST, port=self.port, guarded=str(guarded).lower())
+        certificates = folder / "certificates" / "bolt"
+        if guarded and make_certificates(certificates):
+            self.ca = certificates / CA
+            text += TLS.format(folder=certificates)
         (folder / "conf" / "neo4j.conf").write_text(text)
         places = [f"--home-dir={folder}", f"--config-dir={folder / 'conf'}"]
         self.process = ServerProcess(

@@ -167,12 +167,17 @@ async def test_a_server_that_is_too_old_is_told(
         f"host={HOST} password={SECRET}",
         f"{SECRET}",
         f"postgresql://me:{SECRET}\0@{HOST}:1/graphs",
+        f"postgresql://me:{SECRET}@{HOST}:1/graphs%00",
+        f"postgresql://me:{SECRET}\udfff@{HOST}:1/graphs",
+        f"postgresql://me:{SECRET}@{HOST}:1/\ud800",
         f"postgresql://me:%ff{SECRET}%@{HOST}:1/graphs",
     ],
 )
 async def test_a_malformed_address_is_told_without_what_stands_in_it(dsn: str) -> None:
     found = await refusal(dsn=dsn)
-    assert isinstance(found, ConfigurationError | StoreUnavailable)
+    if "cannot be reached" not in str(found):  # the driver reads it after all
+        assert isinstance(found, ConfigurationError)
+        assert "has to be postgresql://user:password@host:port/name" in str(found)
 
 
 async def test_no_address_at_all_is_told() -> None:

@@ -276,7 +276,7 @@ async def test_a_role_that_may_write_is_refused_by_the_server(
     request: pytest.FixtureRequest, small: Open, database: Database, schema: str, pooled: bool
 ) -> None:
     await small()
-    url = database.owner_url
+    url = f"{database.owner_url}?default_transaction_read_only=off"
     if pooled:
         url = request.getfixturevalue("pgbouncer").url(database.name, database.owner)
     backend = await PostgresBackend.create(url, schema=schema, transaction_pooling=pooled)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from bfsql.errors import ConfigurationError
+from bfsql_postgres.decoding import storable
 from bfsql_postgres.settings import PostgresSettings
 
 _DRIVER = re.compile(r"^(postgres(?:ql)?)\+\w+://")
@@ -24,7 +25,8 @@ def address(settings: PostgresSettings, environment: Mapping[str, str] | None = 
     """
     if settings.dsn is not None and (given := settings.dsn.get_secret_value().strip()):
         url = _DRIVER.sub(r"\1://", given)
-        if not url.startswith(("postgresql://", "postgres://")):
+        # The driver fails in its own ways on what no server could be sent.
+        if not url.startswith(("postgresql://", "postgres://")) or not storable((unquote(url),)):
             raise ConfigurationError(UNREADABLE)
         return url
     variables = os.environ if environment is None else environment

@@ -86,7 +86,7 @@ async def prepare(settings: PostgresSettings, apply: bool) -> list[str]:  # noqa
             nobody is kept from writing.
 
     Returns:
-        The statements.
+        The statements, each with its semicolon, so that all of them can be pasted at once.
 
     Raises:
         StoreError: There is no graph, or the role may not make its indexes; those made by then
@@ -98,7 +98,7 @@ async def prepare(settings: PostgresSettings, apply: bool) -> list[str]:  # noqa
         if apply:
             for statement in statements:
                 await connection.execute(statement)
-    return statements
+    return [f"{statement};" for statement in statements]
 
 
 async def layout_of(connection: asyncpg.Connection, settings: PostgresSettings) -> Layout:

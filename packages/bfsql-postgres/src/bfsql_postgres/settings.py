@@ -47,7 +47,10 @@ class PostgresSettings(EmbeddingSettings):
         default=10, ge=1, le=1000, description="Connections to the server at the most."
     )
     connect_timeout: Annotated[float, Env("BFSQL_POSTGRES_CONNECT_TIMEOUT")] = Field(
-        default=10, gt=0, le=600, description="Seconds that the server may take to answer at all."
+        default=10,
+        gt=0,
+        le=600,
+        description="Seconds to connect at the most, and to wait for a free connection.",
     )
     statement_timeout: Annotated[float, Env("BFSQL_POSTGRES_STATEMENT_TIMEOUT")] = Field(
         default=60,

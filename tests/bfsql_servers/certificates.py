@@ -1,0 +1,30 @@
+"""A certificate for a server at 127.0.0.1, and the authority that vouches for it."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from bfsql_servers.port import HOST
+
+CA = "ca.pem"
+"""Certificate of the authority."""
+CERTIFICATE, KEY = "public.crt", "private.key"
+"""Those of the server, as Neo4j names them."""
+DAYS = "3"
+
+
+def make_certificates(folder: Path) -> bool:
+    """Write `CA`, `CERTIFICATE` and `KEY` into a folder that it makes; False without `openssl`."""
+    if shutil.which("openssl") is None:
+        return False
+    folder.mkdir(parents=True)
+    (folder / "names").write_text(f"subjectAltName=IP:{HOST}\n")
+    new = ["-newkey", "rsa:2048", "-nodes", "-subj"]
+    for command in (
+        ["req", "-x509", *new, "/CN=tests", "-days", DAYS, "-keyout", "ca.key", "-out", CA],
+        ["req", *new, "/CN=server", "-keyout", KEY, "-out", "asked.csr"],
+        ["x509", "-req", "-in", "asked.csr", "-CA", CA, "-CAkey", "ca.key", "-CAcreateserial"]
+        + ["-days", DAYS, "-extfile", "names", "-out", CERTIFICATE],
+    ):
+        subprocess.run(["openssl", *command], check=True, capture_output=True, cwd=folder)
+    return True
