@@ -74,19 +74,18 @@ def small_records() -> list[GraphRecord]:
 
 
 @pytest.fixture
-async def small(
-    request: pytest.FixtureRequest,
-    database: Database,
-    load: Load,
-    schema: str,
-    small_records: list[GraphRecord],
+async def opened(
+    request: pytest.FixtureRequest, database: Database, schema: str
 ) -> AsyncIterator[Open]:
-    """Settings to `small_records` in `schema`, open: behind the pooler where it is `pooled`."""
-    await load(small_records)
+    """Settings to an open backend, which is closed after the test.
+
+    The reader's over `schema`, if they name no other: behind the pooler where it is `pooled`.
+    """
     async with AsyncExitStack() as stack:
 
-        async def open_it(*, pooled: bool = False, **settings: Any) -> PostgresBackend:
-            url = database.reader_url
+        async def open_it(
+            url: str = database.reader_url, *, pooled: bool = False, **settings: Any
+        ) -> PostgresBackend:
             if pooled:
                 pooler: PgBouncer = request.getfixturevalue("pgbouncer")
                 url = pooler.url(database.name, database.reader)
@@ -96,6 +95,13 @@ async def small(
             return backend
 
         yield open_it
+
+
+@pytest.fixture
+async def small(load: Load, opened: Open, small_records: list[GraphRecord]) -> Open:
+    """What opens `small_records`, as `opened` does."""
+    await load(small_records)
+    return opened
 
 
 @pytest.fixture

@@ -31,7 +31,9 @@ def many(number: int) -> Iterator[GraphRecord]:
 
 
 def shown(statements: list[str], schema: str) -> list[str]:
-    return [text.replace(f'"{schema}".', "").replace('"', "") for text in statements]
+    """Statements, each of which ends with a semicolon, without what is in all of them."""
+    assert all(text.endswith(";") for text in statements)
+    return [text[:-1].replace(f'"{schema}".', "").replace('"', "") for text in statements]
 
 
 async def plan(owner: asyncpg.Connection, statement: str, *values: object) -> str:

@@ -19,6 +19,7 @@ from bfsql.models import GraphRecord, NodeRecord, Refusal
 from bfsql.sources import read_all
 from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
 from bfsql_postgres.indexes import prepare
+from bfsql_postgres.pool import OWN_WAY
 from bfsql_servers.database import Database
 
 EMBEDDED = {"drug", "hormone", "disease", "symptom", "anatomicalstructure"}
@@ -204,11 +205,38 @@ async def test_the_index_that_is_told_is_the_one_that_a_search_uses(
     assert 'USING hnsw ("embedding" "public".vector_cosine_ops)' in told
     looks = Looks(await layout_of(owner, settings))
     statement, values = looks.by_vector([1.0, *[0.0] * 63], None)
-    # So few rows are faster scanned; the question is whether the index fits the statement.
-    await owner.execute("SET enable_seqscan = off")
+    await owner.execute(f"SET random_page_cost = {OWN_WAY['random_page_cost']}")
     rows = await owner.fetch(f"EXPLAIN {statement}", *values)
     plan = "\n".join(row[0] for row in rows)
     assert "Index Scan using entity_embedding_idx" in plan, plan
+
+
+async def test_the_index_that_a_search_by_meaning_lacks_is_told_at_the_start(
+    database: Database, schema: str, settings: PostgresSettings, caplog: pytest.LogCaptureFixture
+) -> None:
+    await load_graph(settings, [NodeRecord("a", "T", {"embedding": [0.5] * 64})])
+    for embedding_fn, told in ((None, False), (lambda _: [1.0] * 64, True)):
+        backend = await PostgresBackend.create(
+            database.reader_url, schema=schema, embedding_fn=embedding_fn
+        )
+        await backend.close()
+        assert ("this graph fast are not there: 1." in caplog.text) is told
+
+
+async def test_a_vector_of_another_length_than_the_column_has_finds_nothing(
+    database: Database, schema: str, settings: PostgresSettings
+) -> None:
+    nobody_yet = settings.model_copy(update={"embedding_dimensions": 64})
+    await load_graph(nobody_yet, [NodeRecord("a", "T", {"name": "Ada"})])
+    backend = await PostgresBackend.create(
+        database.reader_url, schema=schema, embedding_fn=lambda _: [1.0, 0.0]
+    )
+    await database.run(
+        f"UPDATE {schema}.entity SET embedding = array_fill(0.5, ARRAY[64])::public.vector"
+    )
+    assert [stub.id for stub in await backend.search_entities("Ada")] == ["a"]
+    assert await backend.search_entities("something else") == []
+    await backend.close()
 
 
 async def test_vectors_whose_type_does_not_tell_their_length_are_spoken_of(

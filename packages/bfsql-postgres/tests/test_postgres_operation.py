@@ -328,6 +328,19 @@ async def test_a_pooler_that_nobody_spoke_of_is_told_with_the_setting_that_helps
     await backend.close()
 
 
+async def test_a_cancelled_statement_ends_where_the_graph_is_closed_at_once(
+    small: Open, owner: asyncpg.Connection, busy: Any
+) -> None:
+    backend = await small()
+    async with held(owner):
+        late = asyncio.ensure_future(backend.edges_batch(["a"]))
+        await until(busy(1))
+        late.cancel()
+        await asyncio.gather(late, return_exceptions=True)
+        await backend.close()
+        await until(busy(0))
+
+
 async def test_no_setting_and_no_transaction_reaches_the_next_client_of_the_pooler(
     pgbouncer: PgBouncer, small: Open, owner: asyncpg.Connection, busy: Any, database: Database
 ) -> None:

@@ -1,8 +1,7 @@
 """The schema as the pipeline leaves it: columns that are there or not, of one type or another."""
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import AsyncExitStack
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -23,21 +22,6 @@ SMALLEST = """
 CREATE TABLE entity (entity_id text PRIMARY KEY, entity_type text);
 CREATE TABLE relationship (subject_id text, predicate text, object_id text);
 """
-
-
-@pytest.fixture
-async def opened(database: Database, schema: str) -> AsyncIterator[Open]:
-    """Settings to an open backend over `schema`, which is closed after the test."""
-    async with AsyncExitStack() as stack:
-
-        async def open_it(**settings: Any) -> PostgresBackend:
-            backend = await PostgresBackend.create(
-                database.reader_url, **{"schema": schema, **settings}
-            )
-            stack.push_async_callback(backend.close)
-            return backend
-
-        yield open_it
 
 
 async def test_two_tables_with_what_is_needed_are_a_graph(owner: asyncpg.Connection, opened: Open):

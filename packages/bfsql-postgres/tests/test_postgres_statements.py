@@ -1,7 +1,7 @@
 """How many statements an answer costs, as the server's own log has them.
 
 "at most hops + 5 for an answer whose rings fit one chunk": a ring each, then one
-for types, one for metadata of nodes, and two for that of edges with evidence.
+for types, one for metadata of nodes, and one for that of edges with evidence.
 """
 
 from collections.abc import AsyncIterator, Iterator

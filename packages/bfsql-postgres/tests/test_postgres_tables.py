@@ -1,8 +1,6 @@
 """Graphs that are not kgraph's: tables of one's own, mapped by settings."""
 
-import datetime as dt
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
+from collections.abc import Awaitable, Callable
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -14,24 +12,8 @@ from bfsql.errors import ConfigurationError, StoreError
 from bfsql.models import Edge
 from bfsql.settings import resolve
 from bfsql_postgres import PostgresBackend, PostgresSettings
-from bfsql_servers.database import Database
 
 Open = Callable[..., Awaitable[PostgresBackend]]
-
-
-@pytest.fixture
-async def opened(database: Database, schema: str) -> AsyncIterator[Open]:
-    """Settings to an open backend over `schema`, which is closed after the test."""
-    async with AsyncExitStack() as stack:
-
-        async def open_it(**settings: Any) -> PostgresBackend:
-            backend = await PostgresBackend.create(
-                database.reader_url, **{"schema": schema, **settings}
-            )
-            stack.push_async_callback(backend.close)
-            return backend
-
-        yield open_it
 
 
 PEOPLE = """
@@ -98,7 +80,7 @@ async def test_every_type_of_column_comes_as_something_to_read(
         "secret": "s",
         "tags": {"a": [1, 2.5]},
         "vector": "[vector: 100 numbers]",
-        "mood": dt.timedelta(days=1),
+        "mood": "P1D",
     }
     assert found["2"]["born"] == "0044-03-15 BC"
     assert found["2"]["vector"] == [1, 2]

@@ -31,6 +31,10 @@ class Shop(BackendSettings):
     user: Annotated[str, Env("SHOP_USER"), Env("USER_OF_SHOP")] = "nobody"
 
 
+class Branch(Shop):
+    street: str = "High Street"
+
+
 class Checked(BackendSettings):
     token: SecretStr
     name: str = Field(default="abc", min_length=2)
@@ -51,6 +55,11 @@ class Checked(BackendSettings):
 
 def _option(field: str, prefix: str | None = None):
     return next(option for option in options(Shop, prefix) if option.field == field)
+
+
+def test_a_models_own_settings_come_before_those_that_it_shares() -> None:
+    shared = [option.field for option in options(Shop)]
+    assert [option.field for option in options(Branch)] == ["street", *shared]
 
 
 def test_every_field_has_a_kind() -> None:

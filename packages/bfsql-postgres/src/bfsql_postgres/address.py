@@ -55,7 +55,8 @@ def place(url: str | None) -> str:
         host, port, database = parts.hostname, parts.port, parts.path.strip("/")
     except ValueError:
         return "the Postgres server"
-    if not host or "@" in parts.path or "@" in database:
+    # Signs of a password that are not escaped end the host early, and part of it then seems a port.
+    if not host or "@" in f"{parts.path}{parts.query}{parts.fragment}":
         return "the Postgres server"
     where = f"{host}:{port or 5432}"
     return f"the Postgres server at {where}" + (f", database {database}" if database else "")

@@ -18,6 +18,7 @@ from bfsql_postgres.catalogue import CATALOGUE, paths, read
 from bfsql_postgres.decoding import known_ids, storable
 from bfsql_postgres.details import Details
 from bfsql_postgres.finding import find_layout, wanted
+from bfsql_postgres.identity import told_of_shared_ids
 from bfsql_postgres.indexes import lacking
 from bfsql_postgres.layout import Layout
 from bfsql_postgres.passages import Passages
@@ -41,12 +42,16 @@ class PostgresBackend(GraphDbInterface):
         pool: Connections to the database.
         layout: Where in it the graph is.
         embedder: Makes vectors of search texts; None for names alone.
+        caution: What whoever asks has to know of its ids.
     """
 
-    def __init__(self, pool: Pool, layout: Layout, embedder: Embedder | None = None) -> None:
+    def __init__(
+        self, pool: Pool, layout: Layout, embedder: Embedder | None = None, caution: str = ""
+    ) -> None:
         self._pool = pool
         self._layout = layout
         self._embedder = embedder
+        self._caution = caution
         self._topology = queries.Topology(layout)
         self._schema = queries.Schema(layout)
         self._details = Details(pool, layout)
@@ -88,14 +93,17 @@ class PostgresBackend(GraphDbInterface):
         pool = await Pool.open(settings)
         try:
             layout = await find(pool, settings)
-            backend = cls(pool, layout, await _fitting(embedder, pool, layout))
+            fitting = await _fitting(embedder, pool, layout)
+            caution = await told_of_shared_ids(pool, layout)
         except BaseException:
             await pool.close()
             if embedder is not None:
                 await embedder.close()
             raise
-        _warn_of_slowness(layout)
-        return backend
+        if caution:
+            log.warning("%s", caution)
+        _warn_of_slowness(layout, by_meaning=fitting is not None)
+        return cls(pool, layout, fitting, caution)
 
     async def close(self) -> None:
         """Give the connections back; what is under way stops."""
@@ -148,7 +156,7 @@ class PostgresBackend(GraphDbInterface):
 
     async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
         """The nodes that exist, each once."""
-        known = list(known_ids(ids, self._layout.key).values())
+        known = list(known_ids(ids, self._layout).values())
         rows: list[Any] = []
         for chunk in chunks(known):
             rows += await self._pool.fetch(self._topology.nodes, chunk)
@@ -166,13 +174,13 @@ class PostgresBackend(GraphDbInterface):
     async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:
         """Every edge with an asked node at either end, as the driver gives them."""
         ring: list[Triple] = []
-        for chunk in chunks(list(known_ids(ids, self._layout.key).values())):
+        for chunk in chunks(list(known_ids(ids, self._layout).values())):
             ring += await self._pool.fetch(self._topology.ring, chunk)
         return ring
 
     async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:
         """Metadata by id."""
-        known = known_ids(ids, self._layout.key)
+        known = known_ids(ids, self._layout)
         found: dict[str, Metadata] = {}
         for chunk in chunks(list(known)):
             found |= await self._details.of_nodes(chunk, [known[i] for i in chunk])
@@ -181,9 +189,9 @@ class PostgresBackend(GraphDbInterface):
     async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:
         """Metadata by triple."""
         distinct = dict.fromkeys(edges)
-        ends = known_ids((end for s, _, o in distinct for end in (s, o)), self._layout.key)
+        ends = known_ids((end for s, _, o in distinct for end in (s, o)), self._layout)
         spelled = {predicate for _, predicate, _ in distinct}
-        spelled = {predicate for predicate in spelled if storable((predicate,))}
+        spelled = {predicate for predicate in spelled if storable((predicate,), self._layout.codec)}
         known = [t for t in distinct if t[0] in ends and t[1] in spelled and t[2] in ends]
         found: dict[Triple, Metadata] = {}
         for chunk in chunks(known):
@@ -195,23 +203,27 @@ class PostgresBackend(GraphDbInterface):
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
         """The evidence of the edges that touch the entity, and what it supplied as a document."""
-        known = known_ids([entity_id], self._layout.key)
+        known = known_ids([entity_id], self._layout)
         if not known:
             return {"total": 0, "items": []}
         return await self._passages.of_node(entity_id, known[entity_id], limit)
 
     async def next_steps(self) -> str:
-        """The generic advice, and how many nodes each type has."""
+        """The generic advice, how many nodes each type has, and what is odd about the ids."""
         counts: Counter[str] = Counter()
         for kind, number in await self._pool.fetch(self._schema.counts):
             counts[kind or UNTYPED] += number
         most = sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:NAMED_TYPES]
         by_type = ", ".join(f"{kind} {number}" for kind, number in most)
-        about = "Nodes by type, about" if self._schema.estimated else "Nodes by type"
-        return f"{DEFAULT_NEXT_STEPS} {about}: {by_type}."
+        told = [DEFAULT_NEXT_STEPS]
+        if not self._schema.estimated:
+            told.append(f"Nodes by type: {by_type}.")
+        elif most:  # the planner may have no figures
+            told.append(f"Nodes by type, about: {by_type}.")
+        return " ".join([*told, self._caution]).rstrip()
 
     async def _edges(self, entity_id: str, statement: str) -> list[Edge]:
-        known = known_ids([entity_id], self._layout.key)
+        known = known_ids([entity_id], self._layout)
         rows = await self._pool.fetch(statement, list(known.values())) if known else []
         if not rows:
             raise KeyError(entity_id)
@@ -260,16 +272,16 @@ async def _fitting(embedder: Embedder | None, pool: Pool, layout: Layout) -> Emb
     return embedder
 
 
-def _warn_of_slowness(layout: Layout) -> None:
+def _warn_of_slowness(layout: Layout, *, by_meaning: bool) -> None:
     slow = [f"{r.schema}.{r.name}.{column.name}" for r, column in layout.cast_columns]
     if slow:
         log.warning(
             "Ids are of different types, so %s are compared as text, which is slow.",
             ", ".join(slow),
         )
-    if missing := lacking(layout):
+    if missing := lacking(layout, by_meaning=by_meaning):
         log.warning(
-            "%d indexes that make this graph fast are not there; `bfsql index --backend postgres` "
+            "Indexes that make this graph fast are not there: %d. `bfsql index --backend postgres` "
             "prints the statements that make them.",
             len(missing),
         )

@@ -31,11 +31,15 @@ class Column:
     """Name of the elements' type, where it is an array."""
     required: bool = False
     """Whether it has no nulls."""
+    modifier: int = -1
+    """What stands in brackets after the type, as the catalogue has it; -1 for nothing."""
+    folded: bool = False
+    """Whether its collation takes different texts for the same (`a` and `A`, say)."""
 
     @property
     def is_text(self) -> bool:
         """Whether its values are compared as text without a cast."""
-        return self.type in _TEXTS
+        return self.type in _TEXTS and not self.folded
 
     @property
     def is_whole(self) -> bool:
@@ -66,6 +70,16 @@ class Column:
     def is_vector(self) -> bool:
         """Whether it is of one of pgvector's types."""
         return self.type in _VECTORS
+
+    @property
+    def dimensions(self) -> int | None:
+        """The length of all its vectors, where its type states it."""
+        return self.modifier if self.is_vector and self.modifier > 0 else None
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether `<` and `>` are those of the server, in the order of a plain index."""
+        return self.type_schema == "pg_catalog" and not self.folded
 
     @property
     def is_derived(self) -> bool:
@@ -131,6 +145,7 @@ class Relation:
             and index.valid
             and not index.partial
             and index.keys[0] == column
+            and not index.opclasses[0].endswith("_pattern_ops")
             for index in self.indexes
         )
 
@@ -141,6 +156,8 @@ class Catalogue:
 
     version: int
     """As the server spells it: 150004 is 15.4."""
+    encoding: str
+    """What characters the database's texts can have: `UTF8`, `LATIN1`."""
     database: str
     role: str
     relations: Mapping[Path, Relation]
@@ -173,6 +190,7 @@ WITH asked AS (
 )
 SELECT json_build_object(
     'version', current_setting('server_version_num')::int,
+    'encoding', getdatabaseencoding(),
     'database', current_database(),
     'role', current_user,
     'relations', (
@@ -185,6 +203,8 @@ SELECT json_build_object(
                     'type', t.typname,
                     'element', e.typname,
                     'required', a.attnotnull,
+                    'modifier', CASE d.typtype WHEN 'd' THEN d.typtypmod ELSE a.atttypmod END,
+                    'folded', NOT coalesce(k.collisdeterministic, true),
                     'readable', has_column_privilege(asked.oid, a.attnum, 'SELECT')
                 ) ORDER BY a.attnum)
                 FROM pg_catalog.pg_attribute AS a
@@ -193,6 +213,7 @@ SELECT json_build_object(
                     ON t.oid = CASE d.typtype WHEN 'd' THEN d.typbasetype ELSE d.oid END
                 JOIN pg_catalog.pg_namespace AS tn ON tn.oid = t.typnamespace
                 LEFT JOIN pg_catalog.pg_type AS e ON e.oid = t.typelem AND t.typcategory = 'A'
+                LEFT JOIN pg_catalog.pg_collation AS k ON k.oid = a.attcollation
                 WHERE a.attrelid = asked.oid AND a.attnum > 0 AND NOT a.attisdropped
             ),
             'indexes', (
@@ -253,6 +274,7 @@ def read(text: str) -> Catalogue:
     relations = [_relation(one) for one in found["relations"] or ()]
     return Catalogue(
         version=found["version"],
+        encoding=found["encoding"],
         database=found["database"],
         role=found["role"],
         relations={(one.schema, one.name): one for one in relations},

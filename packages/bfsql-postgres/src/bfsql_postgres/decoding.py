@@ -10,7 +10,7 @@ from uuid import UUID
 
 from pydantic_core import from_json
 
-from bfsql_postgres.layout import Key
+from bfsql_postgres.layout import Layout
 
 _WHOLE = re.compile(r"-?[1-9][0-9]{0,18}|0")
 _INT64 = 2**63
@@ -61,36 +61,39 @@ def lift(metadata: dict[str, Any], text: str, under: str) -> None:
 # --- ids --------------------------------------------------------------------
 
 
-def storable(texts: Sequence[str]) -> bool:
-    """Whether all of them can be in a database: no NUL and no half surrogate pair."""
+def storable(texts: Sequence[str], codec: str = "utf-8") -> bool:
+    """Whether all of them can be in a database: no NUL and no half surrogate pair.
+
+    Args:
+        texts: Any texts.
+        codec: The database's encoding; what it has no character for cannot be there.
+    """
     together = "".join(texts)
     if "\0" in together:
         return False
-    return together.isascii() or _is_text(together, texts)
-
-
-def _is_text(together: str, texts: Sequence[str]) -> bool:
+    if together.isascii():
+        return True
     # Two halves that meet make no pair in Python, so that one look at all of them is enough.
     try:
-        together.encode()
+        together.encode(codec)
     except UnicodeEncodeError:
         return False
-    return bool(texts)
+    return True
 
 
-def known_ids(ids: Iterable[str], key: Key) -> dict[str, Any]:
+def known_ids(ids: Iterable[str], layout: Layout) -> dict[str, Any]:
     """Ids that the store could have, each once, with what they are sent as.
 
     An id that is not the canonical text of a value (`007` of 7) is unknown.
     """
     distinct = dict.fromkeys(ids)
-    if key == "whole":
+    if layout.key == "whole":
         return {i: int(i) for i in distinct if is_whole(i)}
-    if key == "uuid":
+    if layout.key == "uuid":
         return {i: i for i in distinct if is_uuid(i)}
-    if storable(list(distinct)):
+    if storable(list(distinct), layout.codec):
         return dict(zip(distinct, distinct, strict=True))
-    return {i: i for i in distinct if storable((i,))}
+    return {i: i for i in distinct if storable((i,), layout.codec)}
 
 
 def is_whole(text: str) -> bool:

@@ -78,15 +78,25 @@ def not_answered(  # noqa: PLR0911 - one sentence a kind
                 f"{_capital(where)} stopped a statement: {_said(error)}. Ask for less, or raise "
                 f"--statement-timeout, which is {settings.statement_timeout:g} s."
             )
+        case asyncpg.ClientCannotConnectError() if not closed:
+            return StoreUnavailable(
+                f"{_capital(where)} did not reach the server behind a foreign table: "
+                f"{_said(error)}. Look whether that one runs, and at the user mapping."
+            )
         case asyncpg.InsufficientPrivilegeError():
             return StoreError(
                 f"{_capital(where)} no longer lets this role read: {_said(error)}. Let the owner "
                 "GRANT SELECT on it, and USAGE on its schema."
             )
-        case asyncpg.UndefinedTableError() | asyncpg.UndefinedColumnError():
+        case (
+            asyncpg.UndefinedTableError()
+            | asyncpg.UndefinedColumnError()
+            | asyncpg.UndefinedFunctionError()
+        ):
             return StoreError(
                 f"The tables were changed since this server started: {_said(error)}. Start it "
-                "again."
+                "again. Where it is a function behind a view that looks for it, let the owner tell "
+                "the function its schemas: ALTER FUNCTION ... SET search_path = ...;"
             )
         case asyncpg.TooManyConnectionsError() | asyncpg.CannotConnectNowError():
             return not_connected(error, where, settings)
@@ -139,10 +149,10 @@ def exhausted(where: str, settings: PostgresSettings) -> StoreUnavailable:
     )
 
 
-def too_old(version: str, where: str) -> StoreError:
+def too_old(version: str, oldest: int, where: str) -> StoreError:
     """The server is older than what the statements need."""
     return StoreError(
-        f"{_capital(where)} is Postgres {version}; 12 or later is needed. Upgrade the server."
+        f"{_capital(where)} is Postgres {version}; {oldest} or later is needed. Upgrade the server."
     )
 
 

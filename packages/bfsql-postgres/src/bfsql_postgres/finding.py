@@ -25,6 +25,9 @@ from bfsql_postgres.settings import PostgresSettings
 
 _LIFTED = ("metadata_", "metadata", "properties")
 """JSON columns of evidence whose keys come up into the item."""
+MOST_COLUMNS = 1_600
+"""Columns that one statement fetches from all its tables: Postgres takes 1,664, some of which are
+not metadata."""
 _SHOWN = 30
 
 
@@ -233,10 +236,24 @@ class _Finder:
     ) -> Layout | None:
         if self.lacks:
             return None
+        self._fits([(one.relation, one.metadata) for one in nodes])
+        told = [(one.relation, one.metadata) for one in edges]
+        self._fits([*told, *((one.relation, one.fields) for one in evidence)])
         ids = [one.id for one in nodes] + [end for e in edges for end in (e.subject, e.object)]
         return Layout(
             self.catalogue, key_of(ids), tuple(nodes), tuple(edges), tuple(evidence), mentions
         )
+
+    def _fits(self, tables: Sequence[tuple[Relation, Fields]]) -> None:
+        """Look whether one answer of the server can have the columns of all these tables."""
+        number = sum(len(fields) for _, fields in tables)
+        if number > MOST_COLUMNS:
+            names = _listing(f"{relation.schema}.{relation.name}" for relation, _ in tables)
+            self._lack(
+                f"{names} have {number} columns for metadata, and Postgres answers with "
+                f"{MOST_COLUMNS} at the most. Name those that matter, as metadata=born|died in "
+                "--nodes and --edges, or serve views without the others."
+            )
 
     def _relation(self, path: Path, columns: Sequence[str] = ()) -> Relation | None:
         """The table, when the role may read it."""

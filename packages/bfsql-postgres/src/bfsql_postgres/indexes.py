@@ -12,7 +12,7 @@ from bfsql_postgres.catalogue import CATALOGUE, Column, Index, Relation, paths, 
 from bfsql_postgres.finding import find_layout, wanted
 from bfsql_postgres.layout import Edges, Evidence, Layout, Nodes
 from bfsql_postgres.queries.columns import text
-from bfsql_postgres.queries.looking import searched, vector_size
+from bfsql_postgres.queries.looking import Looks, searched, vector_size
 from bfsql_postgres.quoting import identifier, relation_name, type_name
 from bfsql_postgres.settings import PostgresSettings
 from bfsql_postgres.writing import writer
@@ -30,10 +30,6 @@ date, an enumeration or an array is not, as the server sees it."""
 _LEFT = "Indexes that were made before it stay; run it again for the others."
 
 log = logging.getLogger("bfsql.postgres")
-
-_DIMENSIONS = """
-SELECT atttypmod FROM pg_catalog.pg_attribute WHERE attrelid = to_regclass($1) AND attname = $2
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +62,15 @@ class Lack:
         return [*dropped, f"CREATE INDEX{how} ON {relation_name(here)} {using}({keys})"]
 
 
-def lacking(layout: Layout, dimensions: int | None = None) -> list[str]:
+def lacking(layout: Layout, *, by_meaning: bool) -> list[str]:
     """The statements that make what a graph lacks.
 
     Args:
         layout: Where the graph is. Views have no indexes, so nothing is said of them.
-        dimensions: Length of the vectors, as the type of their column says it, where searching
-            by vector is wanted.
+        by_meaning: Whether its vectors are searched.
     """
-    return [one for lack in lacks(layout, dimensions) for one in lack.statements()]
+    found = lacks(layout, by_meaning=by_meaning)
+    return [one for lack in found for one in lack.statements()]
 
 
 async def prepare(settings: PostgresSettings, apply: bool) -> list[str]:  # noqa: FBT001 - the contract's
@@ -94,7 +90,10 @@ async def prepare(settings: PostgresSettings, apply: bool) -> list[str]:  # noqa
     """
     async with writer(settings, _LEFT) as connection:
         layout = await layout_of(connection, settings)
-        statements = lacking(layout, await _dimensions(connection, settings, layout))
+        by_meaning = settings.embedding is not None
+        if by_meaning:
+            await _tell_of_lengths(connection, layout)
+        statements = lacking(layout, by_meaning=by_meaning)
         if apply:
             for statement in statements:
                 await connection.execute(statement)
@@ -107,11 +106,11 @@ async def layout_of(connection: asyncpg.Connection, settings: PostgresSettings) 
     return find_layout(settings, read(found))
 
 
-def lacks(layout: Layout, dimensions: int | None = None) -> Iterator[Lack]:
+def lacks(layout: Layout, *, by_meaning: bool = False) -> Iterator[Lack]:
     """What `lacking` has statements for."""
     for nodes in layout.nodes:
         if nodes.relation.is_indexable:
-            yield from _of_nodes(layout, nodes, dimensions)
+            yield from _of_nodes(layout, nodes, by_meaning=by_meaning)
     for edges in layout.edges:
         if edges.relation.is_indexable:
             yield from _of_edges(layout, edges)
@@ -126,7 +125,7 @@ def lacks(layout: Layout, dimensions: int | None = None) -> Iterator[Lack]:
 # --- by table ---------------------------------------------------------------
 
 
-def _of_nodes(layout: Layout, nodes: Nodes, dimensions: int | None) -> Iterator[Lack]:
+def _of_nodes(layout: Layout, nodes: Nodes, *, by_meaning: bool) -> Iterator[Lack]:
     here, catalogue = nodes.relation, layout.catalogue
     yield from _leading(here, (_id(layout, nodes.id, here),))
     if isinstance(nodes.type, Column):
@@ -136,8 +135,8 @@ def _of_nodes(layout: Layout, nodes: Nodes, dimensions: int | None) -> Iterator[
         for expression in searched(nodes, identifier(here.name)):
             if expression not in _changing(nodes):
                 yield from _absent(Lack(here, "gin", (f"({expression})",), opclass), "_trgm_ops")
-    vector = nodes.embedding
-    if vector is not None and 0 < (dimensions or 0) <= MOST_DIMENSIONS.get(vector.type, 0):
+    vector = nodes.embedding if by_meaning else None
+    if vector and 0 < (vector.dimensions or 0) <= MOST_DIMENSIONS.get(vector.type, 0):
         opclass = f"{identifier(vector.type_schema)}.{vector.type}_cosine_ops"
         yield from _absent(Lack(here, "hnsw", (_plain(vector),), opclass), "_cosine_ops")
 
@@ -236,27 +235,20 @@ def _changing(nodes: Nodes) -> set[str]:
     return texts | {one for one in searched(nodes, alias) if one.startswith("array_to_string")}
 
 
-async def _dimensions(
-    connection: asyncpg.Connection, settings: PostgresSettings, layout: Layout
-) -> int | None:
-    """What the type of the vectors says of their length, where vectors are searched.
-
-    Where it says nothing there is no index that searches would use, since they compare the
-    column as it is; the log tells how the type gets its length.
-    """
-    nodes = next((nodes for nodes in layout.nodes if nodes.embedding is not None), None)
-    if settings.embedding is None or nodes is None or nodes.embedding is None:
-        return None
-    table, column = relation_name(nodes.relation), nodes.embedding
-    found: int = await connection.fetchval(_DIMENSIONS, table, column.name)
-    if found < 0 and column.type in MOST_DIMENSIONS and nodes.relation.kind in "rp":
-        length = await connection.fetchval(vector_size(nodes))
-        if length is not None:
-            log.warning(
-                "The type of the vectors in %s.%s does not say their length, so they can have no "
-                "index, and every search by meaning compares all of them. This gives them one: "
-                "ALTER TABLE %s ALTER COLUMN %s TYPE %s(%d)",
-                *(nodes.relation.name, column.name, table, _plain(column)),
-                *(type_name(column), length),
-            )
-    return found
+async def _tell_of_lengths(connection: asyncpg.Connection, layout: Layout) -> None:
+    """Say how the type of the vectors gets their length, without which they have no index."""
+    nodes = Looks(layout).embedded
+    column = nodes.embedding if nodes else None
+    if nodes is None or column is None or column.dimensions or nodes.relation.kind not in "rp":
+        return
+    if column.type not in MOST_DIMENSIONS:
+        return
+    length = await connection.fetchval(vector_size(nodes))
+    if length is not None:
+        log.warning(
+            "The type of the vectors in %s.%s does not say their length, so they can have no "
+            "index, and every search by meaning compares all of them. This gives them one: "
+            "ALTER TABLE %s ALTER COLUMN %s TYPE %s(%d)",
+            *(nodes.relation.name, column.name, relation_name(nodes.relation), _plain(column)),
+            *(type_name(column), length),
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from dataclasses import dataclass
 from typing import Literal
 
@@ -97,6 +98,15 @@ class Layout:
     edges: tuple[Edges, ...]
     evidence: tuple[Evidence, ...] = ()
     mentions: Mentions | None = None
+
+    @property
+    def codec(self) -> str:
+        """What Python calls the database's encoding; UTF-8 where it has no name for it."""
+        name = self.catalogue.encoding.replace("WIN", "cp").replace("KOI8", "koi8_")
+        try:
+            return codecs.lookup(name).name
+        except LookupError:
+            return "utf-8"
 
     @property
     def cast_columns(self) -> tuple[tuple[Relation, Column], ...]:

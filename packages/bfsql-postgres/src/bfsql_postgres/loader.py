@@ -34,12 +34,14 @@ OLDEST = 130_000
 """Version of the oldest server that a load writes to: the first that makes UUIDs itself."""
 
 _FOR_THIS_LOAD = """
+SET LOCAL search_path = pg_catalog;
 SET LOCAL statement_timeout = 0;
 SET LOCAL idle_in_transaction_session_timeout = 0;
 SET LOCAL maintenance_work_mem = '256MB';
 SET LOCAL work_mem = '64MB';
 """
-"""A load takes its time, and may wait for the source that it reads."""
+"""A load takes its time, and may wait for the source that it reads. No function that somebody else
+made takes the place of the server's own, with the rights of whoever loads."""
 
 _OPEN = (
     "Whether the new graph is there or the old one, only the server knows: look with `bfsql "

@@ -69,7 +69,7 @@ class Search:
             query: What a person would call the entity, or its id.
             node_types: Types to keep, or None for all.
         """
-        if not query or not storable((query, *(node_types or ()))):
+        if not query or not storable((query, *(node_types or ())), self.layout.codec):
             return []
         types = node_types or None
         named, near = await asyncio.gather(
@@ -79,7 +79,7 @@ class Search:
 
     async def _by_name(self, query: str, types: Sequence[str] | None) -> list[_Hit]:
         text = query.strip()
-        ids = [one for name, one in known_ids((query, text), self.layout.key).items() if name]
+        ids = [one for name, one in known_ids((query, text), self.layout).items() if name]
         statement, values = self.looks.by_name(text, ids, patterns(text[:LONGEST]), types)
         rows = await self.pool.fetch(statement, *values)
         hits = [_Hit(_stub(row), exact=row[3] <= EXACT) for row in rows]

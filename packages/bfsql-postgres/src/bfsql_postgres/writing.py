@@ -20,7 +20,7 @@ UNCHANGED = "What was there is unchanged."
 
 @asynccontextmanager
 async def writer(settings: PostgresSettings, left: str) -> AsyncIterator[asyncpg.Connection]:
-    """A connection of its own, closed at the end; it is as the server's defaults have it.
+    """A connection of its own, closed at the end.
 
     Args:
         settings: Where the database is.
@@ -71,7 +71,8 @@ async def _connected(settings: PostgresSettings) -> asyncpg.Connection:
     url = address(settings)
     server = {"application_name": "bfsql"}
     if not settings.transaction_pooling:
-        server["statement_timeout"] = "0"  # what is made here takes its time
+        # What is made here takes its time, and by no functions but the server's own.
+        server |= {"statement_timeout": "0", "search_path": "pg_catalog"}
     try:
         async with asyncio.timeout(settings.connect_timeout):
             return await asyncpg.connect(

@@ -78,14 +78,16 @@ class Option:
 
 
 def options(model: type[BaseModel], prefix: str | None = None) -> list[Option]:
-    """What a model's fields look like from outside, in their order.
+    """What a model's fields look like from outside: its own in their order, then inherited ones.
 
     Args:
         model: The settings model.
         prefix: Gives every field an environment variable of its own, named
             prefix and field in capitals; it counts before those of `Env`.
     """
-    return [_option(name, field, prefix) for name, field in model.model_fields.items()]
+    inherited = {name for base in model.__bases__ for name in getattr(base, "model_fields", ())}
+    fields = sorted(model.model_fields.items(), key=lambda one: one[0] in inherited)
+    return [_option(name, field, prefix) for name, field in fields]
 
 
 def spelled(value: Any) -> str:

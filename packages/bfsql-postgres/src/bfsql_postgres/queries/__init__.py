@@ -6,6 +6,7 @@ among 200,000 rows: 90 ms against 10).
 """
 
 from bfsql_postgres.queries.columns import Fetched, fetched, fetched_vector
+from bfsql_postgres.queries.identity import shared
 from bfsql_postgres.queries.looking import Looks, searched
 from bfsql_postgres.queries.metadata import EdgeRows, NodeRows
 from bfsql_postgres.queries.provenance import Provenance
@@ -23,4 +24,5 @@ __all__ = [
     "fetched",
     "fetched_vector",
     "searched",
+    "shared",
 ]

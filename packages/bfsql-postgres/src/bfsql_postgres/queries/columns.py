@@ -19,7 +19,7 @@ ID_TYPES: dict[Key, str] = {"text": "text", "whole": "bigint", "uuid": "uuid", "
 """Type of the ids that statements take, by how ids compare."""
 
 _SENT_AS_THEY_ARE = frozenset(
-    {"text", "varchar", "bool", "int2", "int4", "int8", "float4", "float8", "numeric", "interval"}
+    {"text", "varchar", "bool", "int2", "int4", "int8", "float8", "numeric"}
 )
 
 
@@ -50,7 +50,14 @@ def text(alias: str, term: Term) -> str:
     """A column's value as text, or a constant."""
     if not isinstance(term, Column):
         return f"{literal(term.text)}::text"
-    return named(alias, term) if term.is_text else f"{named(alias, term)}::text"
+    if term.is_text:
+        return named(alias, term)
+    return collated(f"{named(alias, term)}::text", term)
+
+
+def collated(expression: str, column: Column) -> str:
+    """A text, so that no other one is taken for the same and patterns can be held against it."""
+    return f'({expression} COLLATE pg_catalog."default")' if column.folded else expression
 
 
 def comparable(alias: str, column: Column, key: Key) -> str:
@@ -59,10 +66,11 @@ def comparable(alias: str, column: Column, key: Key) -> str:
 
 
 def live(alias: str, nodes: Nodes) -> str:
-    """The condition that a row is a node: merged entities are none."""
-    if nodes.status is None:
-        return "TRUE"
-    return f"{text(alias, nodes.status)} IS DISTINCT FROM {MERGED_AWAY}"
+    """The condition that a row is a node: merged entities are none, nor is what has no id."""
+    tests = [] if nodes.id.required else [f"{named(alias, nodes.id)} IS NOT NULL"]
+    if nodes.status is not None:
+        tests.append(f"{text(alias, nodes.status)} IS DISTINCT FROM {MERGED_AWAY}")
+    return " AND ".join(tests) or "TRUE"
 
 
 MERGED_AWAY = literal(MERGED)
@@ -73,12 +81,14 @@ def fetched(  # noqa: PLR0911 - one line a kind
 ) -> Fetched:
     """The value of a column: whatever its type, the server sends something that can be read.
 
-    Types that the driver does not know, and times before the year 1 or at infinity
-    that Python does not, come as text.
+    Types that the driver does not know come as text, as do times before the year 1 or at
+    infinity, and months and years as a length of time, that Python does not know.
     """
     value = named(alias, column)
     if column.type in _SENT_AS_THEY_ARE:
         return Fetched(key, value, type_name(column))
+    if column.type == "float4":  # as it is written: the driver would give 0.10000000149 for 0.1
+        return Fetched(key, f"{value}::text::float8", "float8")
     if column.is_json:
         return Fetched(key, value, type_name(column), decode)
     if column.is_time:

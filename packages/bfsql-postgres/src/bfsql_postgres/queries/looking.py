@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from bfsql.models.merge import UNTYPED
 from bfsql_postgres.catalogue import Column
 from bfsql_postgres.layout import Layout, Nodes
-from bfsql_postgres.queries.columns import ID_TYPES, comparable, live, named, text
+from bfsql_postgres.queries.columns import ID_TYPES, collated, comparable, live, named, text
 from bfsql_postgres.quoting import identifier, literal, relation_name
 
 LIMIT = 20
@@ -35,7 +35,8 @@ def _aliases(nodes: Nodes, alias: str) -> list[tuple[str, str]]:
         if column.is_json:
             found.append((f"({value}::text)", "json"))
         elif column.is_text_array:
-            found.append((f"array_to_string({value}, E'\\n')", "lines"))
+            listed = collated(value, column)
+            found.append((f"array_to_string({listed}, E'\\n')", "lines"))
         else:
             found.append((text(alias, column), "plain"))
     if (column := nodes.properties) is not None and column.is_json:
@@ -176,8 +177,11 @@ class Looks:
         else:
             distance = _cosine(nodes.embedding, asked.mark(list(vector), "float8[]"))
         kept = None if types is None else asked.mark(list(types), "text[]")
-        size = asked.mark(len(vector), "int")
-        fits = f"{dimensions(nodes.embedding)} = {size}"
+        if nodes.embedding.dimensions == len(vector):
+            # Their length is known; a test of it keeps the server from using an index.
+            fits = f"{named('n', nodes.embedding)} IS NOT NULL"
+        else:
+            fits = f"{dimensions(nodes.embedding)} = {asked.mark(len(vector), 'int')}"
         if kept is not None:
             # Before the nearest are looked for: an index would give the nearest of all types.
             inner = self._stub(nodes, f"{named('n', nodes.embedding)} AS vector", fits, kept)

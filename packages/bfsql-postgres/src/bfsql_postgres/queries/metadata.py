@@ -20,7 +20,7 @@ from bfsql_postgres.queries.columns import (
     nulls,
     text,
 )
-from bfsql_postgres.quoting import relation_name
+from bfsql_postgres.quoting import relation_name, type_name
 
 KEY = "(a.s::text || ':' || a.p || ':' || a.o::text)"
 """What kgraph's evidence calls the triple asked for."""
@@ -66,7 +66,7 @@ class EdgeRows:
             f"a JOIN {relation_name(edges.relation)} AS e ON {same_triple(edges, layout)}"
             for edges in layout.edges
         ]
-        sources += [_passages(evidence, layout) for evidence in layout.evidence]
+        sources += [passages(evidence, layout) for evidence in layout.evidence]
         arms = []
         for number, source in enumerate(sources):
             shown = ["a.position", str(number), *padded(self.fields, number)]
@@ -94,6 +94,27 @@ def same_triple(edges: Edges, layout: Layout) -> str:
     )
 
 
+def same_row(evidence: Evidence, edges: Edges) -> str:
+    """The condition that a passage refers to a row of edges."""
+    assert edges.row is not None
+    own, row = evidence.reference, edges.row
+    if type_name(own) == type_name(row) or (own.is_whole and row.is_whole):
+        return f"{named('x', own)} = {named('e', row)}"
+    return f"{text('x', own)} = {text('e', row)}"
+
+
+def passages(evidence: Evidence, layout: Layout) -> str:
+    """The passages of the triples asked for."""
+    table = relation_name(evidence.relation)
+    if not evidence.by_row:
+        return f"a JOIN {table} AS x ON {text('x', evidence.reference)} = {KEY}"
+    edges = layout.edges[0]
+    return (
+        f"a JOIN {relation_name(edges.relation)} AS e ON {same_triple(edges, layout)} "
+        f"JOIN {table} AS x ON {same_row(evidence, edges)}"
+    )
+
+
 def item_columns(layout: Layout) -> Columns:
     """What is fetched of passages, from each table; lifted columns come last."""
     return tuple(
@@ -112,18 +133,6 @@ def padded(fields: Columns, number: int) -> list[str]:
         for place, own in enumerate(fields)
         for column in ([one.expression for one in own] if place == number else nulls(own))
     ]
-
-
-def _passages(evidence: Evidence, layout: Layout) -> str:
-    table = relation_name(evidence.relation)
-    if not evidence.by_row:
-        return f"a JOIN {table} AS x ON {text('x', evidence.reference)} = {KEY}"
-    edges = layout.edges[0]
-    assert edges.row is not None
-    return (
-        f"a JOIN {relation_name(edges.relation)} AS e ON {same_triple(edges, layout)} "
-        f"JOIN {table} AS x ON {named('x', evidence.reference)} = {named('e', edges.row)}"
-    )
 
 
 def _lifted(alias: str, key: str, column: Column) -> Fetched:

@@ -6,7 +6,14 @@ from __future__ import annotations
 from bfsql_postgres.catalogue import Column
 from bfsql_postgres.layout import Edges, Evidence, Layout
 from bfsql_postgres.queries.columns import ID_TYPES, comparable, named, text
-from bfsql_postgres.queries.metadata import KEY, Columns, item_columns, padded
+from bfsql_postgres.queries.metadata import (
+    Columns,
+    item_columns,
+    padded,
+    passages,
+    same_row,
+    same_triple,
+)
 from bfsql_postgres.quoting import relation_name
 
 SEARCHED = 200_000
@@ -78,10 +85,9 @@ class Provenance:
         document = f"{text('x', evidence.document)} = $2::text"
         triple = self._triple(edges)
         if evidence.by_row:
-            assert edges.row is not None
             return (
                 f"SELECT {triple}, FALSE FROM {table} AS x JOIN {place} AS e "
-                f"ON {named('e', edges.row)} = {named('x', evidence.reference)} WHERE {document}"
+                f"ON {same_row(evidence, edges)} WHERE {document}"
             )
         # A key may have colons in its ids and in its predicate: every way to part it is tried.
         s, p, o = (text("e", term) for term in (edges.subject, edges.predicate, edges.object))
@@ -130,31 +136,14 @@ class Provenance:
         kind = OWN if own_column(edges) else IN_PROPERTIES
         shown = [_SHOWN, str(kind), inline(edges) or "NULL::text", documents]
         shown += padded(self.fields, kind)
-        key = self._layout.key
         return (
             f"SELECT {', '.join(shown)} FROM a JOIN {relation_name(edges.relation)} AS e "
-            f"ON {comparable('e', edges.subject, key)} = a.s "
-            f"AND {text('e', edges.predicate)} = a.p "
-            f"AND {comparable('e', edges.object, key)} = a.o"
+            f"ON {same_triple(edges, self._layout)}"
         )
 
     def _item_rows(self, number: int, evidence: Evidence) -> str:
         shown = [_SHOWN, str(number), "NULL::text", "NULL::text", *padded(self.fields, number)]
-        table, reference = relation_name(evidence.relation), evidence.reference
-        if not evidence.by_row:
-            return (
-                f"SELECT {', '.join(shown)} FROM a "
-                f"JOIN {table} AS x ON {text('x', reference)} = {KEY}"
-            )
-        edges, key = self._layout.edges[0], self._layout.key
-        assert edges.row is not None
-        return (
-            f"SELECT {', '.join(shown)} FROM a JOIN {relation_name(edges.relation)} AS e "
-            f"ON {comparable('e', edges.subject, key)} = a.s "
-            f"AND {text('e', edges.predicate)} = a.p "
-            f"AND {comparable('e', edges.object, key)} = a.o "
-            f"JOIN {table} AS x ON {named('x', reference)} = {named('e', edges.row)}"
-        )
+        return f"SELECT {', '.join(shown)} FROM {passages(evidence, self._layout)}"
 
 
 _SHOWN = "a.s::text, a.p, a.o::text, a.touching"

@@ -42,7 +42,7 @@ def _distinct(relation: Relation, term: Term, condition: str) -> str:
             f"(SELECT FROM {table} AS x WHERE {condition})"
         )
     value, shown = named("x", term), text("x", term)
-    if not relation.leads(term.name):
+    if not (term.is_ordered and relation.leads(term.name)):
         return f"SELECT DISTINCT {shown} FROM {table} AS x WHERE {condition}"
     # From one value to the next along the index, which skips all rows between.
     return f"""(
@@ -71,5 +71,6 @@ def _counts(nodes: Nodes) -> str:
         "unnest(s.most_common_vals::text::text[], s.most_common_freqs) AS common (value, share) "
         f"WHERE s.schemaname = {literal(nodes.relation.schema)} "
         f"AND s.tablename = {literal(nodes.relation.name)} "
-        f"AND s.attname = {literal(nodes.type.name)} AND NOT s.inherited"
+        f"AND s.attname = {literal(nodes.type.name)} "
+        f"AND s.inherited = {nodes.relation.kind == 'p'}"
     )

@@ -1,0 +1,309 @@
+"""Columns, collations, encodings and roles that few graphs have, and that some do."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import asyncpg
+import pytest
+
+from bfsql.errors import StoreError, StoreUnavailable
+from bfsql_postgres import PostgresBackend
+from bfsql_postgres.address import place
+from bfsql_postgres.queries import schema as counting
+from bfsql_servers.database import Database
+from bfsql_servers.port import free_port
+from bfsql_servers.postgres import PostgresServer
+
+Open = Callable[..., Awaitable[PostgresBackend]]
+
+both_ways = pytest.mark.parametrize("pooled", [False, True], ids=["direct", "pooled"])
+
+
+@pytest.fixture
+async def database(postgres: PostgresServer) -> AsyncIterator[Database]:
+    """A database of the test alone: a pooler keeps connections with the settings of its role."""
+    async with postgres.database() as found:
+        yield found
+
+
+@pytest.fixture
+async def old_owner(old_database: Database) -> AsyncIterator[tuple[asyncpg.Connection, str]]:
+    """A superuser's connection to the older server, and the empty schema that it looks into."""
+    async with old_database.schema() as name:
+        connection = await asyncpg.connect(
+            old_database.superuser_url, server_settings={"search_path": f"{name},public"}
+        )
+        yield connection, name
+        await connection.close()
+
+
+# --- rows and values --------------------------------------------------------
+
+
+async def test_a_row_without_an_id_is_no_node(owner: asyncpg.Connection, opened: Open) -> None:
+    await owner.execute("""
+        CREATE TABLE n (id text, type text, name text);
+        INSERT INTO n VALUES ('a', 'T', 'Ada'), (NULL, 'U', 'Adam');
+        CREATE TABLE e (subject text, object text);
+    """)
+    backend = await opened(nodes="n: type=type", edges="e")
+    assert [stub.id for stub in await backend.search_entities("ada")] == ["a"]
+    assert await backend.entity_types() == ["T"]
+    assert (await backend.next_steps()).endswith("Nodes by type: T 1.")
+
+
+@both_ways
+async def test_values_have_one_spelling_whatever_the_role_prefers(
+    database: Database, owner: asyncpg.Connection, opened: Open, pooled: bool
+) -> None:
+    await owner.execute("""
+        CREATE TABLE n (id text, took interval, tooks interval[], share float4, days daterange);
+        INSERT INTO n VALUES ('a', '1 year 2 mons 3 days 04:05:06.7', '{1 mon}', 0.1,
+            '[2020-01-31,2020-02-03)'), ('b', '178000000 years', NULL, 'NaN', NULL);
+        CREATE TABLE e (subject text, object text);
+    """)
+    preferred = {"intervalstyle": "sql_standard", "datestyle": "German", "timezone": "Asia/Tokyo"}
+    role = f"ALTER ROLE {database.reader}"
+    await database.run(*(f"{role} SET {name} = '{value}'" for name, value in preferred.items()))
+    try:
+        backend = await opened(nodes="n", edges="e", pooled=pooled)
+        found = await backend.metadata_for_nodes_batch(["a", "b"])
+    finally:
+        await database.run(*(f"{role} RESET {name}" for name in preferred))
+    assert found["a"] == {
+        "took": "P1Y2M3DT4H5M6.7S",
+        "tooks": ["P1M"],
+        "share": 0.1,
+        "days": "[2020-01-31,2020-02-03)",
+    }
+    assert found["b"]["took"] == "P178000000Y"
+    assert found["b"]["share"] != found["b"]["share"]
+
+
+async def test_evidence_may_refer_to_a_row_by_the_text_of_its_uuid(
+    owner: asyncpg.Connection, opened: Open
+) -> None:
+    await owner.execute("""
+        CREATE TABLE entity (entity_id text, entity_type text);
+        CREATE TABLE relationship (id uuid, subject_id text, predicate text, object_id text);
+        CREATE TABLE evidence (relationship_id varchar(36), paper_id text, metadata_ json);
+        INSERT INTO entity VALUES ('a', 'T'), ('b', 'T');
+        INSERT INTO relationship VALUES ('6f3a1b2c-0000-4000-8000-000000000001', 'a', 'p', 'b');
+        INSERT INTO evidence VALUES
+            ('6f3a1b2c-0000-4000-8000-000000000001', 'paper', '{"text_span": "so"}');
+    """)
+    backend = await opened()
+    edge = ("a", "p", "b")
+    assert await backend.metadata_for_edges_batch([edge]) == {
+        edge: {"provenance": [{"document_id": "paper", "text_span": "so"}]}
+    }
+    for entity_id in ("a", "paper"):
+        assert (await backend.provenance_for_node(entity_id, 5))["total"] == 1
+
+
+async def test_tables_with_more_columns_than_an_answer_can_have_are_told(
+    owner: asyncpg.Connection, opened: Open
+) -> None:
+    columns = ", ".join(f"c{n} int" for n in range(1_000))
+    await owner.execute(f"CREATE TABLE a (id int, {columns}); CREATE TABLE b (id int, {columns})")
+    await owner.execute("CREATE TABLE e (subject int, object int); INSERT INTO a (id) VALUES (1)")
+    with pytest.raises(StoreError, match=r"2000 columns .* metadata=born\|died"):
+        await opened(nodes=["a", "b"], edges="e")
+    backend = await opened(nodes=["a", "b: metadata=c1|c2"], edges="e")
+    assert await backend.metadata_for_node("1") == {}
+
+
+async def test_foreign_tables_are_read_and_a_server_behind_them_that_is_away_is_told(
+    old_postgres: PostgresServer,
+    old_database: Database,
+    old_owner: tuple[asyncpg.Connection, str],
+    opened: Open,
+) -> None:
+    connection, schema = old_owner
+    await connection.execute(f"""
+        CREATE EXTENSION postgres_fdw SCHEMA {schema};
+        CREATE SERVER behind FOREIGN DATA WRAPPER postgres_fdw
+            OPTIONS (host '127.0.0.1', port '{old_postgres.port}', dbname '{old_database.name}');
+        CREATE USER MAPPING FOR postgres SERVER behind OPTIONS (user 'postgres');
+        CREATE TABLE n (id text, name text); INSERT INTO n VALUES ('a', 'Ada');
+        CREATE TABLE e (subject text, object text);
+        CREATE FOREIGN TABLE f (id text, name text) SERVER behind
+            OPTIONS (schema_name '{schema}', table_name 'n');
+    """)
+    url = old_database.superuser_url
+    backend = await opened(url, schema=schema, nodes="f", edges="e")
+    assert await backend.metadata_for_node("a") == {"name": "Ada"}
+    await connection.execute(f"ALTER SERVER behind OPTIONS (SET port '{free_port()}')")
+    with pytest.raises(StoreUnavailable, match="behind a foreign table"):
+        await backend.get_node("a")
+    assert await backend.predicates() == []
+
+
+# --- how texts compare ------------------------------------------------------
+
+
+async def test_a_collation_that_ignores_case_mixes_up_nothing(
+    old_database: Database, old_owner: tuple[asyncpg.Connection, str], opened: Open
+) -> None:
+    connection, schema = old_owner
+    await connection.execute("""
+        CREATE COLLATION ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+        CREATE TABLE n (id text COLLATE ci, type text COLLATE ci, name text COLLATE ci,
+            nick text[] COLLATE ci);
+        CREATE INDEX ON n (type);
+        CREATE TABLE e (subject text COLLATE ci, predicate text COLLATE ci, object text COLLATE ci,
+            x int);
+        INSERT INTO n VALUES ('a', 'T', 'Ada', '{Countess}'), ('A', 't', 'Bob', NULL);
+        INSERT INTO e VALUES ('a', 'p', 'A', 1), ('a', 'P', 'A', 2);
+    """)
+    backend = await opened(
+        old_database.superuser_url,
+        schema=schema,
+        nodes="n: type=type, aliases=nick",
+        edges="e: predicate=predicate",
+    )
+    assert await backend.get_nodes_batch(["a"]) == [("a", "T", {})]
+    assert await backend.entity_types() == ["T", "t"]
+    assert await backend.predicates() == ["P", "p"]
+    assert [stub.id for stub in await backend.search_entities("countess")] == ["a"]
+    assert [stub.id for stub in await backend.search_entities("bob", ["t"])] == ["A"]
+    edges = [("a", "p", "A"), ("a", "P", "A")]
+    found = await backend.metadata_for_edges_batch(edges)
+    assert [found[edge] for edge in edges] == [{"x": 1}, {"x": 2}]
+
+
+async def test_types_of_a_type_with_an_order_of_its_own_are_all_found(
+    old_database: Database, old_owner: tuple[asyncpg.Connection, str], opened: Open
+) -> None:
+    connection, schema = old_owner
+    await connection.execute(f"""
+        CREATE EXTENSION citext SCHEMA {schema};
+        CREATE TABLE n (id citext, type citext); CREATE INDEX ON n (type);
+        INSERT INTO n VALUES ('1', 'a'), ('2', 'B'), ('3', 'c');
+        CREATE TABLE e (subject citext, object citext);
+    """)
+    url = old_database.superuser_url
+    backend = await opened(url, schema=schema, nodes="n: type=type", edges="e")
+    assert await backend.entity_types() == ["B", "a", "c"]
+
+
+async def test_what_the_encoding_of_the_database_has_not_is_unknown(
+    old_postgres: PostgresServer, opened: Open
+) -> None:
+    old_postgres.sql(
+        "CREATE DATABASE latin ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+    )
+    try:
+        url = old_postgres.url("latin")
+        connection = await asyncpg.connect(url)
+        await connection.execute(
+            "CREATE TABLE n (id text, name text); CREATE TABLE e (subject text, object text);"
+            "INSERT INTO n VALUES ('ä', 'Müller'), ('b', 'Bob'); INSERT INTO e VALUES ('ä', 'b')"
+        )
+        await connection.close()
+        backend = await opened(url, schema="public", nodes="n", edges="e")
+        asked = ["中", "ä", "Ω", "b"]
+        assert [node.id for node in await backend.get_nodes_batch(asked)] == ["ä", "b"]
+        triples = [("ä", "e", "b"), ("ä", "Ω", "b"), ("ä", "e", "中")]
+        assert list(await backend.metadata_for_edges_batch(triples)) == triples[:1]
+        assert [stub.id for stub in await backend.search_entities("müller")] == ["ä"]
+        assert await backend.search_entities("Ω-3") == []
+        await backend.close()
+    finally:
+        old_postgres.sql("DROP DATABASE latin WITH (FORCE)")
+
+
+# --- whose functions --------------------------------------------------------
+
+
+@both_ways
+async def test_functions_that_somebody_else_made_do_not_take_the_place_of_the_servers(
+    database: Database, schema: str, owner: asyncpg.Connection, opened: Open, pooled: bool
+) -> None:
+    await owner.execute("""
+        CREATE TABLE n (id varchar(9), name varchar(20), type varchar(5));
+        CREATE INDEX ON n (type);
+        INSERT INTO n VALUES ('a', 'Ada', 'T'), ('b', 'Bob', 'U');
+        CREATE TABLE e (subject varchar(9), object varchar(9)); INSERT INTO e VALUES ('a', 'b');
+        CREATE FUNCTION lower(varchar) RETURNS text LANGUAGE plpgsql
+            AS $$ BEGIN RAISE EXCEPTION 'not the server''s'; END $$;
+        CREATE FUNCTION f(varchar, text) RETURNS bool LANGUAGE plpgsql
+            AS $$ BEGIN RAISE EXCEPTION 'not the server''s'; END $$;
+        CREATE FUNCTION f(varchar, varchar) RETURNS bool LANGUAGE plpgsql
+            AS $$ BEGIN RAISE EXCEPTION 'not the server''s'; END $$;
+        CREATE OPERATOR = (leftarg = varchar, rightarg = text, function = f);
+        CREATE OPERATOR ~~* (leftarg = varchar, rightarg = text, function = f);
+        CREATE OPERATOR > (leftarg = varchar, rightarg = varchar, function = f);
+    """)
+    role = f"ALTER ROLE {database.reader}"
+    await database.run(f"{role} SET search_path = {schema}")
+    try:
+        backend = await opened(nodes="n: type=type", edges="e", pooled=pooled)
+        assert [stub.id for stub in await backend.search_entities("ada")] == ["a"]
+        assert [stub.id for stub in await backend.search_entities("Adda")] == ["a"]
+        assert await backend.entity_types() == ["T", "U"]
+        assert [tuple(edge) for edge in await backend.edges_from("a")] == [("a", "e", "b")]
+    finally:
+        await database.run(f"{role} RESET search_path")
+
+
+async def test_a_function_behind_a_view_that_finds_nothing_is_told_with_what_helps(
+    owner: asyncpg.Connection, opened: Open
+) -> None:
+    await owner.execute("""
+        CREATE TABLE hidden (x int);
+        CREATE FUNCTION counted() RETURNS bigint LANGUAGE plpgsql
+            AS $$ BEGIN RETURN (SELECT count(*) FROM hidden); END $$;
+        CREATE VIEW n AS SELECT 'a'::text AS id, counted() AS c;
+        CREATE TABLE e (subject text, object text);
+    """)
+    backend = await opened(nodes="n", edges="e")
+    with pytest.raises(StoreError, match=r"ALTER FUNCTION \.\.\. SET search_path"):
+        await backend.metadata_for_node("a")
+    await owner.execute("ALTER FUNCTION counted SET search_path FROM CURRENT")
+    assert await backend.metadata_for_node("a") == {"c": 0}
+
+
+# --- figures and sentences --------------------------------------------------
+
+
+async def test_a_large_partitioned_table_has_figures_too(
+    owner: asyncpg.Connection, opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await owner.execute("""
+        CREATE TABLE n (id int, type text) PARTITION BY RANGE (id);
+        CREATE TABLE part PARTITION OF n FOR VALUES FROM (0) TO (100);
+        INSERT INTO n SELECT i, CASE WHEN i < 25 THEN 'few' ELSE 'many' END
+            FROM generate_series(0, 99) AS i;
+        CREATE TABLE e (subject int, object int);
+        ANALYZE n;
+    """)
+    monkeypatch.setattr(counting, "COUNTED", 10)
+    backend = await opened(nodes="n: type=type", edges="e")
+    assert (await backend.next_steps()).endswith("Nodes by type, about: many 75, few 25.")
+    await owner.execute("ALTER TABLE n ENABLE ROW LEVEL SECURITY")
+    backend = await opened(nodes="n: type=type", edges="e")
+    assert "Nodes by type" not in await backend.next_steps()
+
+
+@pytest.mark.parametrize("sign", ["#", "?", "/"])
+def test_a_password_that_is_not_escaped_is_not_taken_for_a_port(sign: str) -> None:
+    assert place(f"postgresql://ada:1234{sign}5@host:5432/graphs") == "the Postgres server"
+
+
+async def test_an_index_in_another_order_is_not_walked(
+    owner: asyncpg.Connection, database: Database, schema: str
+) -> None:
+    from bfsql_postgres import PostgresSettings
+    from bfsql_postgres.indexes import layout_of
+
+    await owner.execute("""
+        CREATE TABLE n (id text, type text); CREATE INDEX ON n (type text_pattern_ops);
+        CREATE TABLE e (subject text, object text);
+    """)
+    settings = PostgresSettings(
+        dsn=database.owner_url, schema_=schema, nodes=["n: type=type"], edges=["e"]
+    )
+    layout = await layout_of(owner, settings)
+    assert "RECURSIVE" not in counting.Schema(layout).types
+    await owner.execute("CREATE INDEX ON n (type)")
+    assert "RECURSIVE" in counting.Schema(await layout_of(owner, settings)).types
