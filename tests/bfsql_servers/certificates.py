@@ -19,12 +19,12 @@ def make_certificates(folder: Path) -> bool:
         return False
     folder.mkdir(parents=True)
     (folder / "names").write_text(f"subjectAltName=IP:{HOST}\n")
+    signed = ["-in", "asked.csr", "-CA", CA, "-CAkey", "ca.key", "-CAcreateserial"]
     new = ["-newkey", "rsa:2048", "-nodes", "-subj"]
     for command in (
         ["req", "-x509", *new, "/CN=tests", "-days", DAYS, "-keyout", "ca.key", "-out", CA],
         ["req", *new, "/CN=server", "-keyout", KEY, "-out", "asked.csr"],
-        ["x509", "-req", "-in", "asked.csr", "-CA", CA, "-CAkey", "ca.key", "-CAcreateserial"]
-        + ["-days", DAYS, "-extfile", "names", "-out", CERTIFICATE],
+        ["x509", "-req", *signed, "-extfile", "names", "-days", DAYS, "-out", CERTIFICATE],
     ):
         subprocess.run(["openssl", *command], check=True, capture_output=True, cwd=folder)
     return True

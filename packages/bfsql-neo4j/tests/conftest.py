@@ -11,11 +11,29 @@ from bfsql_servers.neo4j import Neo4jServer
 
 Cypher = Callable[..., Awaitable[list[list[Any]]]]
 
+# That a property or a label is nowhere in the graph is no fault of a statement.
+STRICT: dict[str, Any] = {
+    "notifications_min_severity": "WARNING",
+    "notifications_disabled_classifications": ["UNRECOGNIZED"],
+    "warn_notification_severity": "WARNING",
+}
+
+
+@pytest.fixture(autouse=True)
+def notes_are_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the server says of a statement, of deprecated syntax above all, fails the test."""
+    make = AsyncGraphDatabase.driver
+
+    def strict(uri: str, **options: Any) -> Any:
+        return make(uri, **options | STRICT)
+
+    monkeypatch.setattr("bfsql_neo4j.connection.AsyncGraphDatabase.driver", strict)
+
 
 @pytest.fixture
 def settings(neo4j_server: Neo4jServer) -> Neo4jSettings:
     """The test server, whose database every load replaces."""
-    return Neo4jSettings(uri=neo4j_server.uri, replace=True)
+    return Neo4jSettings(uri=neo4j_server.uri, replace=neo4j_server.uri)
 
 
 @pytest.fixture

@@ -10,12 +10,6 @@ from bfsql_neo4j import Neo4jBackend, Neo4jSettings
 from bfsql_neo4j.identity import ELEMENT
 from bfsql_neo4j.indexes import prepare
 
-# Notes of deprecated syntax become errors. That a property is nowhere in the graph is no fault.
-STRICT: dict[str, Any] = {
-    "notifications_min_severity": "WARNING",
-    "notifications_disabled_classifications": ["UNRECOGNIZED"],
-    "warn_notification_severity": "WARNING",
-}
 Open = Callable[..., Awaitable[Neo4jBackend]]
 
 
@@ -28,7 +22,7 @@ async def served(settings: Neo4jSettings, cypher: Any, emptied: None) -> AsyncIt
         await cypher(text)
         changed = Neo4jSettings.model_validate({"uri": settings.uri} | more)
         await prepare(changed, True)
-        backends.append(await Neo4jBackend.open(changed, **STRICT))
+        backends.append(await Neo4jBackend.open(changed))
         return backends[-1]
 
     yield serve

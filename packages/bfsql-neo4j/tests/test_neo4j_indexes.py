@@ -37,8 +37,8 @@ async def test_the_statements_are_shown_and_nothing_is_made(films, asked, cypher
     # first may be more, on a server that other tests used.
     lacks = await asked(**BY_LABEL)
     assert lacks[:2] == [
-        "CREATE INDEX IF NOT EXISTS FOR (n:`Movie`) ON (n.`title`)",
-        "CREATE INDEX IF NOT EXISTS FOR (n:`Person`) ON (n.`name`)",
+        "CREATE INDEX IF NOT EXISTS FOR (n:`Movie`) ON (n.`title`);",
+        "CREATE INDEX IF NOT EXISTS FOR (n:`Person`) ON (n.`name`);",
     ]
     assert len(lacks) == 3
     assert lacks[2].startswith(
@@ -50,9 +50,9 @@ async def test_the_statements_are_shown_and_nothing_is_made(films, asked, cypher
 
 async def test_an_order_of_id_properties_is_looked_up_for_each_label(films, asked) -> None:
     assert (await asked(id_property=["name", "title"]))[:-1] == [
-        "CREATE INDEX IF NOT EXISTS FOR (n:`Actor`) ON (n.`name`)",
-        "CREATE INDEX IF NOT EXISTS FOR (n:`Movie`) ON (n.`title`)",
-        "CREATE INDEX IF NOT EXISTS FOR (n:`Person`) ON (n.`name`)",
+        "CREATE INDEX IF NOT EXISTS FOR (n:`Actor`) ON (n.`name`);",
+        "CREATE INDEX IF NOT EXISTS FOR (n:`Movie`) ON (n.`title`);",
+        "CREATE INDEX IF NOT EXISTS FOR (n:`Person`) ON (n.`name`);",
     ]
 
 
@@ -101,7 +101,7 @@ async def test_a_label_that_came_later_is_added_to_the_full_text_index(
     await asked(apply=True, **BY_LABEL)
     await cypher("CREATE (:Studio {name: 'Warner'}), (:Page {text: 'nothing to find'})")
     drop, create = await asked(**BY_LABEL)
-    assert drop == "DROP INDEX `entity_names` IF EXISTS"
+    assert drop == "DROP INDEX `entity_names` IF EXISTS;"
     assert "(n:`Actor`|`Chunk`|`Movie`|`Person`|`Studio`)" in create
     assert await asked(apply=True, **BY_LABEL) == [drop, create]
     assert await asked(**BY_LABEL) == []
@@ -125,8 +125,8 @@ async def test_an_index_that_failed_is_dropped_and_made_anew(emptied, asked, cyp
     await until_failed(cypher)
     lacks = await asked()
     assert lacks[:2] == [
-        "DROP INDEX `books` IF EXISTS",
-        "CREATE INDEX IF NOT EXISTS FOR (n:`Book`) ON (n.`entity_id`)",
+        "DROP INDEX `books` IF EXISTS;",
+        "CREATE INDEX IF NOT EXISTS FOR (n:`Book`) ON (n.`entity_id`);",
     ]
     with pytest.raises(StoreError, match="could not fill the index 'index_"):
         await asked(apply=True)
@@ -147,7 +147,7 @@ async def test_an_index_of_somebody_else_that_failed_is_no_matter(
     await cypher("CREATE INDEX texts FOR (n:Book) ON (n.text)")
     await until_failed(cypher)
     await cypher("CREATE (:Person {entity_id: '1'})")
-    assert "DROP INDEX `texts` IF EXISTS" not in await asked(apply=True)
+    assert "DROP INDEX `texts` IF EXISTS;" not in await asked(apply=True)
     assert (await load_graph(settings, [NodeRecord("a", "A")])).nodes == 1
 
 

@@ -278,7 +278,7 @@ async def test_a_database_with_nodes_is_not_filled_unless_they_may_go(
     settings, load, cypher
 ) -> None:
     await load(OLD)
-    careful = settings.model_copy(update={"replace": False})
+    careful = settings.model_copy(update={"replace": None})
     read: list[GraphRecord] = []
     with pytest.raises(StoreError) as caught:
         await load_graph(careful, (read.append(record) or record for record in many(3)))
@@ -388,7 +388,8 @@ async def test_a_load_that_is_interrupted_on_the_command_line_says_what_is_there
     await load(OLD)
     source = tmp_path / "many.csv"
     source.write_text("id,type\n" + "".join(f"{n},Many\n" for n in range(100_000)))
-    command = ["load", source, "--backend", "neo4j", "--uri", settings.uri, "--replace"]
+    command = ["load", source, "--backend", "neo4j", "--uri", settings.uri]
+    command += ["--replace", settings.uri]
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-c",

@@ -23,7 +23,7 @@ def records(medlit: Path) -> list[GraphRecord]:
 @pytest.fixture(scope="module")
 def loaded(records, neo4j_server) -> str:
     """The address of a server that holds it, and nothing else."""
-    settings = Neo4jSettings(uri=neo4j_server.uri, replace=True)
+    settings = Neo4jSettings(uri=neo4j_server.uri, replace=neo4j_server.uri)
     report = asyncio.run(load_graph(settings, records))
     assert (report.nodes, report.edges + report.duplicate_edges) == (1_900, 2_184)
     return settings.uri

@@ -132,9 +132,6 @@ async def test_meaning_finds_what_words_do_not_and_has_a_score(
     await db.close()
     with pytest.raises(StoreError, match="makes vectors of 2 dimensions"):
         await Neo4jBackend.open(music, Embedder.of(lambda text: [1.0, 2.0]))
-    missing = music.model_copy(update={"vector_index": "none"})
-    with pytest.raises(StoreError, match="there are 'meanings'"):
-        await Neo4jBackend.open(missing, Embedder.of(vector))
 
 
 async def test_an_index_of_another_name_serves_and_several_have_to_be_named(

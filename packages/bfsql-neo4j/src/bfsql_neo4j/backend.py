@@ -102,8 +102,6 @@ class Neo4jBackend(GraphDbInterface):
         embedder = embedder or open_embedder(settings)
         reader = await Reader.open(settings, **options)
         try:
-            if embedder is not None:
-                await embedder.probe()
             lookout = await Lookout.open(reader, settings, embedder)
         except BaseException:
             await _close(reader, embedder)
@@ -208,8 +206,10 @@ class Neo4jBackend(GraphDbInterface):
         types = {predicate: name for name, predicate in graph.shape.predicates.items()}
         asked = [edge for edge in edges if is_text("".join(edge))]
         found: dict[Triple, Metadata] = {}
+        elements: dict[str, Any] = {}
+        for ends in _chunks([end for s, _, o in asked for end in (s, o)]):
+            elements |= await self._elements(ends, graph)
         for chunk in _chunks(asked):
-            elements = await self._elements({end for s, _, o in chunk for end in (s, o)}, graph)
             rows = await self._properties(
                 [
                     [at, elements.get(s), types.get(p), elements.get(o)]

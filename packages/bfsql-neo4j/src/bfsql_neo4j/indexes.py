@@ -59,7 +59,7 @@ async def prepare(settings: Neo4jSettings, apply: bool) -> list[str]:  # noqa: F
         apply: Whether to create it, and to wait until it is filled.
 
     Returns:
-        The statements, in Cypher that can be pasted anywhere.
+        The statements, each with its semicolon, so that all of them can be pasted at once.
 
     Raises:
         StoreError: The server cannot be asked, or refuses.
@@ -72,7 +72,7 @@ async def prepare(settings: Neo4jSettings, apply: bool) -> list[str]:  # noqa: F
                 await make(session, settings, lacks)
         except DRIVER_SAYS_NO as error:
             raise explained(error, settings) from error
-    return lacks
+    return [f"{text};" for text in lacks]
 
 
 async def lacking(session: AsyncSession, settings: Neo4jSettings) -> list[str]:

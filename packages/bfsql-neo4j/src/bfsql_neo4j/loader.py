@@ -22,7 +22,14 @@ from neo4j import AsyncSession
 
 from bfsql.errors import StoreError
 from bfsql.models.stream import GraphRecord, LoadReport
-from bfsql_neo4j.connection import DRIVER_SAYS_NO, connected, explained, place
+from bfsql_neo4j.connection import (
+    DRIVER_SAYS_NO,
+    address,
+    connected,
+    explained,
+    place,
+    without_user,
+)
 from bfsql_neo4j.indexes import id_properties
 from bfsql_neo4j.queries import loading
 from bfsql_neo4j.settings import Neo4jSettings
@@ -39,8 +46,8 @@ async def load_graph(settings: Neo4jSettings, records: Iterable[GraphRecord]) ->
     the database then, where that is not what was there before.
 
     Args:
-        settings: The database. It has to be empty, unless `replace` says that
-            everything in it is to be deleted first.
+        settings: The database. It has to be empty, unless `replace` names it: then
+            everything in it is deleted first.
         records: Nodes, edges and evidence in any order. They are read once, in a
             thread; memory does not grow with their number.
 
@@ -85,11 +92,13 @@ async def _check(session: AsyncSession, settings: Neo4jSettings) -> None:
         StoreError: It holds a graph, and nobody said that it may go.
     """
     ((there,),) = await (await session.run(loading.COUNT)).values()
-    if there and not settings.replace:
+    named, wanted = without_user(settings.replace or ""), address(settings)
+    if there and named != wanted:
+        other = f" It names {named!r}, which is not this one." if named else ""
         raise StoreError(
             f"{place(settings)} is not empty: it holds {there:,} nodes, and a load would mix two "
-            "graphs. Choose an empty database, or set replace (--replace), which deletes "
-            "everything in this one first."
+            f"graphs. Choose an empty database, or set replace (--replace {wanted}), which "
+            f"deletes everything in this one first.{other}"
         )
 
 

@@ -7,7 +7,7 @@ import logging
 import time
 from typing import Any, Self
 
-from bfsql.embedding import Embedder
+from bfsql.embedding import Embedder, EmbeddingFailed
 from bfsql_neo4j import searchable
 from bfsql_neo4j.connection import place
 from bfsql_neo4j.graph import Graph
@@ -47,6 +47,7 @@ class Lookout:
         self._dialect = dialect
         self._looking = asyncio.Lock()
         self._looked = 0.0
+        self._indexes: list[Index] = []
         self.graph = Graph(Shape.empty(), self._queries(Shape.empty()))
         """What was seen last."""
 
@@ -55,9 +56,15 @@ class Lookout:
         """Look for the first time, and say what is unusual.
 
         Raises:
+            ConfigurationError: The embedding will never work as it is configured.
             StoreError: The graph cannot be served as it is.
         """
         lookout = cls(reader, settings, Dialect.of(await reader.agent()), embedder)
+        if embedder is not None:
+            try:
+                await embedder.probe()
+            except EmbeddingFailed as failed:
+                log.warning("Searches go by names alone until this works: %s", failed)
         await lookout.look()
         lookout.say()
         return lookout
@@ -97,13 +104,15 @@ class Lookout:
 
     async def _seen(self) -> Graph:
         before = self.graph.shape if self._looked else None
-        shape = await self._surveyor.look(before)
-        fulltext, indexes = None, await self._surveyor.indexes() or []
+        # Only who opens waits for an index: later looks are part of a call.
+        patience = 0.0 if self._looked else searchable.PATIENCE
+        shape, look = await self._surveyor.look(before), self._surveyor.indexes
+        fulltext = vector = None
         if self._dialect.procedures:
-            fulltext = await searchable.fulltext(self._settings, shape, self._surveyor.indexes)
-        vector = None
+            fulltext = await searchable.fulltext(self._settings, shape, look, self._keys, patience)
         if self._embedder is not None and shape.labels:
-            vector = await searchable.vector(self._settings, self._embedder, self._surveyor.indexes)
+            vector = await searchable.vector(self._settings, self._embedder, look, patience)
+        self._indexes = [index for index, _ in await look() or ()]
         return Graph(
             shape,
             self._queries(shape),
@@ -111,10 +120,14 @@ class Lookout:
             vector=vector.name if vector else None,
             contains=fulltext is None,
             evidence=any(
-                index.name == EVIDENCE_INDEX and index.state == "ONLINE" for index, _ in indexes
+                index.name == EVIDENCE_INDEX and index.state == "ONLINE" for index in self._indexes
             ),
             unsearched=_unsearched(shape, fulltext),
         )
+
+    async def _keys(self) -> list[str]:
+        found: list[str] = await self._reader.one(texts.KEYS)
+        return found
 
     def _queries(self, shape: Shape) -> Queries:
         settings = self._settings
@@ -136,6 +149,8 @@ class Lookout:
             log.warning("%s: %s", where, sentence)
         if self.graph.contains and shape.labels:
             log.warning("%s: search looks at every name, which is slow in a large graph.", where)
+        if self._embedder is not None and shape.labels and self.graph.vector is None:
+            log.warning(searchable.names_alone(self._settings, self._indexes))
 
     def oddities(self) -> list[str]:
         """What a reader of answers should know of this graph, a sentence each."""

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import Any
 
-from bfsql.embedding import Embedder, EmbeddingFailed
+from bfsql.embedding import Embedder, EmbeddingFailed, searched_by_names
 from bfsql.models.records import EntityStub
 from bfsql_neo4j.graph import Graph
 from bfsql_neo4j.identity import is_text
 from bfsql_neo4j.lucene import LONGEST, lucene
 from bfsql_neo4j.reading import Reader
-
-log = logging.getLogger("bfsql")
 
 LIMIT = 20
 """Candidates of a search."""
@@ -114,7 +111,7 @@ class _Looks:
         try:
             vector = await embedder(self._text)
         except EmbeddingFailed as failed:
-            log.warning("%s The search goes by names alone.", failed)
+            searched_by_names(self._text, failed)
             return []
         rows = await self._reader.one(
             self._graph.queries.nearest(),

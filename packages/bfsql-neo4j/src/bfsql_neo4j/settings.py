@@ -20,17 +20,18 @@ class Neo4jSettings(EmbeddingSettings):
         description="The server: bolt:// for one, neo4j:// for a cluster, +s for TLS.",
     )
     username: Annotated[str, Env("NEO4J_USERNAME")] = Field(
-        default="neo4j", description="Who reads; used when there is a password."
+        default="neo4j", description="Who logs in; used when there is a password."
     )
     password: Annotated[SecretStr | None, Env("NEO4J_PASSWORD")] = Field(
-        default=None, description="The password; without one, nobody logs in."
+        default=None,
+        description="The password; without one nobody logs in, for servers that let everybody in.",
     )
     database: Annotated[str | None, Env("NEO4J_DATABASE")] = Field(
         default=None, description="The database; the user's home database by default."
     )
     ca_file: Path | None = Field(
         default=None,
-        description="Certificates (PEM) to trust for TLS in place of the system's.",
+        description="Certificates (PEM) to trust in place of the system's, for +s.",
     )
     id_property: list[str] = Field(
         default=["entity_id"],
@@ -48,7 +49,7 @@ class Neo4jSettings(EmbeddingSettings):
     )
     description_property: list[str] = Field(
         default=["description"],
-        description="Properties with a text that search looks at last.",
+        description="Properties with a text, in the full-text index of bfsql index, too.",
     )
     type_priority: list[str] = Field(
         default=[],
@@ -73,7 +74,7 @@ class Neo4jSettings(EmbeddingSettings):
     )
     vector_index: str | None = Field(
         default=None,
-        description="Name of the vector index for searches by meaning; found where there is one.",
+        description="Name of the vector index; found when there is exactly one.",
     )
     vector_property: str | None = Field(
         default=None,
@@ -92,9 +93,10 @@ class Neo4jSettings(EmbeddingSettings):
         description="Seconds that one query may take where no deadline is nearer.",
     )
 
-    replace: bool = Field(
-        default=False,
-        description="Loading: first delete EVERYTHING that is in the database.",
+    replace: str | None = Field(
+        default=None,
+        description="Loading: the address of the database, as in uri or as URI/DATABASE, to first "
+        "delete EVERYTHING that is in it. Another address deletes nothing.",
     )
 
     @field_validator("id_property", mode="before")

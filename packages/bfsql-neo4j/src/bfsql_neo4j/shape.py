@@ -28,6 +28,10 @@ class Dialect:
     procedures: bool = True
     """Whether it has Neo4j's procedures and `SHOW INDEXES`."""
 
+    def given(self, text: str) -> str:
+        """An element id given as text, as the function `element` gives it: `id` numbers."""
+        return text if self.element == "elementId" else f"toInteger({text})"
+
     @classmethod
     def of(cls, agent: str) -> Dialect:
         """The dialect of a server, by what it calls itself."""

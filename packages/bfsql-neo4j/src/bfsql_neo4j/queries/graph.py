@@ -93,12 +93,12 @@ class Queries:
 
     def edge_metadata(self, *, as_text: bool) -> str:
         """`[position, properties]` for `$edges`, lists of position, element, type, element."""
-        element = self._dialect.element
+        element, given = self._dialect.element, self._dialect.given
         # In order, so that both ends are there before the planner looks between them: it walks
         # from the end with fewer relationships then, and never over all of a hub's.
         return (
-            f"UNWIND $edges AS e MATCH (a) WHERE {element}(a) = e[1] "
-            f"MATCH (b) WHERE {element}(b) = e[3] WITH e, a, b ORDER BY e[0] "
+            f"UNWIND $edges AS e MATCH (a) WHERE {element}(a) = {given('e[1]')} "
+            f"MATCH (b) WHERE {element}(b) = {given('e[3]')} WITH e, a, b ORDER BY e[0] "
             "MATCH (a)-[r]->(b) WHERE type(r) = e[2] "
             f"RETURN collect([e[0], {_texts('r') if as_text else 'properties(r)'}])"
         )
@@ -197,7 +197,9 @@ class Queries:
             for name, labels in by_property.items()
         ]
         if elements or not branches:
-            branches.append(f"MATCH (n) WHERE {self._dialect.element}(n) IN $elements RETURN n")
+            element, given = self._dialect.element, self._dialect.given("e")
+            asked = "$elements" if given == "e" else f"[e IN $elements | {given}]"
+            branches.append(f"MATCH (n) WHERE {element}(n) IN {asked} RETURN n")
         if len(branches) == 1:
             # Without the list, the planner takes the asked value for the property's: 42.0 for 42.
             found = branches[0].removesuffix(" RETURN n")

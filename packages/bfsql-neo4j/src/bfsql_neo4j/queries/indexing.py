@@ -60,11 +60,19 @@ def create_evidence_index(index: str, types: Iterable[str], name: str) -> str:
     )
 
 
-def create_vector_index(index: str, label: str, name: str, dimensions: int) -> str:
-    """An index that finds the nodes of a label by the nearness of their vectors."""
+def create_vector_index(index: str, label: str, name: str, dimensions: int | None) -> str:
+    """An index that finds the nodes of a label by the nearness of their vectors.
+
+    Args:
+        index: Its name.
+        label: Whose nodes.
+        name: The property with the vectors.
+        dimensions: Their length; None leaves a word for it, for somebody who reads.
+    """
+    length = "LENGTH" if dimensions is None else int(dimensions)
     return (
         f"CREATE VECTOR INDEX {quoted(index)} FOR (n:{quoted(label)}) ON (n.{quoted(name)}) "
-        f"OPTIONS {{indexConfig: {{`vector.dimensions`: {int(dimensions)}, "
+        f"OPTIONS {{indexConfig: {{`vector.dimensions`: {length}, "
         "`vector.similarity_function`: 'cosine'}}"
     )
 

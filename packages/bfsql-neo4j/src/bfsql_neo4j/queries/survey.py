@@ -14,6 +14,9 @@ INDEXES = (
 )
 """Indexes over nodes, and the one over evidence."""
 
+KEYS = "CALL db.propertyKeys() YIELD propertyKey RETURN collect(propertyKey)"
+"""The names of all properties."""
+
 NODES = "MATCH (n) RETURN count(n)"
 
 LABEL_SETS = "MATCH (n) WITH labels(n) AS labels, count(*) AS nodes RETURN collect([labels, nodes])"

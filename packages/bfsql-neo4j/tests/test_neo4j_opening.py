@@ -1,0 +1,364 @@
+"""A graph that cannot be opened: the sentence, and that the right settings work after it."""
+
+import asyncio
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bfsql.errors import BfsqlError, StoreUnavailable
+from bfsql.graph import open_graph
+from bfsql_neo4j import Neo4jSettings, searchable
+from bfsql_neo4j.indexes import prepare
+from bfsql_servers.certificates import CA, make_certificates
+from bfsql_servers.missing import missing
+from bfsql_servers.neo4j import PASSWORD, Neo4jServer
+from bfsql_servers.port import HOST, free_port
+
+WRONG = "guess-me"
+ONE = "CREATE (:T {entity_id: 'a', name: 'Ann'})-[:TO]->(:T {entity_id: 'b', name: 'Bob'})"
+LONG = "x" * 40_000
+"""More than Lucene takes for one word."""
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith(("NEO4J_", "BFSQL_"))]:
+        if not name.startswith(("BFSQL_REQUIRE", "BFSQL_NEO4J_J", "BFSQL_NEO4J_H")):
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def silent() -> Iterator[int]:
+    """The port of a server that accepts and says nothing."""
+    with socket.create_server((HOST, 0)) as server:
+        yield server.getsockname()[1]
+
+
+@pytest.fixture
+async def empty(neo4j_server: Neo4jServer, emptied: None) -> str:
+    return neo4j_server.uri
+
+
+@pytest.fixture
+async def small(empty: str, cypher: Any) -> str:
+    """A server with two nodes, and all indexes."""
+    await cypher(ONE)
+    await prepare(Neo4jSettings(uri=empty), True)
+    return empty
+
+
+@pytest.fixture
+def secured(guarded_neo4j: Neo4jServer) -> dict[str, Any]:
+    """Settings of a server with TLS and a password."""
+    if guarded_neo4j.ca is None:
+        missing("openssl", "there is no openssl to make certificates with")
+    uri = guarded_neo4j.uri.replace("bolt://", "bolt+s://")
+    return {"uri": uri, "password": PASSWORD, "ca_file": guarded_neo4j.ca, "search": "contains"}
+
+
+async def refusal(**settings: Any) -> BfsqlError:
+    """What keeps a graph from being opened; no secret is in it."""
+    with pytest.raises(BfsqlError) as told:
+        async with open_graph("neo4j", **settings):
+            pass
+    assert WRONG not in str(told.value)
+    assert PASSWORD not in str(told.value)
+    return told.value
+
+
+async def types(**settings: Any) -> list[str]:
+    async with open_graph("neo4j", **settings) as graph:
+        found: list[str] = (await graph.describe_schema()).content["entity_types"]
+        return found
+
+
+# --- whom, and where ----------------------------------------------------------
+
+
+async def test_several_wrong_passwords_are_told_and_then_their_rate(
+    guarded_neo4j: Neo4jServer,
+) -> None:
+    asked = {"uri": guarded_neo4j.uri, "search": "contains"}
+    told = await refusal(**asked, password=WRONG)
+    assert "does not let 'neo4j' in" in str(told)
+    assert not isinstance(told, StoreUnavailable)
+    async with asyncio.timeout(30):
+        while not isinstance(told, StoreUnavailable):
+            told = await refusal(**asked, password=WRONG)
+        assert "refuses 'neo4j' for a while, after several wrong passwords" in str(told)
+        while isinstance(told, StoreUnavailable):  # until it forgets, which takes it 5 s
+            try:
+                assert await types(**asked, password=PASSWORD) == []
+                break
+            except StoreUnavailable as again:
+                told = again
+    told = await refusal(**asked)
+    assert "does not let anybody without a password in" in str(told)
+
+
+async def test_a_database_that_is_not_there_is_named(small: str) -> None:
+    told = await refusal(uri=small, database="nowhere")
+    assert "The database 'nowhere' of Neo4j" in str(told)
+    assert "NEO4J_DATABASE" in str(told)
+    told = await refusal(uri=small.replace("bolt", "neo4j"), database="nowhere")
+    assert "The database 'nowhere' of Neo4j" in str(told)
+    assert await types(uri=small.replace("bolt", "neo4j")) == ["T"]
+
+
+@pytest.mark.parametrize("uri", ["http://localhost:7474", "localhost:7687", f"me:{WRONG}@h:1"])
+async def test_an_address_without_a_scheme_of_bolt_is_told_how_one_looks(uri: str) -> None:
+    told = await refusal(uri=uri)
+    assert "bolt://localhost:7687" in str(told)
+
+
+async def test_a_port_that_nobody_listens_on_is_told() -> None:
+    told = await refusal(uri=f"bolt://{HOST}:{free_port()}")
+    assert isinstance(told, StoreUnavailable)
+    assert "Start it, or correct NEO4J_URI" in str(told)
+
+
+@pytest.mark.parametrize("scheme", ["bolt", "bolt+s", "neo4j"])
+async def test_a_server_that_accepts_and_says_nothing_is_waited_for_no_longer_than_said(
+    silent: int, scheme: str
+) -> None:
+    async with asyncio.timeout(10):
+        told = await refusal(uri=f"{scheme}://{HOST}:{silent}", connect_timeout=0.3)
+    assert isinstance(told, StoreUnavailable)
+    assert "does not answer" in str(told)
+
+
+# --- TLS ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scheme", ["bolt+s", "neo4j+s"])
+async def test_a_server_whose_certificate_the_file_vouches_for_is_read(
+    secured: dict[str, Any], scheme: str
+) -> None:
+    uri = secured["uri"].replace("bolt+s", scheme)
+    assert await types(**secured | {"uri": uri}) == []
+    unchecked = secured["uri"].replace("bolt+s", "bolt+ssc")
+    assert await types(**secured | {"uri": unchecked, "ca_file": None}) == []
+
+
+async def test_a_certificate_that_nobody_vouches_for_is_refused(
+    secured: dict[str, Any], tmp_path: Path
+) -> None:
+    told = await refusal(**secured | {"ca_file": None})
+    assert "shows a certificate that this computer does not trust" in str(told)
+    assert "--ca-file" in str(told)
+    assert make_certificates(tmp_path / "other")
+    other = tmp_path / "other" / CA
+    told = await refusal(**secured | {"ca_file": other})
+    assert f"shows a certificate that {other} does not vouch for" in str(told)
+    told = await refusal(**secured | {"uri": secured["uri"].replace(HOST, "localhost")})
+    assert "not valid for 'localhost'" in str(told)
+    told = await refusal(
+        **secured | {"uri": secured["uri"].replace("bolt", "neo4j"), "ca_file": other}
+    )
+    assert "With bolt in place of neo4j in it, the error says more" in str(told)
+
+
+@pytest.mark.parametrize("scheme", ["bolt", "neo4j", "bolt+ssc"])
+async def test_certificates_that_would_be_of_no_use_are_told(
+    secured: dict[str, Any], scheme: str
+) -> None:
+    told = await refusal(**secured | {"uri": secured["uri"].replace("bolt+s", scheme)})
+    assert f"asked for by {scheme}://, which" in str(told)
+    assert f"Write {scheme.partition('+')[0]}+s:// in NEO4J_URI" in str(told)
+
+
+async def test_a_file_that_holds_no_certificate_is_told(
+    secured: dict[str, Any], tmp_path: Path
+) -> None:
+    for text in (None, "no certificate"):
+        file = tmp_path / "ca.pem"
+        if text is not None:
+            file.write_text(text)
+        told = await refusal(**secured | {"ca_file": file})
+        assert f"ca_file ({file}), cannot be read" in str(told)
+
+
+async def test_a_server_without_tls_is_told(empty: str) -> None:
+    told = await refusal(uri=empty.replace("bolt", "bolt+s"))
+    assert "does not answer" in str(told) or "agree on no TLS" in str(told)
+
+
+# --- indexes ------------------------------------------------------------------
+
+
+async def test_the_index_that_is_missing_is_told_as_bfsql_index_makes_it(
+    empty: str, cypher: Any
+) -> None:
+    await cypher(ONE)
+    told = str(await refusal(uri=empty))
+    [text] = [text for text in await prepare(Neo4jSettings(uri=empty), False) if "FULL" in text]
+    assert text.removesuffix(";") in told
+    assert "--search contains" in told
+    await cypher(text)
+    assert await types(uri=empty) == ["T"]
+
+
+async def test_a_graph_without_any_property_of_names_is_told_so(empty: str, cypher: Any) -> None:
+    await cypher("CREATE (:T {called_so: 'Ann'})")
+    asked = {"uri": empty, "name_property": ["never_seen"], "alias_property": ["nor_this"]}
+    asked |= {"id_property": ["no_id"], "description_property": ["no_text"]}
+    told = str(await refusal(**asked))
+    assert "no property to make one of: there is none of never_seen, nor_this" in told
+    assert "--name-property" in told
+    asked |= {"name_property": ["called_so"]}
+    assert "CREATE FULLTEXT INDEX `entity_names` FOR (n:`T`) ON EACH [n.`called_so`]" in str(
+        await refusal(**asked)
+    )
+
+
+async def test_an_index_that_is_still_filled_is_waited_for_or_told(
+    empty: str, cypher: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(searchable, "PATIENCE", 0.0)
+    await cypher(
+        "WITH reduce(text = '', i IN range(1, 300) | text + ' word' + i) AS text "
+        "UNWIND range(1, 30000) AS i "
+        "CALL (i, text) { CREATE (:T {entity_id: 'n' + i, name: text}) } IN TRANSACTIONS"
+    )
+    make = "CREATE FULLTEXT INDEX entity_names FOR (n:T) ON EACH [n.name]"
+    async with asyncio.timeout(60):
+        while "The index 'entity_names' is still being filled (" not in caplog.text:
+            await cypher("DROP INDEX entity_names IF EXISTS")
+            await cypher(make)
+            assert await types(uri=empty) == ["T"]
+    caplog.clear()
+    await cypher("DROP INDEX entity_names")
+    await cypher(make)
+    monkeypatch.setattr(searchable, "PATIENCE", 60.0)
+    async with open_graph("neo4j", uri=empty) as graph:
+        assert await cypher("SHOW FULLTEXT INDEXES YIELD state") == [["ONLINE"]]
+        assert (await graph.search_entities("word7")).content["result"]
+    assert "being filled" not in caplog.text
+
+
+async def test_an_index_that_failed_is_told_with_what_drops_it(empty: str, cypher: Any) -> None:
+    await cypher("CREATE (:T {entity_id: 'a', name: $long})", long=LONG)
+    await cypher(
+        "CREATE FULLTEXT INDEX entity_names FOR (n:T) ON EACH [n.name] "
+        "OPTIONS {indexConfig: {`fulltext.analyzer`: 'keyword'}}"
+    )
+    async with asyncio.timeout(20):
+        while await cypher("SHOW FULLTEXT INDEXES YIELD state") != [["FAILED"]]:
+            pass
+    told = str(await refusal(uri=empty))
+    assert "The index 'entity_names' of Neo4j" in told
+    assert "failed and cannot be asked" in told
+    assert "DROP INDEX `entity_names` IF EXISTS" in told
+    await cypher("MATCH (n:T) SET n.name = 'Ann'")
+    await prepare(Neo4jSettings(uri=empty), True)
+    assert await types(uri=empty) == ["T"]
+
+
+# --- what there is ------------------------------------------------------------
+
+
+async def test_a_store_with_no_data_is_served(empty: str) -> None:
+    async with open_graph("neo4j", uri=empty) as graph:
+        schema = (await graph.describe_schema()).content
+        assert (schema["entity_types"], schema["predicates"]) == ([], [])
+        assert (await graph.search_entities("ann")).content["result"] == []
+
+
+async def test_an_id_that_is_a_number_in_the_store_is_a_text_in_the_call(
+    empty: str, cypher: Any
+) -> None:
+    await cypher("CREATE (:T {entity_id: 42, name: 'Ann'})-[:TO]->(:T {entity_id: '7'})")
+    async with open_graph("neo4j", uri=empty, search="contains") as graph:
+        answer = (await graph.bfs_query(seeds=["42"], max_hops=1)).content
+        assert [node["id"] for node in answer["nodes"]] == ["42", "7"]
+        assert answer["edges"][0]["subject"] == "42"
+
+
+async def test_an_id_property_that_no_node_has_leaves_ids_that_can_be_walked(
+    small: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with open_graph("neo4j", uri=small, id_property="isbn") as graph:
+        [ann] = (await graph.search_entities("ann")).content["result"]
+        assert ann["id"].startswith("neo4j:element:")
+        assert (await graph.bfs_query(seeds=[ann["id"]], max_hops=1)).content["node_count"] == 2
+        assert "2 nodes have none of the id properties (isbn)" in str(
+            (await graph.describe_schema()).content
+        )
+    assert "2 nodes have none of the id properties (isbn)" in caplog.text
+
+
+async def test_odd_labels_and_types_are_types_and_predicates_of_every_tool(
+    empty: str, cypher: Any
+) -> None:
+    label, kind = "a `b` \"c\" 'd' \\u0060 {e}", "to `x` \\u0060) RETURN 1 //"
+    spelled = {name: name.replace("\\", "\\u005c").replace("`", "``") for name in (label, kind)}
+    await cypher(
+        f"CREATE (:`{spelled[label]}` {{entity_id: 'a', name: 'Ann'}})-[:`{spelled[kind]}` "
+        f"{{since: 1}}]->(:`{spelled[label]}`:`x y` {{entity_id: 'b'}})"
+    )
+    await prepare(Neo4jSettings(uri=empty), True)
+    async with open_graph("neo4j", uri=empty, preserve_case=True) as graph:
+        schema = (await graph.describe_schema()).content
+        assert (schema["entity_types"], schema["predicates"]) == ([label, "x y"], [kind])
+        [ann] = (await graph.search_entities("ann", node_types=[label])).content["result"]
+        answer = (await graph.bfs_query(seeds=["a"], max_hops=1, predicates=[kind])).content
+        assert answer["edges"] == [
+            {"subject": "a", "predicate": kind, "object": "b", "metadata": {"since": 1}}
+        ]
+        assert ann["entity_type"] == label
+    excluded = {"exclude_labels": ["x y"], "exclude_types": [kind]}
+    assert await types(uri=empty, **excluded) == [label]
+
+
+# --- on the command line ------------------------------------------------------
+
+
+async def said(command: str, *arguments: str, **variables: str) -> str:
+    """What `bfsql` says on standard error when it ends with 2 and says nothing else."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "bfsql", command, "--backend", "neo4j", *arguments),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, **variables},
+    )
+    out, err = await asyncio.wait_for(process.communicate(), 60)
+    text = err.decode()
+    assert (process.returncode, out) == (2, b""), text
+    assert "Traceback" not in text
+    assert WRONG not in text
+    assert len(text.splitlines()) == 1, text
+    return text
+
+
+@pytest.mark.parametrize("command", ["serve", "describe-schema"])
+async def test_the_command_line_ends_with_the_sentence(
+    guarded_neo4j: Neo4jServer, empty: str, cypher: Any, silent: int, command: str
+) -> None:
+    await cypher(ONE)
+    assert "has no full-text index" in await said(command, NEO4J_URI=empty)
+    text = await said(command, NEO4J_URI=guarded_neo4j.uri, NEO4J_PASSWORD=WRONG)
+    assert "does not let 'neo4j' in" in text or "for a while" in text
+    quiet = f"bolt://{HOST}:{silent}"
+    text = await said(command, "--connect-timeout", "0.3", NEO4J_URI=quiet)
+    assert "does not answer" in text
+    assert "no scheme of Bolt" in await said(command, NEO4J_URI=f"http://me:{WRONG}@{HOST}:1")
+
+
+async def test_a_load_over_a_graph_that_nobody_named_ends_with_the_sentence(
+    small: str, tmp_path: Path, cypher: Any
+) -> None:
+    source = tmp_path / "one.csv"
+    source.write_text("id,type\nx,X\n")
+    told = await said("load", str(source), NEO4J_URI=small)
+    assert f"(--replace {small})" in told
+    # Left over in the environment from another database, or meant for a flag.
+    for other in (f"{small}0", f"{small}/films", "true", "yes"):
+        told = await said("load", str(source), NEO4J_URI=small, BFSQL_NEO4J_REPLACE=other)
+        assert f"It names {other!r}, which is not this one" in told
+    assert await cypher("MATCH (n) RETURN count(n)") == [[2]]

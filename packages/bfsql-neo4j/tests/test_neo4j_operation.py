@@ -1,0 +1,198 @@
+"""A server that is slow, busy or killed costs one call a sentence, and the next one works."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from neo4j import GraphDatabase
+
+from bfsql.errors import StoreError, StoreUnavailable, ToolError
+from bfsql.graph import open_graph
+from bfsql.tools import Limits
+from bfsql_neo4j import Neo4jBackend, Neo4jSettings
+from bfsql_neo4j.indexes import prepare
+from bfsql_servers.neo4j import Neo4jServer
+
+LEAVES = 100_000
+"""Neighbours of the hub: the ring of so many takes the server most of a second."""
+CHAIN = "CREATE (:T {entity_id: 'hub'})-[:TO]->(:T {entity_id: 'a'})-[:TO]->(:T {entity_id: 'b'})"
+HUB = (
+    f"MATCH (h:T {{entity_id: 'hub'}}) UNWIND range(1, {LEAVES}) AS i "
+    "CALL (h, i) { CREATE (h)-[:TO]->(:T {entity_id: 'leaf' + i}) } IN TRANSACTIONS"
+)
+NO_EDGES = "MATCH ()-[r]->() CALL (r) { DELETE r } IN TRANSACTIONS"
+NOTHING = "MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS"
+UNDER_WAY = (
+    "SHOW TRANSACTIONS YIELD currentQuery AS text WHERE text STARTS WITH 'UNWIND $values' "
+    "OR text CONTAINS 'sin(i)' AND NOT text STARTS WITH 'SHOW' RETURN count(*)"
+)
+SLOW = "UNWIND range(1, 100000000) AS i WITH count(sin(i)) AS n RETURN n"
+
+
+async def until(cypher: Any, *, running: int, seconds: float = 10) -> None:
+    """Wait until so many statements of the backend are under way on the server."""
+    async with asyncio.timeout(seconds):
+        while await cypher(UNDER_WAY) != [[running]]:
+            pass
+
+
+@pytest.fixture(scope="module")
+def hub(neo4j_server: Neo4jServer) -> Iterator[dict[str, Any]]:
+    """Settings of a graph with a hub, which no test changes."""
+    with GraphDatabase.driver(neo4j_server.uri) as driver, driver.session() as session:
+        for text in (NO_EDGES, NOTHING, CHAIN, HUB):
+            session.run(text).consume()
+    settings = Neo4jSettings(uri=neo4j_server.uri, search="contains")
+    asyncio.run(prepare(settings, True))
+    yield {"uri": settings.uri, "search": "contains"}
+    with GraphDatabase.driver(neo4j_server.uri) as driver, driver.session() as session:
+        session.run(NO_EDGES).consume()
+
+
+async def test_an_answer_that_its_client_gives_up_is_gone_from_the_server_within_a_second(
+    hub: dict[str, Any], cypher: Any
+) -> None:
+    async with open_graph("neo4j", **hub) as graph:
+        asked = asyncio.ensure_future(graph.bfs_query(["hub"], max_hops=2))
+        await until(cypher, running=1)
+        asked.cancel()
+        await until(cypher, running=0, seconds=1)
+        with pytest.raises(asyncio.CancelledError):
+            await asked
+        assert (await graph.bfs_query(["b"], max_hops=1)).content["edge_count"] == 1
+
+
+async def test_an_answer_past_its_deadline_leaves_nothing_on_the_server(
+    hub: dict[str, Any], cypher: Any
+) -> None:
+    async with open_graph("neo4j", **hub, limits=Limits(deadline=0.15)) as graph:
+        with pytest.raises(ToolError) as late:
+            await graph.bfs_query(["hub"], max_hops=2)
+        assert late.value.kind == "deadline"
+        await until(cypher, running=0, seconds=1)
+        assert (await graph.bfs_query(["b"], max_hops=1)).content["edge_count"] == 1
+
+
+async def test_a_closed_graph_leaves_nothing_on_the_server(
+    hub: dict[str, Any], cypher: Any
+) -> None:
+    backend = await Neo4jBackend.create(**hub)
+    asked = asyncio.ensure_future(backend._reader.records(SLOW))
+    await until(cypher, running=1)
+    await backend.close()
+    with pytest.raises(StoreUnavailable, match="was closed; open it again"):
+        await asked
+    await until(cypher, running=0, seconds=2)
+
+
+async def test_a_pool_that_is_exhausted_is_told_and_works_again(
+    hub: dict[str, Any], cypher: Any
+) -> None:
+    backend = await Neo4jBackend.create(**hub, pool_size=1, connect_timeout=0.3)
+    slow = asyncio.ensure_future(backend._reader.records(SLOW))
+    await until(cypher, running=1)
+    with pytest.raises(StoreUnavailable, match=r"none of 1 connections was free within 0\.3 s"):
+        await backend.edges_from("a")
+    slow.cancel()
+    await asyncio.wait([slow])
+    assert await backend.edges_from("a") == [("a", "to", "b")]
+    await backend.close()
+
+
+async def test_what_an_operator_ends_is_told_and_the_next_call_works(
+    hub: dict[str, Any], cypher: Any
+) -> None:
+    backend = await Neo4jBackend.create(**hub)
+    asked = asyncio.ensure_future(backend._reader.records(SLOW))
+    await until(cypher, running=1)
+    [[name]] = await cypher(
+        "SHOW TRANSACTIONS YIELD transactionId AS id, currentQuery AS text "
+        "WHERE text CONTAINS 'sin(i)' AND NOT text STARTS WITH 'SHOW' RETURN id"
+    )
+    await cypher("TERMINATE TRANSACTIONS $name", name=name)
+    with pytest.raises(StoreError, match="Neo4j at bolt"):
+        await asked
+    assert await backend.edges_from("a") == [("a", "to", "b")]
+    await backend.close()
+
+
+async def test_a_server_killed_in_the_middle_of_an_answer_is_one_error_and_the_next_call_works(
+    hub: dict[str, Any], cypher: Any, neo4j_server: Neo4jServer
+) -> None:
+    async with open_graph("neo4j", **hub) as graph:
+        before = await graph.bfs_query(["b"], max_hops=1)
+        asked = asyncio.ensure_future(graph.bfs_query(["hub"], max_hops=2))
+        await until(cypher, running=1)
+        await asyncio.to_thread(neo4j_server.kill)
+        try:
+            with pytest.raises(ToolError) as gone:
+                await asked
+            assert gone.value.kind == "store"
+            assert "does not answer; try again later" in str(gone.value)
+        finally:
+            await asyncio.to_thread(neo4j_server.start)
+        assert (await graph.bfs_query(["a"], max_hops=1)).content["edge_count"] == 2
+        assert (await graph.bfs_query(["b"], max_hops=1)).text == before.text
+
+
+async def test_a_server_that_restarts_between_calls_is_not_noticed(
+    hub: dict[str, Any], neo4j_server: Neo4jServer
+) -> None:
+    backend = await Neo4jBackend.create(**hub)
+    await asyncio.gather(*(backend.edges_from("a") for _ in range(4)))
+    await asyncio.to_thread(neo4j_server.stop)
+    try:
+        with pytest.raises(StoreUnavailable, match="does not answer"):
+            await backend.edges_from("a")
+    finally:
+        await asyncio.to_thread(neo4j_server.start)
+    found = await asyncio.gather(*(backend.edges_from("a") for _ in range(4)))
+    assert found == [[("a", "to", "b")]] * 4
+    await backend.close()
+
+
+async def test_a_query_over_its_own_time_is_told_and_the_next_call_works(
+    hub: dict[str, Any], cypher: Any
+) -> None:
+    backend = await Neo4jBackend.create(**hub, query_timeout=1.0)
+    with pytest.raises(TimeoutError):
+        await backend._reader.records(SLOW)
+    await until(cypher, running=0, seconds=1)
+    assert await backend.edges_from("a") == [("a", "to", "b")]
+    await backend.close()
+
+
+async def test_after_close_every_call_says_so(hub: dict[str, Any]) -> None:
+    backend = await Neo4jBackend.create(**hub)
+    await backend.close()
+    await backend.close()
+    with pytest.raises(StoreUnavailable, match="was closed"):
+        await backend.edges_from("a")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE (:Written)",
+        "MATCH (n) DETACH DELETE n",
+        "MATCH (n) SET n.name = 'x'",
+        "CREATE INDEX FOR (n:T) ON (n.name)",
+        "DROP INDEX entity_names IF EXISTS",
+        "CALL db.createLabel('Written')",
+        "CALL () { CREATE (:Written) } IN TRANSACTIONS RETURN 1",
+    ],
+)
+async def test_a_write_over_the_backend_s_own_session_is_refused(
+    neo4j_server: Neo4jServer, cypher: Any, emptied: None, text: str
+) -> None:
+    await cypher("CREATE (:T {entity_id: 'a'})")
+    backend = await Neo4jBackend.create(uri=neo4j_server.uri, search="contains")
+    with pytest.raises(StoreError):
+        await backend._reader.records(text)
+    assert await cypher("MATCH (n) RETURN labels(n), properties(n)") == [
+        [["T"], {"entity_id": "a"}]
+    ]
+    assert await cypher("SHOW INDEXES YIELD type WHERE type <> 'LOOKUP'") == []
+    assert await backend.metadata_for_node("a") == {}
+    await backend.close()
