@@ -105,7 +105,7 @@ async def report(nodes: int, edges: int, hub: int, turns: int) -> None:
 
 
 async def _load(url: str, nodes: int, edges: int, hub: int) -> None:
-    settings = PostgresSettings(dsn=url)
+    settings = PostgresSettings.of(url, {})
     start = time.perf_counter()
     report = await load_graph(settings, heavy_tailed(nodes, edges, hub))
     seconds = time.perf_counter() - start

@@ -14,9 +14,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from bfsql_trials.environments import Environment, build, created
+
 from bfsql_servers.cache import fetched
 from bfsql_servers.missing import missing
-from bfsql_trials.environments import Environment, build, created
 
 ROOT = Path(__file__).parent.parent
 BFSQL = [sys.executable, "-m", "bfsql"]

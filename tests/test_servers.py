@@ -4,6 +4,9 @@ from pathlib import Path
 
 import asyncpg
 import pytest
+from neo4j import GraphDatabase
+from neo4j.exceptions import AuthError
+
 from bfsql_servers.fixtures import folder
 from bfsql_servers.missing import missing
 from bfsql_servers.neo4j import USER, Neo4jServer
@@ -11,8 +14,6 @@ from bfsql_servers.pgbouncer import POOL_SIZE, PgBouncer
 from bfsql_servers.postgres import LOCKED, LOCKED_PASSWORD, PostgresServer
 from bfsql_servers.process import is_alive
 from bfsql_servers.unavailable import Unavailable
-from neo4j import GraphDatabase
-from neo4j.exceptions import AuthError
 
 
 async def test_postgres_has_both_extensions(postgres: PostgresServer) -> None:
