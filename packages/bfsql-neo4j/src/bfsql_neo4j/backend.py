@@ -10,11 +10,11 @@ from typing import Any, Self, TypeVar
 from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.embedding import Embedder, open_embedder
+from bfsql.models.json_text import is_text
 from bfsql.models.omission import Omission
 from bfsql.models.records import NO_METADATA, Edge, EntityStub, Metadata, Node, Triple
 from bfsql.settings import resolve
 from bfsql_neo4j.graph import Graph
-from bfsql_neo4j.identity import is_text
 from bfsql_neo4j.looking import Lookout
 from bfsql_neo4j.metadata import edge_metadata, node_metadata
 from bfsql_neo4j.provenance import provenance

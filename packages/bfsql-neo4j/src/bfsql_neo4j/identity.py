@@ -41,14 +41,3 @@ def candidates(text: str) -> list[Any]:
         except (ValueError, IndexError, OverflowError):
             continue
     return values
-
-
-def is_text(text: str) -> bool:
-    """Whether a server could hold the text; one with a lone surrogate is never in it."""
-    if text.isascii():
-        return True
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bfsql.models.json_text import encode, is_text
 from bfsql_postgres.queries.columns import LONG_ARRAY
-from bfsql_postgres.values import encode, is_text
 
 MARK = "A graph that bfsql load wrote; the next load into this schema replaces it."
 """Comment on every table that a load made: without it none is replaced."""

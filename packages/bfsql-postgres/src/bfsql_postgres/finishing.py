@@ -13,11 +13,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bfsql.models.evidence import combined
+from bfsql.models.json_text import encode
 from bfsql.models.merge import UNTYPED, merge_node_records, sorted_union
 from bfsql.models.stream import LoadReport, NodeRecord
 from bfsql_postgres.building import Building
 from bfsql_postgres.ddl import RELATIONSHIP
-from bfsql_postgres.values import encode
 
 if TYPE_CHECKING:
     from asyncpg import Connection, Record

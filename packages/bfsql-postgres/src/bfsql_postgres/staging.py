@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from bfsql.models.json_text import is_text
 from bfsql.models.stream import (
     EdgeRecord,
     EvidenceRecord,
@@ -19,7 +20,6 @@ from bfsql.models.stream import (
     Refusal,
 )
 from bfsql_postgres.ddl import MAX_INDEXED, RELATIONSHIP, Table, storable
-from bfsql_postgres.values import is_text
 
 RECORDS = 5_000
 """Records of a batch."""

@@ -9,12 +9,12 @@ from typing import Any, Self
 
 from bfsql.abc import GraphDbInterface
 from bfsql.models.evidence import evidence_items
+from bfsql.models.json_text import decode, is_text
 from bfsql.models.records import NO_METADATA, Edge, EntityStub, Metadata, Node, Triple
 from bfsql_sqlite import queries
 from bfsql_sqlite.pool import Pool
 from bfsql_sqlite.search import search
 from bfsql_sqlite.settings import SqliteSettings
-from bfsql_sqlite.values import decode, is_text
 
 Reader = sqlite3.Connection
 

@@ -16,12 +16,12 @@ from uuid import uuid4
 
 from bfsql.abc import DEFAULT_NEXT_STEPS
 from bfsql.models.evidence import evidence_items, with_evidence
+from bfsql.models.json_text import as_text, decode, encode
 from bfsql.models.merge import UNTYPED, merge_edges, merge_node_records
 from bfsql.models.stream import LoadReport, NodeRecord
 from bfsql_sqlite.folding import fold, type_code
 from bfsql_sqlite.layout import INDEX_IN, INDEX_OUT
 from bfsql_sqlite.staging import BATCH
-from bfsql_sqlite.values import as_text, decode, encode
 
 NAMED_TYPES = 10
 """Types that `next_steps` counts."""

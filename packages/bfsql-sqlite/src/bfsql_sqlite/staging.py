@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from bfsql.models.json_text import encode
 from bfsql.models.stream import (
     EdgeRecord,
     EvidenceRecord,
@@ -20,7 +21,6 @@ from bfsql.models.stream import (
     NodeRecord,
     Refusal,
 )
-from bfsql_sqlite.values import encode
 
 KEPT_IDS = 500_000
 """Ids whose numbers are kept in memory, about 100 MB; others are looked up in the file."""

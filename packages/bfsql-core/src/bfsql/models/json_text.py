@@ -2,7 +2,7 @@
 
 Dates become ISO 8601 text, bytes base64 text, a Decimal the number that it is
 or its own text where no float is that number, NaN and the infinities their
-names. Integers keep every digit, which the type `json` leaves as they are.
+names. Integers keep every digit. For the loaders of stores that keep metadata so.
 """
 
 from __future__ import annotations
@@ -41,8 +41,14 @@ def encode(value: Mapping[str, Any] | list[Any]) -> str:
         raise ValueError("its metadata is nested too deeply, or holds itself") from None
     if is_text(text):
         return text
-    # A lone surrogate goes in as an escape, which `json` keeps as it is written.
+    # A lone surrogate goes in as an escape, which is text.
     return json.dumps(json.loads(text), separators=_SEPARATORS)
+
+
+def decode(text: str) -> dict[str, Any]:
+    """The metadata that `encode` wrote."""
+    value: dict[str, Any] = json.loads(text)
+    return value
 
 
 def is_text(text: str) -> bool:
@@ -54,6 +60,15 @@ def is_text(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def as_text(text: str) -> str:
+    """The string with U+FFFD for every lone surrogate."""
+    return (
+        text
+        if is_text(text)
+        else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    )
 
 
 def _default(value: Any) -> Any:
