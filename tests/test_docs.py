@@ -56,7 +56,9 @@ PLACE, ADDRESS = "/path/to", "http://127.0.0.1:8000/mcp"
 ENVIRONMENT = {
     **{name: value for name, value in os.environ.items() if not name.startswith("BFSQL_")},
     "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-    **dict.fromkeys(("PIP_DRY_RUN", "PIP_NO_INDEX", "PIP_DISABLE_PIP_VERSION_CHECK"), "1"),
+    # What a page installs is here; what an extra of it needs may not be.
+    **dict.fromkeys(("PIP_DRY_RUN", "PIP_NO_DEPS", "PIP_NO_INDEX"), "1"),
+    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     "BFSQL_PORT": "0",
     "BFSQL_LOG_LEVEL": "info",
 }

@@ -28,7 +28,7 @@ def test_nothing_configured_is_no_embedder() -> None:
 
 def test_the_settings_of_a_backend_have_the_embeddings_too() -> None:
     known = {option.key: option for option in settings.options(Mine, prefix="BFSQL_MINE_")}
-    assert list(known)[0] == "path"
+    assert next(iter(known)) == "path"
     assert known["embedding"].environment == ("BFSQL_MINE_EMBEDDING", "BFSQL_EMBEDDING")
     assert known["embedding_key"].secret
     assert known["embedding_key"].environment == (

@@ -33,12 +33,14 @@ async def writer(settings: PostgresSettings, left: str) -> AsyncIterator[asyncpg
     """
     import asyncpg
 
+    from bfsql_postgres.failures import FAULTS
+
     connection = await _connected(settings)
     try:
         yield connection
     except StoreError:  # a sentence already
         raise
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+    except FAULTS as error:
         if is_lost(error, connection):
             raise StoreUnavailable(
                 f"The connection to Postgres was lost ({_first_line(error)}). {left} "
@@ -59,7 +61,10 @@ def is_lost(error: Exception, connection: asyncpg.Connection) -> bool:
 
     return connection.is_closed() or isinstance(
         error,
-        asyncpg.PostgresConnectionError | asyncpg.AdminShutdownError | asyncpg.CrashShutdownError,
+        asyncpg.PostgresConnectionError
+        | asyncpg.AdminShutdownError
+        | asyncpg.CrashShutdownError
+        | asyncpg.InternalClientError,  # lost between two of the driver's own steps
     )
 
 
@@ -89,11 +94,11 @@ async def _connected(settings: PostgresSettings) -> asyncpg.Connection:
 
 
 async def _close(connection: asyncpg.Connection) -> None:
-    import asyncpg
+    from bfsql_postgres.failures import FAULTS
 
     try:
         await connection.close(timeout=5)
-    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
+    except FAULTS:
         connection.terminate()
 
 
