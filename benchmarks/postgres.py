@@ -116,7 +116,7 @@ async def _load(url: str, nodes: int, edges: int, hub: int) -> None:
 
 
 async def _compare(url: str, nodes: int, turns: int) -> None:
-    connection = await asyncpg.connect(url, server_settings=OWN_WAY)
+    connection = await asyncpg.connect(url, server_settings=OWN_WAY | {"search_path": "public"})
     backend = await PostgresBackend.create(url)
     try:
         goal = "goals: 1.3 x by hand; per node 50 x"
