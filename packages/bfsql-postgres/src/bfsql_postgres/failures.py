@@ -12,14 +12,14 @@ from bfsql_postgres.settings import PostgresSettings
 FAULTS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
 """What the driver raises. A TimeoutError is an OSError, and is looked at before."""
 
-_LOST = (
+LOST = (
     asyncpg.PostgresConnectionError,
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
     asyncpg.IdleInTransactionSessionTimeoutError,
-    asyncpg.InternalClientError,
-    OSError,
+    asyncpg.InternalClientError,  # lost between two of the driver's own steps
 )
+"""What it raises when a connection is gone; besides OSError, which files raise as well."""
 
 _POOLING = (
     "Where a pooler in transaction mode stands in between, say so with --transaction-pooling; or "
@@ -104,7 +104,7 @@ def not_answered(  # noqa: PLR0911 - one sentence a kind
             not settings.transaction_pooling
         ):
             return StoreError(f"{_capital(where)} lost a statement: {_said(error)}. {_POOLING}")
-    if closed or isinstance(error, _LOST):
+    if closed or isinstance(error, (*LOST, OSError)):
         return StoreUnavailable(
             f"The connection to {where} was lost in the middle of a statement. The next call "
             "connects again."

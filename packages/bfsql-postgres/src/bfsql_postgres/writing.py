@@ -57,15 +57,9 @@ async def writer(settings: PostgresSettings, left: str) -> AsyncIterator[asyncpg
 
 def is_lost(error: Exception, connection: asyncpg.Connection) -> bool:
     """Whether an error tells that the connection is gone."""
-    import asyncpg
+    from bfsql_postgres.failures import LOST
 
-    return connection.is_closed() or isinstance(
-        error,
-        asyncpg.PostgresConnectionError
-        | asyncpg.AdminShutdownError
-        | asyncpg.CrashShutdownError
-        | asyncpg.InternalClientError,  # lost between two of the driver's own steps
-    )
+    return connection.is_closed() or isinstance(error, LOST)
 
 
 async def _connected(settings: PostgresSettings) -> asyncpg.Connection:
