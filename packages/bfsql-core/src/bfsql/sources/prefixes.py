@@ -1,4 +1,4 @@
-"""Short ids for RDF: `prefix:local` for an IRI, where that can be undone.
+"""The prefixes that RDF files declare.
 
 One IRI must have one id, in the first statement of the first file as in the
 last of the last. So the prefixes that files declare are collected before
@@ -8,8 +8,6 @@ anything is read, and stay as they are from then on.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,70 +15,10 @@ from pydantic_core import from_json
 
 from bfsql.sources.files import guarded, open_bytes
 
-WELL_KNOWN = {
-    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
-    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
-    "owl": "http://www.w3.org/2002/07/owl#",
-    "xsd": "http://www.w3.org/2001/XMLSchema#",
-    "skos": "http://www.w3.org/2004/02/skos/core#",
-    "schema": "http://schema.org/",
-    "foaf": "http://xmlns.com/foaf/0.1/",
-    "dc": "http://purl.org/dc/elements/1.1/",
-    "dct": "http://purl.org/dc/terms/",
-    "prov": "http://www.w3.org/ns/prov#",
-    "geo": "http://www.w3.org/2003/01/geo/wgs84_pos#",
-    "wd": "http://www.wikidata.org/entity/",
-    "wdt": "http://www.wikidata.org/prop/direct/",
-    "dbr": "http://dbpedia.org/resource/",
-    "dbo": "http://dbpedia.org/ontology/",
-    "dbp": "http://dbpedia.org/property/",
-    "obo": "http://purl.obolibrary.org/obo/",
-    "mesh": "http://id.nlm.nih.gov/mesh/",
-    "uniprot": "http://purl.uniprot.org/uniprot/",
-}
-"""Prefixes that hold where neither options nor files bind the prefix or its namespace."""
-
 _HEAD = 1 << 16
 _TURTLE = re.compile(rb"^\s*@?prefix\s+([^\s:]*):\s*<([^\s<>]+)>", re.IGNORECASE)
 _XML = re.compile(rb"""xmlns:([^\s=]+)\s*=\s*["']([^"'&<]+)["']""")
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-
-
-class Prefixes:
-    """Shortens IRIs by a fixed set of prefixes.
-
-    Args:
-        given: Prefix to namespace, the ones of the options and the files; of
-            two with one namespace the first counts, of two that nest the longer.
-    """
-
-    def __init__(self, given: Mapping[str, str]) -> None:
-        bound = dict(given)
-        for prefix, namespace in WELL_KNOWN.items():
-            if prefix not in bound and namespace not in given.values():
-                bound[prefix] = namespace
-        self._names = {prefix.casefold() for prefix in bound}
-        self._by_namespace: dict[str, str] = {}
-        for prefix, namespace in bound.items():
-            self._by_namespace.setdefault(namespace, prefix)
-        longest = sorted(filter(None, self._by_namespace), key=len, reverse=True)
-        self._namespace = re.compile("|".join(map(re.escape, longest)))
-        self.short = lru_cache(maxsize=1 << 15)(self._short)
-
-    def _short(self, iri: str) -> str:
-        """The id of an IRI: `prefix:local`, or the IRI itself where no prefix is of use.
-
-        An IRI that would read as a short id of another one goes in angle brackets.
-        """
-        found = self._namespace.match(iri)
-        if found:
-            local = iri[found.end() :]
-            if local and not local.startswith("//"):
-                return f"{self._by_namespace[found[0]]}:{local}"
-        scheme, _, rest = iri.partition(":")
-        if scheme.casefold() in self._names and not rest.startswith("//"):
-            return f"<{iri}>"
-        return iri
 
 
 def prefixes_of(path: Path, format_: str) -> dict[str, str]:

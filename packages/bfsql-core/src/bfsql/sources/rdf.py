@@ -20,11 +20,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bfsql.errors import SourceError
+from bfsql.models.prefixes import WELL_KNOWN, Prefixes
+from bfsql.models.rdf_terms import Statement, Text, in_languages, value_of
 from bfsql.models.stream import EdgeRecord, GraphRecord, GraphStream, NodeRecord, Refusal
 from bfsql.sources.fields import Unusable, identifier, sound
 from bfsql.sources.options import SourceOptions
-from bfsql.sources.prefixes import WELL_KNOWN, Prefixes
-from bfsql.sources.rdf_terms import Statement, Text, in_languages, value_of
 
 _TYPE = WELL_KNOWN["rdf"] + "type"
 _NAMES = {

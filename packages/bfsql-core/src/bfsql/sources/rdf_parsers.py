@@ -31,9 +31,9 @@ from rdflib.plugins.parsers.ntriples import (
 from rdflib.plugins.parsers.rdfxml import create_parser
 
 from bfsql.errors import SourceError
+from bfsql.models.rdf_terms import Statement, Term, Text
 from bfsql.models.stream import Refusal
 from bfsql.sources.files import open_bytes
-from bfsql.sources.rdf_terms import Statement, Term, Text
 from bfsql.sources.turtle import turtle_statements
 
 _CHUNK = 1 << 16

@@ -21,8 +21,8 @@ from rdflib.plugins.parsers.notation3 import BadSyntax, RDFSink, SinkParser, sfl
 from rdflib.plugins.parsers.trig import TrigSinkParser
 
 from bfsql.errors import SourceError
+from bfsql.models.rdf_terms import Statement, Term, Text
 from bfsql.sources.files import open_text
-from bfsql.sources.rdf_terms import Statement, Term, Text
 
 _WINDOW = 1 << 16
 _LONGEST_STATEMENT = 1 << 26

@@ -1,4 +1,4 @@
-"""RDF terms as the readers hand them on, and what a literal is in JSON.
+"""RDF terms as files and endpoints hand them on, and what a literal is in JSON.
 
 A term is an IRI (plain text), a `Text`, or None for a blank node. The library
 has terms of its own, which convert each literal when it is made and complain
@@ -11,6 +11,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+from pydantic_core import from_json
+
+JSON = "http://www.w3.org/1999/02/22-rdf-syntax-ns#JSON"
+"""Datatype of a literal that is a JSON text."""
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 
@@ -32,7 +37,7 @@ Statement: TypeAlias = tuple[Term, Term, Term]
 
 
 def value_of(literal: Text) -> Any:
-    """The literal in JSON: integers, decimals and booleans as such, all else as its text."""
+    """The literal in JSON: integers, decimals, booleans and JSON as such, all else as its text."""
     convert = _CONVERSIONS.get(literal.datatype or "")
     if convert is None:
         return literal.text
@@ -67,4 +72,5 @@ _CONVERSIONS: dict[str, Callable[[str], Any]] = {
     **{f"{_XSD}{name}": int for name in _INTEGERS.split()},
     **{f"{_XSD}{name}": _finite for name in ("decimal", "double", "float")},
     f"{_XSD}boolean": _TRUTH.__getitem__,
+    JSON: from_json,
 }

@@ -1,0 +1,97 @@
+"""Short ids for IRIs, both ways: `prefix:local` where that can be undone.
+
+An IRI has one id, whoever reads it: files, endpoints and what a model sends. What
+would read as the short id of another IRI, or as no IRI at all, stands in angle
+brackets, which always mean exactly the IRI inside.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+
+WELL_KNOWN = {
+    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+    "owl": "http://www.w3.org/2002/07/owl#",
+    "xsd": "http://www.w3.org/2001/XMLSchema#",
+    "skos": "http://www.w3.org/2004/02/skos/core#",
+    "schema": "http://schema.org/",
+    "foaf": "http://xmlns.com/foaf/0.1/",
+    "dc": "http://purl.org/dc/elements/1.1/",
+    "dct": "http://purl.org/dc/terms/",
+    "dcat": "http://www.w3.org/ns/dcat#",
+    "void": "http://rdfs.org/ns/void#",
+    "prov": "http://www.w3.org/ns/prov#",
+    "geo": "http://www.w3.org/2003/01/geo/wgs84_pos#",
+    "wd": "http://www.wikidata.org/entity/",
+    "wdt": "http://www.wikidata.org/prop/direct/",
+    "wikibase": "http://wikiba.se/ontology#",
+    "dbr": "http://dbpedia.org/resource/",
+    "dbo": "http://dbpedia.org/ontology/",
+    "dbp": "http://dbpedia.org/property/",
+    "obo": "http://purl.obolibrary.org/obo/",
+    "mesh": "http://id.nlm.nih.gov/mesh/",
+    "uniprot": "http://purl.uniprot.org/uniprot/",
+    "up": "http://purl.uniprot.org/core/",
+}
+"""Prefixes that hold where neither options nor files bind the prefix or its namespace."""
+
+
+_SAFE = (
+    r"[A-Za-z0-9\-._~:/?@!$&'()*+,;="
+    r"\u00a0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U000efffd]"
+)
+_PART = rf"(?:{_SAFE}|%[0-9A-Fa-f]{{2}})*"
+_PLAIN = re.compile(rf"[A-Za-z][A-Za-z0-9+.\-]*:{_PART}(?:\#{_PART})?")
+_ALLOWED = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\\ud800-\udfff]*")
+
+
+def is_iri(text: str) -> bool:
+    """Whether a text may stand between `<` and `>` in RDF and SPARQL, and is absolute."""
+    return _ALLOWED.fullmatch(text) is not None
+
+
+class Prefixes:
+    """Shortens IRIs by a fixed set of prefixes, and makes them whole again.
+
+    Args:
+        given: Prefix to namespace, the ones of the options and the files; of
+            two with one namespace the first counts, of two that nest the longer.
+    """
+
+    def __init__(self, given: Mapping[str, str]) -> None:
+        self._bound = dict(given)
+        for prefix, namespace in WELL_KNOWN.items():
+            if prefix not in self._bound and namespace not in given.values():
+                self._bound[prefix] = namespace
+        self._by_namespace: dict[str, str] = {}
+        for prefix, namespace in self._bound.items():
+            self._by_namespace.setdefault(namespace, prefix)
+        longest = sorted(filter(None, self._by_namespace), key=len, reverse=True)
+        self._namespace = re.compile("|".join(map(re.escape, longest)))
+        self.short = lru_cache(maxsize=1 << 15)(self._short)
+
+    def full(self, id_: str) -> str | None:
+        """The IRI that an id means, in whichever way it is spelled; None where it means none."""
+        if id_.startswith("<") and id_.endswith(">"):
+            return id_[1:-1] if is_iri(id_[1:-1]) else None
+        prefix, colon, local = id_.partition(":")
+        if colon and local and not local.startswith("//") and prefix in self._bound:
+            id_ = self._bound[prefix] + local
+        return id_ if _PLAIN.fullmatch(id_) else None
+
+    def _short(self, iri: str) -> str:
+        """The id of an IRI: `prefix:local`, or the IRI itself where no prefix is of use."""
+        if _PLAIN.fullmatch(iri) is None:
+            return f"<{iri}>"
+        found = self._namespace.match(iri)
+        if found:
+            local = iri[found.end() :]
+            if local and not local.startswith("//"):
+                return f"{self._by_namespace[found[0]]}:{local}"
+        scheme, _, rest = iri.partition(":")
+        if scheme in self._bound and not rest.startswith("//"):
+            return f"<{iri}>"
+        return iri
