@@ -4,6 +4,7 @@
 """
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -22,6 +23,13 @@ IN_CI = bool(os.environ.get("CI"))
 settings.register_profile("everyday", deadline=None, max_examples=50, derandomize=IN_CI)
 settings.register_profile("thorough", deadline=None, max_examples=1000)
 settings.load_profile("everyday")
+
+
+# A shell that starts the tests in the background has them ignore these, and whatever they start
+# would ignore them too: the tests of Ctrl-C could not end it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP"):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")
