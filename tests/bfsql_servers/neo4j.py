@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Self
 
 from bfsql_servers.certificates import CA, make_certificates
-from bfsql_servers.jars import jars, java, main_class
+from bfsql_servers.jars import jars, main_class
+from bfsql_servers.maven import JAVA_OPTIONS, java
 from bfsql_servers.port import HOST, answers, free_port
 from bfsql_servers.process import ServerFailed, ServerProcess
 
@@ -37,8 +38,6 @@ dbms.ssl.policy.bolt.enabled=true
 dbms.ssl.policy.bolt.base_directory={folder}
 dbms.ssl.policy.bolt.client_auth=NONE
 """
-# Quick to start, small, and nothing written outside its own folder.
-JAVA_OPTIONS = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"]
 
 
 class Neo4jServer:
@@ -60,8 +59,9 @@ class Neo4jServer:
         """Certificate of the authority that vouches for the server; None without TLS."""
         self._folder = folder
         self._jars = jars()
-        self._java = [java(), *JAVA_OPTIONS, f"-Djava.io.tmpdir={folder / 'tmp'}"]
-        self._java += [f"-Djna.tmpdir={folder / 'tmp'}", "-cp", f"{self._jars}/*"]
+        self._java = [java("Neo4j", "BFSQL_NEO4J_JAVA"), *JAVA_OPTIONS]
+        self._java += [f"-Djava.io.tmpdir={folder / 'tmp'}", f"-Djna.tmpdir={folder / 'tmp'}"]
+        self._java += ["-cp", f"{self._jars}/*"]
         for name in ("tmp", "conf", "import"):
             (folder / name).mkdir()
         text = SETTINGS.format(host=HOST, port=self.port, guarded=str(guarded).lower())

@@ -1,0 +1,60 @@
+"""Debian packages unpacked into the tests' cache: their programs, with no service installed."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from bfsql_servers.unavailable import Unavailable
+
+FETCHING = 300
+"""Seconds that one command of apt may take; a few are usual."""
+
+
+def unpack(folder: Path, *packages: str, otherwise: str = "install them") -> None:
+    """Download packages and unpack them side by side into a folder.
+
+    Lists of packages that are missing or old are fetched first where only root could.
+
+    Args:
+        folder: Where to; it becomes the root of what they hold.
+        *packages: Their names, with all that they need and the machine has not.
+        otherwise: What can be done where they cannot be had.
+
+    Raises:
+        Unavailable: There is no apt here, or it could not download them.
+    """
+    if shutil.which("apt-get") is None or shutil.which("dpkg") is None:
+        raise Unavailable(f"there is no apt here to fetch {', '.join(packages)}; {otherwise}")
+    # As root, apt would download as a user of its own, who cannot enter everybody's cache.
+    download = ["apt-get", "-qq", "-o", "APT::Sandbox::User=root", "download", *packages]
+    said = _run(download, folder)
+    if said.returncode and hasattr(os, "geteuid") and os.geteuid() == 0:
+        _run(["apt-get", "-qq", "update"], folder)
+        said = _run(download, folder)
+    if said.returncode:
+        raise Unavailable(
+            f"apt-get could not download {', '.join(packages)} ({said.stderr.strip()[-300:]}); "
+            f"apt-get update as root may help, or {otherwise}"
+        )
+    for package in folder.glob("*.deb"):
+        _run(["dpkg", "-x", package.name, "."], folder).check_returncode()
+        package.unlink()
+
+
+def libraries(folder: Path) -> str:
+    """The folders of shared libraries below a folder, as LD_LIBRARY_PATH names them."""
+    return os.pathsep.join(sorted({str(file.parent) for file in folder.glob("**/*.so.*")}))
+
+
+def _run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        check=False,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=FETCHING,
+        cwd=folder,
+        env={**os.environ, "LC_ALL": "C"},
+    )

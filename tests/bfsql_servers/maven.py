@@ -1,0 +1,95 @@
+"""Java, and programs for it that Maven fetches."""
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from bfsql_servers.unavailable import Unavailable
+
+FETCHING = 600
+"""Seconds that fetching may take; 20 to 60 are usual."""
+JAVA_OPTIONS = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"]
+"""Quick to start, small, and nothing written outside its own folder."""
+
+POM = """\
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>tests</groupId>
+  <artifactId>server</artifactId>
+  <version>1</version>
+  <dependencies>
+{dependencies}
+  </dependencies>
+</project>
+"""
+DEPENDENCY = """\
+    <dependency>
+      <groupId>{group}</groupId>
+      <artifactId>{name}</artifactId>
+      <version>{version}</version>
+      <type>{kind}</type>
+    </dependency>"""
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """What Maven knows a file by."""
+
+    group: str
+    name: str
+    version: str
+    kind: str = "jar"
+
+    @property
+    def file(self) -> str:
+        """The name of the file."""
+        return f"{self.name}-{self.version}.{self.kind}"
+
+
+def java(needed_by: str, variable: str = "BFSQL_JAVA") -> str:
+    """The Java to run: the one that a variable of the environment names, or the machine's.
+
+    Raises:
+        Unavailable: There is none.
+    """
+    found = shutil.which(os.environ.get(variable, "java"))
+    if found is None:
+        raise Unavailable(f"there is no Java here, which {needed_by} needs; {variable} names one")
+    return found
+
+
+def fetch(
+    folder: Path, *artifacts: Artifact, alone: bool = False, otherwise: str = "install it"
+) -> None:
+    """Copy artifacts and all that they need at run time into a folder.
+
+    Args:
+        folder: Where to.
+        *artifacts: What to copy.
+        alone: Leave out what they need: they hold it themselves.
+        otherwise: What can be done where there is no Maven.
+
+    Raises:
+        Unavailable: Maven is missing or could not fetch them.
+    """
+    names = " and ".join(artifact.name for artifact in artifacts)
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise Unavailable(f"there is no Maven here to fetch {names}; {otherwise}")
+    pom = folder / "pom.xml"
+    wanted = "\n".join(DEPENDENCY.format(**vars(artifact)) for artifact in artifacts)
+    pom.write_text(POM.format(dependencies=wanted))
+    goal = ["dependency:copy-dependencies", "-DincludeScope=runtime"]
+    goal += [f"-DexcludeTransitive={str(alone).lower()}", f"-DoutputDirectory={folder}"]
+    said = subprocess.run(
+        [maven, "-B", "-ntp", "-q", "-f", str(pom), *goal],
+        check=False,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=FETCHING,
+    )
+    if said.returncode:
+        raise Unavailable(f"Maven could not fetch {names}: {(said.stdout + said.stderr)[-500:]}")

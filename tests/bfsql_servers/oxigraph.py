@@ -1,0 +1,62 @@
+"""An Oxigraph server of the test session, in memory."""
+
+import shutil
+import sys
+import sysconfig
+from pathlib import Path
+
+from bfsql_servers.port import HOST, free_port
+from bfsql_servers.process import ServerProcess
+from bfsql_servers.sparql import SparqlServer
+from bfsql_servers.unavailable import Unavailable
+
+TIME_LIMIT = 30
+"""Seconds that a query may take, unless another limit is named."""
+
+
+class OxigraphServer(SparqlServer):
+    """Oxigraph's own server, from PyPI's `oxigraph`; its data is in memory.
+
+    Args:
+        folder: An empty folder, for its log.
+        time_limit: Whole seconds that a query may take.
+
+    Raises:
+        Unavailable: It is not installed.
+    """
+
+    name = "oxigraph"
+
+    def __init__(self, folder: Path, *, time_limit: int = TIME_LIMIT) -> None:
+        self.port = free_port()
+        options = ["--bind", f"{HOST}:{self.port}", "--timeout-s", str(time_limit)]
+        self.process = ServerProcess(
+            [_program(), "serve", *options],
+            log=folder / "oxigraph.log",
+            ready=self.is_ready,
+        )
+
+    @property
+    def query_url(self) -> str:
+        """Where queries go."""
+        return f"http://{HOST}:{self.port}/query"
+
+    @property
+    def update_url(self) -> str:
+        """Where updates go."""
+        return f"http://{HOST}:{self.port}/update"
+
+    @property
+    def store_url(self) -> str:
+        """Where the graph store protocol is spoken."""
+        return f"http://{HOST}:{self.port}/store"
+
+
+def _program() -> str:
+    """The program of this environment, whose scripts need not be on the path, or any other."""
+    beside = (sysconfig.get_path("scripts"), str(Path(sys.executable).parent))
+    found = next(filter(None, (shutil.which("oxigraph", path=path) for path in beside)), None)
+    found = found or shutil.which("oxigraph")
+    if found is None:
+        raise Unavailable("there is no oxigraph here; pip install oxigraph brings it")
+    return found

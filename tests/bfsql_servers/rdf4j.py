@@ -1,0 +1,96 @@
+"""An RDF4J server of the test session: its web application in Jetty, one repository in memory."""
+
+from pathlib import Path
+from urllib.request import Request
+
+from bfsql_servers.cache import fetched
+from bfsql_servers.maven import JAVA_OPTIONS, Artifact, fetch, java
+from bfsql_servers.port import HOST, answers, free_port
+from bfsql_servers.process import ServerProcess
+from bfsql_servers.sparql import SparqlServer, opener
+
+APPLICATION = Artifact("org.eclipse.rdf4j", "rdf4j-http-server", "4.1.3", "war")
+JETTY = Artifact("org.eclipse.jetty", "jetty-runner", "9.4.57.v20241219")
+
+REPOSITORY = """\
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix rep: <http://www.openrdf.org/config/repository#> .
+@prefix sr: <http://www.openrdf.org/config/repository/sail#> .
+@prefix sail: <http://www.openrdf.org/config/sail#> .
+@prefix ms: <http://www.openrdf.org/config/sail/memory#> .
+
+[] a rep:Repository ;
+    rep:repositoryID "ds" ;
+    rdfs:label "The tests' data" ;
+    rep:repositoryImpl [
+        rep:repositoryType "openrdf:SailRepository" ;
+        sr:sailImpl [ sail:sailType "openrdf:MemoryStore" ; ms:persist false ]
+    ] .
+"""
+
+
+class RDF4JServer(SparqlServer):
+    """RDF4J with the repository `ds` in memory; a query that names no graph sees their union.
+
+    Args:
+        folder: An empty folder.
+
+    Raises:
+        Unavailable: There is no Java, or the server cannot be fetched.
+    """
+
+    name = "rdf4j"
+
+    def __init__(self, folder: Path) -> None:
+        self.port = free_port()
+        programs = fetched(
+            f"rdf4j-{APPLICATION.version}", lambda made: fetch(made, APPLICATION, JETTY, alone=True)
+        )
+        for name in ("tmp", "data"):
+            (folder / name).mkdir()
+        program = [java("RDF4J"), *JAVA_OPTIONS, f"-Djava.io.tmpdir={folder / 'tmp'}"]
+        program += [f"-Dorg.eclipse.rdf4j.appdata.basedir={folder / 'data'}"]
+        program += ["-jar", str(programs / JETTY.file), "--host", HOST, "--port", str(self.port)]
+        self.process = ServerProcess(
+            [*program, "--path", "/rdf4j-server", str(programs / APPLICATION.file)],
+            log=folder / "rdf4j.log",
+            ready=self._answers,
+            patience=120,
+        )
+
+    @property
+    def query_url(self) -> str:
+        """Where queries go."""
+        return f"{self._server}/repositories/ds"
+
+    @property
+    def update_url(self) -> str:
+        """Where updates go."""
+        return f"{self.query_url}/statements"
+
+    @property
+    def store_url(self) -> str:
+        """Where the graph store protocol is spoken."""
+        return f"{self.query_url}/rdf-graphs/service"
+
+    @property
+    def _server(self) -> str:
+        return f"http://{HOST}:{self.port}/rdf4j-server"
+
+    def start(self) -> None:
+        """Start, and return when queries are answered: 6 seconds."""
+        self.process.start()
+        if not self.is_ready():
+            put = Request(self.query_url, REPOSITORY.encode(), method="PUT")
+            put.add_header("Content-Type", "text/turtle")
+            opener(self.query_url, None).open(put, timeout=60).close()
+
+    def _answers(self) -> bool:
+        """Whether the application is there; its repository may not be yet."""
+        if not answers(self.port):
+            return False
+        try:
+            opener(self._server, None).open(f"{self._server}/protocol", timeout=60).close()
+        except OSError:
+            return False
+        return True

@@ -1,0 +1,180 @@
+"""What the SPARQL servers of the test session have in common."""
+
+import json
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+from urllib.error import HTTPError
+from urllib.parse import quote, urlencode
+from urllib.request import (
+    HTTPBasicAuthHandler,
+    HTTPDigestAuthHandler,
+    HTTPPasswordMgrWithDefaultRealm,
+    OpenerDirector,
+    ProxyHandler,
+    Request,
+    build_opener,
+)
+
+from bfsql_servers.port import answers
+from bfsql_servers.process import ServerProcess
+
+FORM = "application/x-www-form-urlencoded"
+N_TRIPLES = "application/n-triples"
+RESULTS = "application/sparql-results+json"
+PATIENCE = 120
+"""Seconds that a request of the tests' own may take."""
+
+
+class Refused(Exception):
+    """A server answered with an error; with its own words."""
+
+
+@dataclass(frozen=True)
+class Login:
+    """What a server asks for before it answers."""
+
+    scheme: Literal["basic", "digest"]
+    user: str
+    password: str
+
+
+class SparqlServer(ABC):
+    """A SPARQL server, empty at its start, on a port of 127.0.0.1.
+
+    Its own requests, `load` to `clear`, are plain `urllib`: they share nothing with what is tested.
+
+    Attributes:
+        name: What BFSQL_REQUIRE calls it.
+        port: Where it listens for HTTP.
+        process: The process that serves.
+        auth: The login that `update_url` and `store_url` ask for; None where all are let in.
+        query_auth: The login that `query_url` asks for; None where all are let in.
+        graph: The named graph for the tests' data; None is the default graph.
+    """
+
+    name: ClassVar[str]
+    port: int
+    process: ServerProcess
+    auth: Login | None = None
+    query_auth: Login | None = None
+    graph: str | None = None
+
+    @property
+    @abstractmethod
+    def query_url(self) -> str:
+        """Where queries go."""
+
+    @property
+    @abstractmethod
+    def update_url(self) -> str:
+        """Where updates go."""
+
+    @property
+    @abstractmethod
+    def store_url(self) -> str:
+        """Where the graph store protocol is spoken; it wants `?default` or `?graph=IRI`."""
+
+    @property
+    def pid(self) -> int | None:
+        """Its process id, None while it does not run."""
+        return self.process.pid
+
+    def start(self) -> None:
+        """Start, and return when queries are answered.
+
+        Raises:
+            ServerFailed: It did not start.
+        """
+        self.process.start()
+
+    def stop(self) -> None:
+        """Stop in good order."""
+        self.process.stop()
+
+    def kill(self) -> None:
+        """End it at once, as a crash would."""
+        self.process.kill()
+
+    def restart(self) -> None:
+        """Stop and start on the same port; data that it held in memory is gone."""
+        self.stop()
+        self.start()
+
+    def clear(self) -> None:
+        """Delete all data, of all graphs."""
+        self.update("CLEAR ALL")
+
+    def load(self, ntriples: str | bytes, graph: str | None = None) -> None:
+        """Add N-Triples to a graph, `self.graph` if none is named."""
+        graph = graph or self.graph
+        where = f"graph={quote(graph, safe='')}" if graph else "default"
+        body = ntriples.encode() if isinstance(ntriples, str) else ntriples
+        self.send(f"{self.store_url}?{where}", body, N_TRIPLES, self.auth)
+
+    def update(self, text: str) -> None:
+        """Run a SPARQL update."""
+        self.send(self.update_url, urlencode({"update": text}).encode(), FORM, self.auth)
+
+    def select(self, query: str) -> list[dict[str, str]]:
+        """The solutions of a query: of each variable that is bound, the bare value."""
+        rows = self._answer(query)["results"]["bindings"]
+        return [{name: term["value"] for name, term in row.items()} for row in rows]
+
+    def ask(self, query: str) -> bool:
+        """What an ASK says; Virtuoso says it as a solution with 0 or 1."""
+        told = self._answer(query)
+        if "boolean" in told:
+            return bool(told["boolean"])
+        solutions = told["results"]["bindings"]
+        return any(term["value"] == "1" for row in solutions for term in row.values())
+
+    def count(self, graph: str | None = None) -> int:
+        """Number of triples in a graph, `self.graph` if none is named."""
+        graph = graph or self.graph
+        source = f"FROM <{graph}> " if graph else ""
+        return int(self.select(f"SELECT (COUNT(*) AS ?n) {source}WHERE {{ ?s ?p ?o }}")[0]["n"])
+
+    def is_ready(self) -> bool:
+        """Whether it answers a query."""
+        if not answers(self.port):
+            return False
+        try:
+            self._answer("ASK {}")
+        except (Refused, OSError, ValueError):
+            return False
+        return True
+
+    def send(self, url: str, body: bytes, content_type: str, login: Login | None = None) -> bytes:
+        """POST, and return the body of the answer.
+
+        Raises:
+            Refused: The status is an error.
+        """
+        headers = {"Content-Type": content_type, "Accept": f"{RESULTS}, */*;q=0.1"}
+        request = Request(url, body, headers)
+        try:
+            with opener(url, login).open(request, timeout=PATIENCE) as answer:
+                said: bytes = answer.read()
+                return said
+        except HTTPError as refused:
+            with refused:
+                words: bytes | str = refused.read(2000)  # text where urllib itself gave up
+            words = words.decode(errors="replace") if isinstance(words, bytes) else words
+            raise Refused(f"{self.name} said {refused.code} to {url}: {words}") from None
+
+    def _answer(self, query: str) -> dict[str, Any]:
+        body = urlencode({"query": query}).encode()
+        told: dict[str, Any] = json.loads(self.send(self.query_url, body, FORM, self.query_auth))
+        return told
+
+
+def opener(url: str, login: Login | None) -> OpenerDirector:
+    """What opens a loopback address past any proxy, and gives a login when it is asked for one."""
+    if login is None:
+        return build_opener(ProxyHandler({}))
+    passwords = HTTPPasswordMgrWithDefaultRealm()
+    passwords.add_password(None, url, login.user, login.password)
+    digest = login.scheme == "digest"
+    handler = HTTPDigestAuthHandler if digest else HTTPBasicAuthHandler
+    return build_opener(ProxyHandler({}), handler(passwords))
