@@ -54,6 +54,10 @@ class Graph:
         limits: What one call may cost.
         schema: The vocabulary, where it was known at the start.
         hooks: Who has a say in the six operations; `db` itself is not redacted.
+
+    Attributes:
+        shown: The same graph without what the hooks take out of its metadata, for
+            whoever passes records on to clients.
     """
 
     def __init__(
@@ -66,9 +70,11 @@ class Graph:
     ) -> None:
         self.db = db
         self.schema = schema
+        self.description = description
+        self.limits = limits
         self._operations = Operations(db, description, limits, hooks)
-        self._limits = limits
         self._hooks = hooks
+        self.shown = self._operations.db
 
     async def call(
         self, tool: str, arguments: Any = None, *, caller: Caller | None = None
@@ -84,7 +90,7 @@ class Graph:
             ToolError: A sentence for the model.
         """
         return await tools.run(
-            self._operations, self._limits, tool, arguments, hooks=self._hooks, caller=caller
+            self._operations, self.limits, tool, arguments, hooks=self._hooks, caller=caller
         )
 
     async def describe_schema(self) -> Answer:

@@ -16,7 +16,7 @@ from bfsql.cli.load import account
 from bfsql.cli.load import load as load_command
 from bfsql.errors import ConfigurationError, SourceError
 from bfsql.loading import EVERY, KEPT, Sieve, load
-from bfsql.models import GraphRecord, LoadReport, NodeRecord, Refusal
+from bfsql.models import EdgeRecord, GraphRecord, LoadReport, NodeRecord, Refusal
 from bfsql.sources import SourceOptions
 
 Run = Callable[..., Result]
@@ -140,6 +140,21 @@ async def test_what_the_loader_refuses_stands_beside_what_the_sources_did(folder
     report = await load(choosy, toy.ToySettings(), [folder / "nodes.csv"])
     assert report.refused == len(report.refusals) == 5
     assert [refusal.line for refusal in report.refusals] == [6, None, None, None, None]
+
+
+async def test_a_store_whose_ids_are_iris_gets_them_as_the_files_have_them(folder: Path) -> None:
+    (folder / "g.ttl").write_text("@prefix e: <http://e.org/> .\ne:a e:p e:b ; a e:T .\n")
+    given: list[GraphRecord] = []
+
+    async def keep(_: toy.ToySettings, records: Iterable[GraphRecord]) -> LoadReport:
+        given.extend(records)
+        return LoadReport()
+
+    iris = replace(toy.plugin, load=keep, keeps_iris=True)
+    await load(iris, toy.ToySettings(), [folder / "g.ttl"], SourceOptions(prefixes={"x": "http:"}))
+    a, p, b, t = (f"<http://e.org/{name}>" for name in "apbT")
+    assert [r for r in given if isinstance(r, EdgeRecord)] == [EdgeRecord(a, p, b)]
+    assert NodeRecord(a, t) in given
 
 
 async def test_a_backend_without_a_loader_is_refused() -> None:

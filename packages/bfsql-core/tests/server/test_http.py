@@ -11,7 +11,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from bfsql.errors import ConfigurationError
-from bfsql.server.address import bind, check_exposure, is_loopback, url
+from bfsql.listening.address import bind, check_exposure, is_loopback, url
 from bfsql.server.http import security
 
 
@@ -40,7 +40,7 @@ def test_an_address_that_cannot_be_listened_on_is_refused(host: str, port: int, 
 
 def test_port_0_takes_a_free_one_and_says_which() -> None:
     with bind("localhost", 0) as listening:
-        assert url(listening).endswith(f":{listening.getsockname()[1]}/mcp")
+        assert url(listening, "/mcp").endswith(f":{listening.getsockname()[1]}/mcp")
 
 
 def test_other_machines_are_let_in_only_with_a_name(refused: Callable[..., str]) -> None:

@@ -65,7 +65,13 @@ def omissions(left_out: Iterable[Omission]) -> Iterator[str]:
     """What the backend had to leave out, in an order that does not tell what was cached."""
     ways = {"out": "outgoing edges", "in": "incoming edges", "both": "edges"}
     left_out = list(left_out)
-    if any(one.direction == "search" for one in left_out):
+    searches = [one for one in left_out if one.direction == "search"]
+    for why in sorted({one.reason for one in searches if one.reason}):
+        yield (
+            f"The search was not finished ({clean_text(why)}): entities whose names only contain "
+            "its text may be missing. Give a whole name or an id, or try again later."
+        )
+    if any(one.reason is None for one in searches):
         yield (
             "The search went by names alone, because its text could not be compared by meaning "
             "just now: what it describes in other words is missing. Give a name, or try again "

@@ -160,7 +160,7 @@ def entity_document(
     if provenance is not None:
         record["provenance"] = {
             "total": provenance.get("total"),
-            "items": [_evidence(item) for item in provenance.get("items", ())],
+            "items": [evidence_item(item) for item in provenance.get("items", ())],
         }
     return record
 
@@ -182,7 +182,7 @@ def _score(score: float | None) -> float | None:
     return float(score) if score is not None and math.isfinite(score) else None
 
 
-def _evidence(item: Document) -> Document:
+def evidence_item(item: Document) -> Document:
     """An item of evidence: the triple as it is, its text cleaned, empty fields left out."""
     triple = ("subject", "predicate", "object")
     return {

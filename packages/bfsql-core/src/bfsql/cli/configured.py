@@ -7,7 +7,7 @@ looked through for `--backend` and `--config` first; then the parser is made.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -73,6 +73,8 @@ class ConfiguredCommand(click.Command):
             # Help has to come even where nothing can be opened.
             if not ctx.resilient_parsing and not set(ctx.help_option_names) & set(args):
                 raise
+        if not any(isinstance(param, click.Argument) for param in self.params):
+            args = _spread(args, self._lists(ctx))
         return super().parse_args(ctx, args)
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
@@ -118,6 +120,13 @@ class ConfiguredCommand(click.Command):
             groups.append(("Options of the server", [_click_option(o, "server") for o in own]))
         return groups
 
+    def _lists(self, ctx: click.Context) -> set[str]:
+        """The options that take several values."""
+        dynamic = [param for _, group in self._groups(ctx) for param in group]
+        return {
+            flag for param in dynamic if getattr(param, "multiple", False) for flag in param.opts
+        }
+
     def _backend_options(self, choice: Choice) -> list[Option]:
         return choice.backend_options(self._taken())
 
@@ -152,6 +161,25 @@ def _early(args: Sequence[str], option: str) -> str | None:
         elif argument == option and position + 1 < len(args):
             value = args[position + 1]
     return value
+
+
+def _spread(args: Sequence[str], lists: Collection[str]) -> list[str]:
+    """Arguments with an option before each of its values: `--data a b` is `--data a --data b`.
+
+    For commands that have no arguments of their own, to which `b` could belong.
+    """
+    found: list[str] = []
+    option, given = "", 0
+    for position, argument in enumerate(args):
+        if argument == "--":
+            return [*found, *args[position:]]
+        if argument.startswith("-") and argument != "-":
+            option, given = (argument, 0) if argument in lists else ("", 0)
+        elif option:
+            given += 1
+            found += [option] if given > 1 else []
+        found.append(argument)
+    return found
 
 
 def _click_option(option: Option, scope: str) -> click.Option:

@@ -1,4 +1,4 @@
-"""`bfsql serve`: a graph for MCP clients, on stdio or over HTTP."""
+"""`bfsql serve`: a graph for MCP clients, on stdio or over HTTP, or for programs as a web API."""
 
 from __future__ import annotations
 
@@ -10,23 +10,62 @@ from pathlib import Path
 import click
 
 from bfsql.cli.configured import ConfiguredCommand, opened
-from bfsql.config import Configuration
+from bfsql.config import Configuration, ServeSettings
+from bfsql.errors import ConfigurationError
+from bfsql.settings import Resolved
+
+_OF_MCP = ("instructions", "stateless", "structured_content")
+_OF_REST = ("cors_origins", "max_age")
 
 
 @click.command("serve", cls=ConfiguredCommand, server=True)
 def serve(configuration: Configuration) -> None:
-    """Serve a graph to MCP clients.
+    """Serve a graph to MCP clients, or with --rest to programs.
 
     On stdio a client starts this command itself; standard output then carries
     the protocol and nothing else. Over HTTP it serves any number of clients
-    at /mcp.
+    at /mcp. With --rest it is a web API instead, which /docs describes.
     """
+    settings = configuration.server.settings
+    agree(configuration.server)
+    if settings.rest:
+        from bfsql.rest import run as web_api
+
+        web_api.run(lambda: opened(configuration), settings)
+        return
+
     from bfsql.server.run import run
 
-    settings = configuration.server.settings
     if settings.transport == "stdio" and sys.stdin.isatty():
         click.echo(waiting(sys.argv[1:]), err=True)
     run(lambda: opened(configuration), settings)
+
+
+def agree(server: Resolved[ServeSettings]) -> None:
+    """Refuse options that the server they are given to would not read.
+
+    The file and the environment may serve several commands, so that only what
+    stands on the command line is meant for this one.
+
+    Raises:
+        ConfigurationError: There is one.
+    """
+    settings, origins = server.settings, server.origins
+    if settings.rest and settings.transport == "stdio" and origins["transport"] != "default":
+        raise ConfigurationError(
+            f"The web API (rest) is served over HTTP and not on stdio, which is what "
+            f"{origins['transport']} says. Leave one of the two out."
+        )
+    for field in _OF_MCP if settings.rest else _OF_REST:
+        if origins[field].startswith("option"):
+            kind, cure = (
+                ("MCP alone", "leave out --rest")
+                if settings.rest
+                else ("the web API alone", "add --rest")
+            )
+            raise ConfigurationError(
+                f"{origins[field].capitalize()} is for {kind}. Leave it out, or {cure}."
+            )
 
 
 def waiting(arguments: list[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
@@ -11,6 +12,8 @@ from bfsql.tools.parameters import LEAST_TOKENS
 
 HTTP_CACHE_TTL = 600.0
 """Seconds that an answer is good for over HTTP (`protocol.md` 25)."""
+
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#\s]+")
 
 
 class ServeSettings(BaseModel):
@@ -22,6 +25,7 @@ class ServeSettings(BaseModel):
         default="stdio",
         description="stdio for a client that starts the server, http for many clients.",
     )
+    rest: bool = Field(default=False, description="Serve the web API over HTTP, in place of MCP.")
     host: str = Field(default="127.0.0.1", description="Address to listen on, over HTTP.")
     port: int = Field(
         default=8000, ge=0, le=65_535, description="Port to listen on, over HTTP; 0 is any free."
@@ -37,6 +41,15 @@ class ServeSettings(BaseModel):
     stateless: bool = Field(default=False, description="Keep no sessions, over HTTP.")
     max_request_bytes: int = Field(
         default=1_000_000, ge=1_000, description="Bytes of the largest HTTP request."
+    )
+    cors_origins: tuple[str, ...] = Field(
+        default=(),
+        description="Origins whose web pages may ask the web API, as https://host; * is any.",
+    )
+    max_age: int = Field(
+        default=60,
+        ge=0,
+        description="Seconds that clients of the web API may keep an answer before they ask again.",
     )
     graph_description: str | None = Field(
         default=None, description="What the graph holds and where it is from; models read it."
@@ -93,6 +106,18 @@ class ServeSettings(BaseModel):
             raise ValueError("it has to be a token, and it is empty")
         return SecretStr(token)
 
+    @field_validator("cors_origins")
+    @classmethod
+    def _origins_as_browsers_send_them(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for origin in value:
+            if origin != "*" and not _ORIGIN.fullmatch(origin):
+                host = origin.partition("://")[2] or origin
+                raise ValueError(
+                    f"an origin is a scheme and a host without a path, as "
+                    f"https://{host.partition('/')[0]}, or *"
+                )
+        return value
+
     @field_validator("log_level", mode="before")
     @classmethod
     def _in_any_case(cls, value: Any) -> Any:
@@ -101,7 +126,7 @@ class ServeSettings(BaseModel):
     @property
     def cache_lifetime(self) -> float | None:
         """Seconds that an answer is kept by this transport; None is as long as the process."""
-        if self.cache_ttl is None and self.transport == "http":
+        if self.cache_ttl is None and (self.rest or self.transport == "http"):
             return HTTP_CACHE_TTL
         return self.cache_ttl
 

@@ -1,4 +1,4 @@
-"""Where the HTTP server listens, and under which names it may be called."""
+"""Where a server listens over HTTP, and whether others than its own machine reach it."""
 
 from __future__ import annotations
 
@@ -74,7 +74,12 @@ def bind(host: str, port: int) -> socket.socket:
         ) from error
 
 
-def url(listening: socket.socket) -> str:
-    """Where clients find the server that listens on the socket."""
+def url(listening: socket.socket, path: str) -> str:
+    """Where clients find the server that listens on the socket.
+
+    Args:
+        listening: From `bind`.
+        path: The first one that is of use to a client; begins with a slash.
+    """
     host, port = listening.getsockname()[:2]
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}/mcp"
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}{path}"

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import hmac
+from collections.abc import Callable
 
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
+
+REFUSAL = "This server wants the header 'Authorization: Bearer TOKEN' with its token."
+
+
+def in_plain_text(sentence: str) -> Response:
+    """The refusal for clients that nothing is known of."""
+    return PlainTextResponse(sentence, status_code=401)
 
 
 class BearerToken:
@@ -17,20 +25,21 @@ class BearerToken:
     Args:
         app: What is guarded.
         token: The secret. It is compared in constant time and never logged.
+        refusal: Makes the answer with status 401 from its sentence.
     """
 
-    def __init__(self, app: ASGIApp, token: str) -> None:
+    def __init__(
+        self, app: ASGIApp, token: str, refusal: Callable[[str], Response] = in_plain_text
+    ) -> None:
         self._app = app
         self._token = token.encode()
+        self._refusal = refusal
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer 401 to a request without the token; pass on everything else."""
         if scope["type"] == "http" and not self._allows(scope):
-            answer = PlainTextResponse(
-                "This server wants the header 'Authorization: Bearer TOKEN' with its token.",
-                status_code=401,
-                headers={"WWW-Authenticate": "Bearer"},
-            )
+            answer = self._refusal(REFUSAL)
+            answer.headers["WWW-Authenticate"] = "Bearer"
             await answer(scope, receive, send)
             return
         await self._app(scope, receive, send)

@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-import signal
 import socket
-import sys
-import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterable
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import ASGIApp
 
 from bfsql.graph import Graph
-from bfsql.server.address import is_loopback, url
-from bfsql.server.bearer import BearerToken
+from bfsql.listening import serving
+from bfsql.listening.address import url
+from bfsql.listening.bearer import BearerToken
+from bfsql.listening.names import names
 from bfsql.server.mcp_server import BfsqlServer
 
 if TYPE_CHECKING:
     from bfsql.config import ServeSettings
-
-FAREWELL = 5
-"""Seconds that calls under way have to end when the server is told to stop."""
-
-ANY_HOST = "*"
-"""In `allowed_hosts`: clients may call the server by any name."""
-
-_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 async def serve(graph: Graph, settings: ServeSettings, listening: socket.socket) -> None:
@@ -44,19 +34,8 @@ async def serve(graph: Graph, settings: ServeSettings, listening: socket.socket)
         instructions=settings.instructions,
         structured_content=settings.structured_content,
     )
-    config = uvicorn.Config(
-        application(server, settings),
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        ws="none",
-        lifespan="on",
-        timeout_graceful_shutdown=FAREWELL,
-    )
-    sys.stderr.write(f"BFS-QL answers at {url(listening)}\n")  # at every log level
-    sys.stderr.flush()
-    with _stopping_is_no_failure():
-        await uvicorn.Server(config).serve(sockets=[listening])
+    greeting = f"BFS-QL answers at {url(listening, '/mcp')}"
+    await serving.serve(application(server, settings), listening, greeting, lifespan="on")
 
 
 def application(server: BfsqlServer, settings: ServeSettings) -> ASGIApp:
@@ -73,29 +52,9 @@ def application(server: BfsqlServer, settings: ServeSettings) -> ASGIApp:
 
 def security(host: str, allowed_hosts: Iterable[str]) -> TransportSecuritySettings:
     """Which `Host` and `Origin` headers are served: loopback's own, and the allowed names."""
-    names = [*((*_LOOPBACK, host) if is_loopback(host) else ()), *allowed_hosts]
-    if ANY_HOST in names:
+    served = names(host, allowed_hosts)
+    if served is None:
         return TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    hosts = [spelt for name in dict.fromkeys(names) for spelt in (name, f"{name}:*")]
-    origins = [f"{scheme}://{spelt}" for spelt in hosts for scheme in ("http", "https")]
-    return TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)
-
-
-@contextmanager
-def _stopping_is_no_failure() -> Iterator[None]:
-    """Let the process go on to close the graph and end with 0 after a signal.
-
-    Uvicorn raises the signal that stopped it once more when it has shut down,
-    for the handler that was there before: without this one, the process would
-    die of it before the graph is closed.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    stopping = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, lambda *_: None) for number in stopping}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    return TransportSecuritySettings(
+        allowed_hosts=list(served.hosts), allowed_origins=list(served.origins)
+    )

@@ -4,7 +4,7 @@ from bfsql.tools.definitions import TOOLS, ToolDefinition, definitions
 from bfsql.tools.limits import STRIPPED, Estimator, Limits, third_of_bytes
 from bfsql.tools.operations import Operations
 from bfsql.tools.parameters import PARAMETERS, Parameter
-from bfsql.tools.run import run
+from bfsql.tools.run import run, told
 from bfsql.tools.vocabulary import Schema
 
 __all__ = [
@@ -20,4 +20,5 @@ __all__ = [
     "definitions",
     "run",
     "third_of_bytes",
+    "told",
 ]

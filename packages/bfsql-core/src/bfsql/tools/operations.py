@@ -41,12 +41,15 @@ class Operations:
         description: What the operator says of it.
         limits: What one call may cost.
         hooks: Who redacts metadata and reranks candidates.
+
+    Attributes:
+        db: The graph without what the hooks take out of it.
     """
 
     def __init__(
         self, db: GraphDbInterface, description: str, limits: Limits, hooks: Hooks = NO_HOOKS
     ) -> None:
-        self._db = RedactedGraphDb(db, hooks) if hooks.redacts else db
+        self.db = RedactedGraphDb(db, hooks) if hooks.redacts else db
         self._hooks = hooks
         self._description = description
         self._limits = limits
@@ -54,14 +57,14 @@ class Operations:
     async def schema(self) -> Schema:
         """The vocabulary of the graph."""
         types, predicates, complete = await asyncio.gather(
-            self._db.entity_types(), self._db.predicates(), abc.comprehensive(self._db)
+            self.db.entity_types(), self.db.predicates(), abc.comprehensive(self.db)
         )
         return Schema(tuple(sorted(set(types))), tuple(sorted(set(predicates))), complete)
 
     async def describe_schema(self) -> Answer:
         """Orientation: what the graph contains."""
         schema = await within(self.schema())
-        steps = await within(abc.next_steps(self._db)) or DEFAULT_NEXT_STEPS
+        steps = await within(abc.next_steps(self.db)) or DEFAULT_NEXT_STEPS
         types, predicates = schema.entity_types, schema.predicates
 
         def document(share: int) -> dict[str, Any]:
@@ -87,7 +90,7 @@ class Operations:
     async def search_entities(self, query: str, node_types: Sequence[str]) -> Answer:
         """Resolution: a name to ids."""
         types, notes = await self._known_types("node_types", node_types)
-        found = (await within(abc.search(self._db, query, types)))[:MOST_HITS]
+        found = (await within(abc.search(self.db, query, types)))[:MOST_HITS]
         try:
             found = await within(self._with_names(found))
         except TimeoutError:
@@ -110,7 +113,7 @@ class Operations:
         budget, writer = self._budget(max_tokens), SubgraphWriter(self._limits.stripped, notes)
         result = await _fitted(
             engine.bfs_query(
-                self._db,
+                self.db,
                 BfsQuery(**arguments),
                 max_nodes=self._limits.max_nodes,
                 fits=_keeps(budget, writer),
@@ -125,7 +128,7 @@ class Operations:
         budget, writer = self._budget(max_tokens), SubgraphWriter(self._limits.stripped, notes)
         result = await _fitted(
             engine.neighborhood_intersection(
-                self._db,
+                self.db,
                 IntersectionQuery(**arguments),
                 max_nodes=self._limits.max_nodes,
                 fits=_keeps(budget, writer),
@@ -136,9 +139,9 @@ class Operations:
 
     async def describe_entity(self, id: str) -> Answer:  # noqa: A002 - the protocol's name
         """Expansion: everything about one entity, with the evidence that touches it."""
-        [node] = await require(self._db, "id", [id])
-        metadata = {**node.metadata, **await within(self._db.metadata_for_node(node.id))}
-        evidence = await within(self._db.provenance_for_node(node.id, EVIDENCE_ITEMS))
+        [node] = await require(self.db, "id", [id])
+        metadata = {**node.metadata, **await within(self.db.metadata_for_node(node.id))}
+        evidence = await within(self.db.provenance_for_node(node.id, EVIDENCE_ITEMS))
         items = list(evidence.get("items", ()))[:EVIDENCE_ITEMS]
         total = evidence.get("total")
         notes = [*_evidence_notes(evidence, len(items)), *left_out()]
@@ -159,9 +162,9 @@ class Operations:
 
     async def describe_entities(self, ids: Sequence[str]) -> Answer:
         """Batch expansion: many records in one call, in the order asked."""
-        nodes, unknown = await known_nodes(self._db, ids)
+        nodes, unknown = await known_nodes(self.db, ids)
         metadata = (
-            await within(self._db.metadata_for_nodes_batch([n.id for n in nodes])) if nodes else {}
+            await within(self.db.metadata_for_nodes_batch([n.id for n in nodes])) if nodes else {}
         )
         records = [
             answers.entity_document(n.id, n.entity_type, {**n.metadata, **metadata.get(n.id, {})})
@@ -198,7 +201,7 @@ class Operations:
         self, arguments: dict[str, Any], at_least: int = 1
     ) -> tuple[dict[str, Any], list[str]]:
         """A traversal's arguments: seeds that exist, filters in the graph's spelling; and notes."""
-        seeds = [node.id for node in await require(self._db, "seeds", arguments["seeds"])]
+        seeds = [node.id for node in await require(self.db, "seeds", arguments["seeds"])]
         if len(seeds) < at_least:
             raise ToolError(
                 f"seeds must name {at_least} different entities or more; these are all "
@@ -234,7 +237,7 @@ class Operations:
         nameless = [stub.id for stub in stubs if stub.name is None]
         if not nameless:
             return list(stubs)
-        metadata = await self._db.metadata_for_nodes_batch(nameless)
+        metadata = await self.db.metadata_for_nodes_batch(nameless)
         names = {i: known.get("name") for i, known in metadata.items()}
         return [
             stub._replace(name=names[stub.id])

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import logging
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from bfsql import call
@@ -56,11 +58,19 @@ async def run(
             return seen.answer
 
 
-async def _answered(
-    operations: Operations, limits: Limits, tool: str, values: dict[str, Any]
-) -> Answer:
+@contextmanager
+def told(limits: Limits, what: str) -> Iterator[None]:
+    """Make of whatever goes wrong with a graph the sentence for whoever asked.
+
+    Args:
+        limits: Gives the deadline, for the sentence about it.
+        what: What is being done: the name of a tool, for instance.
+
+    Raises:
+        ToolError: What went wrong; what nobody outside should read is in the log.
+    """
     try:
-        answer: Answer = await getattr(operations, tool)(**values)
+        yield
     except ToolError:
         raise
     except (FirstRingUnfinished, TypesUnread) as late:
@@ -72,8 +82,15 @@ async def _answered(
     except StoreError as broken:
         raise _fault("The graph's store refused this call.", "store", broken) from broken
     except Exception as fault:
-        raise _fault(f"{tool} failed.", "internal", fault) from fault
-    return answer
+        raise _fault(f"{what} failed.", "internal", fault) from fault
+
+
+async def _answered(
+    operations: Operations, limits: Limits, tool: str, values: dict[str, Any]
+) -> Answer:
+    with told(limits, tool):
+        answer: Answer = await getattr(operations, tool)(**values)
+        return answer
 
 
 def _too_slow(limits: Limits) -> str:

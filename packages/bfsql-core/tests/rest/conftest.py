@@ -1,0 +1,87 @@
+"""A web API over a small graph, on a real server that listens on a free port."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from typing import Any
+
+import httpx2
+import pytest
+import uvicorn
+
+from bfsql.abc import GraphDbInterface
+from bfsql.config import ServeSettings
+from bfsql.graph import open_graph
+from bfsql.listening.address import bind, url
+from bfsql.memory import MemoryBackend
+from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
+from bfsql.rest import application
+
+QUOTE = [{"document_id": "doc:1", "section": "abstract", "text_span": "They met.", "confidence": 1}]
+
+
+@pytest.fixture
+def records() -> list[GraphRecord]:
+    """Two films, three people, and who did what in them."""
+    return [
+        NodeRecord("film:1", "Film", {"name": "Sleepless in Seattle", "year": 1993}),
+        NodeRecord("film:2", "Film", {"name": "You've Got Mail"}),
+        NodeRecord("person:1", "Person", {"name": "Tom Hanks", "total_mentions": 5}),
+        NodeRecord("person:2", "Person", {"name": "Meg Ryan"}),
+        NodeRecord("person:3", "Person", {"name": "Nora Ephron"}),
+        EdgeRecord("person:1", "ACTED_IN", "film:1", {"confidence": 0.9, "provenance": QUOTE}),
+        EdgeRecord("person:1", "ACTED_IN", "film:2"),
+        EdgeRecord("person:2", "ACTED_IN", "film:1"),
+        EdgeRecord("person:2", "ACTED_IN", "film:2"),
+        EdgeRecord("person:3", "DIRECTED", "film:1"),
+    ]
+
+
+@pytest.fixture
+async def served(
+    records: list[GraphRecord],
+) -> AsyncIterator[Callable[..., Awaitable[httpx2.AsyncClient]]]:
+    """Serves a backend, or the records; gives a client. Settings of the server by keyword."""
+    async with AsyncExitStack() as stack:
+
+        async def start(
+            backend: GraphDbInterface | None = None,
+            *,
+            hooks: Any = (),
+            headers: dict[str, str] | None = None,
+            **settings: Any,
+        ) -> httpx2.AsyncClient:
+            told = ServeSettings(rest=True, **settings)
+            graph = await stack.enter_async_context(
+                open_graph(
+                    backend or MemoryBackend(records),
+                    graph_description="Films",
+                    limits=told.limits,
+                    hooks=hooks,
+                )
+            )
+            listening = bind("127.0.0.1", 0)
+            config = uvicorn.Config(
+                application(graph, told), log_config=None, lifespan="off", ws="none"
+            )
+            server = uvicorn.Server(config)
+            serving = asyncio.ensure_future(server.serve(sockets=[listening]))
+
+            async def stop() -> None:
+                server.should_exit = True
+                await serving
+
+            stack.push_async_callback(stop)
+            return await stack.enter_async_context(
+                httpx2.AsyncClient(base_url=url(listening, ""), headers=headers, timeout=30)
+            )
+
+        yield start
+
+
+@pytest.fixture
+async def web(served: Callable[..., Awaitable[httpx2.AsyncClient]]) -> httpx2.AsyncClient:
+    """A client of the web API over the records."""
+    return await served()

@@ -1,0 +1,134 @@
+"""The API's description of itself holds for everything that it answers."""
+
+import asyncio
+import re
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import httpx2
+import pytest
+import requests
+import schemathesis
+import uvicorn
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from schemathesis import GenerationMode, checks
+from schemathesis.core.result import Ok
+
+from bfsql.config import ServeSettings
+from bfsql.graph import open_graph
+from bfsql.listening.address import bind, url
+from bfsql.memory import MemoryBackend
+from bfsql.models import GraphRecord
+from bfsql.rest import application
+from bfsql.rest.routes import ROUTES
+
+Served = Callable[..., Awaitable[httpx2.AsyncClient]]
+
+EXAMPLES = 20
+"""Requests tried of each operation."""
+
+
+@pytest.fixture
+def address(records: list[GraphRecord]) -> Iterator[str]:
+    """The web API over the records, in a thread: what tries it is not async."""
+    listening = bind("127.0.0.1", 0)
+    server: list[uvicorn.Server] = []
+
+    async def serve() -> None:
+        async with open_graph(MemoryBackend(records), hooks=()) as graph:
+            app = application(graph, ServeSettings(rest=True))
+            config = uvicorn.Config(app, log_config=None, lifespan="off", ws="none")
+            server.append(uvicorn.Server(config))
+            await server[0].serve(sockets=[listening])
+
+    serving = threading.Thread(target=lambda: asyncio.run(serve()))
+    serving.start()
+    yield url(listening, "")
+    server[0].should_exit = True
+    serving.join()
+
+
+KNOWN: dict[str, Any] = {
+    "id": "film:1",
+    "ids": ["film:1", "person:2"],
+    "seeds": ["person:1", "person:2"],
+    "subject": "person:1",
+    "predicate": "ACTED_IN",
+    "object": "film:1",
+    "q": "tom",
+    "query": "tom",
+    "relations": [["person:1", "ACTED_IN", "film:1"]],
+}
+"""What there is: nothing of it would be guessed."""
+
+CHECKS = [
+    checks.not_a_server_error,
+    checks.status_code_conformance,
+    checks.content_type_conformance,
+    checks.response_headers_conformance,
+    checks.response_schema_conformance,
+]
+
+
+@pytest.mark.parametrize("mode", GenerationMode)
+def test_no_request_has_an_answer_that_is_not_described(address: str, mode: GenerationMode) -> None:
+    described = schemathesis.openapi.from_url(f"{address}/openapi.json")
+    operations = [found.ok() for found in described.get_all_operations() if isinstance(found, Ok)]
+    assert len(operations) == len(ROUTES) + 5, "six tools are one route"
+    if mode is GenerationMode.NEGATIVE:  # a path that takes nothing cannot be asked wrongly
+        operations = [one for one in operations if len(one.query) or len(one.body)]
+    statuses: dict[str, set[int]] = {operation.label: set() for operation in operations}
+    with requests.Session() as session:
+        for operation in operations:
+
+            @settings(
+                max_examples=EXAMPLES,
+                deadline=None,
+                database=None,
+                suppress_health_check=list(HealthCheck),
+            )
+            @given(case=operation.as_strategy(generation_mode=mode), known=st.booleans())
+            def holds(case: schemathesis.Case[Any], known: bool) -> None:
+                if known:
+                    name_what_there_is(case)
+                answer = case.call_and_validate(session=session, checks=CHECKS)
+                statuses[case.operation.label].add(answer.status_code)
+
+            holds()
+    due = 200 if mode is GenerationMode.POSITIVE else 400
+    assert [label for label, seen in statuses.items() if due not in seen] == []
+
+
+def name_what_there_is(case: schemathesis.Case[Any]) -> None:
+    """Put what the graph has in the place of what was made up."""
+    for given_ in (case.path_parameters, case.query, case.body):
+        if isinstance(given_, dict):
+            given_.update({name: KNOWN[name] for name in given_ if name in KNOWN})
+
+
+async def test_every_route_is_described_and_every_description_a_route(
+    web: httpx2.AsyncClient,
+) -> None:
+    described = (await web.get("/openapi.json")).json()
+    told = {(verb.upper(), path) for path, verbs in described["paths"].items() for verb in verbs}
+    tools = {one for one in told if one[1].startswith("/tools/")}
+    assert len(tools) == 6
+    there = {(route.method, route.path) for route in ROUTES}
+    assert (told - tools) | {("POST", "/tools/{name}")} == there
+    assert described["openapi"] == "3.1.0"
+    assert "security" not in described
+
+
+async def test_the_page_names_every_route_and_loads_nothing(served: Served) -> None:
+    web = await served()
+    page = await web.get("/docs")
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert page.headers["content-security-policy"].startswith("default-src 'none'")
+    assert [
+        route.path for route in ROUTES if "{name}" not in route.path if route.path not in page.text
+    ] == []
+    loads: list[Any] = re.findall(r"<(?:script|link|img|iframe)|@import|url\(", page.text)
+    assert loads == []
+    assert re.findall(r'href="([^"]*)"', page.text) == ["openapi.json"]

@@ -1,0 +1,334 @@
+"""Every route that reads: what it gives, and that it is JSON-LD."""
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+from urllib.parse import quote, urljoin
+
+import httpx2
+import pytest
+from rdflib import RDF, Graph, Literal, URIRef
+
+from bfsql.memory import MemoryBackend
+from bfsql.models import EdgeRecord, EntityStub, NodeRecord
+
+Served = Callable[..., Awaitable[httpx2.AsyncClient]]
+TERM = "urn:bfsql:vocabulary:"
+
+by_rdflib = pytest.mark.filterwarnings("ignore:.*deprecated:DeprecationWarning:rdflib")
+"""Its reader of JSON-LD goes ways that it advises others against."""
+
+
+async def read(web: httpx2.AsyncClient, path: str) -> Any:
+    answer = await web.get(path)
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"] == "application/ld+json"
+    return answer.json()
+
+
+async def test_an_entity_is_its_metadata_beside_its_identity(web: httpx2.AsyncClient) -> None:
+    assert await read(web, "/entities/film:1") == {
+        "@context": "../context",
+        "id": "film:1",
+        "@type": "Film",
+        "name": "Sleepless in Seattle",
+        "year": 1993,
+    }
+
+
+async def test_metadata_never_hides_what_belongs_to_the_document(served: Served) -> None:
+    known = {
+        "id": "their own",
+        "@type": "T",
+        "metadata.x": 1,
+        "omissions": "none",
+        "relations": 2,
+        "metadata": 3,
+    }
+    web = await served(MemoryBackend([NodeRecord("n", "Thing", known)]))
+    document = await read(web, "/entities/n")
+    assert (document["id"], document["@type"]) == ("n", "Thing")
+    given = {
+        key.removeprefix("metadata."): value
+        for key, value in document.items()
+        if key not in ("@context", "id", "@type")
+    }
+    assert given == known
+    [one] = (await web.post("/entities/batch", json={"ids": ["n"], "metadata": True})).json()[
+        "results"
+    ]
+    assert {"@context": "../context", **one} == document
+
+
+async def test_values_are_cleaned_as_in_answers(served: Served) -> None:
+    known = {"vector": [0.5] * 100, "gone": None, "text": "a\u202eb\x00", "nan": float("nan")}
+    web = await served(MemoryBackend([NodeRecord("n", "Thing", known)]))
+    document = await read(web, "/entities/n")
+    assert document["vector"] == "[vector: 100 numbers]"
+    assert document["text"] == "ab"
+    assert document["nan"] == "NaN"
+    assert "gone" not in document
+
+
+@pytest.mark.parametrize(("direction", "count"), [("", 3), ("both", 3), ("in", 3), ("out", 0)])
+async def test_relations_are_those_of_the_direction(
+    web: httpx2.AsyncClient, direction: str, count: int
+) -> None:
+    query = f"?direction={direction}" if direction else ""
+    document = await read(web, f"/entities/film:1/relations{query}")
+    assert document["id"] == "film:1"
+    assert len(document["relations"]) == count
+    assert "next" not in document
+
+
+async def test_pages_of_relations_follow_each_other_to_the_end(served: Served) -> None:
+    others = [f"o/{number:02} ?" for number in range(25)]
+    web = await served(
+        MemoryBackend(
+            [NodeRecord(i, "Thing") for i in ("hub", *others)]
+            + [EdgeRecord("hub", "p", other) for other in others[:12]]
+            + [EdgeRecord(other, "p", "hub") for other in others[10:]]
+        )
+    )
+    path, seen, pages = "/entities/hub/relations?limit=5", [], 0
+    while path:
+        answer = await web.get(path)
+        document = answer.json()
+        seen += [tuple(edge.values()) for edge in document["relations"]]
+        assert len(document["relations"]) <= 5
+        assert answer.links.get("next", {}).get("url") == document.get("next")
+        path = urljoin(path, document["next"]) if "next" in document else ""
+        pages += 1
+    everything = (await read(web, "/entities/hub/relations"))["relations"]
+    assert seen == [tuple(edge.values()) for edge in everything] == sorted(seen)
+    assert (len(seen), pages) == (27, 6)
+
+
+async def test_a_page_of_all_there_is_has_no_next(web: httpx2.AsyncClient) -> None:
+    assert "next" not in await read(web, "/entities/film:1/relations?limit=3")
+
+
+async def test_evidence_is_what_the_backend_gives(web: httpx2.AsyncClient) -> None:
+    document = await read(web, "/entities/film:1/provenance?limit=5")
+    assert document["total"] == 1
+    assert document["items"][0]["text_span"] == "They met."
+    assert document["items"][0]["subject"] == "person:1"
+
+
+async def test_a_search_gives_hits_without_nulls(web: httpx2.AsyncClient) -> None:
+    document = await read(web, "/entities?q=tom")
+    assert document["results"] == [{"id": "person:1", "@type": "Person", "name": "Tom Hanks"}]
+
+
+async def test_a_search_gives_as_many_hits_as_it_is_asked_for(served: Served) -> None:
+    class Vectors(MemoryBackend):
+        async def search_entities(
+            self, query: str, node_types: list[str] | None = None
+        ) -> list[EntityStub]:
+            return [
+                EntityStub("a", "T", None, 0.75),
+                EntityStub("b", "T", "B", float("nan")),
+                EntityStub("c", "T", "C", 0.5),
+            ]
+
+    web = await served(Vectors([]))
+    hits = (await read(web, "/entities?q=x&limit=2"))["results"]
+    assert hits == [
+        {"id": "a", "@type": "T", "score": 0.75},
+        {"id": "b", "@type": "T", "name": "B"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "types"),
+    [
+        ("types=A", {"A"}),
+        ("types=A&types=B", {"A", "B"}),
+        ("types=A,B", {"A", "B"}),
+        ("types=B%2C%20A", {"A", "B"}),
+        ("types=C%2CD", {"C,D"}),
+        ("types=C%2CD&types=A,B", {"A", "B", "C,D"}),
+        ("types=", {"A", "B", "C,D"}),
+        ("types=E", set()),
+    ],
+)
+async def test_types_are_repeated_or_joined_by_commas(
+    served: Served, query: str, types: set[str]
+) -> None:
+    kinds = ("A", "B", "C,D")
+    web = await served(MemoryBackend([NodeRecord(k, k, {"name": "same"}) for k in kinds]))
+    found = (await read(web, f"/entities?q=same&{query}"))["results"]
+    assert {hit["@type"] for hit in found} == types
+
+
+async def test_a_relation_has_its_metadata_evidence_and_all(web: httpx2.AsyncClient) -> None:
+    query = "subject=person:1&predicate=ACTED_IN&object=film:1"
+    document = await read(web, f"/relations?{query}")
+    assert document["metadata"]["confidence"] == 0.9
+    assert document["metadata"]["provenance"][0]["document_id"] == "doc:1"
+
+
+async def test_the_schema_says_where_batches_are_taken(web: httpx2.AsyncClient) -> None:
+    document = await read(web, "/schema")
+    assert document["entity_types"] == ["Film", "Person"]
+    assert document["predicates"] == ["ACTED_IN", "DIRECTED"]
+    assert document["comprehensive"] is True
+    assert document["description"] == "Films"
+    assert document["batch"] == {
+        "entities": "/entities/batch",
+        "relations": "/relations/batch",
+        "limit": 10_000,
+        "max_bytes": 1_000_000,
+    }
+
+
+async def test_batches_leave_out_what_there_is_not(web: httpx2.AsyncClient) -> None:
+    ids = ["film:1", "nobody", "person:3", "film:1"]
+    plain = (await web.post("/entities/batch", json={"ids": ids})).json()["results"]
+    assert plain == [{"id": "film:1", "@type": "Film"}, {"id": "person:3", "@type": "Person"}]
+    full = (await web.post("/entities/batch", json={"ids": ids, "metadata": True})).json()
+    assert [one["name"] for one in full["results"]] == ["Sleepless in Seattle", "Nora Ephron"]
+    ring = (await web.post("/relations/batch", json={"ids": ["film:2", "nobody"]})).json()
+    assert ring == {
+        "relations": [["person:1", "ACTED_IN", "film:2"], ["person:2", "ACTED_IN", "film:2"]]
+    }
+    asked = [["person:1", "ACTED_IN", "film:1"], ["film:1", "ACTED_IN", "person:1"]]
+    [known] = (await web.post("/relations/batch", json={"relations": asked})).json()["results"]
+    assert known["metadata"]["confidence"] == 0.9
+
+
+@pytest.mark.parametrize("path", ["/entities/batch", "/relations/batch"])
+async def test_an_empty_batch_is_an_empty_answer(web: httpx2.AsyncClient, path: str) -> None:
+    [found] = (await web.post(path, json={"ids": []})).json().values()
+    assert found == []
+
+
+async def test_a_tool_gives_the_same_bytes_as_anywhere(web: httpx2.AsyncClient) -> None:
+    answer = await web.post("/tools/bfs_query", json={"seeds": ["film:2"], "max_hops": 1})
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.json()["node_count"] == 3
+    listed = await web.post("/tools/describe_entities", json={"ids": ["film:2", "nobody"]})
+    assert listed.json()["result"][0]["name"] == "You've Got Mail"
+    assert "nobody" in listed.json()["notes"][0]
+    assert (await web.post("/tools/describe_schema")).json()["graph_description"] == "Films"
+
+
+ODD = [
+    "a/b",
+    "a?b=c",
+    "a#b",
+    "a%2Fb",
+    "%",
+    "..",
+    ".",
+    "../schema",
+    " two  words ",
+    "Größe/中/🎬",
+    "e\u0301",
+    "http://example.org/a?b#c",
+    "a;b=c",
+    "a+b&c",
+    "batch",
+    'quote"\\',
+    "tab\tand\nline",
+    "",
+]
+
+
+@pytest.mark.parametrize("odd", ODD)
+async def test_an_id_may_hold_anything(served: Served, odd: str) -> None:
+    backend = MemoryBackend([NodeRecord(odd, "Thing", {"name": "odd"}), EdgeRecord(odd, odd, odd)])
+    web = await served(backend)
+    path = f"/entities/{quote(odd, safe='').replace('.', '%2E')}"
+    document = await read(web, path)
+    assert (document["id"], document["name"]) == (odd, "odd")
+    relation = {"subject": odd, "predicate": odd, "object": odd}
+    assert (await read(web, f"{path}/relations"))["relations"] == [relation]
+    assert (await read(web, f"{path}/provenance"))["items"] == []
+    answer = await web.get("/relations", params=relation)
+    assert answer.json() == {**relation, "metadata": {}}
+    batch = await web.post("/entities/batch", json={"ids": [odd]})
+    assert batch.json()["results"] == [{"id": odd, "@type": "Thing"}]
+
+
+async def as_rdf(web: httpx2.AsyncClient, path: str) -> Graph:
+    """What rdflib reads, the context being given in its place."""
+    base = "http://graph.example"
+    document = await read(web, path)
+    references = document["@context"]
+    first = references[0] if isinstance(references, list) else references
+    assert urljoin(f"{base}{path}", first) == f"{base}/context"
+    context = (await read(web, "/context"))["@context"]
+    document["@context"] = [context, *(references[1:] if isinstance(references, list) else ())]
+    return Graph().parse(data=json.dumps(document), format="json-ld", publicID=f"{base}{path}")
+
+
+@by_rdflib
+async def test_an_entity_is_triples_of_its_metadata(web: httpx2.AsyncClient) -> None:
+    triples = set(await as_rdf(web, "/entities/film:1"))
+    film = URIRef("film:1")
+    assert triples == {
+        (film, RDF.type, URIRef(f"{TERM}Film")),
+        (film, URIRef(f"{TERM}name"), Literal("Sleepless in Seattle")),
+        (film, URIRef(f"{TERM}year"), Literal(1993)),
+    }
+
+
+@by_rdflib
+async def test_relations_are_statements(web: httpx2.AsyncClient) -> None:
+    graph = await as_rdf(web, "/entities/person:3/relations")
+    [statement] = graph.subjects(RDF.predicate)
+    parts = dict(graph.predicate_objects(statement))
+    assert parts == {
+        RDF.subject: URIRef("person:3"),
+        RDF.predicate: URIRef(f"{TERM}DIRECTED"),
+        RDF.object: URIRef("film:1"),
+    }
+    assert (URIRef("person:3"), URIRef(f"{TERM}relations"), statement) in graph
+
+
+@by_rdflib
+async def test_odd_names_and_values_are_json_ld_all_the_same(served: Served) -> None:
+    known = {"@id": 5, "who": {"id": 7, "@type": [1]}, "list": [[1], [{"@value": {}}]], "a b": "c"}
+    web = await served(
+        MemoryBackend(
+            [
+                NodeRecord("http://example.org/n", "Odd Type", known),
+                EdgeRecord("http://example.org/n", "part of", "http://example.org/n"),
+            ]
+        )
+    )
+    path = f"/entities/{quote('http://example.org/n', safe='')}"
+    graph = await as_rdf(web, path)
+    node = URIRef("http://example.org/n")
+    assert (node, RDF.type, URIRef(f"{TERM}Odd%20Type")) in graph
+    [who] = graph.objects(node, URIRef(f"{TERM}who"))
+    assert isinstance(who, Literal)
+    assert json.loads(who) == {"id": 7, "@type": [1]}
+    relations = await as_rdf(web, f"{path}/relations")
+    assert URIRef(f"{TERM}part%20of") in set(relations.objects())
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/schema", "/context", "/entities?q=tom", "/entities/film:1", "/entities/film:1/relations"],
+)
+async def test_head_is_get_without_the_body(web: httpx2.AsyncClient, path: str) -> None:
+    whole, head = await web.get(path), await web.head(path)
+    assert head.content == b""
+    for name in ("etag", "cache-control", "content-length", "content-type"):
+        assert head.headers[name] == whole.headers[name]
+
+
+async def test_who_has_the_bytes_already_is_told_so(web: httpx2.AsyncClient) -> None:
+    whole = await web.get("/entities/film:1")
+    tag = whole.headers["etag"]
+    assert whole.headers["cache-control"] == "public, max-age=60"
+    for given in (tag, f"W/{tag}", f'"other", {tag}', "*"):
+        same = await web.get("/entities/film:1", headers={"If-None-Match": given})
+        assert (same.status_code, same.content, same.headers["etag"]) == (304, b"", tag)
+    other = await web.get("/entities/film:2", headers={"If-None-Match": tag})
+    assert other.status_code == 200
+    assert other.headers["etag"] != tag
+    batch = await web.post("/entities/batch", json={"ids": []}, headers={"If-None-Match": "*"})
+    assert (batch.status_code, batch.headers["cache-control"]) == (200, "no-store")

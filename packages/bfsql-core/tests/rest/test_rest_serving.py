@@ -1,0 +1,101 @@
+"""`bfsql serve --rest` as a process: where it answers, how it ends, what it refuses."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+
+NODES = [{"id": "film:1", "entity_type": "Film", "name": "Sleepless in Seattle"}]
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Path:
+    """A graph file of one film."""
+    lines = "\n".join(map(json.dumps, NODES))
+    (tmp_path / "nodes.jsonl").write_text(lines, encoding="utf-8")
+    loaded = bfsql("load", "nodes.jsonl", folder=tmp_path)
+    assert loaded.returncode == 0, loaded.stderr
+    return tmp_path
+
+
+def bfsql(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "bfsql", *arguments],
+        cwd=folder,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+@contextmanager
+def serving(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    command = [sys.executable, "-m", "bfsql", "serve", "--rest", "--port", "0", *options]
+    with subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stderr
+            said = (re.search(r"answers at (http://\S+)", line) for line in process.stderr)
+            yield process, next(found[1] for found in said if found)
+        finally:
+            process.kill()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_answers_until_it_is_told_to_stop(graph: Path, number: int) -> None:
+    with serving(graph) as (process, address):
+        answer = httpx2.get(f"{address}/entities/film:1")
+        assert answer.json()["name"] == "Sleepless in Seattle"
+        process.send_signal(number)
+        out, err = process.communicate(timeout=20)
+    assert (process.returncode, out) == (0, "")
+    assert "Traceback" not in err
+
+
+def test_its_token_comes_from_a_file(graph: Path) -> None:
+    (graph / "token").write_text("open sesame\n", encoding="utf-8")
+    with serving(graph, "--bearer-token-file", "token") as (_, address):
+        assert httpx2.get(f"{address}/schema").status_code == 401
+        token = {"Authorization": "Bearer open sesame"}
+        assert httpx2.get(f"{address}/schema", headers=token).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--rest", "--transport", "stdio"], "is what option --transport says"),
+        (["--rest", "--stateless"], "Option --stateless is for MCP alone"),
+        (["--rest", "--instructions", "Be kind."], "leave out --rest"),
+        (["--cors-origins", "*"], "Option --cors-origins is for the web API alone"),
+        (["--max-age", "5"], "add --rest"),
+        (["--rest", "--host", "0.0.0.0"], "allowed_hosts is empty"),
+        (["--rest", "--max-age", "-1"], "at least 0"),
+        (["--rest", "--cors-origins", "app.example.org"], "https://app.example.org"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(
+    graph: Path, options: list[str], says: str
+) -> None:
+    ended = bfsql("serve", *options, folder=graph)
+    assert ended.returncode == 2
+    assert says in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_file_for_several_servers_may_name_the_transport_of_the_other(graph: Path) -> None:
+    (graph / "bfsql.toml").write_text('transport = "http"\nstateless = true\n', encoding="utf-8")
+    with serving(graph) as (_, address):
+        assert httpx2.get(f"{address}/schema").status_code == 200
+    (graph / "bfsql.toml").write_text('transport = "stdio"\n', encoding="utf-8")
+    assert "transport in bfsql.toml" in bfsql("serve", "--rest", folder=graph).stderr
