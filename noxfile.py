@@ -17,8 +17,10 @@ nox.options.reuse_existing_virtualenvs = True
 
 MODULES = {
     "bfsql-core": "bfsql",
+    "bfsql-jsonld": "bfsql_jsonld",
     "bfsql-neo4j": "bfsql_neo4j",
     "bfsql-postgres": "bfsql_postgres",
+    "bfsql-sparql": "bfsql_sparql",
     "bfsql-sqlite": "bfsql_sqlite",
 }
 PACKAGES = [f"packages/{name}" for name in MODULES]

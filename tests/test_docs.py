@@ -8,13 +8,13 @@ A marker in front of a block says which; its path starts from the page's folder.
     <!-- run: snippets/load.sh -->     no block follows: the file runs without being shown
     <!-- nox -->                       commands that call sessions of noxfile.py, one a line
     <!-- outside -->                   the page installs things: it has an environment for that
-    <!-- server: postgres -->          the page asks a real server, this one or neo4j
+    <!-- server: postgres -->          the page asks a real server, this one, neo4j or oxigraph
 
 The files of a page run in its order, in one empty folder. Python and shell run as they are
 (`pip` only looks whether everything is there), the server that serve*.sh starts is asked for
 its tools by a real client, a client's configuration is used by one, bfsql*.toml goes through
-`bfsql config`, .sql and .cypher run on the page's server; any other file is data, and is put into
-the folder.
+`bfsql config`, .sql, .cypher and .ru run on the page's server; any other file is data, and is put
+into the folder.
 """
 
 import json
@@ -34,7 +34,7 @@ from bfsql_trials.environments import OFFLINE, Environment
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from bfsql_servers.pages import Place, on_neo4j, on_postgres
+from bfsql_servers.pages import Place, on_neo4j, on_oxigraph, on_postgres
 
 ROOT = Path(__file__).parent.parent
 PLACES = ("*.md", "docs/**/*.md")
@@ -48,11 +48,14 @@ SERVER = re.compile(r"^<!-- server: (\w+) -->$", re.MULTILINE)
 SERVERS: dict[str, tuple[str, Any]] = {
     "postgres": ("postgres", on_postgres),
     "neo4j": ("neo4j_server", on_neo4j),
+    "oxigraph": ("oxigraph", on_oxigraph),
 }
 SESSIONS = re.findall(r"^def (\w+)\(", (ROOT / "noxfile.py").read_text("utf-8"), re.MULTILINE)
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 NOX = r"python3 -m venv \.venv && \.venv/bin/pip install -q nox && \.venv/bin/nox(?: -s (\w+))?"
 PLACE, ADDRESS = "/path/to", "http://127.0.0.1:8000/mcp"
+WEB_API = ADDRESS.removesuffix("/mcp")
+RUN = {".py": ("python", "-W", "error"), ".sh": ("bash", "-euo", "pipefail")}
 ENVIRONMENT = {
     **{name: value for name, value in os.environ.items() if not name.startswith("BFSQL_")},
     "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
@@ -82,15 +85,13 @@ class Reading:
         match file.suffix:
             case _ if place:
                 (self.folder / place).write_text(text, encoding="utf-8")
-            case ".py":
-                self.printed[file] = self.output("python", "-W", "error", str(file))
-            case ".sh" if not file.name.startswith("serve"):
-                self.printed[file] = self.output("bash", "-euo", "pipefail", str(file))
-            case ".sh" if "--transport http" in text:
+            case ".py" | ".sh" if not file.name.startswith("serve"):
+                self.printed[file] = self.output(*RUN[file.suffix], *self.program(file, text))
+            case ".sh" if "--transport http" in text or "--rest" in text:
                 self.url = self.stack.enter_context(served(text, self.folder, self.environment))
             case ".sh":
                 await lists_six(self, {"command": "bash", "args": [str(file)]})
-            case ".sql" | ".cypher":
+            case ".sql" | ".cypher" | ".ru":
                 self.server.run(text)
             case ".json" if "mcpServers" in text:
                 await self.connect(text)
@@ -100,6 +101,10 @@ class Reading:
                     self.output("bfsql", "config", "--config", file.name)
                 elif file.suffix == ".toml":
                     tomllib.loads(text)
+
+    def program(self, file: Path, text: str) -> tuple[str, ...]:
+        """The file, or its text where that asks the server which was started on another port."""
+        return ("-c", text.replace(WEB_API, self.url)) if WEB_API in text else (str(file),)
 
     async def connect(self, text: str) -> None:
         """Use a client's configuration, with the places that it stands for."""

@@ -19,6 +19,7 @@ from bfsql.plugins import BackendPlugin, hookspecs
 from bfsql.settings import options
 from bfsql.sources import FORMATS
 from bfsql.tools.parameters import PARAMETERS, Parameter
+from bfsql_jsonld import JsonLdSettings
 from bfsql_neo4j import Neo4jSettings
 from bfsql_postgres import PostgresSettings
 from bfsql_sqlite import SqliteSettings
@@ -92,6 +93,7 @@ def test_every_kind_of_tool_error_has_a_section() -> None:
         ("## The embedded backend, `sqlite`", SqliteSettings),
         ("## Postgres", PostgresSettings),
         ("## Neo4j", Neo4jSettings),
+        ("## JSON-LD and other web APIs", JsonLdSettings),
         ("## Search by meaning", EmbeddingSettings),
     ],
 )

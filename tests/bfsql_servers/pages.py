@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 from bfsql_servers.neo4j import Neo4jServer
+from bfsql_servers.oxigraph import OxigraphServer
 from bfsql_servers.port import HOST
 from bfsql_servers.postgres import PostgresServer
 
@@ -57,6 +58,23 @@ async def on_neo4j(server: Neo4jServer) -> AsyncIterator[Place]:
         )
     finally:
         _clear(server)
+
+
+@asynccontextmanager
+async def on_oxigraph(server: OxigraphServer) -> AsyncIterator[Place]:
+    """An empty store, which `SPARQL_ENDPOINT_URL` and `SPARQL_UPDATE_URL` name."""
+    server.clear()
+    try:
+        yield Place(
+            variables={
+                "SPARQL_ENDPOINT_URL": server.query_url,
+                "SPARQL_UPDATE_URL": server.update_url,
+            },
+            address=("localhost:7878", f"{HOST}:{server.port}"),
+            run=server.update,
+        )
+    finally:
+        server.clear()
 
 
 def _clear(server: Neo4jServer) -> None:

@@ -32,16 +32,21 @@ class WebServer:
         self.port = port or free_port()
         self.requests: list[tuple[str, str]] = []
         self._app: Any = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
         self._server: uvicorn.Server | None = None
 
     def __enter__(self) -> Self:
+        ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, args=(ready,))
+        self._thread.start()
+        assert ready.wait(10)
         self.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+        self._loop.call_soon_threadsafe(self._end.set)
+        self._thread.join(10)
+        assert not self._thread.is_alive(), "the web server did not end"
 
     @property
     def url(self) -> str:
@@ -49,22 +54,36 @@ class WebServer:
         return f"http://{HOST}:{self.port}"
 
     def start(self) -> None:
-        """Listen; returns when it does."""
-        listener = socket.create_server((HOST, self.port))
-        ready = threading.Event()
-        config = uvicorn.Config(self._serve, interface="asgi3", lifespan="off", log_level="error")
+        """Listen; returns when it does. What was served before is served again."""
+        # A socket that says it is TCP gets its answers out at once; asyncio looks for that.
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((HOST, self.port))
+        listener.listen(100)
+        config = uvicorn.Config(
+            self._serve, interface="asgi3", lifespan="off", log_level="error", ws="none"
+        )
         self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(target=self._run, args=(listener, ready))
-        self._thread.start()
-        assert ready.wait(10)
+        self._serving = asyncio.run_coroutine_threadsafe(
+            self._server._serve([listener]), self._loop
+        )
+        self._listener = listener
+
+    def kill(self) -> None:
+        """Break off all connections in the middle of whatever they do; for use in the loop."""
+        if self._server is not None:
+            self._server.should_exit = self._server.force_exit = True
+            for connection in list(self._server.server_state.connections):
+                connection.transport.abort()
 
     def stop(self) -> None:
-        """Break off all connections and end."""
-        if self._server is not None and self._thread is not None:
-            self._server.should_exit = self._server.force_exit = True
-            self._thread.join(10)
-            assert not self._thread.is_alive(), "the web server did not end"
-        self._server = self._thread = None
+        """Break off all connections, and listen no more."""
+        if self._server is None:
+            return
+        self._loop.call_soon_threadsafe(self.kill)
+        self._serving.result(10)
+        self._listener.close()
+        self._server = None
 
     @asynccontextmanager
     async def offering(
@@ -86,7 +105,6 @@ class WebServer:
             finally:
                 self._app = None
 
-        assert self._loop is not None
         held = asyncio.run_coroutine_threadsafe(hold(), self._loop)
         await asyncio.wrap_future(opened)
         try:
@@ -105,12 +123,10 @@ class WebServer:
         assert self._app is not None, "nothing is served"
         await self._app(scope, receive, send)
 
-    def _run(self, listener: socket.socket, ready: threading.Event) -> None:
+    def _run(self, ready: threading.Event) -> None:
         async def main() -> None:
-            assert self._server is not None
-            self._loop = asyncio.get_running_loop()
-            self._loop.call_soon(ready.set)
-            await self._server.serve(sockets=[listener])
+            self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
+            ready.set()
+            await self._end.wait()
 
-        with listener:
-            asyncio.run(main())
+        asyncio.run(main())

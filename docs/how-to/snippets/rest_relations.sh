@@ -1,0 +1,1 @@
+curl -sw "\n" http://127.0.0.1:8000/entities/apollo-13/relations

@@ -1,0 +1,1 @@
+bfsql serve --path films.db --rest

@@ -1,0 +1,1 @@
+bfsql serve --path films.db --rest --bearer-token-file token.txt --cors-origins https://app.example.org

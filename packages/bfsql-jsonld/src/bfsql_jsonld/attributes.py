@@ -1,0 +1,100 @@
+"""Entities as NGSI-LD has them: attributes, of which some are relationships.
+
+| attribute | becomes |
+|---|---|
+| `{"type": "Relationship", "object": id}` | an edge; all else that it holds is its metadata |
+| `{"type": "Property", "value": v}` | metadata: `v`, or with all that stands beside it |
+| a list of attributes (`datasetId`) | each of them |
+| anything else | metadata, as it is |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bfsql.models.stream import EdgeRecord, NodeRecord
+from bfsql_jsonld.described import Described
+from bfsql_jsonld.fields import Fields
+from bfsql_jsonld.replies import Unreadable
+from bfsql_jsonld.settings import JsonLdSettings
+
+VALUES = {
+    "Property": "value",
+    "GeoProperty": "value",
+    "LanguageProperty": "languageMap",
+    "VocabProperty": "vocab",
+    "JsonProperty": "json",
+    "ListProperty": "valueList",
+}
+"""Kind of attribute to the field that holds its value (NGSI-LD 1.8, 4.5)."""
+
+OBJECTS = {"Relationship": "object", "ListRelationship": "objectList"}
+"""Kind of attribute to the field that holds the other end."""
+
+
+class Attributes:
+    """Reads entities whose relationships are attributes.
+
+    Args:
+        fields: Finds id and type.
+        settings: The names of their fields.
+    """
+
+    def __init__(self, fields: Fields, settings: JsonLdSettings) -> None:
+        self._fields = fields
+        self._own = {*settings.id_field, *settings.type_field}
+
+    def read(self, document: Any) -> Described:
+        """An entity, or a list of them.
+
+        Raises:
+            Unreadable: It is neither.
+        """
+        entities = document if isinstance(document, list) else [document]
+        records = [record for entity in entities for record in self._records(entity)]
+        return Described.of(records, (r.id for r in records if isinstance(r, NodeRecord)))
+
+    def _records(self, entity: Any) -> Iterator[NodeRecord | EdgeRecord]:
+        node = self._fields.node(entity)
+        metadata: dict[str, Any] = {}
+        for name, value in node.metadata.items():
+            if name in self._own:
+                continue
+            edges = [edge for one in _each(value) for edge in _edges(node.id, name, one)]
+            yield from edges
+            if not edges:
+                metadata[name] = _value(value)
+        yield NodeRecord(node.id, node.entity_type, metadata)
+
+
+def _each(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _edges(entity_id: str, name: str, attribute: Any) -> Iterator[EdgeRecord]:
+    kind = attribute.get("type") if isinstance(attribute, Mapping) else None
+    field = OBJECTS.get(kind) if isinstance(kind, str) else None
+    if field is None:
+        return
+    metadata = {
+        key: _value(value) for key, value in attribute.items() if key not in {"type", field}
+    }
+    for target in _each(attribute.get(field)):
+        end = target.get("object") if isinstance(target, Mapping) else target
+        if not isinstance(end, str):
+            raise Unreadable(f"the {field} of the relationship {name} is no text, and an id is due")
+        yield EdgeRecord(entity_id, name, end, metadata)
+
+
+def _value(attribute: Any) -> Any:
+    if isinstance(attribute, list):
+        return [_value(one) for one in attribute]
+    if not isinstance(attribute, Mapping):
+        return attribute
+    kind = attribute.get("type")
+    field = VALUES.get(kind) if isinstance(kind, str) else None
+    if field is None or field not in attribute:
+        return attribute
+    beside = {key: _value(one) for key, one in attribute.items() if key not in {"type", field}}
+    return {"value": attribute[field], **beside} if beside else attribute[field]

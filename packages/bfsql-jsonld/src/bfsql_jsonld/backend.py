@@ -1,0 +1,212 @@
+"""JsonLdBackend: the questions of core, answered by a web API."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Sequence
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from bfsql.abc import GraphDbInterface, each
+from bfsql.errors import ConfigurationError
+from bfsql.models.json_text import is_text
+from bfsql.models.records import NO_METADATA, Edge, EntityStub, Metadata, Node, Triple
+from bfsql.settings import resolve
+from bfsql_jsonld.api import Api
+from bfsql_jsonld.attributes import Attributes
+from bfsql_jsonld.batches import Batches
+from bfsql_jsonld.by_documents import ByDocuments
+from bfsql_jsonld.by_routes import ByRoutes
+from bfsql_jsonld.contexts import Contexts
+from bfsql_jsonld.documents import Documents
+from bfsql_jsonld.evidence import Evidence
+from bfsql_jsonld.linked import CONTEXT_LINK, Linked
+from bfsql_jsonld.schema import SchemaReader
+from bfsql_jsonld.searching import Searching
+from bfsql_jsonld.settings import JsonLdSettings
+from bfsql_jsonld.source import Source
+
+_NO_SEARCH = (
+    "This graph has no search by name: give search_entities the id of an entity, or start from ids "
+    "that you know."
+)
+_OUTGOING = (
+    "Edges are read from the document of the entity that they leave, so a traversal follows "
+    "outgoing edges alone, apart from those that a document states in reverse."
+)
+
+
+class JsonLdBackend(GraphDbInterface):
+    """A graph behind a web API, read only. Nothing is asked before the first question.
+
+    Args:
+        settings: Where the API is, and how it is read; checked by `open`.
+    """
+
+    def __init__(self, settings: JsonLdSettings) -> None:
+        self._settings = settings
+        api = Api.of(settings)
+        self.session = api.session
+        self._schema = SchemaReader(api)
+        self._batches = Batches(api)
+        self._evidence = Evidence(api)
+        linked = Linked(Contexts(api.session, settings), api.names, settings)
+        documents = Documents(Attributes(api.fields, settings), linked, settings)
+        self._searching = Searching(api, documents)
+        self._source: Source = (
+            ByRoutes(api, linked)
+            if settings.relations == "route"
+            else ByDocuments(api, documents, self._schema)
+        )
+
+    @classmethod
+    async def create(cls, base_url: str | None = None, **settings: Any) -> Self:
+        """Open a graph; what is not given comes from `JSONLD_BASE_URL` and the like.
+
+        Args:
+            base_url: Where the API's routes begin, as in `https://host/api`.
+            **settings: The other fields of `JsonLdSettings`.
+
+        Raises:
+            ConfigurationError: Settings that cannot be used.
+        """
+        given = settings | ({"base_url": base_url} if base_url is not None else {})
+        return await cls.open(
+            resolve(JsonLdSettings, options=given, environment=os.environ).settings
+        )
+
+    @classmethod
+    async def open(cls, settings: JsonLdSettings) -> Self:
+        """The same from settings that are checked already.
+
+        Raises:
+            ConfigurationError: They hold a password where it would be shown, or a secret
+                or certificates that cannot be used.
+        """
+        for name in ("base_url", "oauth_url", "context"):
+            parts = urlsplit(getattr(settings, name) or "")
+            if parts.username is not None or parts.password is not None:
+                raise ConfigurationError(
+                    f"{name} has a user or a password in it, for the host {parts.hostname}: it "
+                    "would be shown wherever the URL is. Leave them out, and give username and "
+                    "password."
+                )
+        if settings.context is None:
+            return cls(settings)
+        link = f'<{settings.context}>; rel="{CONTEXT_LINK}"; type="application/ld+json"'
+        headers = {"Link": link, **settings.headers}
+        return cls(settings.model_copy(update={"headers": headers}))
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self.session.close()
+
+    # --- the eight ----------------------------------------------------------
+
+    async def search_entities(
+        self, query: str, node_types: list[str] | None = None
+    ) -> list[EntityStub]:
+        """As the API ranks them; by id alone where it has no search."""
+        types = [name for name in node_types or () if is_text(name)]
+        if not is_text(query) or not query.strip() or (node_types and not types):
+            return []
+        return await self._searching.search(self._source, query, types)
+
+    async def edges_from(self, entity_id: str) -> list[Edge]:
+        """All relations that leave the entity."""
+        return [Edge(*edge) for edge in await self._source.edges(_known(entity_id), "out")]
+
+    async def edges_to(self, entity_id: str) -> list[Edge]:
+        """All relations that enter the entity."""
+        return [Edge(*edge) for edge in await self._source.edges(_known(entity_id), "in")]
+
+    async def get_node(self, entity_id: str) -> Node:
+        """Id and type."""
+        node = await self._source.node(_known(entity_id))
+        return Node(node.id, node.entity_type)
+
+    async def metadata_for_node(self, entity_id: str) -> Metadata:
+        """All fields of the entity beside id and type."""
+        return (await self._source.node(_known(entity_id))).metadata
+
+    async def metadata_for_edge(self, edge: Edge) -> Metadata:
+        """What the API says of the relation."""
+        triple = (edge[0], edge[1], edge[2])
+        if not is_text("".join(triple)):
+            raise KeyError(triple)
+        return await self._source.edge_metadata(triple)
+
+    async def entity_types(self) -> list[str]:
+        """The types that the schema lists, sorted."""
+        return list((await self._schema.current()).entity_types)
+
+    async def predicates(self) -> list[str]:
+        """The predicates that the schema lists, sorted."""
+        return list((await self._schema.current()).predicates)
+
+    # --- in one go ----------------------------------------------------------
+
+    async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
+        """In one request where the API has a route for that."""
+        schema = await self._schema.batches()
+        if schema.entities_batch is None:
+            return list(await super().get_nodes_batch(ids))
+        found = await self._batches.nodes(schema, ids, metadata=False)
+        return [Node(node.id, node.entity_type, NO_METADATA) for node in found]
+
+    async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:
+        """A ring in one request where the API has a route for that."""
+        schema = await self._schema.batches()
+        if schema.relations_batch is not None:
+            return await self._batches.ring(schema, ids)
+        known: Sequence[str] = ids
+        if self._settings.relations == "route":  # an API may give relations of what is no entity
+            known = [node.id for node in await self.get_nodes_batch(ids)]
+        rings = await each([i for i in known if is_text(i)], self._source.ring)
+        return [edge for ring in rings for edge in ring or ()]
+
+    async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:
+        """In one request where the API has a route for that."""
+        schema = await self._schema.batches()
+        if schema.entities_batch is None:
+            return await super().metadata_for_nodes_batch(ids)
+        found = await self._batches.nodes(schema, ids, metadata=True)
+        return {node.id: node.metadata for node in found}
+
+    async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:
+        """In one request where the API has a route for that."""
+        schema = await self._schema.batches()
+        if schema.relations_batch is None:
+            return await super().metadata_for_edges_batch(edges)
+        asked = [(s, p, o) for s, p, o in edges]
+        return await self._batches.edges(schema, asked)
+
+    async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
+        """From the API's route, or from the metadata of edges where it has none."""
+        if self._settings.relations == "route" and is_text(entity_id):
+            found = await self._evidence.of(entity_id, limit)
+            if found is not None:
+                return found
+        return await super().provenance_for_node(entity_id, limit)
+
+    async def comprehensive(self) -> bool:
+        """As the schema says; otherwise whether it has both lists."""
+        return (await self._schema.current()).comprehensive
+
+    async def next_steps(self) -> str:
+        """The API's own advice; otherwise the generic one, and what this API lacks."""
+        told = (await self._schema.current()).next_steps
+        if told is not None:
+            return told
+        s = self._settings
+        parts = [await super().next_steps()]
+        parts += [] if s.search_path else [_NO_SEARCH]
+        parts += [_OUTGOING] if s.relations == "document" and not s.incoming_path else []
+        return " ".join(parts)
+
+
+def _known(entity_id: str) -> str:
+    """The id, where it is text at all: no URL can hold another, and no API knows one."""
+    if not is_text(entity_id):
+        raise KeyError(entity_id)
+    return entity_id

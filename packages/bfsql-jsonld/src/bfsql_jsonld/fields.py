@@ -1,0 +1,225 @@
+"""Fields: which keys of an answer carry id, type, name, results and relations.
+
+Nothing is interpreted here: values are what the API says, as chapter 12 reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from bfsql.models.merge import UNTYPED
+from bfsql.models.omission import Omission
+from bfsql.models.records import EntityStub, Node, Triple
+from bfsql_jsonld.replies import Unreadable
+from bfsql_jsonld.settings import JsonLdSettings
+
+ESCAPED = "metadata."
+"""Begins a key of metadata that would otherwise be taken for a field of the protocol."""
+
+_SHOWN = 80
+_DIRECTIONS = ("out", "in", "both", "search")
+
+
+class Fields:
+    """Reads answers by the fields that the settings name.
+
+    Args:
+        settings: The names of the fields, best first; `a.b` is the field b of a.
+    """
+
+    def __init__(self, settings: JsonLdSettings) -> None:
+        self._settings = settings
+
+    def is_entity(self, document: Any) -> bool:
+        """Whether an answer has the fields of an entity."""
+        s = self._settings
+        if not isinstance(document, Mapping) or "@graph" in document:
+            return False
+        entity_id = _first(document, s.id_field)[1]
+        return _is_id(entity_id) and not _is_reference(document)
+
+    def node(self, document: Any) -> Node:
+        """An entity with its metadata.
+
+        Raises:
+            Unreadable: A field that it needs is not there, or is something else.
+        """
+        s = self._settings
+        entry = _object(document, "the entity")
+        id_key, entity_id = _first(entry, s.id_field)
+        type_key, kind = _first(entry, s.type_field)
+        types = _types(kind)
+        reserved = {id_key, type_key, *(("omissions",) if any(omissions(entry)) else ())}
+        metadata = {
+            key.removeprefix(ESCAPED): value
+            for key, value in entry.items()
+            if key not in reserved and not key.startswith("@")
+        }
+        if len(types) > 1:
+            metadata.setdefault("other_types", types[1:])
+        return Node(_id(entity_id, "the id", s.id_field), types[0], metadata)
+
+    def stub(self, document: Any) -> EntityStub:
+        """A search hit.
+
+        Raises:
+            Unreadable: As for an entity.
+        """
+        node = self.node(document)
+        name = _first(document, self._settings.name_field)[1]
+        score = document.get("score")
+        is_number = isinstance(score, int | float) and not isinstance(score, bool)
+        return EntityStub(
+            node.id,
+            node.entity_type,
+            name if isinstance(name, str) else None,
+            score if is_number else None,
+        )
+
+    def hits(self, document: Any) -> list[Any] | None:
+        """The entries of a search, or None where there is no list of them."""
+        return _listed(document, self._settings.results_field)
+
+    def relations(self, document: Any) -> list[Any] | None:
+        """The entries of a list of relations, or None where there is none."""
+        return _listed(document, self._settings.relations_field)
+
+    def is_relation(self, entry: Any) -> bool:
+        """Whether an entry has a field of a relation."""
+        s = self._settings
+        fields = (*s.subject_field, *s.predicate_field, *s.object_field)
+        return not isinstance(entry, Mapping) or _first(entry, fields)[0] is not None
+
+    def triple(self, entry: Any, entity_id: str, direction: str) -> Triple:
+        """An entry; the end that it does not name is the entity that was asked for.
+
+        Raises:
+            Unreadable: It is no relation.
+        """
+        s = self._settings
+        fields = _object(entry, "a relation")
+        subject = _end(_first(fields, s.subject_field)[1])
+        object_ = _end(_first(fields, s.object_field)[1])
+        if subject is None and direction == "out":
+            subject = entity_id
+        if object_ is None and direction == "in":
+            object_ = entity_id
+        predicate = _end(_first(fields, s.predicate_field)[1])
+        return (
+            _id(subject, "the subject of a relation", s.subject_field),
+            _id(predicate, "the predicate of a relation", s.predicate_field),
+            _id(object_, "the object of a relation", s.object_field),
+        )
+
+    def edge_metadata(self, document: Any) -> dict[str, Any]:
+        """The metadata of a relation (chapter 12: `data.get("metadata", {})`).
+
+        Raises:
+            Unreadable: It is no object.
+        """
+        found = _first(_object(document, "the relation"), self._settings.metadata_field)[1]
+        return {} if found is None else dict(_object(found, "the metadata"))
+
+    def next_page(self, document: Any) -> Any:
+        """What leads to the next page, or None."""
+        if not isinstance(document, Mapping):
+            return None
+        found = _first(document, self._settings.next_field)[1]
+        return found.get("href", found.get("@id")) if isinstance(found, Mapping) else found
+
+    def names(self, document: Any, fields: Sequence[str], what: str) -> list[str] | None:
+        """A list of names in the schema, or None where there is none.
+
+        Raises:
+            Unreadable: It is something else than texts.
+        """
+        found = _listed(document, fields)
+        return None if found is None else [_id(_end(name), what, fields) for name in found]
+
+
+def omissions(document: Any) -> Iterator[Omission]:
+    """What the API says that it had to leave out."""
+    listed = document.get("omissions") if isinstance(document, Mapping) else None
+    for one in listed if isinstance(listed, list) else []:
+        if not isinstance(one, Mapping) or not isinstance(one.get("id"), str):
+            continue
+        direction, at_least, reason = (one.get(k) for k in ("direction", "at_least", "reason"))
+        yield Omission(
+            one["id"],
+            direction if direction in _DIRECTIONS else "both",
+            at_least if isinstance(at_least, int) and at_least is not True else None,
+            reason if isinstance(reason, str) else None,
+        )
+
+
+def triple_of(row: Any) -> Triple:
+    """A row of a batch: subject, predicate and object.
+
+    Raises:
+        Unreadable: It is something else.
+    """
+    if isinstance(row, list) and [type(part) for part in row] == [str, str, str]:
+        return row[0], row[1], row[2]
+    raise Unreadable(f"a relation of the batch is {_shown(row)}, and three texts are due")
+
+
+def _first(entry: Mapping[str, Any], fields: Sequence[str]) -> tuple[str | None, Any]:
+    """The first of the fields that is there, and its value."""
+    for field in fields:
+        if entry.get(field) is not None:
+            return field, entry[field]
+        if "." in field:
+            found: Any = entry
+            for part in field.split("."):
+                found = found.get(part) if isinstance(found, Mapping) else None
+            if found is not None:
+                return field.partition(".")[0], found
+    return None, None
+
+
+def _listed(document: Any, fields: Sequence[str]) -> list[Any] | None:
+    found = _first(document, fields)[1] if isinstance(document, Mapping) else document
+    return found if isinstance(found, list) else None
+
+
+def _object(value: Any, what: str) -> Mapping[str, Any]:
+    if isinstance(value, Mapping):
+        return value
+    raise Unreadable(f"{what} is {_shown(value)}, and a JSON object is due")
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool))
+
+
+def _is_reference(document: Mapping[str, Any]) -> bool:
+    """Whether it only names a node, as JSON-LD does."""
+    return document.keys() <= {"@id", "@context"}
+
+
+def _id(value: Any, what: str, fields: Sequence[str]) -> str:
+    if _is_id(value):
+        return str(value)
+    named = " or ".join(fields)
+    if value is None:
+        raise Unreadable(f"{what} is missing: there is no field {named}")
+    raise Unreadable(f"{what} (the field {named}) is {_shown(value)}, and a text is due")
+
+
+def _end(value: Any) -> Any:
+    """The id of an end, which may stand in a node of its own."""
+    return value.get("@id", value.get("id")) if isinstance(value, Mapping) else value
+
+
+def _types(value: Any) -> list[str]:
+    listed = value if isinstance(value, list) else [] if value is None else [value]
+    for one in listed:
+        if not isinstance(one, str):
+            raise Unreadable(f"its type is {_shown(value)}, and a text or a list of texts is due")
+    return list(dict.fromkeys(listed)) or [UNTYPED]
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

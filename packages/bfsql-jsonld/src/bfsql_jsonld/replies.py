@@ -1,0 +1,157 @@
+"""What is asked, and what comes back."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any
+
+from bfsql.errors import StoreError
+
+ACCEPT = "application/ld+json, application/json;q=0.9, application/*+json;q=0.8"
+"""What answers are wanted as (content negotiation)."""
+
+GONE = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
+"""What an API says of what it does not have."""
+
+_SHOWN = 200
+_LINK = re.compile(r"<([^<>]*)>((?:\s*;\s*[^\s=;,]+\s*=\s*(?:\"[^\"]*\"|[^\s\";,]+))*)")
+_PARAMETER = re.compile(r";\s*([^\s=;,]+)\s*=\s*(?:\"([^\"]*)\"|([^\s\";,]+))")
+
+
+class Unreadable(ValueError):
+    """Why an answer is not what it should be; `Reply.read` makes a `StoreError` of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One question to a server.
+
+    Nothing of it may write: a POST here is a question that is too long for a URL.
+    """
+
+    url: str
+    method: str = "GET"
+    body: bytes | None = None
+    accept: str = ACCEPT
+    hosts: Collection[str] | None = None
+    """Hosts beside the API's own that may answer; None for those of the settings."""
+    most: int | None = None
+    """Bytes of the largest answer; None for the bound of the settings."""
+
+    @property
+    def shown(self) -> str:
+        """How sentences call it."""
+        return f"{self.method} {short(self.url)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer, taken in whole."""
+
+    request: Request
+    url: str
+    """Where it came from, redirects followed."""
+    status: int
+    headers: Mapping[str, str]
+    """By lower-case name."""
+    body: bytes = b""
+    hidden: tuple[str, ...] = field(default=(), repr=False)
+    """What must not be repeated, should the server have said it back to us."""
+
+    @property
+    def gone(self) -> bool:
+        """Whether there is no such thing."""
+        return self.status in GONE
+
+    @property
+    def content_type(self) -> str:
+        """Without its parameters."""
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+    def links(self, relation: str) -> list[tuple[str, Mapping[str, str]]]:
+        """Targets of the `Link` header, with their parameters (RFC 8288)."""
+        found: list[tuple[str, Mapping[str, str]]] = []
+        for target, rest in _LINK.findall(self.headers.get("link", "")):
+            parameters = {n.lower(): quoted or bare for n, quoted, bare in _PARAMETER.findall(rest)}
+            if relation in parameters.get("rel", "").split():
+                found.append((target, parameters))
+        return found
+
+    def json(self) -> Any:
+        """The body as JSON.
+
+        Raises:
+            StoreError: It is another status than 200, or something else.
+        """
+        if self.status != HTTPStatus.OK:
+            raise self.refused()
+        if not self.body.strip():
+            raise StoreError(f"{self.request.shown} was answered with nothing, where JSON is due.")
+        try:
+            return json.loads(self.body.removeprefix(b"\xef\xbb\xbf"))
+        except (ValueError, RecursionError) as error:
+            cause = f" ({error})" if type(error) is json.JSONDecodeError else ""
+            raise StoreError(
+                f"{self.request.shown} was answered with something that is no JSON{cause}: "
+                f"{self.quoted()}. Is base_url that of the API, and the path that of the route?"
+            ) from None
+
+    @contextmanager
+    def read(self) -> Iterator[None]:
+        """What turns out to be unreadable inside is an error that names this answer.
+
+        Raises:
+            StoreError: For `Unreadable`.
+        """
+        try:
+            yield
+        except Unreadable as reason:
+            said = self._bare(str(reason))
+            raise StoreError(
+                f"The answer to {self.request.shown} cannot be used: {said}."
+            ) from None
+
+    def refused(self) -> StoreError:
+        """The sentence for a status that is no answer."""
+        match self.status:
+            case HTTPStatus.UNAUTHORIZED | HTTPStatus.FORBIDDEN:
+                how = (
+                    "Is what the settings give to log in right, and may it read this?"
+                    if self.hidden
+                    else "Give token, username and password, api_key or oauth_url in the settings."
+                )
+                return StoreError(f"{self.request.shown} was refused ({self.status}). {how}")
+            case HTTPStatus.NOT_FOUND | HTTPStatus.GONE:
+                return StoreError(
+                    f"{self.request.shown} was answered {self.status}: the API has no such route. "
+                    "Look at base_url and the settings that end with _path."
+                )
+        return StoreError(f"{self.request.shown} was answered {self.status}: {self.quoted()}.")
+
+    def quoted(self) -> str:
+        """The beginning of what the server says; of a problem document its sentence."""
+        text = self.body[:100_000].decode("utf-8", errors="replace")
+        try:
+            said = json.loads(text)
+            text = next(str(said[key]) for key in ("detail", "title", "error") if said.get(key))
+        except (ValueError, AttributeError, TypeError, RecursionError, StopIteration):
+            pass
+        line = self._bare(" ".join(text.split()))
+        if not line:
+            return "nothing"
+        return repr(line if len(line) <= _SHOWN else f"{line[:_SHOWN]}...")
+
+    def _bare(self, text: str) -> str:
+        for secret in self.hidden:
+            text = text.replace(secret, "**********")
+        return text
+
+
+def short(text: str) -> str:
+    """A URL, or whatever it is, as a sentence can hold it."""
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

@@ -1,0 +1,108 @@
+"""Routes: paths and parameters as the settings name them, ids as one segment of a path."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import quote, urlencode
+
+from bfsql_jsonld.names import Names
+from bfsql_jsonld.settings import JsonLdSettings
+
+SEARCHED = 20
+"""Hits that are asked for (chapter 12: "at most 10-20 candidates")."""
+
+_DOTS = {".": "%2E", "..": "%2E%2E"}
+
+
+def segment(text: str) -> str:
+    """A text as one segment of a path, whatever it holds.
+
+    `.` and `..` would be taken for steps of the path, so they are escaped too.
+    """
+    return _DOTS.get(text) or quote(text, safe="")
+
+
+class Routes:
+    """URLs of an API.
+
+    Args:
+        settings: The paths and the names of the parameters.
+        names: What an id means as an IRI.
+    """
+
+    def __init__(self, settings: JsonLdSettings, names: Names) -> None:
+        self._settings = settings
+        self._names = names
+
+    def entity(self, entity_id: str) -> str | None:
+        """The document of an entity; None where the id means no IRI and the route wants one."""
+        return self._of(self._settings.entity_path, entity_id)
+
+    def relations(self, entity_id: str, direction: str) -> str | None:
+        """The relations that leave (`out`) or enter (`in`) an entity."""
+        s = self._settings
+        url = self._of(s.relations_path, entity_id)
+        value = s.direction_out if direction == "out" else s.direction_in
+        parameters = [(s.direction_param, value)] if s.direction_param else []
+        return None if url is None else with_query(url, parameters)
+
+    def provenance(self, entity_id: str, limit: int) -> str | None:
+        """The evidence that touches an entity."""
+        s = self._settings
+        url = self._of(s.provenance_path, entity_id) if s.provenance_path else None
+        return None if url is None else with_query(url, [(s.limit_param, str(limit))])
+
+    def edge(self, triple: tuple[str, str, str]) -> str:
+        """One relation."""
+        s = self._settings
+        names = (s.subject_param, s.predicate_param, s.object_param)
+        return with_query(self.at(s.edge_path), list(zip(names, triple, strict=True)))
+
+    def search(self, text: str, types: Sequence[str]) -> str:
+        """Entities by name.
+
+        Args:
+            text: As the parameter takes it.
+            types: The chapter's form is one value with commas; types that hold one are
+                sent each by itself.
+        """
+        s = self._settings
+        parameters = [(s.query_param, text), (s.limit_param, str(SEARCHED))]
+        several = list(types) if any("," in name for name in types) else [",".join(types)]
+        parameters += [(s.types_param, value) for value in several if types]
+        return with_query(self.at(s.search_path), parameters)
+
+    def incoming(self, text: str) -> str:
+        """Entities whose documents point to one."""
+        return with_query(
+            self.at(self._settings.incoming_path), [(self._settings.query_param, text)]
+        )
+
+    def attribute(self, name: str) -> str | None:
+        """What is known of a predicate."""
+        return self._of(self._settings.attribute_path, name)
+
+    def at(self, path: str) -> str:
+        """A path of the API, or a URL as it is."""
+        if path.startswith(("http://", "https://")):
+            return path
+        return f"{self._settings.base_url}/{path.lstrip('/')}"
+
+    def _of(self, path: str, entity_id: str) -> str | None:
+        iri = self._names.full(entity_id) if "{iri}" in path or "{url}" in path else None
+        if iri is None and ("{iri}" in path or "{url}" in path):
+            return None
+        if path == "{url}":
+            return (
+                iri.partition("#")[0] if iri and iri.startswith(("http://", "https://")) else None
+            )
+        filled = path.replace("{id}", segment(entity_id))
+        return self.at(filled.replace("{iri}", segment(iri or "")))
+
+
+def with_query(url: str, parameters: Sequence[tuple[str, str]]) -> str:
+    """A URL with further parameters; those without a name are left out."""
+    query = urlencode([(name, value) for name, value in parameters if name], quote_via=quote)
+    if not query:
+        return url
+    return f"{url}{'&' if '?' in url else '?'}{query}"

@@ -1,0 +1,138 @@
+"""The vocabulary of an API, and the batch routes that it announces."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bfsql.abc import each
+from bfsql_jsonld.api import Api
+from bfsql_jsonld.attributes import OBJECTS
+from bfsql_jsonld.replies import Reply, Request
+
+FRESH = 10.0
+"""Seconds for which one reading serves: core asks for types, predicates and advice in a row."""
+
+_BATCH = 1_000  # ids of a batch, where the API does not tell its limit
+_BYTES = 400_000  # likewise; servers take a million, as a rule
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """What `/schema` says."""
+
+    entity_types: list[str]
+    predicates: list[str]
+    comprehensive: bool = True
+    next_steps: str | None = None
+    entities_batch: str | None = None
+    """Route that takes many ids, or None."""
+    relations_batch: str | None = None
+    """Route that takes many ids or relations, or None."""
+    limit: int = _BATCH
+    """Ids or relations that one batch may hold."""
+    most_bytes: int = _BYTES
+    """Bytes of its request."""
+
+
+NO_SCHEMA = Schema([], [], comprehensive=False)
+"""Of an API that tells nothing of its vocabulary."""
+
+
+class SchemaReader:
+    """Reads the schema, once for questions that come together.
+
+    Args:
+        api: Where it is, and what its lists are called.
+    """
+
+    def __init__(self, api: Api) -> None:
+        self._session = api.session
+        self._routes = api.routes
+        self._fields = api.fields
+        self._settings = api.settings
+        self._lock = asyncio.Lock()
+        self._read: tuple[float, Schema] | None = None
+
+    async def current(self) -> Schema:
+        """The schema, no older than `FRESH`.
+
+        Raises:
+            StoreError: It is something else than a schema.
+            StoreUnavailable: The API does not answer.
+        """
+        if not self._settings.schema_path:
+            return NO_SCHEMA
+        async with self._lock:
+            if self._read is None or time.monotonic() >= self._read[0]:
+                self._read = (time.monotonic() + FRESH, await self._fetched())
+            return self._read[1]
+
+    async def batches(self) -> Schema:
+        """The last schema that was read, whose batch routes are as good as those of a new one."""
+        return self._read[1] if self._read is not None else await self.current()
+
+    async def _fetched(self) -> Schema:
+        s = self._settings
+        reply = await self._session.ask(Request(self._routes.at(s.schema_path)))
+        if reply.gone:
+            return NO_SCHEMA
+        document = reply.json()
+        with reply.read():
+            types = self._fields.names(document, s.types_field, "a type")
+            predicates = self._fields.names(document, s.predicates_field, "a predicate")
+        if s.attributes_path:
+            predicates = await self._relationships()
+        whole = types is not None and predicates is not None
+        found = document if isinstance(document, Mapping) else {}
+        told, batch, steps = (found.get(k) for k in ("comprehensive", "batch", "next_steps"))
+        batch = batch if isinstance(batch, Mapping) else {}
+        return Schema(
+            sorted(set(types or ())),
+            sorted(set(predicates or ())),
+            told if isinstance(told, bool) else whole,
+            steps if isinstance(steps, str) and steps else None,
+            _route(batch.get("entities")),
+            _route(batch.get("relations")),
+            _number(batch.get("limit"), _BATCH),
+            _number(batch.get("max_bytes"), _BYTES),
+        )
+
+    async def _relationships(self) -> list[str] | None:
+        """The attributes that are relationships, each asked for what it is."""
+        s = self._settings
+        reply = await self._session.ask(Request(self._routes.at(s.attributes_path)))
+        if reply.gone:
+            return None
+        document = reply.json()
+        with reply.read():
+            names = self._fields.names(document, s.predicates_field, "an attribute") or []
+        if not s.attribute_path:
+            return names
+        kinds = await each(names, self._kinds)
+        return [
+            name
+            for name, found in zip(names, kinds, strict=True)
+            if found is None or set(OBJECTS) & found
+        ]
+
+    async def _kinds(self, name: str) -> set[str]:
+        """The kinds of one attribute; KeyError where nobody tells."""
+        url = self._routes.attribute(name)
+        reply: Reply | None = None if url is None else await self._session.ask(Request(url))
+        document: Any = None if reply is None or reply.gone else reply.json()
+        kinds = document.get("attributeTypes") if isinstance(document, Mapping) else None
+        if not isinstance(kinds, list):
+            raise KeyError(name)
+        return {kind for kind in kinds if isinstance(kind, str)}
+
+
+def _number(value: Any, default: int) -> int:
+    return value if isinstance(value, int) and value > 0 else default
+
+
+def _route(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None

@@ -1,0 +1,99 @@
+"""Search: the route that takes a name, and what it gives as candidates."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from bfsql import call
+from bfsql.errors import StoreError
+from bfsql.models.records import EntityStub
+from bfsql_jsonld.api import Api
+from bfsql_jsonld.described import Described
+from bfsql_jsonld.documents import Documents
+from bfsql_jsonld.fields import omissions
+from bfsql_jsonld.replies import Reply, Request, Unreadable
+from bfsql_jsonld.routes import SEARCHED
+from bfsql_jsonld.source import Source
+
+_ID = re.compile(r"\S+:\S+")
+
+
+class Searching:
+    """Asks the search route.
+
+    Args:
+        api: Where it is, and what its fields are called.
+        documents: Reads answers that have no such fields.
+    """
+
+    def __init__(self, api: Api, documents: Documents) -> None:
+        self._session = api.session
+        self._routes = api.routes
+        self._fields = api.fields
+        self._settings = api.settings
+        self._documents = documents
+
+    async def search(self, source: Source, text: str, types: Sequence[str]) -> list[EntityStub]:
+        """Candidates, best first.
+
+        Args:
+            source: Looks up what may be an id, where the route knows names alone.
+            text: What a person would call it.
+            types: Types to keep; none for all.
+        """
+        s = self._settings
+        by_id: list[EntityStub] = []
+        if (not s.search_path or s.relations == "document") and _ID.fullmatch(text.strip()):
+            by_id = await self._by_id(source, text.strip())
+        if not s.search_path:
+            return by_id
+        sent = s.query_text.replace("{text}", text).replace("{pattern}", _pattern(text))
+        reply = await self._session.ask(Request(self._routes.search(sent, types)))
+        if reply.gone:
+            raise StoreError(
+                f"{reply.request.shown} was answered {reply.status}: the API has no such search. "
+                "Give its route in search_path, or an empty one where there is none."
+            )
+        document = reply.json()
+        call.omitted(*omissions(document))
+        return [*by_id, *await self._stubs(reply, document)][:SEARCHED]
+
+    async def _by_id(self, source: Source, entity_id: str) -> list[EntityStub]:
+        try:
+            node = await source.node(entity_id)
+        except KeyError:
+            return []
+        return [EntityStub(node.id, node.entity_type, _text(node.metadata.get("name")))]
+
+    async def _stubs(self, reply: Reply, document: Any) -> list[EntityStub]:
+        s = self._settings
+        hits = self._fields.hits(document)
+        if s.reading == "fields" or (
+            s.reading == "auto"
+            and hits is not None
+            and all(self._fields.is_entity(hit) for hit in hits)
+        ):
+            with reply.read():
+                if hits is None:
+                    named = " or ".join(s.results_field)
+                    raise Unreadable(f"there is no list of hits in the field {named}")
+                return [self._fields.stub(hit) for hit in hits]
+        return _described(await self._documents.read(reply, document))
+
+
+def _described(found: Described) -> list[EntityStub]:
+    """The nodes that a document says something of, those at its top first."""
+    order = {entity_id: at for at, entity_id in enumerate(found.roots)}
+    ids = sorted(found.nodes, key=lambda entity_id: order.get(entity_id, len(order)))
+    return [EntityStub(i, found.nodes[i][0], _text(found.nodes[i][1].get("name"))) for i in ids]
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _pattern(text: str) -> str:
+    """The text as a regular expression: what means something in one, or ends it, is any one."""
+    return re.sub(r"[^\w\s-]", ".", text)

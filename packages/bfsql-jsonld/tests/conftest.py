@@ -1,0 +1,84 @@
+"""A web server in a thread, and an API of a few routes that the test fills."""
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from bfsql_jsonld import JsonLdBackend
+from bfsql_servers.bad_endpoint import BadEndpoint
+from bfsql_servers.web import WebServer
+
+Opened = Callable[..., Awaitable[JsonLdBackend]]
+
+
+class Pages:
+    """An ASGI application: raw path with query to what it answers, and what was asked."""
+
+    def __init__(self) -> None:
+        self.pages: dict[str, Any] = {}
+        self.asked: list[tuple[str, dict[str, str], bytes]] = []
+
+    def __setitem__(self, target: str, page: Any) -> None:
+        """A document, or a tuple of status, headers and body (text or JSON)."""
+        self.pages[target] = page
+
+    @property
+    def targets(self) -> list[str]:
+        return [target for target, _, _ in self.asked]
+
+    async def __call__(self, scope: Mapping[str, Any], receive: Any, send: Any) -> None:
+        target = scope["raw_path"].decode()
+        if scope["query_string"]:
+            target += f"?{scope['query_string'].decode()}"
+        body, more = b"", True
+        while more:
+            message = await receive()
+            body, more = body + message.get("body", b""), message.get("more_body", False)
+        headers = {name.decode(): value.decode() for name, value in scope["headers"]}
+        self.asked.append((target, headers, body))
+        page = self.pages.get(target, (404, {}, {"title": "Not Found"}))
+        if callable(page):
+            page = page(headers, body)
+        status, more_headers, content = page if isinstance(page, tuple) else (200, {}, page)
+        sent = content if isinstance(content, bytes) else json.dumps(content).encode()
+        told = {"content-type": "application/json", **more_headers}
+        pairs = [(name.encode(), value.encode()) for name, value in told.items()]
+        await send({"type": "http.response.start", "status": status, "headers": pairs})
+        await send({"type": "http.response.body", "body": sent})
+
+
+@pytest.fixture
+def web() -> Iterator[WebServer]:
+    with WebServer() as server:
+        yield server
+
+
+@pytest.fixture
+def pages(web: WebServer) -> Pages:
+    """What the server answers."""
+    served = Pages()
+    web.serve(served)
+    return served
+
+
+@pytest.fixture
+def endpoint() -> Iterator[BadEndpoint]:
+    with BadEndpoint() as server:
+        yield server
+
+
+@pytest.fixture
+async def opened(request: pytest.FixtureRequest) -> AsyncIterator[Opened]:
+    """Opens a backend over the server of the test, and closes it afterwards."""
+    backends: list[JsonLdBackend] = []
+
+    async def at(base_url: str | None = None, **settings: Any) -> JsonLdBackend:
+        url = base_url or request.getfixturevalue("web").url
+        backends.append(await JsonLdBackend.create(url, **settings))
+        return backends[-1]
+
+    yield at
+    for backend in backends:
+        await backend.close()

@@ -1,0 +1,93 @@
+"""Whatever the graph is, the chain of web API and backend gives the bytes of what is behind it."""
+
+from contextlib import asynccontextmanager
+
+from bfsql_trials import asking, drawn
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bfsql import MemoryBackend, ToolError, open_graph
+from bfsql.answers.clean import clean_metadata
+from bfsql.models import Edge
+from bfsql_jsonld import JsonLdBackend
+from bfsql_servers.web import WebServer
+
+FILTERS = st.tuples(drawn.detailing(), drawn.removing()).map(lambda both: both[0] | both[1])
+
+
+@asynccontextmanager
+async def both(server, records):
+    """The graph in memory, and the same behind the web API."""
+
+    @asynccontextmanager
+    async def memory():
+        yield MemoryBackend(records)
+
+    async with server.offering(memory) as url:
+        backend = await JsonLdBackend.create(url)
+        try:
+            async with (
+                open_graph(MemoryBackend(records), hooks=()) as first,
+                open_graph(backend, hooks=()) as second,
+            ):
+                yield first, second
+        finally:
+            await backend.close()
+
+
+async def said(graph, tool, arguments):
+    try:
+        return (await asking.asked(graph, tool, **arguments)).blocks
+    except ToolError as refused:
+        return refused.kind, str(refused)
+
+
+async def assert_agreed(graphs, tool, **arguments):
+    first, second = [await said(graph, tool, arguments) for graph in graphs]
+    assert second == first
+
+
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@given(
+    case=drawn.graphs_with_seeds(seeds=2),
+    depth=st.integers(1, 3),
+    filters=FILTERS,
+    max_tokens=st.sampled_from([0, 700, 20_000]),
+)
+async def test_the_chain_gives_the_same_bytes_for_every_graph_and_call(
+    case, depth, filters, max_tokens
+):
+    graph, seeds = case
+    with WebServer() as server:
+        async with both(server, graph.records) as graphs:
+            await assert_agreed(graphs, "describe_schema")
+            asked = {**filters, "max_tokens": max_tokens}
+            await assert_agreed(graphs, "bfs_query", seeds=seeds, max_hops=depth, **asked)
+            await assert_agreed(graphs, "intersect_subgraphs", seeds=seeds, k=depth, **asked)
+            await assert_agreed(graphs, "describe_entities", ids=[*graph.ids, *drawn.GONE])
+            for entity_id in graph.ids:
+                await assert_agreed(graphs, "describe_entity", id=entity_id)
+                await assert_agreed(graphs, "search_entities", query=entity_id)
+
+
+@settings(max_examples=10, suppress_health_check=list(HealthCheck))
+@given(case=drawn.graphs_with_seeds(seeds=2))
+async def test_one_by_one_and_in_batches_it_reads_the_same(case):
+    graph, _ = case
+    memory = MemoryBackend(graph.records)
+    with WebServer() as server:
+        async with both(server, graph.records) as (_, chained):
+            backend = chained.db
+            nodes = [node.id for node in await memory.get_nodes_batch(graph.ids)]
+            for entity_id in nodes:
+                assert sorted(await backend.edges_from(entity_id)) == sorted(
+                    await memory.edges_from(entity_id)
+                )
+                assert sorted(await backend.edges_to(entity_id)) == sorted(
+                    await memory.edges_to(entity_id)
+                )
+                known = await memory.metadata_for_node(entity_id)
+                assert await backend.metadata_for_node(entity_id) == clean_metadata(known)
+            for edge in await memory.edges_batch(nodes):
+                known = await memory.metadata_for_edge(Edge(*edge))
+                assert await backend.metadata_for_edge(Edge(*edge)) == clean_metadata(known)

@@ -1,0 +1,239 @@
+"""APIs that answer badly: each time a sentence, and the next call works."""
+
+import json
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bfsql.errors import StoreError, StoreUnavailable
+from bfsql.models import Edge
+from bfsql_jsonld import JsonLdBackend
+from bfsql_jsonld.routes import segment
+from bfsql_servers import bad_replies as replies
+from bfsql_servers.port import free_port
+from bfsql_servers.web import WebServer
+
+NODE = {"id": "a", "@type": "T"}
+OUT = "/entities/a/relations?direction=out"
+ODD_IDS = ["a/b", "a?b", "a#b", "a%2Fb", "..", ".", "a b", "ä🜁", "%", "a+b", "a;b", "\x00", "a\nb"]
+
+
+def said(body: bytes, content_type: str = "application/json") -> replies.Reply:
+    return replies.Reply(200, body, content_type)
+
+
+async def test_a_server_that_is_not_there_is_told(opened) -> None:
+    backend = await opened(f"http://127.0.0.1:{free_port()}", retries=0)
+    with pytest.raises(StoreUnavailable, match=r"cannot be reached .* Is it running"):
+        await backend.get_node("a")
+
+
+@pytest.mark.parametrize(
+    ("reply", "sentence"),
+    [
+        (said(b"hello"), "no JSON .*'hello'"),
+        (said(b'{"id": "a", "@ty'), "no JSON"),
+        (said(b"[" * 100_000), "no JSON"),
+        (said(b""), "answered with nothing"),
+        (said(b"\xff\xfe"), "no JSON"),
+        (replies.page(), "no JSON .*DOCTYPE"),
+        (replies.refused(500, "<html><h1>Oops</h1></html>"), "answered 500: .*Oops"),
+        (replies.refused(418), "answered 418: nothing"),
+        (said(b'{"id": "a", "@type": 5}'), "type is 5"),
+        (said(b'{"id": "a", "@type": ["T", null]}'), "its type is"),
+        (said(b'{"id": {"x": 1}, "@type": "T"}'), "says nothing of a"),
+        (said(b"[]"), "says nothing of a"),
+        (said(b'"text"'), "no JSON-LD"),
+        (said(b"17"), "no JSON-LD"),
+        (said(b'{"@context": 5, "@id": "http://x/"}'), "no JSON-LD"),
+    ],
+)
+async def test_a_bad_answer_is_a_sentence_and_the_next_call_works(
+    opened, endpoint, reply: Any, sentence: str
+) -> None:
+    endpoint.then(reply).always(said(json.dumps(NODE).encode()))
+    backend = await opened(endpoint.url)
+    with pytest.raises(StoreError, match=sentence) as caught:
+        await backend.get_node("a")
+    assert len(str(caught.value)) < 1_000
+    assert (await backend.get_node("a")).id == "a"
+
+
+@pytest.mark.parametrize(
+    ("relations", "sentence"),
+    [
+        ([{"subject": "x", "predicate": "p", "object": "y"}], "x p y, which does not touch a"),
+        ([{"subject": "a", "predicate": 1.5, "object": "y"}], "predicate .* is 1.5"),
+        ([{"subject": "a", "predicate": "p", "object": ["y"]}], "object .* is \\['y'\\]"),
+        ([{"subject": "a", "predicate": "p"}], "object .* is missing"),
+        (["text"], "a relation is 'text'"),
+    ],
+)
+async def test_bad_relations_are_a_sentence(opened, pages, relations: Any, sentence: str) -> None:
+    pages[OUT] = {"relations": relations}
+    backend = await opened()
+    with pytest.raises(StoreError, match=sentence):
+        await backend.edges_from("a")
+    pages[OUT] = {"relations": []}
+    assert await backend.edges_from("a") == []
+
+
+@pytest.mark.parametrize("batch", [{"relations": [["a", "p"]]}, {"relations": "x"}, {}, []])
+async def test_bad_batches_are_a_sentence(opened, pages, batch: Any) -> None:
+    pages["/schema"] = {"batch": {"relations": "/b", "entities": "/b"}}
+    pages["/b"] = batch
+    backend = await opened()
+    with pytest.raises(StoreError, match="cannot be used"):
+        await backend.edges_batch(["a"])
+    pages["/b"] = {"relations": [["x", "p", "y"]]}
+    with pytest.raises(StoreError, match="touches nothing that was asked for"):
+        await backend.edges_batch(["a"])
+    pages["/b"] = {"relations": [["x", "p", "a"]]}
+    assert await backend.edges_batch(["a"]) == [("x", "p", "a")]
+
+
+@pytest.mark.parametrize("schema", [{"entity_types": [1.5]}, {"predicates": [["x"]]}, "x", 3])
+async def test_a_bad_schema_is_a_sentence_or_none(opened, pages, schema: Any) -> None:
+    pages["/schema"] = schema
+    backend = await opened()
+    if isinstance(schema, dict):
+        with pytest.raises(StoreError, match="cannot be used"):
+            await backend.entity_types()
+    else:
+        assert await backend.entity_types() == []
+        assert not await backend.comprehensive()
+
+
+async def test_what_is_missing_is_a_key_error(opened, pages) -> None:
+    pages["/entities/gone"] = (410, {}, {})
+    backend = await opened()
+    for entity_id in ("gone", "never", "\ud800"):
+        for ask in (
+            backend.get_node,
+            backend.metadata_for_node,
+            backend.edges_from,
+            backend.edges_to,
+        ):
+            with pytest.raises(KeyError):
+                await ask(entity_id)
+    with pytest.raises(KeyError):
+        await backend.metadata_for_edge(Edge("a", "p", "b"))
+    assert await backend.get_nodes_batch(["gone", "never", "\ud800"]) == []
+    assert await backend.edges_batch(["gone", "never", "\ud800"]) == []
+    assert await backend.search_entities("\ud800") == []
+
+
+async def test_relations_without_a_route_are_told_from_entities_that_are_not_there(
+    opened, pages
+) -> None:
+    pages["/entities/a"] = NODE
+    with pytest.raises(StoreError, match="relations=document"):
+        await (await opened()).edges_from("a")
+
+
+async def test_an_api_without_search_is_told(opened, pages) -> None:
+    with pytest.raises(StoreError, match="search_path"):
+        await (await opened()).search_entities("ada")
+
+
+@pytest.mark.parametrize("entity_id", ODD_IDS)
+async def test_odd_ids_are_one_segment_of_the_path(opened, pages, web, entity_id: str) -> None:
+    pages[f"/entities/{segment(entity_id)}"] = {"id": entity_id, "@type": "T"}
+    assert (await (await opened()).get_node(entity_id)).id == entity_id
+    [(_, raw)] = web.requests
+    assert raw.count("/") == 2
+    assert unquote(raw.removeprefix("/entities/")) == entity_id
+
+
+@settings(max_examples=30, suppress_health_check=list(HealthCheck))
+@given(body=st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(
+        st.sampled_from(
+            ["id", "@id", "@type", "@context", "@graph", "relations", "results", "next", "subject",
+             "predicate", "object", "metadata", "@reverse", "@value", "batch", "omissions", "items"]
+        ),
+        inner,
+        max_size=4,
+    ),
+    max_leaves=8,
+))  # fmt: skip
+async def test_whatever_comes_is_an_answer_or_a_sentence(body: Any) -> None:
+    async def app(scope, receive, send):
+        content = json.dumps(body).encode()
+        headers = [(b"content-type", b"application/json")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": content})
+
+    with WebServer() as server:
+        server.serve(app)
+        backend = await JsonLdBackend.create(server.url, max_pages=3)
+        try:
+            for ask in (
+                lambda: backend.get_node("a"),
+                lambda: backend.edges_from("a"),
+                lambda: backend.search_entities("a"),
+                lambda: backend.metadata_for_edge(Edge("a", "p", "b")),
+                backend.predicates,
+                lambda: backend.edges_batch(["a"]),
+                lambda: backend.provenance_for_node("a", 5),
+            ):
+                try:
+                    await ask()
+                except (StoreError, KeyError):
+                    continue
+        finally:
+            await backend.close()
+
+
+# --- contexts -----------------------------------------------------------------
+
+
+async def document_with(opened, pages, context: Any, **more: Any) -> str:
+    """The sentence of the error; the next call works."""
+    pages["/doc"] = {"@context": context, "@id": "http://ex.test/a"}
+    backend = await opened(entity_path="/doc", relations="document", reading="json-ld", **more)
+    with pytest.raises(StoreError) as caught:
+        await backend.get_node("http://ex.test/a")
+    pages["/doc"] = {"@id": "http://ex.test/a", "@type": "http://ex.test/T"}
+    assert (await backend.get_node("http://ex.test/a")).entity_type == "http://ex.test/T"
+    return str(caught.value)
+
+
+async def test_a_context_that_redirects_for_ever_is_told(opened, pages) -> None:
+    pages["/context"] = (302, {"location": "/context"}, {})
+    assert "never ends" in await document_with(opened, pages, "/context")
+
+
+async def test_a_context_of_50_mb_is_not_taken_in(opened, pages) -> None:
+    pages["/context"] = (200, {}, b" " * 50_000_000)
+    assert "more than 2,000,000 bytes" in await document_with(opened, pages, "/context")
+
+
+async def test_a_context_at_a_private_address_is_not_fetched(opened, pages, web) -> None:
+    for host, hosts in (("localhost", ["localhost"]), ("127.0.0.2", ["*"]), ("[::1]", ["*"])):
+        url = f"http://{host}:{web.port}/context"
+        told = await document_with(opened, pages, url, context_hosts=hosts)
+        assert "private address" in told
+    assert not [target for target in pages.targets if target == "/context"]
+
+
+async def test_a_context_from_a_host_that_is_not_listed_is_not_fetched(opened, pages) -> None:
+    told = await document_with(opened, pages, "https://evil.test/context")
+    assert "context_hosts" in told
+    assert "context_files" in told
+
+
+@pytest.mark.parametrize("context", [[], "x", {"@context": "/context"}, {"@context": {"a": 5}}])
+async def test_a_context_that_is_none_is_told(opened, pages, context: Any) -> None:
+    pages["/context"] = context
+    assert await document_with(opened, pages, "/context")
+
+
+async def test_a_context_that_is_nothing_to_fetch_is_told(opened, pages) -> None:
+    for url in ("file:///etc/passwd", "ftp://ex.test/context", "urn:context"):
+        assert "nothing to fetch" in await document_with(opened, pages, url)

@@ -1,0 +1,107 @@
+"""The conformance kit through the whole chain: a backend, the web API, this backend."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, ClassVar
+
+import pytest
+
+from bfsql.abc import GraphDbInterface
+from bfsql.conformance import EVERYTHING, OptOut
+from bfsql.memory import MemoryBackend
+from bfsql.models import GraphRecord
+from bfsql.testing import BackendSuite, Kind, never
+from bfsql_jsonld import JsonLdBackend
+from bfsql_servers.web import WebServer
+from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
+
+CLEANED = never(
+    "The web API cleans metadata as answers are cleaned, so control characters, vectors and what "
+    "JSON cannot write are gone before this backend reads it; the bytes of answers are the same."
+)
+RAW_NAMES = never(
+    "The web API gives names without invisible characters, and the reference in memory, which is "
+    "asked for them, compares them with the names as they were."
+)
+
+
+@asynccontextmanager
+async def in_memory(records: Sequence[GraphRecord]) -> AsyncIterator[GraphDbInterface]:
+    yield MemoryBackend(records)
+
+
+@asynccontextmanager
+async def in_a_file(records: Sequence[GraphRecord]) -> AsyncIterator[GraphDbInterface]:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "graph.db"
+        await load_graph(SqliteSettings(path=path), records)
+        backend = await SqliteBackend.create(path=path, connections=2)
+        try:
+            yield backend
+        finally:
+            await backend.close()
+
+
+class Chained(BackendSuite):
+    __test__ = False
+    """What both chains share."""
+
+    store: ClassVar[Any]
+    optouts: ClassVar[dict[str, OptOut]] = {"every-value": CLEANED}
+
+    @pytest.fixture(autouse=True)
+    def _web(self) -> Iterator[None]:
+        with WebServer() as server:
+            self.server = server
+            yield
+
+    def backend_with(
+        self, records: Sequence[GraphRecord]
+    ) -> AbstractAsyncContextManager[JsonLdBackend]:
+        return self.chained(records)
+
+    def omitting_with(
+        self, records: Sequence[GraphRecord]
+    ) -> AbstractAsyncContextManager[JsonLdBackend]:
+        # Without the schema there are no batch routes, so that edges come in pages.
+        return self.chained(records, schema_path="", page_size=10, max_pages=1)
+
+    @asynccontextmanager
+    async def chained(
+        self, records: Sequence[GraphRecord], **settings: Any
+    ) -> AsyncIterator[JsonLdBackend]:
+        # The kit wants nothing kept, so the API allows nothing to be used without asking again.
+        store = lambda: type(self).store(records)
+        async with self.server.offering(store, max_age=0) as url:
+            backend = await JsonLdBackend.create(url, **settings)
+            try:
+                yield backend
+            finally:
+                await backend.close()
+
+    @asynccontextmanager
+    async def store_gone(self, backend: Any) -> AsyncIterator[None]:
+        await asyncio.to_thread(self.server.stop)
+        try:
+            yield
+        finally:
+            await asyncio.to_thread(self.server.start)
+
+    def round_trips_of(self, backend: Any) -> int:
+        return int(backend.session.requests)
+
+
+class TestOverMemory(Chained):
+    __test__ = True
+    keeps = EVERYTHING - {Kind.BINARY}
+    optouts: ClassVar[dict[str, OptOut]] = {"every-value": CLEANED, "found-by-name": RAW_NAMES}
+    store = staticmethod(in_memory)
+
+
+class TestOverTheEmbeddedStore(Chained):
+    __test__ = True
+    keeps = EVERYTHING - {Kind.BINARY}
+    store = staticmethod(in_a_file)

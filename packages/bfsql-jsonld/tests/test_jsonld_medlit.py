@@ -1,0 +1,140 @@
+"""A real graph behind the web API, with the figures that the protocol's author publishes for it."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+
+from bfsql import open_graph
+from bfsql.memory import MemoryBackend
+from bfsql.models import GraphRecord, Refusal
+from bfsql.server import create_server
+from bfsql.sources import read_all
+from bfsql_jsonld import JsonLdBackend
+from bfsql_servers.web import WebServer
+
+
+@pytest.fixture(scope="module")
+def records(medlit: Path) -> list[GraphRecord]:
+    stream = list(read_all([medlit]))
+    assert not [record for record in stream if isinstance(record, Refusal)]
+    return [record for record in stream if not isinstance(record, Refusal)]
+
+
+@pytest.fixture
+async def url(web: WebServer, records: list[GraphRecord]) -> AsyncIterator[str]:
+    @asynccontextmanager
+    async def memory() -> AsyncIterator[MemoryBackend]:
+        yield MemoryBackend(records)
+
+    async with web.offering(memory) as address:
+        yield address
+
+
+async def called(client: Client, tool: str, **arguments: Any) -> Any:
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    return json.loads(result.content[0].text)
+
+
+async def test_a_client_gets_the_published_figures_through_the_chain(url: str) -> None:
+    async with Client(create_server("jsonld", base_url=url)) as client:
+        schema = await called(client, "describe_schema")
+        assert len(schema["entity_types"]) == 19
+        assert len(schema["predicates"]) == 16
+        hits = await called(client, "search_entities", query="desmopressin")
+        assert hits[0]["id"] == "RxNorm:3251"
+        two_hops = await called(client, "bfs_query", seeds=["RxNorm:3251"], max_hops=2)
+        assert (two_hops["node_count"], two_hops["edge_count"]) == (84, 99)
+        seeds = ["RxNorm:3251", "MeSH:D003480"]
+        one_hop = await called(client, "bfs_query", seeds=seeds, max_hops=1)
+        assert (one_hop["node_count"], one_hop["edge_count"]) == (35, 37)
+
+
+async def test_a_cold_traversal_of_two_hops_takes_at_most_its_hops_and_six_requests(
+    url: str, web: WebServer
+) -> None:
+    hops = 2
+    async with open_graph("jsonld", base_url=url, hooks=()) as graph:
+        answer = await graph.bfs_query(seeds=["RxNorm:3251"], max_hops=hops)
+    assert json.loads(answer.text)["node_count"] == 84
+    assert len(web.requests) <= hops + 6, web.requests
+
+
+async def test_two_chained_servers_give_the_bytes_of_the_graph_itself(
+    url: str, records: list[GraphRecord]
+) -> None:
+    with WebServer() as second:
+
+        @asynccontextmanager
+        async def first() -> AsyncIterator[JsonLdBackend]:
+            backend = await JsonLdBackend.create(url)
+            try:
+                yield backend
+            finally:
+                await backend.close()
+
+        async with (
+            second.offering(first) as further,
+            open_graph("jsonld", base_url=further, hooks=()) as chained,
+            open_graph(MemoryBackend(records), hooks=()) as memory,
+        ):
+            for tool, arguments in (
+                ("describe_schema", {}),
+                ("bfs_query", {"seeds": ["RxNorm:3251"], "max_hops": 2}),
+                ("describe_entity", {"id": "MeSH:D003480"}),
+                ("search_entities", {"query": "cushing"}),
+                ("intersect_subgraphs", {"seeds": ["RxNorm:3251", "MeSH:D003480"], "k": 1}),
+            ):
+                expected = await memory.call(tool, arguments)
+                assert (await chained.call(tool, arguments)).blocks == expected.blocks
+
+
+async def test_a_server_that_is_killed_and_comes_back_costs_one_error_at_most(
+    url: str, web: WebServer, records: list[GraphRecord]
+) -> None:
+    async with (
+        open_graph(MemoryBackend(records), hooks=()) as memory,
+        open_graph("jsonld", base_url=url, retries=0, cache_records=0, hooks=()) as graph,
+    ):
+        question = {"seeds": ["RxNorm:3251"], "max_hops": 3}
+        expected = await memory.call("bfs_query", question)
+        for fatal in range(1, 6):
+            errors = await asked_while_killed(graph, web, question, expected, fatal)
+            assert len(errors) <= 1, errors
+            assert all(error.startswith("ToolError: The graph") for error in errors), errors
+
+
+async def asked_while_killed(
+    graph: Any, web: WebServer, question: Any, expected: Any, fatal: int
+) -> list[str]:
+    """The sentences of the errors; the server dies at its request of this number."""
+    serve, before = web._app, len(web.requests)
+
+    async def dying(scope: Any, receive: Any, send: Any) -> None:
+        if len(web.requests) - before == fatal:
+            web.kill()
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            return
+        await serve(scope, receive, send)
+
+    web.serve(dying)
+    errors = []
+    for _ in range(3):
+        try:
+            answer = await graph.call("bfs_query", question)
+        except Exception as error:  # noqa: BLE001 - what it is, is what is looked at
+            errors.append(f"{type(error).__name__}: {error}")
+            await asyncio.to_thread(web.stop)
+            web.serve(serve)
+            await asyncio.to_thread(web.start)
+        else:
+            assert answer.blocks == expected.blocks
+    web.serve(serve)
+    return errors

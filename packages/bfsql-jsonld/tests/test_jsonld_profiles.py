@@ -1,0 +1,207 @@
+"""Other APIs by settings alone: chapter 12 with other names, context brokers, linked data."""
+
+import json
+
+import pytest
+
+from bfsql import open_graph
+from bfsql.errors import ConfigurationError
+from bfsql.models import Edge
+from bfsql_jsonld import JsonLdBackend
+
+EX = "http://ex.test/"
+
+
+async def test_the_chapters_own_api_is_read_by_the_defaults(opened, pages) -> None:
+    pages["/entities/a"] = {"@context": "https://x.test/c", "id": "a", "@type": "T", "name": "Ada"}
+    edge = {"subject": "a", "predicate": "knows", "object": "b"}
+    pages["/entities/a/relations?direction=out"] = {"relations": [edge]}
+    pages["/entities/a/relations?direction=in"] = {"relations": []}
+    pages["/entities?q=ada%20l&limit=20&types=T%2CU"] = {"results": [{"id": "a", "@type": "T"}]}
+    pages["/relations?subject=a&predicate=knows&object=b"] = {**edge, "metadata": {"since": 1}}
+    pages["/schema"] = {"entity_types": ["U", "T"], "predicates": ["knows"]}
+    backend = await opened()
+    assert await backend.get_node("a") == ("a", "T", {})
+    assert await backend.metadata_for_node("a") == {"name": "Ada"}
+    assert await backend.edges_from("a") == [Edge("a", "knows", "b")]
+    assert await backend.edges_to("a") == []
+    assert await backend.search_entities("ada l", ["T", "U"]) == [("a", "T", None, None)]
+    assert await backend.metadata_for_edge(Edge("a", "knows", "b")) == {"since": 1}
+    assert await backend.entity_types() == ["T", "U"]
+    assert await backend.comprehensive()
+    assert await backend.edges_batch(["a", "b"]) == [("a", "knows", "b")]
+
+
+async def test_types_with_commas_are_sent_each_by_itself(opened, pages) -> None:
+    pages["/entities?q=x&limit=20&types=a%2Cb&types=c"] = {"results": []}
+    assert await (await opened()).search_entities("x", ["a,b", "c"]) == []
+
+
+async def test_a_plain_json_api_is_read_by_the_names_of_its_fields(opened, pages) -> None:
+    pages["/api/things/7"] = {"data": {"key": 7}, "kind": ["Book", "Work"], "title": "Emma"}
+    pages["/api/links?node=7"] = [
+        {"source": {"id": 7}, "rel": "by", "target": {"id": 9}},
+        {"source": 3, "rel": "cites", "target": 7},
+    ]
+    pages["/api/find?text=emma&limit=20"] = {"hits": {"items": [{"data": {"key": 7}}]}}
+    backend = await opened(
+        entity_path="/api/things/{id}",
+        relations_path="/api/links?node={id}",
+        direction_param="",
+        search_path="/api/find",
+        query_param="text",
+        edge_path="",
+        id_field=["data.key"],
+        type_field=["kind"],
+        results_field=["hits.items"],
+        subject_field=["source"],
+        predicate_field=["rel"],
+        object_field=["target"],
+    )
+    assert (await backend.get_node("7"))[:2] == ("7", "Book")
+    assert await backend.metadata_for_node("7") == {"title": "Emma", "other_types": ["Work"]}
+    assert await backend.edges_from("7") == [("7", "by", "9")]
+    assert await backend.edges_to("7") == [("3", "cites", "7")]
+    assert await backend.metadata_for_edge(Edge("7", "by", "9")) == {}
+    assert (await backend.search_entities("emma"))[0].id == "7"
+
+
+async def test_keys_that_would_hide_a_field_come_back_as_they_were(opened, pages) -> None:
+    pages["/entities/a"] = {
+        "id": "a",
+        "@type": "T",
+        "type": "kept",
+        "metadata.id": "inner",
+        "metadata.@type": "x",
+        "metadata.metadata.id": "y",
+    }
+    assert await (await opened()).metadata_for_node("a") == {
+        "type": "kept",
+        "id": "inner",
+        "@type": "x",
+        "metadata.id": "y",
+    }
+
+
+def broker(pages) -> None:
+    """A context broker with a building, its owner and a sensor."""
+    at = "/ngsi-ld/v1"
+    building = {
+        "@context": "https://uri.etsi.org/ngsi-ld/v1/ngsi-ld-core-context.jsonld",
+        "id": "urn:b:1",
+        "type": "Building",
+        "name": {"type": "Property", "value": "Tower", "observedAt": "2026-01-01T00:00:00Z"},
+        "height": {"type": "Property", "value": 80},
+        "label": {"type": "LanguageProperty", "languageMap": {"en": "Tower", "fr": "Tour"}},
+        "owner": {
+            "type": "Relationship",
+            "object": "urn:p:1",
+            "since": {"type": "Property", "value": 3},
+        },
+        "part": [
+            {"type": "Relationship", "object": "urn:f:1", "datasetId": "urn:d:1"},
+            {"type": "Relationship", "object": ["urn:f:2", "urn:f:3"]},
+        ],
+    }
+    sensor = {
+        "id": "urn:s:1",
+        "type": "Sensor",
+        "in": {"type": "Relationship", "object": "urn:b:1"},
+    }
+    pages[f"{at}/entities/urn%3Ab%3A1"] = building
+    pages[f"{at}/entities/urn%3As%3A1"] = sensor
+    pages[f"{at}/types"] = {"type": "EntityTypeList", "typeList": ["Sensor", "Building"]}
+    pages[f"{at}/attributes"] = {
+        "type": "AttributeList",
+        "attributeList": ["name", "owner", "part", "in"],
+    }
+    kinds = {
+        "name": "Property",
+        "owner": "Relationship",
+        "part": "Relationship",
+        "in": "Relationship",
+    }
+    for name, kind in kinds.items():
+        pages[f"{at}/attributes/{name}"] = {"id": name, "attributeTypes": [kind]}
+    query = "in%3D%3D%22urn%3Ab%3A1%22%7Cowner%3D%3D%22urn%3Ab%3A1%22%7Cpart%3D%3D%22urn%3Ab%3A1%22"
+    pages[f"{at}/entities?q={query}&limit=100"] = [sensor]
+    pages[f"{at}/entities?q=name~%3D%22tow.er%22&limit=20"] = [building]
+    pages[f"{at}/entities?q=name~%3D%22urn.b.1%22&limit=20"] = []
+
+
+async def test_a_context_broker_is_read_by_its_profile(opened, pages) -> None:
+    broker(pages)
+    backend = await opened(profile="ngsi-ld", context="https://ex.test/context.jsonld")
+    assert (await backend.get_node("urn:b:1"))[:2] == ("urn:b:1", "Building")
+    assert await backend.metadata_for_node("urn:b:1") == {
+        "name": {"value": "Tower", "observedAt": "2026-01-01T00:00:00Z"},
+        "height": 80,
+        "label": {"en": "Tower", "fr": "Tour"},
+    }
+    assert sorted(await backend.edges_batch(["urn:b:1"])) == [
+        ("urn:b:1", "owner", "urn:p:1"),
+        *(("urn:b:1", "part", f"urn:f:{number}") for number in (1, 2, 3)),
+        ("urn:s:1", "in", "urn:b:1"),
+    ]
+    assert await backend.edges_to("urn:b:1") == [Edge("urn:s:1", "in", "urn:b:1")]
+    assert await backend.metadata_for_edge(Edge("urn:b:1", "owner", "urn:p:1")) == {"since": 3}
+    assert await backend.entity_types() == ["Building", "Sensor"]
+    assert await backend.predicates() == ["in", "owner", "part"]
+    assert [hit.id for hit in await backend.search_entities("tow.er")] == ["urn:b:1"]
+    assert [hit.id for hit in await backend.search_entities("urn:b:1")] == ["urn:b:1"]
+    assert all("ex.test/context.jsonld" in headers["link"] for _, headers, _ in pages.asked)
+
+
+@pytest.fixture
+def people(pages, web) -> str:
+    """Documents that link to each other; gives where they are."""
+    base = f"{web.url}/"
+    context = {"name": "http://schema.org/name", "knows": {"@id": f"{EX}knows", "@type": "@id"}}
+    for name, friend in (("ada", "ben"), ("ben", "cy"), ("cy", None)):
+        document = {"@context": context, "@id": f"/id/{name}", "@type": f"{EX}Person", "name": name}
+        pages[f"/id/{name}"] = (303, {"location": f"/doc/{name}"}, {})
+        pages[f"/doc/{name}"] = document | ({"knows": f"/id/{friend}"} if friend else {})
+    pages.pages["/doc/cy"]["@reverse"] = {f"{EX}employs": {"@id": f"{EX}firm"}}
+    return base
+
+
+async def test_linked_data_is_followed_from_document_to_document(people: str) -> None:
+    async with open_graph(
+        "jsonld", base_url=people, profile="linked-data", prefixes={"p": f"{people}id/"}, hooks=()
+    ) as graph:
+        hits = json.loads((await graph.search_entities("p:ada")).text)
+        assert [(hit["id"], hit["name"]) for hit in hits] == [("p:ada", "ada")]
+        answer = json.loads((await graph.bfs_query(["p:ada"], 2)).text)
+        assert [node["id"] for node in answer["nodes"]] == ["p:ada", "p:ben", "p:cy"]
+        assert answer["edge_count"] == 2
+        told = json.loads((await graph.describe_schema()).text)["next_steps"]
+        assert "outgoing edges alone" in told
+        assert "no search by name" in told
+
+
+async def test_what_a_document_states_in_reverse_is_an_incoming_edge(people: str, opened) -> None:
+    backend = await opened(people, profile="linked-data")
+    assert await backend.edges_to(f"{people}id/cy") == [
+        Edge(f"{EX}firm", f"{EX}employs", f"{people}id/cy")
+    ]
+    edge = Edge(f"{EX}firm", f"{EX}employs", f"{people}id/cy")
+    assert await backend.metadata_for_edge(edge) == {}
+
+
+async def test_an_iri_of_another_host_is_no_node_unless_the_host_is_allowed(
+    people: str, opened, pages
+) -> None:
+    backend = await opened(people, profile="linked-data")
+    with pytest.raises(KeyError):
+        await backend.get_node(f"{EX}firm")
+    with pytest.raises(KeyError):
+        await backend.get_node("no iri")
+    assert pages.asked == []
+
+
+async def test_what_is_set_besides_a_profile_wins() -> None:
+    backend = await JsonLdBackend.create("https://x.test", profile="ngsi-ld", page_size=7)
+    assert backend._settings.page_size == 7
+    assert backend._settings.offset_param == "offset"
+    with pytest.raises(ConfigurationError, match="profile"):
+        await JsonLdBackend.create("https://x.test", profile="other")

@@ -1,0 +1,294 @@
+"""The session: who asks, when to ask again, what is kept, and where nothing is sent."""
+
+import asyncio
+import base64
+import gzip
+import json
+import time
+from importlib.util import find_spec
+
+import pytest
+
+from bfsql import call
+from bfsql.errors import ConfigurationError, StoreError, StoreUnavailable
+from bfsql_jsonld import JsonLdBackend
+from bfsql_servers import bad_replies as replies
+from bfsql_servers.web import WebServer
+
+NODE = {"id": "a", "@type": "T"}
+SECRET = "hush-hush-1"
+
+
+def node(**headers: str) -> replies.Reply:
+    return replies.Reply(200, json.dumps(NODE).encode(), "application/json", headers)
+
+
+async def told(backend) -> str:
+    """The sentence of the error that a question ends with."""
+    with pytest.raises(StoreError) as caught:
+        await backend.get_node("a")
+    assert SECRET not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "header", "value"),
+    [
+        ({"token": SECRET}, "authorization", f"Bearer {SECRET}"),
+        ({"api_key": SECRET}, "x-api-key", SECRET),
+        ({"api_key": SECRET, "api_key_header": "Key"}, "key", SECRET),
+        (
+            {"username": "me", "password": f"{SECRET}ü"},
+            "authorization",
+            f"Basic {base64.b64encode(f'me:{SECRET}ü'.encode()).decode()}",
+        ),
+        ({"headers": {"NGSILD-Tenant": "t1"}}, "ngsild-tenant", "t1"),
+        ({"contact": "me@ex.test"}, "user-agent", "bfsql-jsonld/0.1.0 (me@ex.test)"),
+    ],
+)
+async def test_requests_say_who_asks(opened, pages, settings, header: str, value: str) -> None:
+    pages["/entities/a"] = NODE
+    await (await opened(**settings)).get_node("a")
+    assert pages.asked[0][1][header] == value
+
+
+async def test_secrets_come_from_the_environment(opened, pages, monkeypatch) -> None:
+    monkeypatch.setenv("JSONLD_TOKEN", SECRET)
+    pages["/entities/a"] = NODE
+    await (await opened()).get_node("a")
+    assert pages.asked[0][1]["authorization"] == f"Bearer {SECRET}"
+
+
+async def test_oauth_fetches_a_token_and_renews_it(opened, pages, web) -> None:
+    given = iter(("one", "two", "three"))
+
+    def token(headers, body):
+        assert body == b"grant_type=client_credentials&scope=read"
+        assert (
+            headers["authorization"] == f"Basic {base64.b64encode(f'c:{SECRET}'.encode()).decode()}"
+        )
+        return {"access_token": next(given), "token_type": "Bearer", "expires_in": 3600}
+
+    good = {"Bearer one", "Bearer two"}
+    pages["/token"] = token
+    pages["/entities/a"] = lambda headers, body: (
+        NODE if headers["authorization"] in good else (401, {}, {"detail": "expired"})
+    )
+    backend = await opened(
+        oauth_url=f"{web.url}/token", oauth_client="c", oauth_secret=SECRET, oauth_scope="read"
+    )
+    await asyncio.gather(*[backend.get_node("a") for _ in range(3)])
+    assert pages.targets.count("/token") == 1
+    good.discard("Bearer one")  # revoked before its time
+    assert (await backend.get_node("a")).id == "a"
+    assert pages.targets.count("/token") == 2
+    good.clear()
+    assert "refused (401)" in await told(backend)
+
+
+async def test_a_token_that_is_refused_is_told(opened, pages, web) -> None:
+    pages["/token"] = (400, {}, {"error": "invalid_client", "hint": SECRET})
+    backend = await opened(oauth_url=f"{web.url}/token", oauth_client="c", oauth_secret=SECRET)
+    assert "gave no token: it answered 400 (invalid_client)" in await told(backend)
+
+
+@pytest.mark.parametrize("status", [401, 403])
+async def test_a_refusal_is_for_the_operator_and_repeats_no_secret(
+    opened, pages, status: int
+) -> None:
+    pages["/entities/a"] = (status, {}, {"detail": f"bad token {SECRET}"})
+    assert f"refused ({status})" in await told(await opened(token=SECRET))
+    assert "Give token" in await told(await opened())
+    pages["/entities/a"] = (500, {}, {"detail": f"bad token {SECRET}"})
+    assert "bad token **********" in await told(await opened(token=SECRET))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"token": SECRET, "username": "a", "password": SECRET},
+        {"username": "a"},
+        {"oauth_url": "https://id.test/token"},
+        {"token": f"{SECRET}\n{SECRET}ü"},
+        {"base_url": "ftp://ex.test"},
+        {"base_url": "nothing"},
+        {"base_url": f"https://me:{SECRET}@ex.test"},
+        {"ca_file": "/nowhere/ca.pem"},
+    ],
+)
+async def test_settings_that_cannot_be_used_are_refused_without_their_secrets(settings) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        await JsonLdBackend.create(**{"base_url": "https://ex.test", **settings})
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("status", [429, 503])
+async def test_a_busy_server_is_asked_again_when_it_says(opened, endpoint, status: int) -> None:
+    endpoint.then(replies.refused(status, retry_after="0.2")).always(node())
+    backend = await opened(endpoint.url)
+    assert (await backend.get_node("a")).id == "a"
+    first, second = endpoint.requests
+    assert second.when - first.when >= 0.2
+
+
+async def test_waiting_longer_than_the_deadline_is_not_begun(opened, endpoint) -> None:
+    endpoint.always(replies.refused(429, "slow down", retry_after="30"))
+    backend = await opened(endpoint.url)
+    began = time.monotonic()
+    with call.scope(seconds=5), pytest.raises(StoreUnavailable, match=r"429 .*slow down"):
+        await backend.get_node("a")
+    assert time.monotonic() - began < 2
+
+
+@pytest.mark.parametrize("broken", [replies.reset(), replies.short(node()), replies.refused(502)])
+async def test_what_breaks_off_is_asked_again(opened, endpoint, broken) -> None:
+    endpoint.then(broken).always(node())
+    assert (await (await opened(endpoint.url)).get_node("a")).id == "a"
+
+
+async def test_what_fails_each_time_is_unavailable_and_the_next_call_works(
+    opened, endpoint
+) -> None:
+    endpoint.then(replies.reset(), replies.reset()).always(node())
+    backend = await opened(endpoint.url, retries=1)
+    with pytest.raises(StoreUnavailable, match="broke off"):
+        await backend.get_node("a")
+    assert (await backend.get_node("a")).id == "a"
+
+
+async def test_the_deadline_of_the_call_ends_a_request(opened, endpoint) -> None:
+    endpoint.then(replies.silence(10)).always(node())
+    backend = await opened(endpoint.url)
+    with call.scope(seconds=0.2), pytest.raises(StoreUnavailable, match=r"within 0\.2 s"):
+        await backend.get_node("a")
+    assert (await backend.get_node("a")).id == "a"
+
+
+async def test_a_cancelled_question_closes_its_connection(opened, endpoint) -> None:
+    endpoint.always(replies.silence(60))
+    backend = await opened(endpoint.url)
+    task = asyncio.create_task(backend.get_node("a"))
+    assert await asyncio.to_thread(endpoint.has_got, 1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await asyncio.to_thread(endpoint.is_idle)
+
+
+async def test_no_more_requests_are_under_way_than_were_allowed(opened, endpoint) -> None:
+    endpoint.always(replies.silence(0.05, node()))
+    backend = await opened(endpoint.url, max_concurrent=3)
+    await asyncio.gather(*[backend.get_node(str(number)) for number in range(9)])
+    assert endpoint.most_at_once == 3
+
+
+async def test_connections_are_kept_and_closed_with_the_backend(opened, endpoint) -> None:
+    endpoint.always(node())
+    backend = await opened(endpoint.url)
+    for number in range(3):
+        await backend.get_node(str(number))
+    assert endpoint.open == 1
+    await backend.close()
+    assert await asyncio.to_thread(endpoint.is_idle)
+    with pytest.raises(StoreError, match="was closed"):
+        await backend.get_node("a")
+
+
+async def test_an_answer_without_end_is_stopped_at_the_bound(opened, endpoint) -> None:
+    endpoint.then(replies.endless(node())).always(node())
+    backend = await opened(endpoint.url, max_response_bytes=100_000)
+    assert "more than 100,000 bytes" in await told(backend)
+    assert (await backend.get_node("a")).id == "a"
+
+
+async def test_a_small_body_that_unpacks_to_a_large_one_is_stopped_too(opened, endpoint) -> None:
+    packed = gzip.compress(b" " * 5_000_000)
+    headers = {"Content-Encoding": "gzip"}
+    endpoint.then(replies.Reply(200, packed, "application/json", headers)).always(
+        replies.zipped(node())
+    )
+    backend = await opened(endpoint.url, max_response_bytes=1_000_000)
+    assert "more than 1,000,000 bytes" in await told(backend)
+    assert (await backend.get_node("a")).id == "a"
+
+
+async def test_redirects_are_followed_on_the_same_host_with_the_token(opened, pages) -> None:
+    pages["/entities/a"] = (302, {"location": "/moved"}, {})
+    pages["/moved"] = NODE
+    await (await opened(token=SECRET)).get_node("a")
+    assert [headers.get("authorization") for _, headers, _ in pages.asked] == [
+        f"Bearer {SECRET}"
+    ] * 2
+
+
+async def test_redirects_to_another_host_are_not_followed(opened, pages, web) -> None:
+    pages["/entities/a"] = (302, {"location": f"http://localhost:{web.port}/moved"}, {})
+    assert f"http://localhost:{web.port}, which is not asked" in await told(
+        await opened(token=SECRET)
+    )
+    assert len(pages.asked) == 1
+
+
+async def test_a_host_that_is_allowed_gets_no_credentials(opened, pages, web) -> None:
+    pages["/moved"] = NODE
+    with WebServer() as other:
+        other.serve(web._app)
+        pages["/entities/a"] = (302, {"location": f"http://127.0.0.1:{other.port}/moved"}, {})
+        backend = await opened(token=SECRET, headers={"X-Own": "1"}, follow_hosts=["127.0.0.1"])
+        assert "private address 127.0.0.1" in await told(backend)
+        backend = await opened(
+            token=SECRET, headers={"X-Own": "1"}, follow_hosts=["127.0.0.1"], allow_private=True
+        )
+        assert (await backend.get_node("a")).id == "a"
+        assert other.requests == [("GET", "/moved")]
+    target, headers, _ = pages.asked[-1]
+    assert target == "/moved"
+    assert not {"authorization", "x-own"} & headers.keys()
+    assert headers["host"] == f"127.0.0.1:{other.port}"
+
+
+async def test_redirects_without_end_are_an_error(opened, pages) -> None:
+    pages["/entities/a"] = (302, {"location": "/entities/a"}, {})
+    assert "never ends" in await told(await opened())
+
+
+async def test_an_answer_is_used_again_as_long_as_the_server_allows(opened, pages) -> None:
+    pages["/entities/a"] = (200, {"cache-control": "max-age=60"}, NODE)
+    pages["/entities/b"] = (200, {"cache-control": "no-store, max-age=60"}, {**NODE, "id": "b"})
+    backend = await opened()
+    for _ in range(2):
+        await backend.get_node("a")
+        await backend.get_node("b")
+    assert pages.targets.count("/entities/a") == 1
+    assert pages.targets.count("/entities/b") == 2
+
+
+async def test_an_answer_with_an_etag_is_asked_for_on_condition(opened, pages) -> None:
+    def answered(headers, body):
+        if headers.get("if-none-match") == '"1"':
+            return 304, {"etag": '"1"'}, b""
+        return 200, {"etag": '"1"'}, {**NODE, "name": "Ada"}
+
+    pages["/entities/a"] = answered
+    backend = await opened()
+    for _ in range(3):
+        assert await backend.metadata_for_node("a") == {"name": "Ada"}
+    assert [h.get("if-none-match") for _, h, _ in pages.asked] == [None, '"1"', '"1"']
+
+
+async def test_what_is_kept_is_bounded(opened, pages) -> None:
+    for number in range(4):
+        entity = {"id": str(number), "@type": "T", "text": "x" * 400}
+        pages[f"/entities/{number}"] = (200, {"cache-control": "max-age=60"}, entity)
+    backend = await opened(replies_bytes=1_000)
+    for number in (0, 1, 2, 3, 3, 0):
+        await backend.get_node(str(number))
+    assert pages.targets == [f"/entities/{number}" for number in (0, 1, 2, 3, 0)]
+
+
+async def test_http_2_is_spoken_with_tls_where_the_library_is_there(opened, endpoint) -> None:
+    backend = await opened(endpoint.url)
+    endpoint.always(node())
+    await backend.get_node("a")
+    pool = backend.session._own()._transport._pool
+    assert pool._http2 is (find_spec("h2") is not None)
