@@ -56,7 +56,10 @@ async def load(
             f"This backend ({plugin.summary}) cannot be filled from graph files. "
             "Choose another one with --backend, for instance sqlite."
         )
-    read = read_all(paths, options or SourceOptions())
+    options = options or SourceOptions()
+    if plugin.keeps_iris:
+        options = replace(options, prefixes=None)
+    read = read_all(paths, options)
     sieve = Sieve(read, strict=strict, progress=progress)
     report = await plugin.load(settings, sieve)
     return replace(

@@ -95,6 +95,15 @@ def test_ids_are_short_only_where_that_can_be_undone(read):
     assert found.triples == [("urn:x:1", "http://e.org/", "<e:1>"), ("e:1", "e:p", "urn:x:2")]
 
 
+def test_without_prefixes_every_id_is_the_whole_iri(read):
+    text = '@prefix e: <http://e.org/> .\ne:a a owl:Class ; e:p e:b ; e:q "text" .\n'
+    text = f"@prefix owl: <http://www.w3.org/2002/07/owl#> .\n{text}"
+    found = read("a.ttl", text, prefixes=None)
+    assert found.triples == [("<http://e.org/a>", "<http://e.org/p>", "<http://e.org/b>")]
+    assert found.types("<http://e.org/a>") == {"<http://www.w3.org/2002/07/owl#Class>"}
+    assert found.metadata("<http://e.org/a>") == [{"<http://e.org/q>": "text"}]
+
+
 def test_only_the_languages_asked_for_are_kept(read):
     label = "<http://www.w3.org/2000/01/rdf-schema#label>"
     lines = (f"<http://e.org/a> {label} {text} ." for text in ('"a"@en-GB', '"b"@de', '"c"'))

@@ -19,7 +19,8 @@ class Omission:
     """Canonical id of the node whose edges are incomplete, or the text that was searched for."""
     direction: Direction = "both"
     """Which of its edges: leaving it, entering it, or both; `search` for a text that was looked
-    for by names alone, since it could not be compared by meaning."""
+    for by names alone, since it could not be compared by meaning, or, where there is a reason,
+    not to the end."""
     at_least: int | None = None
     """How many edges are missing at the least, or None where nobody knows."""
     reason: str | None = None

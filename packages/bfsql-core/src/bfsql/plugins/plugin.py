@@ -39,6 +39,9 @@ class BackendPlugin:
     """Fills a store from graph files; None where that makes no sense."""
     prepare: Prepare | None = None
     """Prints or creates what the store lacks for speed or search."""
+    keeps_iris: bool = False
+    """Whether ids in the store are IRIs: then RDF files are loaded with whole ones, `<http://...>`,
+    which the prefixes of files would make into others."""
     contract: int = 1
     """Number of the backend contract (`bfsql.abc.CONTRACT`) that it was written for. One that
     states none was written for the first: whoever needs a later one says so."""

@@ -57,7 +57,8 @@ def read_all(paths: Sequence[Path | str], options: SourceOptions = NO_OPTIONS) -
     """
     formats = {path: format_of(path, options.format) for path in map(Path, paths)}
     _check_named_columns(formats, options)
-    options = replace(options, prefixes=_prefixes(formats, options))
+    if options.prefixes is not None:
+        options = replace(options, prefixes=_prefixes(formats, options.prefixes))
     streams = []
     for path, format_ in formats.items():
         with faults_of(path):
@@ -98,8 +99,8 @@ def _check_named_columns(formats: Mapping[Path, str], options: SourceOptions) ->
         )
 
 
-def _prefixes(formats: Mapping[Path, str], options: SourceOptions) -> dict[str, str]:
-    found = dict(options.prefixes)
+def _prefixes(formats: Mapping[Path, str], named: Mapping[str, str]) -> dict[str, str]:
+    found = dict(named)
     for path, format_ in formats.items():
         if format_ in _RDF:
             from bfsql.sources.prefixes import prefixes_of

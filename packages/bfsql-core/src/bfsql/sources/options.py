@@ -30,8 +30,9 @@ class SourceOptions:
     """Type of nodes that name none."""
     default_predicate: str = "related_to"
     """Predicate of edges that name none."""
-    prefixes: Mapping[str, str] = field(default_factory=dict)
-    """RDF: prefix to namespace; shortens ids, before the prefixes of the files."""
+    prefixes: Mapping[str, str] | None = field(default_factory=dict)
+    """RDF: prefix to namespace; shortens ids, before the prefixes of the files. None shortens
+    none: ids are whole IRIs in angle brackets."""
     languages: tuple[str, ...] = ()
     """RDF: languages of the texts to keep, for instance `en`; without any, all are kept."""
 

@@ -91,7 +91,8 @@ class _Graph:
     """Makes records of statements."""
 
     def __init__(self, options: SourceOptions) -> None:
-        self._prefixes = Prefixes(options.prefixes)
+        prefixes = options.prefixes
+        self._short = _bracketed if prefixes is None else Prefixes(prefixes).short
         self._languages = options.languages
         self._default_type = options.default_type
         self._said: set[str] = set()
@@ -125,7 +126,7 @@ class _Graph:
     def _id(self, term: object, what: str) -> str:
         if not isinstance(term, str):
             raise Unusable(f"the {what} of a statement is a literal, and it has to be an IRI")
-        return self._prefixes.short(identifier(str(term), what))
+        return self._short(identifier(str(term), what))
 
     def _metadata(self, predicate: object, relation: str, literal: Text) -> dict[str, object]:
         value = sound(value_of(literal))
@@ -140,3 +141,8 @@ class _Graph:
         if len(self._said) >= _REMEMBERED:
             self._said.clear()
         self._said.add(id_)
+
+
+def _bracketed(iri: str) -> str:
+    """The spelling of an id that means this IRI, whichever prefixes are bound."""
+    return f"<{iri}>"

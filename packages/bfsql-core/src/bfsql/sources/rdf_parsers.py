@@ -173,7 +173,7 @@ def _json_ld(path: Path) -> Iterator[Statement]:
     with open_bytes(path) as stream:
         content = stream.read().removeprefix(b"\xef\xbb\xbf")
     try:
-        document = _local(path, from_json(content))
+        document = local_contexts(path, from_json(content))
     except ValueError as error:
         if isinstance(error, SourceError):
             raise
@@ -186,13 +186,21 @@ def _json_ld(path: Path) -> Iterator[Statement]:
     yield from graph.taken()
 
 
-def _local(path: Path, value: Any) -> Any:
-    """The document without contexts that would be fetched; schema.org's is its vocabulary."""
+def local_contexts(path: Path, value: Any) -> Any:
+    """A JSON-LD document without contexts that would be fetched; schema.org's is its vocabulary.
+
+    Args:
+        path: Its file, for the error.
+        value: The document, or a part of it.
+
+    Raises:
+        SourceError: Another context is a document elsewhere.
+    """
     if isinstance(value, list):
-        return [_local(path, item) for item in value]
+        return [local_contexts(path, item) for item in value]
     if not isinstance(value, dict):
         return value
-    found = {key: _local(path, item) for key, item in value.items()}
+    found = {key: local_contexts(path, item) for key, item in value.items()}
     if "@context" in found:
         context = found["@context"]
         listed = context if isinstance(context, list) else [context]

@@ -51,6 +51,7 @@ async def sample(trial: Trial, db: GraphDbInterface) -> list[str]:
     if not found:
         trial.odd("No search found a node: the store is empty, or is about other words.")
         raise Untried("No node was found to look at; name some, or words to search for.")
+    trial.sample = list(found)  # the store stays the same, so one search does for every rule
     return list(found)
 
 
