@@ -1,4 +1,4 @@
-"""Figures side by side, in one command: `nox -s benchmarks -- embedded postgres neo4j`.
+"""Figures side by side, in one command: `nox -s benchmarks -- embedded postgres neo4j sparql`.
 
 Ratios of one run hold on any machine; seconds are of the machine at hand.
 Nothing here fails for being slow: the goals stand beside the figures.
@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))  # the servers of the tests
 
-STORES = ("embedded", "postgres", "neo4j")
+STORES = ("embedded", "postgres", "neo4j", "sparql")
 
 
 def main() -> None:
@@ -49,10 +49,14 @@ def _report(store: str, size: tuple[int, int, int], turns: int) -> None:
         import postgres
 
         asyncio.run(postgres.report(*size, turns))
-    else:
+    elif store == "neo4j":
         import neo4j_store
 
         asyncio.run(neo4j_store.report(*size, turns))
+    else:
+        import sparql_store
+
+        asyncio.run(sparql_store.report(*size, turns))
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from bfsql.tools.parameters import PARAMETERS, Parameter
 from bfsql_jsonld import JsonLdSettings
 from bfsql_neo4j import Neo4jSettings
 from bfsql_postgres import PostgresSettings
+from bfsql_sparql import SparqlSettings
 from bfsql_sqlite import SqliteSettings
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -93,6 +94,7 @@ def test_every_kind_of_tool_error_has_a_section() -> None:
         ("## The embedded backend, `sqlite`", SqliteSettings),
         ("## Postgres", PostgresSettings),
         ("## Neo4j", Neo4jSettings),
+        ("## SPARQL", SparqlSettings),
         ("## JSON-LD and other web APIs", JsonLdSettings),
         ("## Search by meaning", EmbeddingSettings),
     ],

@@ -1,0 +1,2 @@
+bfsql bfs-query ex:ada --max-hops 1 --backend sparql --data books.ttl,more-books.trig \
+    --graph https://example.org/library/catalogue

@@ -1,0 +1,1 @@
+bfsql search-entities "kapitulationen" --config bfsql-books.toml

@@ -1,0 +1,1 @@
+bfsql search-entities "palmer" --backend sparql --prefix lib=https://example.org/library/

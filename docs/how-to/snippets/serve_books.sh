@@ -1,0 +1,1 @@
+bfsql serve --backend sparql --data books.ttl more-books.trig

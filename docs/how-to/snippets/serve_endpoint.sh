@@ -1,0 +1,1 @@
+bfsql serve --backend sparql --preset oxigraph --prefix lib=https://example.org/library/

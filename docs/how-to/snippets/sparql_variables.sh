@@ -1,0 +1,1 @@
+export SPARQL_ENDPOINT_URL=http://localhost:7878/query

@@ -1,0 +1,201 @@
+"""SparqlBackend: the eight questions, and the batches, over any SPARQL 1.1 store (chapter 10)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Self
+
+from bfsql.abc import GraphDbInterface
+from bfsql.models import Edge, EntityStub, Metadata, Node, Triple
+from bfsql.models.records import NO_METADATA
+from bfsql.settings import resolve
+from bfsql_sparql.batches import Batches
+from bfsql_sparql.dataset import Dataset
+from bfsql_sparql.details import Details
+from bfsql_sparql.mapping import Mapping
+from bfsql_sparql.nodes import Types
+from bfsql_sparql.opening import open_dataset
+from bfsql_sparql.presets import with_preset
+from bfsql_sparql.queries.ring import Direction
+from bfsql_sparql.rings import Rings
+from bfsql_sparql.search import search
+from bfsql_sparql.settings import SparqlSettings
+from bfsql_sparql.statements import Statements
+from bfsql_sparql.survey import Survey
+
+
+class SparqlBackend(GraphDbInterface):
+    """An RDF graph behind SPARQL, read only; `create` opens one.
+
+    Args:
+        dataset: The store; closed with the backend.
+        mapping: How its triples are read.
+        survey: What is known of it.
+        settings: With their preset applied.
+    """
+
+    def __init__(
+        self, dataset: Dataset, mapping: Mapping, survey: Survey, settings: SparqlSettings
+    ) -> None:
+        self._dataset = dataset
+        self._mapping = mapping
+        self._survey = survey
+        self._settings = settings
+        batches = Batches(dataset, settings)
+        self._rings = Rings(dataset, batches, mapping, settings)
+        self._types = Types(batches, mapping, settings, survey.kinds, marked=survey.primary)
+        self._details = Details(dataset, batches, mapping, settings, self._types)
+        self._statements = Statements(batches, mapping, settings, survey.statements)
+
+    @classmethod
+    async def create(
+        cls, endpoint: str | None = None, *, prefixes: dict[str, str] | None = None, **settings: Any
+    ) -> Self:
+        """Open a graph; what is not given comes from `SPARQL_ENDPOINT_URL` and the like.
+
+        Args:
+            endpoint: URL that takes queries.
+            prefixes: Prefix to namespace, to shorten ids.
+            **settings: The other fields of `SparqlSettings`, such as `data` or `preset`.
+
+        Raises:
+            ConfigurationError: Settings that cannot be used.
+            StoreError: The graph cannot be served as it is.
+            StoreUnavailable: The endpoint does not answer.
+        """
+        given = settings | ({"endpoint": endpoint} if endpoint is not None else {})
+        if prefixes is not None:
+            given["prefix"] = prefixes
+        return await cls.open(
+            resolve(SparqlSettings, options=given, environment=os.environ).settings
+        )
+
+    @classmethod
+    async def open(cls, settings: SparqlSettings) -> Self:
+        """The same from settings that are checked already.
+
+        Args:
+            settings: Where the graph is, and how it is read; a preset is applied here.
+        """
+        settings = with_preset(settings)
+        dataset = await open_dataset(settings)
+        try:
+            mapping = Mapping.of(settings, dataset.prefixes)
+            survey = await Survey.open(dataset, mapping, settings)
+        except BaseException:
+            await dataset.close()
+            raise
+        return cls(dataset, mapping, survey, settings)
+
+    async def close(self) -> None:
+        """Give connections and files back; what is under way ends."""
+        await self._dataset.close()
+
+    # --- the eight ----------------------------------------------------------
+
+    async def search_entities(
+        self, query: str, node_types: list[str] | None = None
+    ) -> list[EntityStub]:
+        """By id, label and alias, by the store's own search where it has one."""
+        return await search(
+            self._dataset, self._mapping, self._survey, self._settings, query, node_types
+        )
+
+    async def edges_from(self, entity_id: str) -> list[Edge]:
+        """All edges that leave the entity."""
+        return await self._one_way(entity_id, "out")
+
+    async def edges_to(self, entity_id: str) -> list[Edge]:
+        """All edges that enter the entity."""
+        return await self._one_way(entity_id, "in")
+
+    async def get_node(self, entity_id: str) -> Node:
+        """Id and type."""
+        for node in await self.get_nodes_batch([entity_id]):
+            return node
+        raise KeyError(entity_id)
+
+    async def metadata_for_node(self, entity_id: str) -> Metadata:
+        """All literals, and the other types."""
+        return (await self.metadata_for_nodes_batch([entity_id]))[entity_id]
+
+    async def metadata_for_edge(self, edge: Edge) -> Metadata:
+        """What statements about the edge say."""
+        triple = (edge[0], edge[1], edge[2])
+        return (await self.metadata_for_edges_batch([triple]))[triple]
+
+    async def entity_types(self) -> list[str]:
+        """The types that are the one of a node, sorted; perhaps a sample."""
+        return await self._survey.entity_types()
+
+    async def predicates(self) -> list[str]:
+        """The predicates of edges, sorted; perhaps a sample."""
+        return await self._survey.predicates()
+
+    # --- in one go ----------------------------------------------------------
+
+    async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
+        """The nodes that exist, by one query; under their canonical ids."""
+        found = await self._types.of(list(self._asked(ids)))
+        id_ = self._mapping.ids.id
+        new = tuple.__new__  # Node(...) runs Python for each node
+        return [new(Node, (id_(node), id_(type_), NO_METADATA)) for node, type_ in found.items()]
+
+    async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:
+        """Every edge with an asked node at either end, by one query a direction."""
+        return await self._rings.around(list(self._asked(ids)))
+
+    async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:
+        """Literals and other types by id, by one query."""
+        asked = self._asked(ids)
+        found = await self._details.of(list(asked))
+        return {id_: metadata for node, metadata in found.items() for id_ in asked.get(node, ())}
+
+    async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:
+        """What statements say, by triple; by no query where the store has no statements.
+
+        Whether an edge exists is asked for up to a hundred edges: more come from a ring,
+        and it would cost as much again to be told what the ring has told.
+        """
+        return await self._statements.of([(edge[0], edge[1], edge[2]) for edge in edges])
+
+    async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
+        """The evidence of the edges that touch the entity, and what it supplied as a document."""
+        node = self._iri(entity_id)
+        items = None if node is None else await self._statements.evidence(node)
+        if items is None:
+            return await super().provenance_for_node(entity_id, limit)
+        return {"total": len(items), "items": items[:limit]}
+
+    async def comprehensive(self) -> bool:
+        """Whether the two lists of the schema are complete."""
+        return await self._survey.comprehensive()
+
+    async def next_steps(self) -> str:
+        """How to begin in this graph, and what its lists are worth."""
+        return await self._survey.next_steps()
+
+    # --- parts --------------------------------------------------------------
+
+    def _iri(self, id_: str) -> str | None:
+        iri = self._mapping.ids.iri(id_)
+        return iri if iri is not None and self._mapping.is_node(iri) else None
+
+    def _asked(self, ids: Iterable[str]) -> dict[str, list[str]]:
+        """The IRIs that are asked for, each with the ids that mean it."""
+        asked: dict[str, list[str]] = {}
+        for id_ in dict.fromkeys(ids):
+            iri = self._iri(id_)
+            if iri is not None:
+                asked.setdefault(iri, []).append(id_)
+        return asked
+
+    async def _one_way(self, entity_id: str, direction: Direction) -> list[Edge]:
+        node = self._iri(entity_id)
+        if node is None:
+            raise KeyError(entity_id)
+        found = await self._rings.one_way(node, direction)
+        if not found:
+            await self.get_node(entity_id)
+        return [Edge(*edge) for edge in found]

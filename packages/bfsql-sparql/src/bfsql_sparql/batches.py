@@ -1,0 +1,185 @@
+"""Many keys in few queries: how large they are, and what is done when one comes back cut.
+
+A query that is refused, too slow or cut is asked again as two of half its
+size, down to one key; the size grows again when all goes well. Some endpoints
+cut without a word, mostly at a round number: such a number of rows is believed
+only when two halves give the same together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+from bfsql.errors import StoreUnavailable
+from bfsql_sparql.dataset import Dataset, Refused, TooSlow
+from bfsql_sparql.results import NoResults
+from bfsql_sparql.settings import SparqlSettings
+
+LARGE = 256 * 1024
+"""Bytes from which an answer is decoded in a thread, so that other calls go on meanwhile."""
+ROUND = 500
+"""Limits that endpoints set in silence are multiples of this, or powers of two."""
+GROWTH = 4
+"""Queries that go well before their size is doubled."""
+_NOT_UNDERSTOOD = (400, None)  # None is a store in process, which has no statuses
+
+K = TypeVar("K")
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+class Part(NamedTuple, Generic[K, R]):
+    """What was answered for some of the keys."""
+
+    keys: Sequence[K]
+    rows: R
+    cut: bool
+    """Whether rows are missing; of one key alone, since more are asked again."""
+
+
+class Question(NamedTuple, Generic[K, R]):
+    """A query for many keys at once."""
+
+    text: Callable[[Sequence[K]], str]
+    """The query for some keys, whose rows are limited to the setting `page_size` and one more."""
+    decode: Callable[[bytes], R]
+    """Its answer."""
+    count: Callable[[R], int]
+    """Rows in the answer."""
+    harmless: K
+    """A key that no store has anything about, to see whether the query as such is understood."""
+    whole: Callable[[Sequence[K], R], bool] = lambda _, __: False
+    """Whether an answer tells by itself that nothing is missing."""
+
+
+class Batches:
+    """Asks for many keys, a few queries at once.
+
+    Args:
+        dataset: The store.
+        settings: `batch_size`, `page_size` and `max_concurrent` are used.
+    """
+
+    def __init__(self, dataset: Dataset, settings: SparqlSettings) -> None:
+        self._dataset = dataset
+        self._most = self._size = settings.batch_size
+        self._page = settings.page_size
+        self._workers = settings.max_concurrent
+        self._well = 0
+
+    async def read(self, keys: Sequence[K], question: Question[K, R]) -> list[Part[K, R]]:
+        """The answers for all keys, in any order.
+
+        A key that alone is not understood is unknown, and has no part.
+
+        Args:
+            keys: Without duplicates.
+            question: What is asked.
+
+        Raises:
+            StoreError: The store does not answer such a query at all.
+            StoreUnavailable: It is too slow for a single key.
+            TimeoutError: The call's deadline is over.
+        """
+        parts: list[Part[K, R]] = []
+        start = 0
+
+        async def work() -> None:
+            nonlocal start
+            while start < len(keys):
+                chunk = keys[start : start + self._size]
+                start += len(chunk)
+                parts.extend(await self._part(chunk, question))
+
+        await together(*(work() for _ in range(min(self._workers, len(keys)))))
+        return parts
+
+    async def _part(
+        self, keys: Sequence[K], question: Question[K, R], limit: int | None = None
+    ) -> list[Part[K, R]]:
+        """Ask for some keys.
+
+        Args:
+            keys: At least one.
+            question: What is asked.
+            limit: Number of rows at which an answer is known to be cut, where it is a half.
+        """
+        try:
+            reply = await self._dataset.reply(question.text(keys))
+            rows = await decoded(reply.body, question.decode)
+        except (Refused, TooSlow, NoResults) as error:
+            self._shrink(len(keys))
+            if len(keys) == 1:
+                return await self._alone(keys[0], question, error)
+            # One after the other: where the query as such is wrong, this ends at the first key.
+            first, second = _halves(keys)
+            return [*await self._part(first, question), *await self._part(second, question)]
+        count = question.count(rows)
+        sure = reply.cut is not None or count > self._page or count == limit
+        if not sure and not (limit is None and is_round(count) and not question.whole(keys, rows)):
+            self._grow(len(keys))
+            return [Part(keys, rows, cut=False)]
+        if len(keys) == 1:
+            return [Part(keys, rows, cut=True)]
+        if sure:
+            self._shrink(len(keys))
+        halves = await together(*(self._part(half, question, count) for half in _halves(keys)))
+        return [part for half in halves for part in half]
+
+    async def _alone(self, key: K, question: Question[K, R], error: Exception) -> list[Part[K, R]]:
+        """What a query for one key means that was not answered."""
+        if isinstance(error, NoResults):
+            raise StoreUnavailable(
+                f"{self._dataset.name} sent an answer that is none: {error}. Ask again, "
+                "or for less."
+            ) from error
+        if not isinstance(error, Refused) or error.status not in _NOT_UNDERSTOOD:
+            raise error
+        if key != question.harmless:
+            await self._dataset.reply(question.text([question.harmless]))
+        return []
+
+    def _shrink(self, size: int) -> None:
+        self._size = max(1, min(self._size, size // 2))
+        self._well = 0
+
+    def _grow(self, size: int) -> None:
+        if size < self._size or self._size == self._most:
+            return
+        self._well += 1
+        if self._well >= GROWTH:
+            self._size, self._well = min(self._most, self._size * 2), 0
+
+
+def is_round(count: int) -> bool:
+    """Whether an endpoint may have cut an answer at this number of rows without a word."""
+    return count >= ROUND and (count % ROUND == 0 or count & (count - 1) == 0)
+
+
+async def decoded(body: bytes, decode: Callable[[bytes], R]) -> R:
+    """An answer, decoded in a thread where it is large.
+
+    Raises:
+        NoResults: It is none.
+    """
+    if len(body) < LARGE:
+        return decode(body)
+    return await asyncio.to_thread(decode, body)
+
+
+async def together(*awaitables: Awaitable[T]) -> list[T]:
+    """All results; where one fails, its error, with the others ended first."""
+    tasks = [asyncio.ensure_future(one) for one in awaitables]
+    try:
+        return await asyncio.gather(*tasks)  # a TaskGroup would hide the store's own error
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _halves(keys: Sequence[K]) -> tuple[Sequence[K], Sequence[K]]:
+    middle = (len(keys) + 1) // 2
+    return keys[:middle], keys[middle:]

@@ -1,0 +1,77 @@
+"""Where queries go: an endpoint, or files in process.
+
+Both answer in the SPARQL 1.1 Query Results JSON Format, so that everything
+behind them is written once.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from bfsql.errors import StoreError, StoreUnavailable
+
+
+class Reply(NamedTuple):
+    """The answer to one query."""
+
+    body: bytes
+    """A whole document in the results format."""
+    cut: str | None = None
+    """The store's own sign that rows are missing, in words; None where it gave none."""
+    limit: int | None = None
+    """The number of rows that no answer of this store exceeds, where it tells."""
+
+
+class Refused(StoreError):
+    """The store understood that there was a query, and would not answer it.
+
+    A smaller one may be answered: too long, too dear and too many values are
+    refused in the same way as what is wrong.
+
+    Args:
+        message: The sentence for the operator.
+        status: The HTTP status, or None in process.
+    """
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class TooSlow(StoreUnavailable):
+    """The store's time for one query was up; a smaller one may be answered."""
+
+
+class Dataset(ABC):
+    """A store of RDF that answers queries, read only."""
+
+    name: str
+    """What sentences call it: an address, or the files."""
+    prefixes: Mapping[str, str] = MappingProxyType({})
+    """Prefixes that it declares itself; the settings' own go before them."""
+
+    @abstractmethod
+    async def reply(self, query: str, seconds: float | None = None) -> Reply:
+        """Ask one SELECT or ASK query.
+
+        Cancelling the call ends the query: its connection is closed, its thread stops.
+
+        Args:
+            query: The whole text.
+            seconds: How long it may take at the most; the setting `query_timeout` where
+                None. The deadline of the call under way counts in any case.
+
+        Raises:
+            Refused: This query is not answered.
+            TooSlow: The time is up, and the call's deadline is not.
+            TimeoutError: The call's deadline is.
+            StoreUnavailable: The store is not there, or broke off.
+            StoreError: It is no SPARQL store, or wants a login.
+        """
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Give back connections and files; what is under way ends."""

@@ -1,0 +1,1 @@
+"""RDF files in process: reading them, and the two engines that answer over them."""

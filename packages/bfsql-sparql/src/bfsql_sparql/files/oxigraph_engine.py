@@ -1,0 +1,136 @@
+"""oxigraph in process, by its own library.
+
+oxrdflib makes its store an rdflib dataset, which JSON-LD is read into and
+programs can use. Files and queries go to pyoxigraph itself, so that no term of
+rdflib is built: 100,000 statements are loaded in 0.4 s instead of 1.5 s, and a
+ring of 1,000 nodes is answered in 0.01 s instead of 0.08 s.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyoxigraph
+from oxrdflib import OxigraphStore
+
+from bfsql.errors import SourceError, StoreError
+from bfsql.sources.files import faults_of, open_bytes
+from bfsql.sources.rdf_parsers import statements
+from bfsql_sparql.dataset import Refused
+from bfsql_sparql.files.rdflib_engine import Graphs
+from bfsql_sparql.files.readers import read
+from bfsql_sparql.files.stopping import Stop
+from bfsql_sparql.queries.local import UNITE
+
+_FORMATS = {
+    "turtle": pyoxigraph.RdfFormat.TURTLE,
+    "ntriples": pyoxigraph.RdfFormat.N_TRIPLES,
+    "nquads": pyoxigraph.RdfFormat.N_QUADS,
+    "trig": pyoxigraph.RdfFormat.TRIG,
+    "rdfxml": pyoxigraph.RdfFormat.RDF_XML,
+}
+_JSON = pyoxigraph.QueryResultsFormat.JSON
+
+
+class OxigraphEngine:
+    """An oxigraph store: in memory, or a folder that is only read.
+
+    Args:
+        folder: The folder; None for files to come.
+
+    Raises:
+        StoreError: The folder is no such store, or a broken one.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._store = pyoxigraph.Store() if folder is None else _opened(folder)
+        self._folder = folder
+        self._union = False
+        self.dataset = Graphs(OxigraphStore(store=self._store))
+
+    def read(self, path: Path, format_: str, stop: Stop) -> None:
+        """See `Engine`."""
+        if format_ not in _FORMATS:
+            read(path, format_, self.dataset, stop)
+            return
+        base = path.absolute().as_uri()
+        try:
+            with faults_of(path), open_bytes(path) as stream:
+                source: Any = _Source(stream, stop)
+                self._store.bulk_load(source, format=_FORMATS[format_], base_iri=base)
+        except SyntaxError as error:
+            if error.lineno is None:
+                for _ in statements(path, format_):  # core's reader says where
+                    pass
+            reason = f"bad syntax: {str(error.msg).rpartition(': ')[2]}"
+            raise SourceError(path, reason, error.lineno) from error
+
+    def finish(self) -> bool:
+        """See `Engine`."""
+        if any(True for _ in self._store.named_graphs()):
+            if self._folder is None:
+                self._store.update(UNITE)
+            else:
+                self._union = True
+        return len(self._store) > 0
+
+    def answer(self, query: str, stop: Stop, most: int) -> bytes:
+        """See `Engine`."""
+        try:
+            found = self._store.query(query, use_default_graph_as_union=self._union)
+        except SyntaxError as error:
+            raise Refused(f"oxigraph does not take the query: {error}") from error
+        sink: Any = _Sink(stop, most)
+        try:
+            stop.check()
+            if isinstance(found, pyoxigraph.QueryTriples):
+                raise Refused("Only SELECT and ASK are answered.")
+            found.serialize(sink, format=_JSON)
+        finally:
+            del found  # an error takes this frame to another thread, where it must not end
+        return bytes(sink.body)
+
+
+def _opened(folder: Path) -> pyoxigraph.Store:
+    try:
+        return pyoxigraph.Store.read_only(str(folder))
+    except (OSError, RuntimeError) as error:
+        raise StoreError(f"{folder} cannot be opened as a store of oxigraph: {error}") from error
+
+
+class _Source:
+    """A file as oxigraph reads it: without its byte order mark, and for as long as wanted."""
+
+    def __init__(self, stream: Any, stop: Stop) -> None:
+        self._stream = stream
+        self._stop = stop
+        self._begun = False
+
+    def read(self, size: int = -1) -> bytes:
+        self._stop.check()
+        chunk: bytes = self._stream.read(size)
+        if not self._begun:
+            self._begun = True
+            if chunk.startswith(b"\xef\xbb\xbf"):
+                chunk = chunk[3:] or self._stream.read(size)
+        return chunk
+
+
+class _Sink:
+    """Where oxigraph writes an answer, some kilobytes at a time: between them it can be stopped."""
+
+    def __init__(self, stop: Stop, most: int) -> None:
+        self.body = bytearray()
+        self._stop = stop
+        self._most = most
+
+    def write(self, part: bytes) -> int:
+        self._stop.check()
+        self.body += part
+        if len(self.body) > self._most:
+            raise Refused(f"The answer is larger than the {self._most} bytes that are allowed.")
+        return len(part)
+
+    def flush(self) -> None:
+        """Nothing is kept back."""

@@ -1,0 +1,151 @@
+r"""rdflib in process: its memory store, and its evaluation of queries.
+
+The parts are called one by one, where `Graph.query` would do it all: its
+preparation resolves `\u0022` inside of strings, so that a text could end its
+quotes, and its result holds all solutions as terms at once.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import rdflib
+from pydantic_core import to_json
+from rdflib.plugins.sparql.algebra import translateQuery
+from rdflib.plugins.sparql.evaluate import evalQuery
+from rdflib.plugins.sparql.parser import Query
+from rdflib.plugins.stores.memory import Memory
+
+from bfsql_sparql.dataset import Refused
+from bfsql_sparql.files.readers import read
+from bfsql_sparql.files.stopping import Stop
+
+_PATTERNS = ("p", "p1", "p2")
+_ANSWERED = {"SelectQuery", "AskQuery"}
+
+
+class RdflibEngine:
+    """An rdflib dataset in memory, whose joins can be stopped."""
+
+    def __init__(self) -> None:
+        self._store = _Memory()
+        self.dataset = Graphs(self._store)
+        self._parsing = threading.Lock()
+
+    def read(self, path: Path, format_: str, stop: Stop) -> None:
+        """See `Engine`."""
+        read(path, format_, self.dataset, stop)
+
+    def finish(self) -> bool:
+        """See `Engine`."""
+        return len(self._store) > 0
+
+    def answer(self, query: str, stop: Stop, most: int) -> bytes:
+        """See `Engine`."""
+        prepared = self._prepared(query)
+        stop.check()
+        with self._store.stopped_by(stop):
+            body = to_json(_document(evalQuery(self.dataset, prepared), stop))
+        if len(body) > most:
+            raise Refused(f"The answer has {len(body)} bytes, and {most} are allowed.")
+        return body
+
+    def _prepared(self, query: str) -> Any:
+        try:
+            with self._parsing:  # pyparsing does not say that threads may share a grammar
+                prepared = translateQuery(Query.parse_string(query, parse_all=True))
+        except Exception as error:  # it raises what its parts raise
+            raise Refused(f"rdflib does not take the query: {error}") from error
+        if prepared.algebra.name not in _ANSWERED:
+            raise Refused("Only SELECT and ASK are answered.")
+        _tell_variables(prepared.algebra)
+        return prepared
+
+
+def _tell_variables(part: Any) -> set[Any]:
+    """Note which variables VALUES bind; rdflib does not, and an OPTIONAL after them loses rows."""
+    found = set().union(*(_tell_variables(part[one]) for one in _PATTERNS if one in part))
+    if part.name == "values":
+        found |= {name for solution in part.res for name in solution}
+    if part.name == "Project":
+        found &= set(part.PV)
+    part["_vars"] = set(part["_vars"]) | found
+    return found
+
+
+def _document(found: Any, stop: Stop) -> dict[str, Any]:
+    if found["type_"] == "ASK":
+        return {"head": {}, "boolean": bool(found["askAnswer"])}
+    bindings = []
+    for solution in found["bindings"]:
+        stop.check()
+        bindings.append({str(name): _term(term) for name, term in solution.items()})
+    return {"head": {"vars": list(map(str, found["vars_"]))}, "results": {"bindings": bindings}}
+
+
+def _term(term: Any) -> dict[str, str]:
+    if isinstance(term, rdflib.Literal):
+        found = {"type": "literal", "value": str(term)}
+        if term.language:
+            found["xml:lang"] = term.language
+        elif term.datatype is not None:
+            found["datatype"] = str(term.datatype)
+        return found
+    return {"type": "bnode" if isinstance(term, rdflib.BNode) else "uri", "value": str(term)}
+
+
+class Graphs(rdflib.Dataset):
+    """A dataset whose query without a graph sees all of them, each statement once."""
+
+    def __init__(self, store: rdflib.store.Store) -> None:
+        super().__init__(store=store, default_union=True)
+
+    # Both are what rdflib's own evaluation and parsers call, and it warns that they are old.
+
+    @property  # type: ignore[misc]  # nobody sets it
+    def default_context(self) -> Any:
+        """The graph of the statements that are in none."""
+        return self.default_graph
+
+    def contexts(self, triple: Any = None) -> Generator[rdflib.Graph, None, None]:
+        """All graphs, the default one among them."""
+        yield from self.graphs(triple)
+
+
+class _Memory(Memory):
+    """rdflib's store; each look into it can be the last of a query."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._asking = threading.local()
+
+    def stopped_by(self, stop: Stop) -> _Asking:
+        """The queries of this thread, inside of `with`, end with the flag."""
+        return _Asking(self._asking, stop)
+
+    def triples(self, triple_pattern: Any, context: Any = None) -> Generator[Any, None, None]:
+        stop = getattr(self._asking, "stop", None)
+        if stop is None:
+            yield from super().triples(triple_pattern, context)
+            return
+        stop.check()
+        for found in super().triples(triple_pattern, context):
+            stop.check()
+            yield found
+
+
+class _Asking:
+    """Puts the flag of a query where the store finds it."""
+
+    def __init__(self, place: threading.local, stop: Stop) -> None:
+        self._place = place
+        self._stop = stop
+
+    def __enter__(self) -> None:
+        self._place.stop = self._stop
+
+    def __exit__(self, *_: object) -> None:
+        del self._place.stop

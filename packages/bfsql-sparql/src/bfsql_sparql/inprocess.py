@@ -1,0 +1,203 @@
+"""RDF files, or the folder of an oxigraph store, as a dataset in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import logging
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from bfsql import call
+from bfsql.errors import SourceError, StoreError, StoreUnavailable
+from bfsql.sources.formats import FORMATS
+from bfsql.sources.prefixes import prefixes_of
+from bfsql_sparql.dataset import Dataset, Refused, Reply, TooSlow
+from bfsql_sparql.files.engine import Engine
+from bfsql_sparql.files.stopping import Stop, Stopped
+from bfsql_sparql.queries.local import fetching
+from bfsql_sparql.settings import SparqlSettings
+
+if TYPE_CHECKING:
+    import rdflib
+
+log = logging.getLogger("bfsql")
+
+_RDF = ("turtle", "ntriples", "nquads", "trig", "rdfxml", "jsonld")
+_STORE_MARK = "CURRENT"
+"""File that each folder of oxigraph (and of RocksDB, below it) has."""
+
+T = TypeVar("T")
+
+
+async def open_files(settings: SparqlSettings, *, oxigraph: bool | None = None) -> Files:
+    """Read the files of the setting `data`, several as one dataset, or open the folder there.
+
+    Cancelling ends the reading.
+
+    Args:
+        settings: `data`, `query_timeout`, `max_concurrent` and `max_response_bytes` are used.
+            Paths are relative to the working directory.
+        oxigraph: Whether oxigraph answers; None for wherever it is installed.
+
+    Raises:
+        StoreError: A path is not there, is no RDF, has a syntax error (with its line), or
+            is a folder that is no store.
+    """
+    if oxigraph is None:
+        oxigraph = importlib.util.find_spec("oxrdflib") is not None
+    files = Files(settings)
+    try:
+        await files.load(oxigraph=oxigraph)
+    except BaseException:
+        await files.close()
+        raise
+    return files
+
+
+class Files(Dataset):
+    """Files in process, asked by a few threads.
+
+    Args:
+        settings: As for `open_files`.
+    """
+
+    def __init__(self, settings: SparqlSettings) -> None:
+        self.name = ", ".join(settings.data)
+        self.prefixes: Mapping[str, str] = {}
+        self._paths = [Path(name).expanduser() for name in settings.data]
+        self._engine: Engine | None = None
+        self._seconds = settings.query_timeout
+        self._most = settings.max_response_bytes
+        self._stops: set[Stop] = set()
+        self._threads = ThreadPoolExecutor(
+            settings.max_concurrent, thread_name_prefix="bfsql-sparql"
+        )
+
+    async def load(self, *, oxigraph: bool) -> None:
+        """Read everything; see `open_files`."""
+        self._engine, self.prefixes, any_ = await self._run(
+            lambda stop: _loaded(self._paths, stop, oxigraph=oxigraph)
+        )
+        if not any_:
+            log.warning("there is no statement in %s: every answer will be empty", self.name)
+
+    async def reply(self, query: str, seconds: float | None = None) -> Reply:
+        """See `Dataset`. oxigraph looks at the time between rows, rdflib at each statement too."""
+        engine = self._opened
+        word = fetching(query)
+        if word is not None:
+            raise Refused(f"A query with {word} is not answered: nothing is fetched.")
+        limit = self._seconds if seconds is None else seconds
+        left = call.remaining()
+        try:
+            async with asyncio.timeout(limit if left is None else min(limit, left)):
+                return Reply(await self._run(lambda stop: engine.answer(query, stop, self._most)))
+        except TimeoutError:
+            if left is not None and left <= limit:
+                raise
+            raise TooSlow(f"{self.name}: a query took more than {limit:g} s.") from None
+
+    @property
+    def dataset(self) -> rdflib.Dataset:
+        """The same statements for a program that wants them from rdflib, whichever engine it is.
+
+        Raises:
+            StoreUnavailable: It is closed.
+        """
+        return self._opened.dataset
+
+    @property
+    def _opened(self) -> Engine:
+        if self._engine is None:
+            raise StoreUnavailable(f"{self.name}: it is closed.")
+        return self._engine
+
+    async def _run(self, work: Callable[[Stop], T]) -> T:
+        """Run work in a thread; whoever stops waiting for it stops it."""
+        stop = Stop()
+        self._stops.add(stop)
+        try:
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._threads, work, stop)
+        except Stopped:
+            raise StoreUnavailable(f"{self.name}: it was closed.") from None
+        finally:
+            stop.set()
+            self._stops.discard(stop)
+
+    async def close(self) -> None:
+        """See `Dataset`. What oxigraph has under way ends with its next row."""
+        self._engine = None
+        for stop in self._stops:
+            stop.set()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _loaded(
+    paths: list[Path], stop: Stop, *, oxigraph: bool
+) -> tuple[Engine, dict[str, str], bool]:
+    """The engine with all in it, the prefixes that were declared, and whether it has anything."""
+    try:
+        if any(path.is_dir() for path in paths):
+            return _folder(paths, oxigraph=oxigraph)
+        formats = [_format(path) for path in paths]
+        engine = _engine(oxigraph=oxigraph)
+        prefixes: dict[str, str] = {}
+        for path, format_ in zip(paths, formats, strict=True):
+            prefixes |= {p: ns for p, ns in prefixes_of(path, format_).items() if p not in prefixes}
+            engine.read(path, format_, stop)
+        return engine, prefixes, engine.finish()
+    except SourceError as error:
+        raise StoreError(str(error)) from error
+
+
+def _engine(*, oxigraph: bool) -> Engine:
+    if oxigraph:
+        from bfsql_sparql.files.oxigraph_engine import OxigraphEngine
+
+        return OxigraphEngine()
+    from bfsql_sparql.files.rdflib_engine import RdflibEngine
+
+    return RdflibEngine()
+
+
+def _folder(paths: list[Path], *, oxigraph: bool) -> tuple[Engine, dict[str, str], bool]:
+    folder = next(path for path in paths if path.is_dir())
+    if not (folder / _STORE_MARK).is_file():
+        raise SourceError(
+            folder,
+            "this folder is no store of oxigraph; give such a folder, or the RDF files themselves",
+        )
+    if len(paths) > 1:
+        raise SourceError(
+            folder, "a store of oxigraph is served alone; give it without other files or folders"
+        )
+    if not oxigraph:
+        raise SourceError(
+            folder,
+            "opening a store of oxigraph needs a library that is not installed; install it with: "
+            'pip install "bfsql-sparql[oxigraph]"',
+        )
+    from bfsql_sparql.files.oxigraph_engine import OxigraphEngine
+
+    engine = OxigraphEngine(folder)
+    return engine, {}, engine.finish()
+
+
+def _format(path: Path) -> str:
+    """Name of the RDF format that the ending of a path tells."""
+    if not path.exists():
+        raise SourceError(path, "there is no such file or folder; check the path")
+    name = path.name.lower().removesuffix(".gz")
+    for format_ in _RDF:
+        if name.endswith(FORMATS[format_].suffixes):
+            return format_
+    known = ", ".join(" ".join(FORMATS[format_].suffixes) for format_ in _RDF)
+    raise SourceError(
+        path,
+        "the ending of this name tells no format of RDF; rename the file, or convert it. Known "
+        f"are: {known}, each also with .gz",
+    )

@@ -1,0 +1,247 @@
+"""Writes a graph into a SPARQL store: all of it, or nothing.
+
+All records are read and merged first. Then the statements go, batch by batch,
+into a named graph of the load's own, and one last update puts them where they
+belong. Whatever ends the load before that is followed by the removal of the
+load's own graph. Readers of a store whose default graph is the union of all
+graphs (RDF4J, Virtuoso) see it meanwhile.
+
+Without `replace` a load adds to what is there, by RDF's own rule: equal
+statements are one, and a node or property that is there gets further values.
+The metadata of an edge that is loaded twice is there twice, and merged when it
+is read (`protocol.md` 7).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager
+from itertools import chain
+
+from bfsql.errors import ConfigurationError, StoreError
+from bfsql.models.stream import GraphRecord, LoadReport
+from bfsql.staging import Staging, staged
+from bfsql_sparql.dataset import Refused
+from bfsql_sparql.mapping import Mapping
+from bfsql_sparql.presets import with_preset
+from bfsql_sparql.queries import loading
+from bfsql_sparql.settings import SparqlSettings
+from bfsql_sparql.updating import UpdateEndpoint
+from bfsql_sparql.writing import Writing
+
+STATEMENTS = 8_000
+"""Statements in one update at the most; halved where an endpoint refuses so many."""
+IN_TEMPLATE = 800
+"""The same where they cannot be given as data, which is where the text becomes a program."""
+CHARACTERS = 2_000_000
+"""Characters in one update, roughly, unless one node or edge has more."""
+PATIENCE = 3_600.0
+"""Seconds that the last update may take: it moves everything at once."""
+CLEANING = 60.0
+"""Seconds that removing what is left of a load may take."""
+_SHOWN = 200
+
+Lines = list[str]
+"""The statements of one node or edge, which stay together."""
+
+
+async def load_graph(settings: SparqlSettings, records: Iterable[GraphRecord]) -> LoadReport:
+    """Fill a store with the graph of these records.
+
+    Cancelling the call stops it. A note of the `CancelledError` tells what is in the store
+    then, where that is not what was there before.
+
+    Args:
+        settings: `update_endpoint` is where updates go; `graph` names the graph to fill,
+            otherwise the default graph is. Where `replace` names the update endpoint,
+            everything in that graph goes.
+        records: Nodes, edges and evidence in any order. They are read once, in a thread;
+            memory does not grow with their number.
+
+    Returns:
+        What was found and written. Edges without both of their nodes are kept out.
+
+    Raises:
+        ConfigurationError: The settings name no place to load into.
+        StoreError: The store cannot be written; the sentence says what is in it now.
+        StoreUnavailable: It does not answer, or not any more.
+    """
+    settings = with_preset(settings)
+    mapping = Mapping.of(settings)
+    load = _Load(settings, mapping, _target(settings, mapping))
+    writing = Writing(mapping, settings)
+    async with load.connected(), staged(records, writing.check) as staging:
+        await load.fill(map(writing.node, staging.nodes()), staging)
+        await load.fill(map(writing.edge, staging.edges()), staging)
+        await load.finish()
+    return staging.report
+
+
+def _target(settings: SparqlSettings, mapping: Mapping) -> str:
+    """What updates call the graph that is loaded into.
+
+    Raises:
+        ConfigurationError: There is none, or it is not clear which.
+        StoreError: `replace` names another store.
+    """
+    if settings.data:
+        raise ConfigurationError(
+            f"Files are served as they are ({settings.data[0]}), and nothing is loaded into them. "
+            "Name the URL of a server that takes updates with --update-endpoint, and no --data."
+        )
+    replaced, there = settings.replace, settings.update_endpoint
+    if replaced is not None and there is not None and replaced.rstrip("/") != there.rstrip("/"):
+        raise StoreError(
+            f"replace names {replaced!r}, and the graph would go to {there}: nothing was deleted, "
+            f"and nothing loaded. To delete everything in that graph first, set replace to {there}."
+        )
+    if mapping.all_graphs or len(mapping.graphs) > 1:
+        raise ConfigurationError(
+            f"graph is {', '.join(settings.graph)}, and a load fills one graph: name that one "
+            "alone, or none for the default graph."
+        )
+    return loading.named(mapping.graphs[0]) if mapping.graphs else loading.DEFAULT
+
+
+class _Load:
+    """One load, and how far it is.
+
+    Args:
+        settings: With their preset applied.
+        mapping: Of these settings.
+        target: What updates call the graph that is loaded into.
+    """
+
+    def __init__(self, settings: SparqlSettings, mapping: Mapping, target: str) -> None:
+        self._settings = settings
+        self._target = target
+        self._place = f"{mapping.base}loading:{uuid.uuid4()}"
+        self._most = STATEMENTS
+        self._as_data = True
+        self._wrote = False
+        self._finishing = False
+        self._endpoint: UpdateEndpoint
+
+    @asynccontextmanager
+    async def connected(self) -> AsyncIterator[None]:
+        """Open the endpoint; whatever ends the load in between is told what it leaves."""
+        self._endpoint = await UpdateEndpoint.of(self._settings)
+        try:
+            await self._try()
+            yield
+        except asyncio.CancelledError as cancelled:
+            cancelled.add_note(await self._left())
+            raise
+        except Refused as error:
+            self._finishing = False
+            raise Refused(f"{error} {await self._left()}", error.status) from error
+        except StoreError as error:
+            raise type(error)(f"{error} {await self._left()}") from error
+        except BaseException:
+            await self._left()
+            raise
+        finally:
+            await self._endpoint.close()
+
+    async def _try(self) -> None:
+        """See, before anything is read, how updates are taken, by some that change nothing."""
+        try:
+            await self._update(loading.add_nothing(self._place, self._target))
+        except Refused as refused:
+            if self._target != loading.DEFAULT:
+                raise
+            raise Refused(
+                f"{refused} If it has no default graph, as Virtuoso, name the graph to fill with "
+                "--graph.",
+                refused.status,
+            ) from refused
+        try:
+            await self._update(loading.try_data(self._place))
+        except Refused:
+            self._as_data, self._most = False, IN_TEMPLATE
+
+    async def fill(self, groups: Iterator[Lines], staging: Staging) -> None:
+        """Write all statements into the graph of this load.
+
+        Args:
+            groups: Made in a thread, a batch ahead of what is being written.
+            staging: Where they come from.
+        """
+        async for batch in staging.ahead(self._batches(groups)):
+            await self._write(batch)
+
+    async def finish(self) -> None:
+        """Put what was written where it belongs."""
+        replace = self._settings.replace is not None
+        if self._wrote:
+            self._finishing = True
+            put = loading.move if replace else loading.add
+            await self._update(put(self._place, self._target), PATIENCE)
+        elif replace:
+            self._finishing = True
+            await self._update(loading.clear(self._target), PATIENCE)
+
+    async def _write(self, groups: list[Lines]) -> None:
+        """Write some statements, in halves where they are refused together."""
+        try:
+            self._wrote = True
+            lines = chain.from_iterable(groups)
+            await self._update(loading.insert(self._place, lines, as_data=self._as_data))
+        except Refused as refused:
+            if len(groups) == 1:
+                first = groups[0][0].strip()
+                raise Refused(f"{refused} It began: {first[:_SHOWN]}", refused.status) from refused
+            half = len(groups) // 2
+            self._most = max(1, min(self._most, sum(map(len, groups)) // 2))
+            await self._write(groups[:half])
+            await self._write(groups[half:])
+
+    def _batches(self, groups: Iterator[Lines]) -> Iterator[list[Lines]]:
+        batch: list[Lines] = []
+        lines = size = 0
+        for group in groups:
+            more = sum(map(len, group))
+            if batch and (lines + len(group) > self._most or size + more > CHARACTERS):
+                yield batch
+                batch, lines, size = [], 0, 0
+            batch.append(group)
+            lines += len(group)
+            size += more
+        if batch:
+            yield batch
+
+    async def _update(self, text: str, seconds: float | None = None) -> None:
+        await self._endpoint.update(text, seconds or self._settings.query_timeout)
+
+    async def _left(self) -> str:
+        """Remove the graph of this load, and say in which state the store is."""
+        said = [f"Nothing in {self._shown} was changed."]
+        if self._finishing:
+            unknown = (
+                f"Nobody knows whether {self._shown} was changed: the load ended in the very last "
+                "step, which puts the new graph there. Load again with replace, which first "
+                "deletes everything in it."
+            )
+            said = [unknown]
+        if self._wrote:
+            cleaning = asyncio.ensure_future(
+                self._endpoint.update(loading.drop(self._place), CLEANING)
+            )
+            while not cleaning.done():  # whoever cancels twice waits for it, too
+                try:
+                    await asyncio.wait([cleaning])
+                except asyncio.CancelledError:
+                    continue
+            if cleaning.exception() is not None:
+                said.append(
+                    f"What was written stands in a graph of its own, {self._place}, which could "
+                    f"not be removed; this update does: {loading.drop(self._place)}"
+                )
+        return " ".join(said)
+
+    @property
+    def _shown(self) -> str:
+        where = "the default graph" if self._target == loading.DEFAULT else self._target
+        return f"{where} of {self._endpoint.name}"

@@ -1,0 +1,1 @@
+"""All query text: what the backend asks a SPARQL store."""

@@ -1,0 +1,189 @@
+"""What is asked to find entities by what they are called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from bfsql_sparql.queries.nodes import exists
+from bfsql_sparql.queries.patterns import is_node, of_any, typed
+from bfsql_sparql.queries.quoting import iris, text
+from bfsql_sparql.vocabulary import UNTYPED
+
+if TYPE_CHECKING:
+    from bfsql_sparql.mapping import Mapping
+
+_NO_LANGUAGE = text("")
+_LATER = 1_000_000  # characters; a label that begins with the text comes before all others
+
+
+def described(found: str, mapping: Mapping, *, marked: bool) -> str:
+    """Names and types of what a pattern finds, as node, property and value.
+
+    Args:
+        found: Binds `?s`.
+        mapping: How triples are read.
+        marked: Whether nodes may be marked with the type that counts.
+    """
+    values = f"OPTIONAL {{ {_values(mapping, marked=marked)} }}"
+    return f"SELECT DISTINCT ?s ?property ?value WHERE {{ {found} {values} }}"
+
+
+def with_ids(exact: Iterable[str], others: Iterable[str], mapping: Mapping, *, marked: bool) -> str:
+    """Names and types of nodes by their IRIs, like `described`.
+
+    Args:
+        exact: Nodes that need neither: a row with a node alone says that it is there.
+        others: Nodes that count where they have a name or a type.
+        mapping: How triples are read.
+        marked: Whether nodes may be marked with the type that counts.
+    """
+    exact = tuple(exact)
+    given = f"VALUES ?s {{ {iris(dict.fromkeys((*exact, *others)))} }}"
+    there = f"VALUES ?s {{ {iris(exact)} }} FILTER({exists('s', mapping)})"
+    values = _values(mapping, marked=marked)
+    return (
+        f"SELECT DISTINCT ?s ?property ?value WHERE {{ {{ {given} {values} }} "
+        f"UNION {{ {there} }} FILTER({is_node('s', mapping)}) }}"
+    )
+
+
+def named(labels: Iterable[str], types: Sequence[str], mapping: Mapping, limit: int) -> str:
+    """A pattern for the nodes with one of some labels or aliases, to the letter.
+
+    Args:
+        labels: What they may be called.
+        types: Types to keep; none for all.
+        mapping: How triples are read.
+        limit: Nodes at the most.
+    """
+    languages = mapping.languages or ("en",)
+    terms = [
+        term
+        for label in labels
+        for term in (text(label), *(f"{text(label)}@{tag}" for tag in languages))
+    ]
+    return (
+        f"{{ SELECT DISTINCT ?s WHERE {{ VALUES ?label {{ {' '.join(terms)} }} "
+        f"{_called(mapping)} FILTER({is_node('s', mapping)}) {of_types(types, mapping)} }} "
+        f"ORDER BY STR(?s) LIMIT {limit} }}"
+    )
+
+
+def containing(wanted: str, types: Sequence[str], mapping: Mapping, limit: int) -> str:
+    """A pattern for the nodes whose label or alias contains a text, the best `limit` of them.
+
+    Args:
+        wanted: In lower case.
+        types: Types to keep; none for all.
+        mapping: How triples are read.
+        limit: Nodes at the most.
+    """
+    lower = "LCASE(STR(?label))"
+    begins = f"STRSTARTS({lower}, {text(wanted)})"
+    return _best(
+        f"{_called(mapping)} FILTER(CONTAINS({lower}, {text(wanted)}))",
+        f"IF({begins}, 0, {_LATER}) + STRLEN(STR(?label))",
+        types,
+        mapping,
+        limit,
+    )
+
+
+def alike(expression: str, types: Sequence[str], mapping: Mapping, limit: int) -> str:
+    """The same for a regular expression, in any case of letters."""
+    return _best(
+        f'{_called(mapping)} FILTER(REGEX(STR(?label), {text(expression)}, "i"))',
+        "STRLEN(STR(?label))",
+        types,
+        mapping,
+        limit,
+    )
+
+
+def by_words(found: str, types: Sequence[str], mapping: Mapping, limit: int) -> str:
+    """A pattern for what a full-text search finds.
+
+    Args:
+        found: Binds `?s`, and perhaps `?score`, more being better.
+        types: Types to keep; none for all.
+        mapping: How triples are read.
+        limit: Nodes at the most.
+    """
+    return (
+        f"{{ SELECT ?s (MAX(?score) AS ?best) WHERE {{ {found} FILTER({is_node('s', mapping)}) "
+        f"{of_types(types, mapping)} }} GROUP BY ?s ORDER BY DESC(?best) STR(?s) LIMIT {limit} }}"
+    )
+
+
+def with_id(
+    parts: Iterable[str],
+    types: Sequence[str],
+    mapping: Mapping,
+    limit: int,
+    *,
+    only_typed: bool,
+) -> str:
+    """A pattern for the nodes whose IRI contains one of some texts.
+
+    Args:
+        parts: In lower case.
+        types: Types to keep; none for all.
+        mapping: How triples are read.
+        limit: Nodes at the most.
+        only_typed: Whether only the nodes with a type are looked at, which are fewer triples.
+    """
+    tests = " || ".join(f"CONTAINS(LCASE(STR(?s)), {text(part)})" for part in parts)
+    among = typed("s", "any_type", mapping) if only_typed else mapping.within("?s ?p ?o .", "id_g")
+    return (
+        f"{{ SELECT DISTINCT ?s WHERE {{ {among} FILTER({is_node('s', mapping)} && ({tests})) "
+        f"{of_types(types, mapping)} }} ORDER BY STRLEN(STR(?s)) STR(?s) LIMIT {limit} }}"
+    )
+
+
+def of_types(types: Sequence[str], mapping: Mapping) -> str:
+    """The condition that a node has one of some types; none of them is no condition."""
+    if not types:
+        return ""
+    has = f"VALUES ?wanted {{ {iris(types)} }} {typed('s', 'wanted', mapping)}"
+    if UNTYPED not in types:
+        return has
+    none = f"NOT EXISTS {{ {typed('s', 'any', mapping)} }}"
+    return f"FILTER(EXISTS {{ {has} }} || {none})"
+
+
+def _values(mapping: Mapping, *, marked: bool) -> str:
+    """What tells the names and types of a node."""
+    marks = (mapping.primary,) if marked else ()
+    properties = dict.fromkeys((*mapping.labels, *mapping.aliases, *mapping.types, *marks))
+    triple = mapping.within("?s ?property ?value .", "value_graph")
+    return f"VALUES ?property {{ {iris(properties)} }} {triple} {_in_languages(mapping)}"
+
+
+def _best(found: str, order: str, types: Sequence[str], mapping: Mapping, limit: int) -> str:
+    return (
+        f"{{ SELECT ?s (MIN({order}) AS ?best) WHERE {{ {found} "
+        f"FILTER({is_node('s', mapping)}) {of_types(types, mapping)} }} "
+        f"GROUP BY ?s ORDER BY ?best STR(?s) LIMIT {limit} }}"
+    )
+
+
+def _called(mapping: Mapping) -> str:
+    return of_any("s", dict.fromkeys((*mapping.labels, *mapping.aliases)), "label", mapping)
+
+
+def _in_languages(mapping: Mapping) -> str:
+    """Without the texts of other languages, where the property has one in a wanted language."""
+    if not mapping.languages:
+        return ""
+    other = mapping.within("?s ?property ?other .", "other_graph")
+    return (
+        f"FILTER(!isLiteral(?value) || {_wanted('value', mapping)} || "
+        f"NOT EXISTS {{ {other} FILTER(isLiteral(?other) && {_wanted('other', mapping)}) }})"
+    )
+
+
+def _wanted(variable: str, mapping: Mapping) -> str:
+    language = f"LANG(?{variable})"
+    tests = [f"LANGMATCHES({language}, {text(tag)})" for tag in mapping.languages]
+    return f"({' || '.join([f'{language} = {_NO_LANGUAGE}', *tests])})"

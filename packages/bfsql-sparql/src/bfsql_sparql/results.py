@@ -1,0 +1,93 @@
+"""Rows from the SPARQL 1.1 Query Results JSON Format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic_core import from_json
+
+from bfsql.models.rdf_terms import Text
+from bfsql_sparql.terms import Blank, Row, Term
+
+_BLANK = b"bnode"
+
+
+class NoResults(ValueError):
+    """The document is not in the format; the message says what it is."""
+
+
+def rows(body: bytes) -> list[Row]:
+    """All solutions of a SELECT.
+
+    Raises:
+        NoResults: The document is broken, cut, or something else.
+    """
+    names, bindings = _solutions(body)
+    return [tuple(_term(one[name]) if name in one else None for name in names) for one in bindings]
+
+
+def links(body: bytes) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
+    """Solutions without literals, all variables bound: those of IRIs alone, and those with blanks.
+
+    The way for edges, which come in tens of thousands: no object is made a term.
+
+    Raises:
+        NoResults: The document is broken, cut, or something else.
+    """
+    names, bindings = _solutions(body)
+    try:
+        values = list(
+            zip(*([one[name]["value"] for one in bindings] for name in names), strict=True)
+        )
+        if _BLANK not in body:
+            return values, []
+        blank = [any(one[name]["type"] == "bnode" for name in names) for one in bindings]
+    except (KeyError, TypeError) as error:
+        raise NoResults(f"a row lacks {error}") from None
+    iris = [row for row, is_blank in zip(values, blank, strict=True) if not is_blank]
+    return iris, [row for row, is_blank in zip(values, blank, strict=True) if is_blank]
+
+
+def truth(body: bytes) -> bool:
+    """The answer to an ASK; one server gives a SELECT with `__ASK_RETVAL` in its place.
+
+    Raises:
+        NoResults: The document is broken, cut, or something else.
+    """
+    document = _document(body)
+    answer = document.get("boolean")
+    if isinstance(answer, bool):
+        return answer
+    _, bindings = _solutions(body)
+    found = [term.get("value") for one in bindings for term in one.values()]
+    return bool(found) and found[0] in ("1", "true")
+
+
+def _document(body: bytes) -> Mapping[str, Any]:
+    try:
+        document = from_json(body)
+    except ValueError as error:
+        raise NoResults(f"it is not whole, or not JSON ({error})") from None
+    if not isinstance(document, dict):
+        raise NoResults("it is JSON, but no results of SPARQL")
+    return document
+
+
+def _solutions(body: bytes) -> tuple[list[str], list[dict[str, Any]]]:
+    document = _document(body)
+    try:
+        return document["head"]["vars"], document["results"]["bindings"]
+    except (KeyError, TypeError):
+        raise NoResults("it is JSON, but no results of SPARQL") from None
+
+
+def _term(found: Mapping[str, Any]) -> Term:
+    kind, value = found["type"], found["value"]
+    if kind == "uri":
+        return str(value)
+    if kind == "bnode":
+        return Blank(value)
+    if kind == "triple":  # no id stands for it, either
+        return Blank("triple")
+    return Text(value, found.get("xml:lang"), found.get("datatype"))

@@ -1,0 +1,231 @@
+"""From what a person typed to the entities that may be meant."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from urllib.parse import quote
+
+from bfsql import call
+from bfsql.models.json_text import is_text
+from bfsql.models.omission import Omission
+from bfsql.models.prefixes import WELL_KNOWN, is_iri
+from bfsql.models.rdf_terms import Text
+from bfsql.models.records import EntityStub
+from bfsql_sparql import asking
+from bfsql_sparql.accents import any_accents
+from bfsql_sparql.asking import Clock
+from bfsql_sparql.dataset import Dataset
+from bfsql_sparql.mapping import Mapping
+from bfsql_sparql.naming import names
+from bfsql_sparql.queries import fulltext
+from bfsql_sparql.queries import search as texts
+from bfsql_sparql.ranking import Candidate, Ranking, folded
+from bfsql_sparql.settings import SparqlSettings
+from bfsql_sparql.survey import Survey
+from bfsql_sparql.terms import Row, Term
+from bfsql_sparql.vocabulary import CLASSES, UNTYPED
+
+LIMIT = 20
+"""Candidates of a search."""
+LOOKED_AT = 200
+"""Nodes that a look gives; the best of them are ranked here."""
+FEW = 40
+"""Those of a look at a store that cuts the answer to a larger one."""
+MANY = 2_000
+"""Those of a second look, where most of the first were of other types."""
+LONGEST = 1_000
+"""Characters of a text that is looked for in names."""
+LONGEST_LOCAL = 200
+"""Characters of a text that may be the last part of an id."""
+_SHARE = 0.8  # of the time of a call; what was found has to be told in the rest
+
+Look = Callable[[int], str]
+"""Makes a pattern for some nodes, at most so many."""
+
+
+async def search(  # noqa: PLR0917 - what the backend holds, and what it is asked
+    dataset: Dataset,
+    mapping: Mapping,
+    survey: Survey,
+    settings: SparqlSettings,
+    query: str,
+    node_types: Sequence[str] | None,
+) -> list[EntityStub]:
+    """Candidates: exact ids, exact names and aliases, then names that begin with or contain it.
+
+    What the time is too short for is said as an omission.
+
+    Args:
+        dataset: The store.
+        mapping: How its triples are read.
+        survey: What is known of it.
+        settings: With their preset applied.
+        query: What a person would call the entity, or its id.
+        node_types: Types to keep, as ids; None for all.
+
+    Raises:
+        TimeoutError: The call's deadline is over.
+        StoreError: The store cannot be used.
+    """
+    if not folded(query):
+        return []
+    return await _Search(dataset, mapping, survey, settings, query, node_types or ()).found()
+
+
+class _Search:
+    """The looks for one text."""
+
+    def __init__(  # noqa: PLR0917 - the same
+        self,
+        dataset: Dataset,
+        mapping: Mapping,
+        survey: Survey,
+        settings: SparqlSettings,
+        query: str,
+        node_types: Sequence[str],
+    ) -> None:
+        self._dataset = dataset
+        self._mapping = mapping
+        self._survey = survey
+        self._clock = Clock(settings.search_timeout, _SHARE)
+        self._query = query
+        self._text = query.strip()
+        self._kept = frozenset(node_types)
+        types = (mapping.ids.iri(name) for name in node_types)
+        self._types = [type_ for type_ in types if type_]
+        namespaces = dict.fromkeys((*settings.prefix.values(), *WELL_KNOWN.values()))
+        self._local = _local(self._text, namespaces)
+        left_out = () if mapping.ontology else CLASSES
+        self._left_out = frozenset(map(mapping.ids.id, left_out))
+        self._nodes: dict[str, Candidate] = {}
+        self._unfinished = False
+
+    async def found(self) -> list[EntityStub]:
+        """All that the looks find, ranked."""
+        if self._kept and not self._types:
+            return []
+        searchable = is_text(self._text) and "\0" not in self._text
+        if searchable and len(self._text) <= LONGEST:
+            await asyncio.gather(self._by_id(), self._named(), self._called())
+            if not self._nodes:
+                await self._otherwise()
+        else:
+            await self._by_id()
+        if self._unfinished:
+            call.omitted(Omission(self._query, "search", reason="the store took too long"))
+        ranking = Ranking(self._query, [self._mapping.ids.id(iri) for iri in self._local])
+        return ranking.best(list(self._nodes.values()), LIMIT)
+
+    # --- the looks ----------------------------------------------------------
+
+    async def _by_id(self) -> None:
+        """The text is an id, or the last part of one in a known namespace."""
+        ids = self._mapping.ids
+        exact = dict.fromkeys(filter(None, map(ids.iri, (self._query, self._text))))
+        query = texts.with_ids(exact, self._local, self._mapping, marked=self._survey.primary)
+        rows = await asking.select(self._dataset, query, self._clock.left())
+        self._take(rows.rows if rows else ())
+
+    async def _named(self) -> None:
+        """The text is a name or an alias, to the letter or in the usual cases of letters."""
+        text = self._text
+        spelled = dict.fromkeys(
+            (text, text.lower(), text.upper(), text.title(), text[:1].upper() + text[1:])
+        )
+        await self._look(
+            lambda limit: texts.named(spelled, self._types, self._mapping, limit),
+            needed=False,
+        )
+
+    async def _called(self) -> None:
+        """Names with the words of the text, or with the text in them."""
+        dialect = fulltext.DIALECTS.get(self._survey.fulltext)
+        if dialect is None:
+            await self._containing()
+            return
+        wanted = fulltext.asked(self._text, LOOKED_AT)
+        if wanted is None:
+            return
+        found = dialect(wanted, self._mapping)
+        await self._look(
+            lambda limit: texts.by_words(found, self._types, self._mapping, limit), needed=False
+        )
+
+    async def _otherwise(self) -> None:
+        """Dearer looks, where the others found nothing."""
+        if self._survey.fulltext in fulltext.DIALECTS:
+            await self._containing()
+        expression = any_accents(self._text)
+        if not self._nodes and expression:
+            await self._look(
+                lambda limit: texts.alike(expression, self._types, self._mapping, limit)
+            )
+        text = self._text.lower()
+        parts = dict.fromkeys(
+            (quote(text, safe="").lower(), *filter(_in_iri, (text, text.replace(" ", "_"))))
+        )
+        for only_typed in (True, False):
+            if not self._nodes:
+                with_id = partial(
+                    texts.with_id, parts, self._types, self._mapping, only_typed=only_typed
+                )
+                await self._look(with_id)
+
+    async def _containing(self) -> None:
+        text = self._text.lower()
+        await self._look(lambda limit: texts.containing(text, self._types, self._mapping, limit))
+
+    async def _look(self, look: Look, *, needed: bool = True) -> None:
+        """Look once, again for less where the answer was cut, and for more where few fit."""
+        rows = await self._rows(look(LOOKED_AT))
+        if rows is not None and rows.cut:
+            rows = await self._rows(look(FEW)) or rows
+        elif rows is not None and self._types:
+            nodes = {row[0] for row in rows.rows}
+            if len(nodes) >= LOOKED_AT and self._take(rows.rows) < LIMIT:
+                rows = await self._rows(look(MANY)) or rows
+        self._unfinished |= needed and rows is None
+        self._take(rows.rows if rows else ())
+
+    async def _rows(self, found: str) -> asking.Rows | None:
+        query = texts.described(found, self._mapping, marked=self._survey.primary)
+        return await asking.select(self._dataset, query, self._clock.left())
+
+    # --- what they find -----------------------------------------------------
+
+    def _take(self, rows: Iterable[Row]) -> int:
+        """Keep the candidates of the wanted types; how many there are now."""
+        by_node: dict[str, list[tuple[Term | None, Term | None]]] = defaultdict(list)
+        for node, property_, value in rows:
+            if isinstance(node, str):
+                by_node[node].append((property_, value))
+        for node, told in by_node.items():
+            candidate = self._candidate(node, told)
+            type_ = candidate.stub.entity_type
+            if type_ not in self._left_out and (not self._kept or type_ in self._kept):
+                self._nodes.setdefault(node, candidate)
+        return len(self._nodes)
+
+    def _candidate(self, node: str, told: Sequence[tuple[Term | None, Term | None]]) -> Candidate:
+        mapping, ids = self._mapping, self._mapping.ids
+        marks = [v for p, v in told if p == mapping.primary and isinstance(v, str)]
+        types = [v for p, v in told if p in mapping.types and isinstance(v, str)]
+        best = [*sorted(marks), *self._survey.kinds.ranked(types), UNTYPED][0]
+        texts_told = [(str(p), v) for p, v in told if isinstance(v, Text)]
+        name, others = names(texts_told, mapping)
+        return Candidate(EntityStub(ids.id(node), ids.id(best), name), others)
+
+
+def _local(text: str, namespaces: Iterable[str]) -> list[str]:
+    """IRIs that end with the text, words joined as encyclopedias do."""
+    joined = text.replace(" ", "_")
+    if len(joined) > LONGEST_LOCAL or not _in_iri(joined):
+        return []
+    return [iri for space in namespaces if is_iri(iri := space + joined)]
+
+
+def _in_iri(text: str) -> bool:
+    return is_iri(f"x:{text}")

@@ -1,0 +1,264 @@
+"""The metadata of edges: what statements about them say (chapter 10, `protocol.md` 7 and 16)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
+
+from bfsql import call
+from bfsql.models import Metadata, Omission, Triple, evidence_items, merge_edges
+from bfsql.models.merge import merge_metadata, sorted_union
+from bfsql.models.rdf_terms import Text, value_of
+from bfsql_sparql.batches import Batches, Question, together
+from bfsql_sparql.mapping import Mapping
+from bfsql_sparql.queries import statements as texts
+from bfsql_sparql.queries.statements import End
+from bfsql_sparql.results import rows
+from bfsql_sparql.rings import NOWHERE
+from bfsql_sparql.settings import SparqlSettings
+from bfsql_sparql.terms import Blank, Row, Term
+from bfsql_sparql.wikibase import REFERENCE, claim, is_said, reference
+
+CHECKED = 100
+"""Edges up to which it is asked whether they exist; more come from a ring alone, and do."""
+_ENDS: tuple[End, ...] = ("s", "o", "document")
+_ORDER = ("rdf-1.2", "reification", "rdf-star", "wikibase")
+
+Said = dict[str, list[Term]]
+"""What one statement says: values by property."""
+
+
+class Statements:
+    """Reads the metadata of edges.
+
+    Args:
+        batches: How large queries are.
+        mapping: How triples are read.
+        settings: `page_size` is used.
+        forms: The forms of statements that the store has.
+    """
+
+    def __init__(
+        self,
+        batches: Batches,
+        mapping: Mapping,
+        settings: SparqlSettings,
+        forms: Collection[str],
+    ) -> None:
+        # The syntax of quoted triples is sugar for reifiers in stores that have these.
+        sugar = {"rdf-star"} if "rdf-1.2" in forms else set()
+        self._forms = [form for form in _ORDER if form in forms and form not in sugar]
+        self._batches = batches
+        self._mapping = mapping
+        self._limit = settings.page_size + 1
+
+    async def of(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:
+        """Metadata by triple of ids; edges that do not exist are left out.
+
+        Whether they do is asked for few edges alone: a ring has looked at all others.
+
+        Args:
+            edges: Ids of subject, predicate and object.
+        """
+        triples = self._triples(edges)
+        asked = list(dict.fromkeys(triple for some in triples.values() for triple in some))
+        checked = len(asked) <= CHECKED
+        there, *said = await together(
+            self._existing(asked if checked else []),
+            *(self._said(form, asked) for form in self._forms),
+            *([self._graphs(asked)] if self._mapping.statement_graph else []),
+        )
+        found: dict[Triple, Metadata] = {}
+        for edge, some in triples.items():
+            if checked and not any(triple in there for triple in some):
+                continue
+            records = [
+                record for form in said for triple in some for record in form.get(triple, ())
+            ]
+            found[edge] = merge_edges(records) if records else {}
+        return found
+
+    async def evidence(self, node: str) -> list[dict[str, Any]] | None:
+        """All evidence that touches a node or that it supplied as a document; None if unknown.
+
+        Args:
+            node: An IRI.
+        """
+        if self._mapping.inverse or "wikibase" in self._forms:
+            return None
+        found = await together(
+            *(self._evidence(form, node, end) for form in self._forms for end in _ENDS)
+        )
+        by_edge: dict[Triple, dict[Text, None]] = defaultdict(dict)
+        for several in found:
+            if several is None:
+                return None
+            for edge, value in several:
+                by_edge[edge][value] = None
+        id_ = self._mapping.ids.id(node)
+        items = [
+            item
+            for edge in sorted(by_edge)
+            for item in evidence_items(
+                edge, merge_metadata([{"provenance": value_of(one)} for one in by_edge[edge]])
+            )
+        ]
+        return [one for one in items if id_ in (one["subject"], one["object"], one["document_id"])]
+
+    # --- parts --------------------------------------------------------------
+
+    def _triples(self, edges: Iterable[Triple]) -> dict[Triple, list[Triple]]:
+        """The triples, in IRIs, that may stand for each edge."""
+        mapping = self._mapping
+        told = defaultdict(list)
+        for predicate, other in mapping.inverse.items():
+            told[other].append(predicate)
+        found = {}
+        for edge in edges:
+            s, p, o = (mapping.ids.iri(id_) for id_ in edge)
+            if s and p and o and mapping.is_node(s) and mapping.is_node(o):
+                straight = [(s, p, o)] if p not in mapping.inverse else []
+                turned = [(o, other, s) for other in told.get(p, ())]
+                some = [triple for triple in straight + turned if mapping.is_walked(triple[1])]
+                if some:
+                    found[edge[0], edge[1], edge[2]] = some
+        return found
+
+    async def _existing(self, triples: Sequence[Triple]) -> dict[Triple, list[dict[str, Any]]]:
+        text = lambda some: texts.existing(some, self._mapping, self._limit)
+        return {triple: [] for triple, _ in await self._rows(triples, text)}
+
+    async def _graphs(self, triples: Sequence[Triple]) -> dict[Triple, list[dict[str, Any]]]:
+        text = lambda some: texts.graphs(some, self._limit)
+        found: dict[Triple, set[str]] = defaultdict(set)
+        for triple, (graph,) in await self._rows(triples, text):
+            if isinstance(graph, str):
+                found[triple].add(self._mapping.ids.id(graph))
+        return {triple: [{"graphs": sorted(names)}] for triple, names in found.items()}
+
+    async def _said(
+        self, form: str, triples: Sequence[Triple]
+    ) -> dict[Triple, list[dict[str, Any]]]:
+        """What the statements of one form say, one record a statement."""
+        if form == "wikibase":
+            return await self._claims(triples)
+        text = lambda some: texts.said(form, some, self._mapping, self._limit)
+        by_statement = _grouped(await self._rows(triples, text))
+        return _by_triple(
+            (triple, self._metadata(said)) for (triple, _), said in by_statement.items()
+        )
+
+    async def _claims(self, triples: Sequence[Triple]) -> dict[Triple, list[dict[str, Any]]]:
+        claims = {triple: found for triple in triples if (found := claim(triple))}
+        text = lambda some: texts.wikibase(
+            [claims[one] for one in some], self._mapping, self._limit
+        )
+        by_statement = _grouped(await self._rows(list(claims), text))
+        names = {v for said in by_statement.values() for v in said.get(REFERENCE, ())}
+        items = await self._references([name for name in names if isinstance(name, str)])
+        records = []
+        for (triple, _), said in by_statement.items():
+            references = said.pop(REFERENCE, [])
+            own = {k: values for k, values in said.items() if is_said(k)}
+            metadata = self._metadata(own)
+            told = [items[name] for name in references if name in items]
+            records.append((triple, metadata | ({"provenance": told} if told else {})))
+        return _by_triple(records)
+
+    async def _references(self, names: Sequence[str]) -> dict[Term, dict[str, Any]]:
+        question = Question(
+            text=lambda some: texts.properties(some, self._mapping, self._limit),
+            decode=rows,
+            count=len,
+            harmless=NOWHERE,
+        )
+        said: dict[Term, Said] = {}
+        for part in await self._batches.read(sorted(names), question):
+            for resource, key, value in part.rows:
+                if resource is not None and value is not None and is_said(str(key)):
+                    said.setdefault(resource, {}).setdefault(str(key), []).append(value)
+        return {name: reference(self._metadata(told), self._mapping) for name, told in said.items()}
+
+    async def _rows(
+        self, triples: Sequence[Triple], text: Callable[[Sequence[Triple]], str]
+    ) -> list[tuple[Triple, Sequence[Term | None]]]:
+        """The rows of a query about triples, each with its triple in place of the position."""
+        question = Question(
+            text=text, decode=rows, count=len, harmless=(NOWHERE,) * 3, whole=_has_each
+        )
+        found: list[tuple[Triple, Sequence[Term | None]]] = []
+        for part in await self._batches.read(triples, question):
+            if part.cut:
+                id_ = self._mapping.ids.id(part.keys[0][0])
+                reason = "metadata of an edge, of which there is too much"
+                call.omitted(Omission(id_, "out", None, reason))
+            found += [(part.keys[_position(row)], row[1:]) for row in part.rows]
+        return found
+
+    def _metadata(self, said: Said) -> dict[str, Any]:
+        """What one statement says, under the names of the protocol where the settings tell."""
+        mapping = self._mapping
+        found: dict[str, list[Any]] = defaultdict(list)
+        for key, terms in said.items():
+            values = [self._value(term) for term in dict.fromkeys(terms)]
+            if key in mapping.sources:
+                found["source_documents"].append(sorted_union(values))
+            elif key in mapping.confidences:
+                found["confidence"] += values
+            else:
+                found[mapping.ids.id(key)] += values
+        # One value stays as it is: a list may have an order of its own.
+        return {
+            name: merge_metadata([{"": one} for one in some])[""] for name, some in found.items()
+        }
+
+    def _value(self, term: Term) -> Any:
+        return value_of(term) if isinstance(term, Text) else self._mapping.ids.id(str(term))
+
+    async def _evidence(self, form: str, node: str, end: End) -> list[tuple[Triple, Text]] | None:
+        """Triples of ids and their evidence; None where it was cut."""
+        mapping, id_ = self._mapping, self._mapping.ids.id
+        question = Question(
+            text=lambda some: texts.evidence(form, some[0], end, mapping, self._limit),
+            decode=rows,
+            count=len,
+            harmless=NOWHERE,
+        )
+        found: list[tuple[Triple, Text]] = []
+        for part in await self._batches.read([node], question):
+            if part.cut:
+                return None
+            for s, p, o, value in part.rows:
+                if isinstance(value, Text):
+                    found.append(((id_(str(s)), id_(str(p)), id_(str(o))), value))
+        return found
+
+
+def _grouped(
+    found: Iterable[tuple[Triple, Sequence[Term | None]]],
+) -> dict[tuple[Triple, Term | None], Said]:
+    """Values by statement and property; blank nodes say nothing."""
+    by_statement: dict[tuple[Triple, Term | None], Said] = {}
+    for triple, (*statement, key, value) in found:
+        said = by_statement.setdefault((triple, statement[0] if statement else None), {})
+        if value is not None and not isinstance(value, Blank):
+            said.setdefault(str(key), []).append(value)
+    return by_statement
+
+
+def _by_triple(
+    records: Iterable[tuple[Triple, dict[str, Any]]],
+) -> dict[Triple, list[dict[str, Any]]]:
+    found: dict[Triple, list[dict[str, Any]]] = defaultdict(list)
+    for triple, record in records:
+        found[triple].append(record)
+    return found
+
+
+def _position(row: Row) -> int:
+    return int(getattr(row[0], "text", 0))
+
+
+def _has_each(triples: Sequence[Triple], found: list[Row]) -> bool:
+    return len(found) == len(triples) == len({row[0] for row in found})

@@ -1,0 +1,141 @@
+"""A graph as statements of RDF, in lines of N-Triples, so that reading them gives it back.
+
+| of the graph | statements |
+|---|---|
+| a node's type | `rdf:type`; of several each, and the one that counts as `<base>/entityType` |
+| `name`, `synonyms` | `rdfs:label`, `skos:altLabel`; odd ones also under `<base>name`, ... |
+| other metadata | literals under the id of the key |
+| an edge | one statement between IRIs |
+| an edge's metadata | what `write_statements` says; `<base>/document` leads to its documents |
+
+The properties for types and names are the first ones of the settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from bfsql.models import EdgeRecord, GraphRecord
+from bfsql.staging import StagedEdge, StagedNode
+from bfsql_sparql.mapping import Mapping
+from bfsql_sparql.queries.quoting import iri, literal
+from bfsql_sparql.values import is_plain, is_several, literals
+from bfsql_sparql.vocabulary import NOT_EDGES, OBJECT, PREDICATE, REIFIES, SUBJECT
+
+if TYPE_CHECKING:
+    from bfsql_sparql.settings import SparqlSettings
+
+
+class Writing:
+    """Makes statements of merged nodes and edges.
+
+    Args:
+        mapping: How they will be read.
+        settings: `write_statements` says where metadata of edges goes.
+    """
+
+    def __init__(self, mapping: Mapping, settings: SparqlSettings) -> None:
+        self._mapping = mapping
+        self._form = settings.write_statements
+        self._numbers = count(1)
+
+    def check(self, record: GraphRecord) -> None:
+        """Say no to what would be read as something else.
+
+        Raises:
+            ValueError: The record cannot be written; the text says why.
+        """
+        if isinstance(record, EdgeRecord) and self._iri(record.predicate) in self._reserved:
+            raise ValueError(
+                f"its predicate {record.predicate} tells types or statements in RDF, so that it "
+                "would not be an edge; give it as the type of the node, or another name"
+            )
+
+    def node(self, node: StagedNode) -> list[str]:
+        """The lines of a node; there is one at least."""
+        subject = iri(self._iri(node.id))
+        metadata = {key: value for key, value in node.metadata.items() if value is not None}
+        return [f"{subject} {said} .\n" for said in self._said_of_node(node, metadata)]
+
+    def edge(self, edge: StagedEdge) -> list[str]:
+        """The lines of an edge; blank nodes are named in these lines alone."""
+        ends = (iri(self._iri(name)) for name in edge[:3])
+        triple = " ".join(ends)
+        lines = [f"{triple} .\n"]
+        said = list(self._said_of_edge(edge.metadata))
+        if said and self._form != "none":
+            about, more = self._statement(triple)
+            lines += [f"{about} {one} .\n" for one in (*more, *said)]
+        return lines
+
+    @property
+    def _reserved(self) -> frozenset[str]:
+        mapping = self._mapping
+        return frozenset((*NOT_EDGES, *mapping.types, mapping.primary, mapping.document))
+
+    def _iri(self, id_: str) -> str:
+        found = self._mapping.ids.iri(id_)
+        assert found is not None  # the staging refused what is no text
+        return found
+
+    def _said_of_node(self, node: StagedNode, metadata: dict[str, Any]) -> Iterator[str]:
+        mapping = self._mapping
+        others = metadata.pop("other_types", None)
+        further = _texts(others)
+        for name in dict.fromkeys((node.entity_type, *further)):
+            yield f"{iri(mapping.types[0])} {iri(self._iri(name))}"
+        if further:
+            yield f"{iri(mapping.primary)} {iri(self._iri(node.entity_type))}"
+        if not is_several(further) or further != others or node.entity_type in further:
+            yield from self._literals("other_types", others)
+        name = metadata.pop("name", None)
+        if is_plain(name) and mapping.labels:
+            yield f"{iri(mapping.labels[0])} {literal(literals(name)[0])}"
+        else:
+            yield from self._literals("name", name)
+        synonyms = metadata.pop("synonyms", None)
+        found = [one for one in _texts(synonyms) if is_plain(one)] if mapping.aliases else []
+        for one in dict.fromkeys(found):
+            yield f"{iri(mapping.aliases[0])} {literal(literals(one)[0])}"
+        if not is_several(found) or found != synonyms:
+            yield from self._literals("synonyms", synonyms)
+        for key, value in metadata.items():
+            yield from self._literals(key, value)
+
+    def _said_of_edge(self, metadata: dict[str, Any]) -> Iterator[str]:
+        for key, value in metadata.items():
+            yield from self._literals(key, value)
+        for document in _documents(metadata.get("provenance")):
+            yield f"{iri(self._mapping.document)} {iri(self._iri(document))}"
+
+    def _literals(self, key: str, value: Any) -> Iterator[str]:
+        if value is not None:
+            for one in literals(value):
+                yield f"{iri(self._iri(key))} {literal(one)}"
+
+    def _statement(self, triple: str) -> tuple[str, list[str]]:
+        """What stands for a statement, and what says so."""
+        if self._form == "rdf-star":
+            return f"<< {triple} >>", []
+        blank = f"_:s{next(self._numbers)}"
+        if self._form == "rdf-1.2":
+            return blank, [f"{iri(REIFIES)} <<( {triple} )>>"]
+        subject, predicate, object_ = triple.split(" ")
+        return blank, [
+            f"{iri(SUBJECT)} {subject}",
+            f"{iri(PREDICATE)} {predicate}",
+            f"{iri(OBJECT)} {object_}",
+        ]
+
+
+def _texts(value: Any) -> list[str]:
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+
+
+def _documents(provenance: Any) -> Iterable[str]:
+    """Ids of the documents that evidence is from, each once."""
+    items = provenance if isinstance(provenance, list) else []
+    told = (item.get("document_id") for item in items if isinstance(item, dict))
+    return dict.fromkeys(one for one in told if isinstance(one, str) and one)

@@ -1,0 +1,229 @@
+"""What the tests of the backend share."""
+
+import asyncio
+import pickle
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bfsql.models import EntityStub, GraphRecord
+from bfsql.staging import staged
+from bfsql_servers.sparql import SparqlServer
+from bfsql_sparql.backend import SparqlBackend
+from bfsql_sparql.dataset import Dataset, Reply
+from bfsql_sparql.endpoint import Endpoint
+from bfsql_sparql.loader import load_graph
+from bfsql_sparql.mapping import Mapping
+from bfsql_sparql.opening import open_dataset
+from bfsql_sparql.presets import with_preset
+from bfsql_sparql.search import search
+from bfsql_sparql.settings import SparqlSettings
+from bfsql_sparql.survey import Survey
+from bfsql_sparql.writing import Writing
+
+Opened = Callable[..., Awaitable[Endpoint]]
+
+
+@pytest.fixture
+async def opened() -> AsyncIterator[Opened]:
+    """Opens endpoints by address and settings, and closes them after the test."""
+    async with AsyncExitStack() as stack:
+
+        async def opened(url: str, **settings: Any) -> Endpoint:
+            endpoint = await Endpoint.open(SparqlSettings(endpoint=url, **settings))
+            stack.push_async_callback(endpoint.close)
+            return endpoint
+
+        yield opened
+
+
+@dataclass(frozen=True)
+class Looked:
+    """A store that was opened and looked at, without the backend around it."""
+
+    dataset: Dataset
+    mapping: Mapping
+    settings: SparqlSettings
+    survey: Survey
+
+    async def search(self, query: str, types: Sequence[str] | None = None) -> list[EntityStub]:
+        """What a search finds."""
+        return await search(self.dataset, self.mapping, self.survey, self.settings, query, types)
+
+    async def ids(self, query: str, types: Sequence[str] | None = None) -> list[str]:
+        """The ids that a search finds."""
+        return [stub.id for stub in await self.search(query, types)]
+
+
+Look = Callable[..., Awaitable[Looked]]
+
+
+@pytest.fixture
+async def look() -> AsyncIterator[Look]:
+    """Opens what settings name, looks at it, and closes it after the test."""
+    async with AsyncExitStack() as stack:
+
+        async def look(**given: Any) -> Looked:
+            settings = with_preset(SparqlSettings(**given))
+            dataset = await open_dataset(settings)
+            stack.push_async_callback(dataset.close)
+            mapping = Mapping.of(settings)
+            return Looked(dataset, mapping, settings, await Survey.open(dataset, mapping, settings))
+
+        yield look
+
+
+@pytest.fixture(params=["files", "oxigraph", "fuseki", "virtuoso", "rdf4j"])
+def filled(request: pytest.FixtureRequest, look: Look, tmp_path: Path) -> Look:
+    """Fills each kind of store with N-Triples, and looks at it."""
+
+    async def filled(ntriples: str, **settings: Any) -> Looked:
+        if request.param == "files":
+            file = tmp_path / "data.nt"
+            file.write_text(ntriples, encoding="utf-8")
+            return await look(data=[str(file)], **settings)
+        server: SparqlServer = request.getfixturevalue(request.param)
+        server.clear()
+        server.load(ntriples)
+        own = {"graph": [server.graph]} if server.graph else {}
+        return await look(endpoint=server.query_url, **own, **settings)
+
+    return filled
+
+
+@dataclass
+class Store:
+    """A place to load into: a server, or a file that the loader's writer fills.
+
+    Attributes:
+        settings: That load into it, replacing everything, and read it.
+        server: None in process.
+        held: The records that were loaded last, pickled; nothing else here writes, so the same
+            need no second load.
+    """
+
+    settings: SparqlSettings
+    server: SparqlServer | None = None
+    held: bytes | None = None
+
+    async def load(self, records: Sequence[GraphRecord]) -> None:
+        """Put the graph of these records in the place of what was there."""
+        wanted = pickle.dumps(list(records))  # not ==: 1 and True are equal
+        if wanted == self.held:
+            return
+        self.held = None
+        if self.server is None:
+            await self._write(records)
+        else:
+            await load_graph(self.settings, records)
+        self.held = wanted
+
+    @asynccontextmanager
+    async def filled(
+        self, records: Sequence[GraphRecord], **settings: Any
+    ) -> AsyncIterator[SparqlBackend]:
+        """A backend over the graph of these records, and over nothing else."""
+        await self.load(records)
+        backend = await SparqlBackend.open(self.settings.model_copy(update=settings))
+        try:
+            yield backend
+        finally:
+            await backend.close()
+
+    async def _write(self, records: Sequence[GraphRecord]) -> None:
+        writing = Writing(Mapping.of(self.settings), self.settings)
+        async with staged(records, writing.check) as staging:
+            nodes, edges = map(writing.node, staging.nodes()), map(writing.edge, staging.edges())
+            lines = [line for group in (*nodes, *edges) for line in group]
+        file = Path(self.settings.data[0])
+        await asyncio.to_thread(file.write_text, "".join(lines), encoding="utf-8")
+
+
+Place = Callable[..., Store]
+"""Name and further settings to a store."""
+
+
+def on_server(server: SparqlServer, **settings: Any) -> Store:
+    """A server to load into."""
+    auth = server.auth
+    if auth is not None:
+        settings |= {"username": auth.user, "password": auth.password}
+        settings |= {"authentication": auth.scheme}
+    if server.graph is not None:
+        settings |= {"graph": [server.graph]}
+    url = server.update_url
+    there = {"endpoint": server.query_url, "update_endpoint": url, "replace": url}
+    return Store(SparqlSettings(**there, **settings), server)
+
+
+@pytest.fixture(scope="session")
+def place(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Place:
+    """Gives the store of a name: `files`, or that of a server."""
+
+    def place(name: str, **settings: Any) -> Store:
+        if name != "files":
+            return on_server(request.getfixturevalue(name), **settings)
+        file = tmp_path_factory.mktemp("files") / "graph.nt"
+        return Store(SparqlSettings(data=[str(file)], **settings))
+
+    return place
+
+
+Serve = Callable[..., Awaitable[SparqlBackend]]
+
+
+@pytest.fixture
+async def serve(tmp_path: Path) -> AsyncIterator[Serve]:
+    """Opens the backend over N-Triples in process, and closes it after the test."""
+    async with AsyncExitStack() as stack:
+
+        async def serve(ntriples: str, **settings: Any) -> SparqlBackend:
+            file = tmp_path / "graph.nt"
+            file.write_text(ntriples, encoding="utf-8")
+            backend = await SparqlBackend.create(data=[str(file)], **settings)
+            stack.push_async_callback(backend.close)
+            return backend
+
+        yield serve
+
+
+@pytest.fixture(params=["files", "oxigraph", "fuseki", "virtuoso", "rdf4j"])
+async def serve_each(request: pytest.FixtureRequest, serve: Serve) -> AsyncIterator[Serve]:
+    """Fills each kind of store with N-Triples, and opens the backend over it."""
+    async with AsyncExitStack() as stack:
+
+        async def serve_each(ntriples: str, **settings: Any) -> SparqlBackend:
+            if request.param == "files":
+                return await serve(ntriples, **settings)
+            server: SparqlServer = request.getfixturevalue(request.param)
+            server.clear()
+            server.load(ntriples)
+            own = {"graph": [server.graph]} if server.graph else {}
+            backend = await SparqlBackend.create(server.query_url, **{**own, **settings})
+            stack.push_async_callback(backend.close)
+            return backend
+
+        yield serve_each
+
+
+@pytest.fixture
+def texts_of() -> Callable[[SparqlBackend], list[str]]:
+    """The list that the texts of all further queries of a backend are put in."""
+
+    def texts_of(backend: SparqlBackend) -> list[str]:
+        texts: list[str] = []
+        dataset = backend._dataset
+        ask = dataset.reply
+
+        async def reply(query: str, seconds: float | None = None) -> Reply:
+            texts.append(query)
+            return await ask(query, seconds)
+
+        dataset.reply = reply  # type: ignore[method-assign]
+        return texts
+
+    return texts_of

@@ -1,0 +1,157 @@
+"""Many ids in few queries, whatever the endpoint thinks of their size."""
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bfsql.errors import StoreError, StoreUnavailable
+from bfsql_sparql.batches import Batches, Question, is_round
+from bfsql_sparql.dataset import Dataset, Refused, Reply, TooSlow
+from bfsql_sparql.results import rows
+from bfsql_sparql.settings import SparqlSettings
+from bfsql_sparql.terms import Row
+
+Says = Callable[[list[str]], Reply]
+
+
+class Numbers(Dataset):
+    """A store whose queries are lists of keys; it says to each what the test wants."""
+
+    name = "the store of the test"
+
+    def __init__(self, says: Says) -> None:
+        self._says = says
+        self.asked: list[list[str]] = []
+
+    async def reply(self, query: str, seconds: float | None = None) -> Reply:
+        keys = query.split()
+        self.asked.append(keys)
+        return self._says(keys)
+
+    async def close(self) -> None:
+        """Nothing."""
+
+
+def table(values: Sequence[str], cut: str | None = None) -> Reply:
+    """An answer with one row for each value."""
+    bindings = [{"s": {"type": "uri", "value": value}} for value in values]
+    document = {"head": {"vars": ["s"]}, "results": {"bindings": bindings}}
+    return Reply(json.dumps(document).encode(), cut)
+
+
+QUESTION: Question[str, list[Row]] = Question(
+    text=" ".join, decode=rows, count=len, harmless="harmless"
+)
+
+
+async def ask(store: Numbers, keys: Sequence[str], **settings: Any) -> list[str]:
+    """Everything that was answered for some keys."""
+    batches = Batches(store, SparqlSettings(**settings))
+    parts = await batches.read(keys, QUESTION)
+    assert not any(part.cut for part in parts)
+    return sorted(str(row[0]) for part in parts for row in part.rows)
+
+
+async def test_a_ring_that_fits_is_one_query() -> None:
+    store = Numbers(table)
+    keys = [f"k{n}" for n in range(1_000)]
+    assert await ask(store, keys) == sorted(keys)
+    # A thousand rows are such a number as endpoints cut at: two halves confirm it.
+    assert [len(asked) for asked in store.asked] == [1_000, 500, 500]
+    assert await ask(store, keys[:999]) == sorted(keys[:999])
+    assert len(store.asked) == 4
+
+
+@given(st.integers(1, 40), st.integers(1, 300), st.sets(st.integers(0, 299), max_size=4))
+async def test_all_is_answered_but_what_alone_is_not_understood(
+    most: int, number: int, odd: set[int]
+) -> None:
+    def says(keys: list[str]) -> Reply:
+        if len(keys) > most or any(key in wrong for key in keys):
+            raise Refused("too many, or odd", 400)
+        return table(keys)
+
+    keys, wrong = [f"k{n}" for n in range(number)], {f"k{n}" for n in odd}
+    assert await ask(Numbers(says), keys, batch_size=100) == sorted(set(keys) - wrong)
+
+
+@pytest.mark.parametrize("error", [TooSlow("slow"), Refused("dear", 500), Refused("long", 414)])
+async def test_a_batch_that_is_too_much_is_halved_and_grows_again(error: Exception) -> None:
+    heavy = True
+
+    def says(keys: list[str]) -> Reply:
+        if heavy and len(keys) > 30:
+            raise error
+        return table(keys)
+
+    store = Numbers(says)
+    batches = Batches(store, SparqlSettings(batch_size=100, max_concurrent=1))
+    await batches.read([f"k{n}" for n in range(300)], QUESTION)
+    assert len(store.asked[-1]) <= 30
+    heavy = False
+    await batches.read([f"k{n}" for n in range(1_000)], QUESTION)
+    store.asked.clear()
+    await batches.read([f"k{n}" for n in range(300)], QUESTION)
+    assert [len(keys) for keys in store.asked] == [100, 100, 100]
+
+
+async def test_an_answer_that_is_cut_is_asked_for_in_halves() -> None:
+    def says(keys: list[str]) -> Reply:
+        return table(keys[:10], "only ten rows" if len(keys) > 10 else None)
+
+    keys = [f"k{n}" for n in range(77)]
+    assert await ask(Numbers(says), keys) == sorted(keys)
+
+
+@pytest.mark.parametrize("limit", [500, 1_000, 1_024, 10_000])
+async def test_an_answer_that_is_cut_in_silence_is_noticed(limit: int) -> None:
+    keys = [f"k{n}" for n in range(limit + 37)]
+    found = await ask(Numbers(lambda some: table(some[:limit])), keys, batch_size=20_000)
+    assert found == sorted(keys)
+
+
+async def test_more_rows_than_a_page_are_asked_for_in_halves() -> None:
+    keys = [f"k{n}" for n in range(64)]
+    store = Numbers(lambda some: table(some[:21]))
+    assert await ask(store, keys, page_size=20) == sorted(keys)
+
+
+async def test_a_store_that_refuses_every_query_is_an_error_after_few() -> None:
+    def says(keys: list[str]) -> Reply:
+        raise Refused("no such thing as VALUES", 400)
+
+    store = Numbers(says)
+    with pytest.raises(StoreError, match="no such thing as VALUES"):
+        await ask(store, [f"k{n}" for n in range(1_000)], max_concurrent=1)
+    assert len(store.asked) <= 12
+
+
+async def test_a_key_that_alone_is_too_slow_is_an_error() -> None:
+    def says(keys: list[str]) -> Reply:
+        if "k7" in keys:
+            raise TooSlow("the time for one query is up")
+        return table(keys)
+
+    with pytest.raises(TooSlow):
+        await ask(Numbers(says), [f"k{n}" for n in range(20)])
+
+
+async def test_broken_results_of_one_key_are_an_error_with_the_stores_name() -> None:
+    with pytest.raises(StoreUnavailable, match="the store of the test"):
+        await ask(Numbers(lambda keys: Reply(b'{"head": {"vars": ["s"]}, "resu')), ["k1", "k2"])
+
+
+async def test_one_key_whose_answer_is_cut_says_so() -> None:
+    store = Numbers(lambda keys: table(["a", "b"], "two rows"))
+    (part,) = await Batches(store, SparqlSettings()).read(["k"], QUESTION)
+    assert part.cut
+    assert part.keys == ["k"]
+
+
+def test_limits_that_endpoints_set_are_round() -> None:
+    assert all(map(is_round, (500, 1_000, 1_024, 10_000, 65_536, 1_000_000)))
+    assert not any(map(is_round, (0, 1, 64, 128, 499, 1_001, 9_999)))

@@ -1,0 +1,131 @@
+"""The conformance kit on real servers, on files in process, and on vocabularies of others."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any, ClassVar
+
+import pytest
+
+from bfsql.conformance import EVERYTHING
+from bfsql.models import GraphRecord
+from bfsql.testing import BackendSuite, Kind
+from bfsql_sparql import SparqlBackend
+from bfsql_sparql.dataset import Reply
+
+# A node is what statements speak of, so an edge makes nodes of its ends; and bytes come back as
+# the text that stands for them in JSON.
+KEPT = EVERYTHING - {Kind.BINARY, Kind.DANGLING_EDGES}
+
+
+def watched(backend: SparqlBackend) -> list[str]:
+    """The texts that the backend sends from now on."""
+    texts: list[str] = []
+    dataset: Any = backend._dataset
+    ask = dataset.reply
+
+    async def reply(query: str, seconds: float | None = None) -> Reply:
+        texts.append(query)
+        answer: Reply = await ask(query, seconds)
+        return answer
+
+    dataset.reply = reply
+    return texts
+
+
+IRI = r"<[^\x00-\x20<>\"{}|^`\\]*>"
+TEXT = r'"(?:[^"\\\n\r]|\\["\\nrtbf])*"'
+
+
+def without_values(text: str) -> str:
+    """A query with one mark for each run of IRIs, rows or literals, as the grammar reads them.
+
+    What ended an IRI or a literal too soon would leave its rest in the text.
+    """
+    marked = re.sub(f"{TEXT}|{IRI}", lambda found: found[0][0], text)
+    marked = re.sub(r"\([<\" \d]+\)", "()", marked)
+    return re.sub(r"([<\"]|\(\))(?:[ ,]+\1)+", r"\1", marked)
+
+
+class OnAStore(BackendSuite):
+    """The kit, which fills the store through the loader's writer."""
+
+    keeps = KEPT
+    store: ClassVar[str]
+
+    @pytest.fixture(autouse=True, scope="class")
+    @classmethod
+    def _on_the_store(cls, place: Callable[..., Any]) -> None:
+        cls.there = place(cls.store)
+
+    @asynccontextmanager
+    async def backend_with(self, records: Sequence[GraphRecord]) -> AsyncIterator[SparqlBackend]:
+        self.records = records
+        async with self.there.filled(records) as backend:
+            self.texts = watched(backend)
+            yield backend
+
+    @asynccontextmanager
+    async def read_only_with(self, records: Sequence[GraphRecord]) -> AsyncIterator[SparqlBackend]:
+        """With nothing but the address for queries, and no login."""
+        nothing = {"update_endpoint": None, "replace": None, "username": None, "password": None}
+        async with self.there.filled(records, **nothing) as backend:
+            yield backend
+
+    @asynccontextmanager
+    async def omitting_with(self, records: Sequence[GraphRecord]) -> AsyncIterator[SparqlBackend]:
+        async with self.there.filled(records, max_edges=60, page_size=50) as backend:
+            yield backend
+
+    def queries_of(self, backend: Any) -> list[str]:
+        return [without_values(text) for text in self.texts]
+
+    def round_trips_of(self, backend: Any) -> int:
+        return len(self.texts)
+
+
+class OnAServer(OnAStore):
+    """The same, with a server that can be gone."""
+
+    @asynccontextmanager
+    async def store_gone(self, backend: Any) -> AsyncIterator[None]:
+        await asyncio.to_thread(self.there.server.stop)
+        try:
+            yield
+        finally:
+            await asyncio.to_thread(self.there.server.start)
+            self.there.held = None  # most of them keep their data in memory
+            await self.there.load(self.records)
+
+
+class TestOxigraph(OnAServer):
+    store = "oxigraph"
+
+
+class TestFuseki(OnAServer):
+    store = "fuseki"
+
+
+class TestVirtuoso(OnAServer):
+    store = "virtuoso"
+    keeps = KEPT - {Kind.LONG_IDS}
+
+
+class TestRDF4J(OnAServer):
+    store = "rdf4j"
+
+
+class TestFilesByOxigraph(OnAStore):
+    store = "files"
+
+
+class TestFilesByRdflib(OnAStore):
+    store = "files"
+
+    @pytest.fixture(autouse=True)
+    def _by_rdflib(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from bfsql_sparql import inprocess
+
+        monkeypatch.setattr(inprocess, "open_files", partial(inprocess.open_files, oxigraph=False))

@@ -1,0 +1,530 @@
+"""RDF files in process: every format, both engines, and what goes wrong."""
+
+import asyncio
+import gzip
+import logging
+import threading
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pyoxigraph
+import pytest
+
+from bfsql import call
+from bfsql.errors import StoreError, StoreUnavailable
+from bfsql.models.rdf_terms import Text
+from bfsql_sparql.dataset import Refused, TooSlow
+from bfsql_sparql.inprocess import Files, open_files
+from bfsql_sparql.queries.local import fetching
+from bfsql_sparql.results import rows, truth
+from bfsql_sparql.settings import SparqlSettings
+from bfsql_sparql.terms import Blank
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+EX = "http://ex.org/"
+
+TURTLE = f"""\
+@prefix ex: <{EX}> .
+@prefix xsd: <{XSD}> .
+ex:a a ex:Thing ; ex:p ex:b ; ex:name "A" , "Ä"@de ;
+  ex:born "2020-01-01T00:00:00Z"^^xsd:dateTime .
+"""
+NTRIPLES = f"""\
+<{EX}a> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <{EX}Thing> .
+<{EX}a> <{EX}p> <{EX}b> .
+# a comment
+<{EX}a> <{EX}name> "A" .
+<{EX}a> <{EX}name> "\\u00C4"@de .
+<{EX}a> <{EX}born> "2020-01-01T00:00:00Z"^^<{XSD}dateTime> .
+"""
+RDF_XML = f"""\
+<?xml version="1.0"?>
+<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:ex="{EX}">
+  <ex:Thing rdf:about="{EX}a">
+    <ex:p rdf:resource="{EX}b"/>
+    <ex:name>A</ex:name>
+    <ex:name xml:lang="de">Ä</ex:name>
+    <ex:born rdf:datatype="{XSD}dateTime">2020-01-01T00:00:00Z</ex:born>
+  </ex:Thing>
+</rdf:RDF>
+"""
+JSON_LD = f"""\
+{{"@context": {{"ex": "{EX}", "xsd": "{XSD}"}}, "@id": "ex:a", "@type": "ex:Thing",
+  "ex:p": {{"@id": "ex:b"}}, "ex:name": ["A", {{"@value": "Ä", "@language": "de"}}],
+  "ex:born": {{"@value": "2020-01-01T00:00:00Z", "@type": "xsd:dateTime"}}}}
+"""
+SAME = {
+    "a.ttl": TURTLE,
+    "a.turtle": TURTLE,
+    "a.nt": NTRIPLES,
+    "a.nq": NTRIPLES.replace(f"<{EX}b> .", f"<{EX}b> <{EX}g> ."),
+    "a.trig": TURTLE.replace("ex:a a", "ex:g { ex:a a").replace("dateTime .", "dateTime . }"),
+    "a.rdf": RDF_XML,
+    "a.owl": RDF_XML,
+    "a.jsonld": JSON_LD,
+}
+EVERYTHING = "SELECT ?s ?p ?o { ?s ?p ?o }"
+IN_GRAPHS = "SELECT ?g ?s ?p ?o { GRAPH ?g { ?s ?p ?o } }"
+
+Opens = Callable[..., Awaitable[Files]]
+
+
+@pytest.fixture(params=["oxigraph", "rdflib"])
+def engine(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+async def serve(tmp_path: Path, engine: str) -> AsyncIterator[Opens]:
+    """Writes files and opens them; a path that is there already is opened as it is."""
+    opened = []
+
+    async def opens(*paths: Path, settings: dict[str, object] | None = None, **texts: object):
+        named = {name.replace("__", "."): text for name, text in texts.items()}
+        for name, text in named.items():
+            content = text if isinstance(text, bytes) else str(text).encode()
+            (tmp_path / name).write_bytes(content)
+        data = [*map(str, paths), *(str(tmp_path / name) for name in named)]
+        made = SparqlSettings(data=data, **(settings or {}))
+        files = await open_files(made, oxigraph=engine == "oxigraph")
+        opened.append(files)
+        return files
+
+    yield opens
+    for files in opened:
+        await files.close()
+
+
+async def found(files: Files, query: str = EVERYTHING) -> list:
+    return rows((await files.reply(query)).body)
+
+
+# --- formats ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
+@pytest.mark.parametrize("name", SAME)
+async def test_each_format_gives_the_same_statements(serve, tmp_path, name, packed):
+    path = tmp_path / (f"{name}.gz" if packed else name)
+    content = b"\xef\xbb\xbf" + SAME[name].encode()
+    path.write_bytes(gzip.compress(content) if packed else content)
+    assert set(await found(await serve(path))) == {
+        (f"{EX}a", "http://www.w3.org/1999/02/22-rdf-syntax-ns#type", f"{EX}Thing"),
+        (f"{EX}a", f"{EX}p", f"{EX}b"),
+        (f"{EX}a", f"{EX}name", Text("A")),
+        (f"{EX}a", f"{EX}name", Text("Ä", "de")),
+        (f"{EX}a", f"{EX}born", Text("2020-01-01T00:00:00Z", None, f"{XSD}dateTime")),
+    }
+
+
+async def test_several_files_are_one_dataset_and_their_blank_nodes_stay_apart(serve):
+    text = f"<{EX}%s> <{EX}p> _:b ."
+    files = await serve(a__nt=text % "a", b__ttl=text % "b", c__nq=text % "c")
+    solutions = await found(files)
+    assert {s for s, _, _ in solutions} == {f"{EX}a", f"{EX}b", f"{EX}c"}
+    blanks = {o for _, _, o in solutions}
+    assert len(blanks) == 3
+    assert all(isinstance(blank, Blank) for blank in blanks)
+
+
+QUADS = f"""\
+<{EX}a> <{EX}p> <{EX}b> <{EX}1> .
+<{EX}a> <{EX}p> <{EX}b> <{EX}2> .
+<{EX}a> <{EX}p> <{EX}c> .
+"""
+TRIG = f"""\
+<{EX}1> {{ <{EX}a> <{EX}p> <{EX}b> }}
+GRAPH <{EX}2> {{ <{EX}a> <{EX}p> <{EX}b> }}
+<{EX}a> <{EX}p> <{EX}c> .
+"""
+GRAPHS_OF_JSON_LD = f"""\
+[{{"@id": "{EX}1", "@graph": {{"@id": "{EX}a", "{EX}p": {{"@id": "{EX}b"}}}}}},
+ {{"@id": "{EX}2", "@graph": {{"@id": "{EX}a", "{EX}p": {{"@id": "{EX}b"}}}}}},
+ {{"@id": "{EX}a", "{EX}p": {{"@id": "{EX}c"}}}}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("g__trig", TRIG), ("g__nq", QUADS), ("g__jsonld", GRAPHS_OF_JSON_LD)]
+)
+async def test_named_graphs_are_kept_and_a_query_without_one_sees_each_statement_once(
+    serve, name, text
+):
+    files = await serve(**{name: text})
+    assert sorted(await found(files)) == [
+        (f"{EX}a", f"{EX}p", f"{EX}b"),
+        (f"{EX}a", f"{EX}p", f"{EX}c"),
+    ]
+    assert sorted(await found(files, IN_GRAPHS)) == [
+        (f"{EX}1", f"{EX}a", f"{EX}p", f"{EX}b"),
+        (f"{EX}2", f"{EX}a", f"{EX}p", f"{EX}b"),
+    ]
+
+
+@pytest.mark.parametrize("name", SAME)
+async def test_rdflib_leaves_literals_as_they_are_written(tmp_path, name, caplog):
+    text = SAME[name].replace("2020-01-01T00:00:00Z", "0042").replace("dateTime", "integer")
+    odd = text.replace("0042", "no number")
+    (tmp_path / name).write_text(text)
+    (tmp_path / f"odd-{name}").write_text(odd)
+    files = await open_files(
+        SparqlSettings(data=[str(tmp_path / name), str(tmp_path / f"odd-{name}")]), oxigraph=False
+    )
+    query = f"SELECT ?o {{ <{EX}a> <{EX}born> ?o }}"
+    assert set(await found(files, query)) == {
+        (Text("0042", None, f"{XSD}integer"),),
+        (Text("no number", None, f"{XSD}integer"),),
+    }
+    await files.close()
+    assert not caplog.records
+
+
+async def test_relative_paths_begin_where_the_person_is(serve, tmp_path, monkeypatch):
+    (tmp_path / "a.ttl").write_text(TURTLE)
+    monkeypatch.chdir(tmp_path)
+    assert len(await found(await serve(Path("a.ttl")))) == 5
+
+
+async def test_relative_iris_are_the_file_s_own(serve, tmp_path):
+    files = await serve(a__ttl="<#a> <p> <>.", b__jsonld='{"@id": "#b", "http://p/": {"@id": ""}}')
+    here = tmp_path.as_uri()
+    assert sorted(await found(files)) == [
+        (f"{here}/a.ttl#a", f"{here}/p", f"{here}/a.ttl"),
+        (f"{here}/b.jsonld#b", "http://p/", f"{here}/b.jsonld"),
+    ]
+
+
+async def test_the_prefixes_of_files_are_told_the_first_file_s_first(serve):
+    one = "@prefix x: <http://one/> . @prefix s: <http://s/> .\n@prefix y: <http://y/> .\n"
+    files = await serve(a__ttl=one, b__rdf=RDF_XML, c__trig="PREFIX x: <http://other/>\n")
+    assert list(files.prefixes.items())[:2] == [("x", "http://one/"), ("y", "http://y/")]
+    assert files.prefixes["ex"] == EX
+
+
+async def test_an_empty_dataset_opens_and_says_so(serve, caplog):
+    with caplog.at_level(logging.WARNING, "bfsql"):
+        files = await serve(a__ttl="# nothing\n")
+    assert "there is no statement in" in caplog.text
+    assert await found(files) == []
+    assert truth((await files.reply("ASK {}")).body)
+
+
+# --- a folder ---------------------------------------------------------------
+
+
+async def test_a_store_of_oxigraph_is_served_read_only_with_its_graphs(tmp_path):
+    folder = tmp_path / "store"
+    store = pyoxigraph.Store(str(folder))
+    store.load(f"<{EX}g> {{ <{EX}a> <{EX}p> <{EX}b> }}", format=pyoxigraph.RdfFormat.TRIG)
+    store.flush()
+    del store
+    before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+    files = await open_files(SparqlSettings(data=[str(folder)]))
+    assert await found(files) == [(f"{EX}a", f"{EX}p", f"{EX}b")]
+    assert await found(files, IN_GRAPHS) == [(f"{EX}g", f"{EX}a", f"{EX}p", f"{EX}b")]
+    await files.close()
+    assert (
+        before.items() <= {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}.items()
+    )
+
+
+async def test_a_store_of_oxigraph_without_its_library_names_the_extra(tmp_path):
+    pyoxigraph.Store(str(tmp_path / "store")).flush()
+    settings = SparqlSettings(data=[str(tmp_path / "store")])
+    with pytest.raises(StoreError, match=r'pip install "bfsql-sparql\[oxigraph\]"'):
+        await open_files(settings, oxigraph=False)
+
+
+async def test_a_store_of_oxigraph_is_served_alone(serve, tmp_path):
+    pyoxigraph.Store(str(tmp_path / "store")).flush()
+    with pytest.raises(StoreError, match="is served alone"):
+        await serve(tmp_path / "store", a__ttl=TURTLE)
+
+
+async def test_a_broken_store_of_oxigraph_is_told(tmp_path):
+    (tmp_path / "CURRENT").write_text("nonsense")
+    with pytest.raises(StoreError, match="cannot be opened as a store of oxigraph"):
+        await open_files(SparqlSettings(data=[str(tmp_path)]))
+
+
+# --- bad input --------------------------------------------------------------
+
+
+async def test_a_file_that_is_not_there_is_told(serve, tmp_path):
+    with pytest.raises(StoreError, match=r"absent\.ttl: there is no such file"):
+        await serve(tmp_path / "absent.ttl")
+
+
+async def test_a_folder_that_is_no_store_is_told(serve, tmp_path):
+    with pytest.raises(StoreError, match="this folder is no store of oxigraph"):
+        await serve(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["a__txt", "a__json", "ttl", "a__gz"])
+async def test_an_unknown_ending_lists_the_known_ones(serve, name):
+    with pytest.raises(StoreError, match=r"tells no format of RDF.*\.ttl \.turtle, .*\.jsonld"):
+        await serve(**{name: TURTLE})
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a__ttl", TURTLE + "\n\nex:a ex:p ; .\n"),
+        ("a__trig", TURTLE + "\n\nex:a ex:p ; .\n"),
+        ("a__nt", NTRIPLES + f"<{EX}a> nonsense .\n"),
+        ("a__nt", NTRIPLES + f"<{EX}a> <{EX}p> <{EX}b> <{EX}g> .\n"),
+        ("a__nq", NTRIPLES + f"<{EX}a> <{EX}p> <{EX}b> <{EX}g> <{EX}h> .\n"),
+        ("a__nq", NTRIPLES.encode() + b'<http://ex.org/a> <http://ex.org/p> "\xff" .\n'),
+        ("a__rdf", RDF_XML.replace("<ex:name xml", "<ex:nam xml").replace("<ex:p ", "\n<ex:p ")),
+        ("a__rdf", RDF_XML.replace('<ex:name xml:lang="de">', '\n<ex:name rdf:ID="2 2">')),
+        ("a__jsonld", "\n\n\n\n\n\n{]"),
+    ],
+)
+async def test_a_syntax_error_in_line_7_is_named(serve, name, text):
+    with pytest.raises(StoreError, match=rf"{name.replace('__', '.')}, line 7: \w"):
+        await serve(**{name: text})
+
+
+async def test_text_that_ends_too_early_is_told(serve):
+    with pytest.raises(StoreError, match=r"a\.trig, line \d+: bad syntax"):
+        await serve(a__trig=f"<{EX}g> {{ <{EX}a> <{EX}p> <{EX}b> .\n")
+    with pytest.raises(StoreError, match=r"b\.ttl, line \d+: bad syntax"):
+        await serve(b__ttl=f'<{EX}a> <{EX}p> """\n\n')
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("a__ttl__gz", b"no gzip", "no gzip, or a damaged one"),
+        ("a__nt__gz", gzip.compress(NTRIPLES.encode())[:-12], "no gzip, or a damaged one"),
+        ("a__ttl", TURTLE.encode("utf-16"), "UTF-16"),
+        ("a__jsonld", b'{"@context": "http://ex.org/c", "a": 1}', "nothing is fetched"),
+        ("a__jsonld", b'{"@context": {"@import": "file:///c"}}', "nothing is fetched"),
+    ],
+)
+async def test_a_file_that_cannot_be_read_is_told(serve, name, content, reason):
+    with pytest.raises(StoreError, match=reason):
+        await serve(**{name: content})
+
+
+async def test_external_entities_of_xml_are_left_alone(serve, tmp_path):
+    (tmp_path / "outside").write_text("confidential")
+    entity = f'<!DOCTYPE r [<!ENTITY e SYSTEM "{(tmp_path / "outside").as_uri()}">]>\n<rdf:RDF'
+    document = RDF_XML.replace("<rdf:RDF", entity).replace(">A<", ">A&e;<")
+    (outcome,) = await asyncio.gather(serve(a__rdf=document), return_exceptions=True)
+    if isinstance(outcome, StoreError):
+        assert "confidential" not in str(outcome)
+    else:
+        assert "confidential" not in repr(await found(outcome))
+
+
+async def test_a_file_after_a_broken_one_is_served(serve):
+    with pytest.raises(StoreError):
+        await serve(a__ttl="nonsense")
+    assert len(await found(await serve(a__ttl=TURTLE))) == 5
+
+
+# --- queries ----------------------------------------------------------------
+
+
+@pytest.fixture
+def listener() -> Iterator[tuple[str, list[str]]]:
+    """A server that must not be asked: its address, and the requests that came."""
+    came: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            came.append(self.path)
+            self.send_error(404)
+
+        do_POST = do_GET  # noqa: N815 - the library's name
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/x", came
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * { SERVICE <URL> { ?s ?p ?o } }",
+        "SELECT * { sErViCe SILENT <URL> { ?s ?p ?o } }",
+        "SELECT * FROM <URL> { ?s ?p ?o }",
+        "SELECT * FROM NAMED <URL> { GRAPH ?g { ?s ?p ?o } }",
+        "SELECT * { ?s ?p '\\\\' SERVICE <URL> { ?s ?p ?o } }",
+        "SELECT * { \\u0053ERVICE <URL> { ?s ?p ?o } }",
+        "SELECT * { ?s ?p 'a\\u0027 . SERVICE <URL> { ?s ?p ?o } #' }",
+        "SELECT * { ?s ?p ?o #\n SERVICE <URL> { ?s ?p ?o } }",
+        "LOAD <URL>",
+        "INSERT DATA { <http://a> <http://b> <http://c> }",
+        "DELETE WHERE { ?s ?p ?o }",
+        "CONSTRUCT { ?s ?p ?o } { ?s ?p ?o }",
+        "DESCRIBE <http://ex.org/a>",
+        "",
+        "SELECT * {",
+    ],
+)
+async def test_what_would_fetch_or_change_or_is_no_query_is_refused(serve, listener, query):
+    address, came = listener
+    files = await serve(a__ttl=TURTLE)
+    with pytest.raises(Refused):
+        await files.reply(query.replace("URL", address))
+    assert not came
+    assert len(await found(files)) == 5
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        'ASK { ?s ?p "SERVICE <http://x/> { }" }',
+        "ASK { ?s ?p '''FROM ' <http://x/>''' }",
+        "ASK { <http://x/from/service> ?service ?from }",
+        "PREFIX from: <http://service/> ASK { from:service ?p ?o }",
+        "ASK { ?s ?p ?o } # SERVICE",
+        'ASK { ?s ?p "@from" FILTER(?s < ?o && ?o > ?p) }',
+        'ASK { ?s ?p "\\\\u0022 a service" }',
+    ],
+)
+async def test_a_word_inside_of_a_name_or_text_fetches_nothing(serve, query):
+    assert fetching(query) is None
+    files = await serve(a__ttl=TURTLE)
+    await files.reply(query)
+
+
+async def test_a_text_with_an_escaped_escape_stays_as_it_is(serve):
+    files = await serve(a__ttl=TURTLE)
+    for query in ('SELECT ("\\\\u0022" AS ?x) {}', 'SELECT ("\\\\u0022 } #" AS ?x) {}'):
+        text = query.partition('"')[2].rpartition('"')[0].replace("\\\\", "\\")
+        assert await found(files, query) == [(Text(text),)]
+
+
+async def test_an_answer_above_the_bound_is_refused(serve):
+    files = await serve(
+        a__nt="".join(f"<{EX}a{i}> <{EX}p> <{EX}b> .\n" for i in range(100)),
+        settings={"max_response_bytes": 5_000},
+    )
+    with pytest.raises(Refused, match="bytes"):
+        await files.reply(EVERYTHING)
+    assert len(await found(files, EVERYTHING + " LIMIT 10")) == 10
+
+
+# --- time -------------------------------------------------------------------
+
+LONG = "SELECT (COUNT(*) AS ?n) { ?a ?p ?b . ?b ?q ?c . ?c ?r ?d . ?d ?s ?e }"
+ENDLESS = "SELECT ?a ?b ?c ?d { ?a ?p ?b . ?b ?q ?c . ?c ?r ?d . ?d ?s ?e }"
+
+
+def crowd(size: int) -> str:
+    """A graph in which each node leads to each."""
+    nodes = range(size)
+    return "".join(f"<{EX}{a}> <{EX}p> <{EX}{b}> .\n" for a in nodes for b in nodes)
+
+
+async def until_idle(files: Files) -> None:
+    """Wait until no thread of the dataset works for it any more."""
+    end = time.monotonic() + 10
+    while any(thread.name.startswith("bfsql-sparql") for thread in threading.enumerate()):
+        assert time.monotonic() < end, "a query goes on although nobody waits for it"
+        await asyncio.sleep(0.01)
+
+
+async def test_a_query_over_its_time_is_too_slow_and_ends(serve):
+    files = await serve(a__nt=crowd(40))
+    with pytest.raises(TooSlow, match=r"more than 0\.2 s"):
+        await files.reply(ENDLESS, 0.2)
+    assert truth((await files.reply("ASK { ?s ?p ?o }")).body)
+    await files.close()
+    await until_idle(files)
+
+
+async def test_the_deadline_of_the_call_is_a_timeout(serve):
+    files = await serve(a__nt=crowd(40))
+    with call.scope(seconds=0.2), pytest.raises(TimeoutError) as raised:
+        await files.reply(ENDLESS)
+    assert not isinstance(raised.value, StoreError)
+    await files.close()
+    await until_idle(files)
+
+
+async def test_a_cancelled_query_ends_and_the_loop_was_never_held(serve):
+    files = await serve(a__nt=crowd(40))
+    asking = asyncio.ensure_future(files.reply(ENDLESS))
+    gap = 0.0
+    for _ in range(20):
+        before = time.monotonic()
+        await asyncio.sleep(0.01)
+        gap = max(gap, time.monotonic() - before)
+    assert not asking.done()
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    assert gap < 1
+    await files.close()
+    await until_idle(files)
+
+
+async def test_rdflib_ends_inside_of_a_join_that_gives_no_row(tmp_path):
+    (tmp_path / "a.nt").write_text(crowd(40))
+    files = await open_files(SparqlSettings(data=[str(tmp_path / "a.nt")]), oxigraph=False)
+    with pytest.raises(TooSlow):
+        await files.reply(LONG, 0.2)
+    await files.close()
+    await until_idle(files)
+
+
+async def test_several_queries_run_at_once_and_a_closed_dataset_answers_none(serve):
+    files = await serve(a__nt=crowd(10), settings={"max_concurrent": 2})
+    replies = await asyncio.gather(*(found(files) for _ in range(8)))
+    assert {len(solutions) for solutions in replies} == {100}
+    await files.close()
+    with pytest.raises(StoreUnavailable, match="closed"):
+        await files.reply(EVERYTHING)
+    await files.close()
+
+
+async def test_closing_ends_what_is_under_way(serve):
+    files = await serve(a__nt=crowd(40))
+    asking = asyncio.ensure_future(files.reply(ENDLESS))
+    await asyncio.sleep(0.1)
+    await files.close()
+    with pytest.raises(StoreUnavailable, match="closed"):
+        await asking
+    await until_idle(files)
+
+
+@pytest.mark.parametrize("name", ["a.nt", "a.ttl"])
+async def test_reading_can_be_cancelled(tmp_path, engine, name):
+    with (tmp_path / name).open("w") as stream:
+        for i in range(400_000):
+            stream.write(f"<{EX}{i}> <{EX}p> <{EX}{i + 1}> .\n")
+    settings = SparqlSettings(data=[str(tmp_path / name)])
+    opening = asyncio.ensure_future(open_files(settings, oxigraph=engine == "oxigraph"))
+    await asyncio.sleep(0.3)
+    assert not opening.done()
+    before = time.monotonic()
+    opening.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await opening
+    assert time.monotonic() - before < 1
+    end = time.monotonic() + 5
+    while any(thread.name.startswith("bfsql-sparql") for thread in threading.enumerate()):
+        assert time.monotonic() < end
+        await asyncio.sleep(0.01)
+
+
+# --- as an rdflib dataset ---------------------------------------------------
+
+
+async def test_both_engines_are_an_rdflib_dataset_too(serve):
+    files = await serve(a__trig=SAME["a.trig"])
+    assert len(set(files.dataset.triples((None, None, None)))) == 5
+    assert {str(graph.identifier) for graph in files.dataset.graphs()} >= {f"{EX}g"}

@@ -1,0 +1,54 @@
+"""Ids and IRIs: each id has one IRI, and each IRI one id."""
+
+import string
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bfsql.models.prefixes import is_iri
+from bfsql_sparql import SparqlSettings
+from bfsql_sparql.ids import Ids
+from bfsql_sparql.mapping import Mapping
+
+PREFIXES = {"ex": "http://example.org/", "nested": "http://example.org/nested/"}
+BASE = "urn:bfsql:"
+IDS = Ids(PREFIXES, BASE)
+TEXTS = st.text(string.printable + "äß\U0001f9ec\0", max_size=12)
+STARTS = st.sampled_from(["", "ex:", "nested:", "http://example.org/", BASE, "<", "%", "rdf:"])
+
+
+@given(STARTS, TEXTS)
+def test_every_text_is_an_id_with_an_iri_that_comes_back(start: str, rest: str) -> None:
+    iri = IDS.iri(start + rest)
+    assert iri is not None
+    assert is_iri(iri)
+    assert IDS.iri(IDS.id(iri)) == iri
+
+
+@given(STARTS, TEXTS)
+def test_every_iri_has_an_id_that_means_it(start: str, rest: str) -> None:
+    iri = start + rest
+    if is_iri(iri):
+        assert IDS.iri(IDS.id(iri)) == iri
+
+
+@given(TEXTS)
+def test_what_is_no_iri_is_its_own_id(text: str) -> None:
+    iri = IDS.iri(text)
+    assert iri is not None
+    if iri.startswith(BASE) and not text.startswith((BASE, "<")):
+        assert IDS.id(iri) == text
+
+
+def test_half_of_a_surrogate_pair_means_nothing() -> None:
+    assert IDS.iri("\ud800") is None
+
+
+def test_the_settings_prefixes_come_before_those_of_files_and_those_before_the_usual_ones() -> None:
+    settings = SparqlSettings(prefix={"lib": "http://lib.org/"})
+    declared = {"x": "http://lib.org/", "name": "http://xmlns.com/foaf/0.1/", "y": "http://y.org/"}
+    ids = Mapping.of(settings, declared).ids
+    assert ids.id("http://lib.org/1") == "lib:1"
+    assert ids.id("http://y.org/1") == "y:1"
+    assert ids.id("http://xmlns.com/foaf/0.1/Person") == "name:Person"
+    assert ids.iri("x:1") == "http://lib.org/1"

@@ -1,0 +1,217 @@
+"""Which nodes there are, of what types, and what their literals say."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+import bfsql
+from bfsql import call
+from bfsql.models import Node
+from bfsql_servers.sparql import SparqlServer
+from bfsql_sparql.backend import SparqlBackend
+
+E = "http://example.org/"
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+RDFS = "http://www.w3.org/2000/01/rdf-schema#"
+SKOS = "http://www.w3.org/2004/02/skos/core#"
+OWL = "http://www.w3.org/2002/07/owl#"
+INTEGER = "http://www.w3.org/2001/XMLSchema#integer"
+
+Serve = Callable[..., Awaitable[SparqlBackend]]
+TextsOf = Callable[[SparqlBackend], list[str]]
+
+
+async def types_of(backend: SparqlBackend, *names: str) -> dict[str, str]:
+    """The types of those that exist, without the namespace of the test."""
+    nodes = await backend.get_nodes_batch([E + name for name in names])
+    return {node.id.removeprefix(E): node.entity_type.removeprefix(E) for node in nodes}
+
+
+async def test_a_node_is_what_has_a_property_or_an_edge_that_enters_it(serve_each: Serve) -> None:
+    backend = await serve_each(
+        f"<{E}typed> <{RDF}type> <{E}T> .\n"
+        f'<{E}named> <{RDFS}label> "named" .\n'
+        f"<{E}from> <{E}p> <{E}to> .\n"
+        f"<{E}blank> <{E}p> _:b .\n"
+        f"_:b <{E}p> <{E}ofblank> .\n"
+    )
+    assert await types_of(
+        backend, "typed", "named", "from", "to", "T", "p", "blank", "ofblank", "x"
+    ) == {"typed": "T", "named": "owl:Thing", "from": "owl:Thing", "to": "owl:Thing"}
+
+
+async def test_a_node_is_found_under_any_spelling_and_given_under_one(serve: Serve) -> None:
+    backend = await serve(f"<{E}a> <{RDF}type> <{E}T> .", prefix={"ex": E})
+    for spelling in ("ex:a", f"{E}a", f"<{E}a>"):
+        assert await backend.get_node(spelling) == Node("ex:a", "ex:T")
+    assert list(await backend.metadata_for_nodes_batch([f"<{E}a>", "ex:a"])) == [f"<{E}a>", "ex:a"]
+
+
+async def test_the_most_specific_type_counts_and_the_others_are_told(serve_each: Serve) -> None:
+    types = ("Drug", "Chemical", "Substance")
+    above = (
+        f"<{E}Drug> <{RDFS}subClassOf> <{E}Chemical> .\n"
+        f"<{E}Chemical> <{RDFS}subClassOf> <{E}Substance> ."
+    )
+    told = "\n".join(f"<{E}a> <{RDF}type> <{E}{name}> ." for name in types)
+    thing = (
+        f"<{E}a> <{RDF}type> <{OWL}Thing> .\n"
+        f"<{E}b> <{RDF}type> <{E}Z> .\n<{E}b> <{RDF}type> <{E}Y> ."
+    )
+    backend = await serve_each(f"{above}\n{told}\n{thing}")
+    assert await types_of(backend, "a", "b") == {"a": "Drug", "b": "Y"}
+    metadata = await backend.metadata_for_nodes_batch([f"{E}a", f"{E}b"])
+    assert metadata[f"{E}a"] == {"other_types": [f"{E}Chemical", f"{E}Substance", "owl:Thing"]}
+    assert metadata[f"{E}b"] == {"other_types": [f"{E}Z"]}
+
+
+async def test_a_type_of_the_settings_counts_first(serve: Serve) -> None:
+    told = f"<{E}a> <{RDF}type> <{E}A> .\n<{E}a> <{RDF}type> <{E}Z> ."
+    backend = await serve(told, type_priority=[f"{E}Z"])
+    assert await types_of(backend, "a") == {"a": "Z"}
+
+
+async def test_types_may_be_told_by_several_properties(serve_each: Serve) -> None:
+    told = f"<{E}a> <{RDF}type> <{E}A> .\n<{E}b> <{E}kind> <{E}B> .\n<{E}b> <{E}kind> <{E}B2> ."
+    backend = await serve_each(told, type_property=[f"{E}kind", "rdf:type"])
+    assert await types_of(backend, "a", "b", "B") == {"a": "A", "b": "B"}
+    assert await backend.edges_from(f"{E}b") == []
+    assert await backend.metadata_for_node(f"{E}b") == {"other_types": [f"{E}B2"]}
+
+
+NAMES = f"""
+<{E}a> <{RDFS}label> "Wein"@de .
+<{E}a> <{RDFS}label> "wine"@en-GB .
+<{E}a> <{RDFS}label> "vin"@fr .
+<{E}a> <{SKOS}prefLabel> "Wine"@en .
+<{E}a> <{SKOS}altLabel> "vino"@es .
+<{E}a> <{SKOS}altLabel> "plonk"@en .
+<{E}a> <{E}about> "ein Getränk"@de .
+<{E}a> <{E}about> "un breuvage"@fr .
+<{E}a> <{E}years> "3"^^<{INTEGER}> .
+<{E}a> <{E}years> "1"^^<{INTEGER}> .
+<{E}b> <{RDFS}label> "nur deutsch"@de .
+<{E}b> <{SKOS}prefLabel> "English"@en .
+"""
+
+
+@pytest.mark.parametrize(
+    ("language", "told"),
+    [
+        (["en"], {"name": "wine", "synonyms": ["Wine", "plonk"]}),
+        (["de", "en"], {"name": "Wein", "synonyms": ["Wine", "plonk", "wine"]}),
+        (["ja"], {"name": "Wein", "synonyms": ["Wine", "plonk", "vin", "vino", "wine"]}),
+        (["fr", "all"], {"name": "vin", "synonyms": ["Wein", "Wine", "plonk", "vino", "wine"]}),
+    ],
+)
+async def test_names_come_in_the_wanted_languages(
+    serve_each: Serve, language: list[str], told: dict[str, Any]
+) -> None:
+    backend = await serve_each(NAMES, language=language)
+    metadata = await backend.metadata_for_node(f"{E}a")
+    assert {key: metadata[key] for key in told} == told
+    assert metadata[f"{E}years"] == [1, 3]
+
+
+async def test_a_property_without_a_wanted_language_keeps_all_of_its_texts(serve: Serve) -> None:
+    backend = await serve(NAMES)
+    metadata = await backend.metadata_for_node(f"{E}a")
+    assert metadata[f"{E}about"] == ["ein Getränk", "un breuvage"]
+    # ... but a name in a wanted language goes before one in none.
+    assert (await backend.metadata_for_node(f"{E}b"))["name"] == "English"
+
+
+async def test_the_best_description_is_the_description(serve: Serve) -> None:
+    backend = await serve(
+        NAMES, description_property=[f"{E}none", f"{E}about"], language=["fr", "de"]
+    )
+    metadata = await backend.metadata_for_node(f"{E}a")
+    assert metadata["description"] == "un breuvage"
+    assert metadata[f"{E}about"] == "ein Getränk"
+
+
+async def test_blank_nodes_are_left_out_and_counted(serve_each: Serve) -> None:
+    backend = await serve_each(
+        f"<{E}a> <{E}p> <{E}b> .\n<{E}a> <{E}p> _:x .\n<{E}a> <{E}q> _:x .\n_:y <{E}p> <{E}a> .\n"
+    )
+    with call.scope() as scope:
+        assert set(await backend.edges_batch([f"{E}a"])) == {(f"{E}a", f"{E}p", f"{E}b")}
+    told = [(one.id, one.direction, one.at_least) for one in scope.omissions]
+    assert sorted(told) == [(f"{E}a", "in", 1), (f"{E}a", "out", 2)]
+
+
+WALKED = f"""
+<{E}a> <{E}p> <{E}b> .
+<{E}a> <{E}q> <{E}b> .
+<{E}a> <http://other.example/r> <http://other.example/b> .
+<{E}a> <{RDF}type> <{E}T> .
+<{E}T> <{RDF}type> <{OWL}Class> .
+<{E}T> <{RDFS}subClassOf> <{E}S> .
+"""
+
+
+@pytest.mark.parametrize(
+    ("settings", "predicates"),
+    [
+        ({}, {"p", "q", "r"}),
+        ({"exclude_predicate": [f"{E}q"]}, {"p", "r"}),
+        ({"only_predicate": [f"{E}q", "http://other.example/r"]}, {"q", "r"}),
+        ({"predicate_namespace": [E]}, {"p", "q"}),
+        ({"node_namespace": ["http://example.org/"]}, {"p", "q"}),
+        ({"node_namespace": ["ex:"], "prefix": {"ex": E}}, {"p", "q"}),
+    ],
+)
+async def test_the_settings_say_which_edges_are_walked(
+    serve_each: Serve, settings: dict[str, Any], predicates: set[str]
+) -> None:
+    backend = await serve_each(WALKED, **settings)
+    ring = await backend.edges_batch([f"{E}a", f"{E}b", "http://other.example/b"])
+    assert {edge[1].rpartition("/")[2].removeprefix("ex:") for edge in ring} == predicates
+
+
+async def test_nodes_of_another_namespace_are_unknown(serve: Serve) -> None:
+    backend = await serve(WALKED, node_namespace=[E])
+    assert await backend.get_nodes_batch(["http://other.example/b"]) == []
+    assert await backend.edges_batch(["http://other.example/b"]) == []
+
+
+async def test_classes_are_left_out_where_the_settings_say_so(serve_each: Serve) -> None:
+    backend = await serve_each(WALKED)
+    assert await types_of(backend, "T", "S") == {"T": "owl:Class", "S": "owl:Thing"}
+    backend = await serve_each(WALKED, ontology=False)
+    assert await types_of(backend, "a", "T", "S") == {"a": "T"}
+    assert await backend.metadata_for_nodes_batch([f"{E}T"]) == {}
+
+
+@pytest.mark.parametrize("graphs", [["1", "2"], ["1"], ["all"]])
+async def test_named_graphs_are_read_as_one(sparql_server: SparqlServer, graphs: list[str]) -> None:
+    sparql_server.clear()
+    sparql_server.load(f'<{E}a> <{E}p> <{E}b> .\n<{E}a> <{RDFS}label> "a" .', f"{E}g/1")
+    sparql_server.load(
+        f"<{E}a> <{E}p> <{E}b> .\n<{E}b> <{RDF}type> <{E}T> .\n<{E}b> <{E}p> <{E}c> .", f"{E}g/2"
+    )
+    graph = graphs if graphs == ["all"] else [f"{E}g/{name}" for name in graphs]
+    backend = await SparqlBackend.create(sparql_server.query_url, graph=graph)
+    try:
+        whole = graphs != ["1"]
+        ring = await backend.edges_batch([f"{E}a", f"{E}b"])
+        edges = {(f"{E}a", f"{E}p", f"{E}b")}
+        assert set(ring) == edges | ({(f"{E}b", f"{E}p", f"{E}c")} if whole else set())
+        ab = {"a": "owl:Thing", "b": "T" if whole else "owl:Thing"}
+        assert await types_of(backend, "a", "b", "c") == ab | ({"c": "owl:Thing"} if whole else {})
+        assert await backend.metadata_for_node(f"{E}a") == {"name": "a"}
+    finally:
+        await backend.close()
+
+
+async def test_a_cold_answer_takes_few_requests(serve_each: Serve, texts_of: TextsOf) -> None:
+    lines = [f"<{E}n{n}> <{E}p> <{E}n{2 * n}> ." for n in range(1, 400)]
+    lines += [f'<{E}n{n}> <{RDFS}label> "n {n}" .' for n in range(1, 800)]
+    backend = await serve_each("\n".join(lines))
+    texts = texts_of(backend)
+    async with bfsql.open_graph(backend) as graph:
+        await graph.bfs_query(seeds=[f"{E}n1"], max_hops=3)
+        texts.clear()
+        await graph.bfs_query(seeds=[f"{E}n3"], max_hops=3)
+    assert len(texts) <= 2 * 3 + 6

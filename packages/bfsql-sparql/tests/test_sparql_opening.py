@@ -1,0 +1,82 @@
+"""Opening: exactly one thing is served, and what is wrong with it is said at once."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bfsql.errors import ConfigurationError, StoreError, StoreUnavailable
+from bfsql_servers.bad_endpoint import BadEndpoint
+from bfsql_servers.bad_replies import page, refused, results
+from bfsql_servers.fuseki import PASSWORD, USER, FusekiServer
+from bfsql_servers.port import free_port
+from bfsql_servers.sparql import SparqlServer
+from bfsql_sparql.opening import open_dataset
+from bfsql_sparql.settings import SparqlSettings
+
+Looks = Callable[..., Awaitable[Any]]
+
+
+async def _opened(**given: Any) -> None:
+    dataset = await open_dataset(SparqlSettings(**given))
+    await dataset.close()
+
+
+async def test_an_endpoint_is_opened(sparql_server: SparqlServer) -> None:
+    await _opened(endpoint=sparql_server.query_url)
+
+
+async def test_files_are_opened(tmp_path: Path) -> None:
+    file = tmp_path / "a.nt"
+    file.write_text("<http://x.test/a> <http://x.test/p> <http://x.test/b> .\n")
+    await _opened(data=[str(file)])
+
+
+async def test_nothing_to_serve_is_told() -> None:
+    with pytest.raises(ConfigurationError, match=r"--endpoint URL .* --data FILE"):
+        await _opened()
+
+
+async def test_two_things_to_serve_are_told() -> None:
+    with pytest.raises(ConfigurationError, match=r"Both .*http://x\.test/sparql.*a\.ttl"):
+        await _opened(endpoint="http://x.test/sparql", data=["a.ttl"])
+
+
+async def test_an_endpoint_that_is_not_there_is_told() -> None:
+    address = f"http://127.0.0.1:{free_port()}/sparql"
+    with pytest.raises(StoreUnavailable, match=address):
+        await _opened(endpoint=address, retries=0)
+
+
+async def test_a_web_page_is_no_endpoint(bad_endpoint: BadEndpoint) -> None:
+    bad_endpoint.always(page())
+    with pytest.raises(StoreError, match=bad_endpoint.url):
+        await _opened(endpoint=bad_endpoint.url, retries=0)
+
+
+async def test_what_is_no_answer_is_told(bad_endpoint: BadEndpoint) -> None:
+    bad_endpoint.always(results({}))
+    await _opened(endpoint=bad_endpoint.url, retries=0)
+    bad_endpoint.always(refused(404, "no such place"))
+    with pytest.raises(StoreError, match=bad_endpoint.url):
+        await _opened(endpoint=bad_endpoint.url, retries=0)
+    bad_endpoint.always(refused(400, "Parse error"))
+    with pytest.raises(StoreError, match="simplest query there is"):
+        await _opened(endpoint=bad_endpoint.url, retries=0)
+
+
+async def test_a_login_that_is_missing_or_wrong_is_told(guarded_fuseki: FusekiServer) -> None:
+    url = guarded_fuseki.query_url
+    with pytest.raises(StoreError, match=url) as nobody:
+        await _opened(endpoint=url)
+    assert not isinstance(nobody.value, StoreUnavailable)
+    with pytest.raises(StoreError) as wrong:
+        await _opened(endpoint=url, username=USER, password="mistyped-secret")
+    assert "mistyped-secret" not in str(wrong.value)
+    await _opened(endpoint=url, username=USER, password=PASSWORD)
+
+
+async def test_a_certificate_that_nobody_knows_is_told(bad_tls_endpoint: BadEndpoint) -> None:
+    with pytest.raises(StoreError, match="certificate"):
+        await _opened(endpoint=bad_tls_endpoint.url, retries=0)

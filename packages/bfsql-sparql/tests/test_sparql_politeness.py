@@ -1,0 +1,170 @@
+"""How an endpoint is asked gently: how many at once, how far apart, when again, and who asks."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from importlib.metadata import version
+from itertools import pairwise
+
+import pytest
+
+from bfsql import call
+from bfsql.errors import ConfigurationError, StoreError, StoreUnavailable
+from bfsql_servers.bad_endpoint import BadEndpoint
+from bfsql_servers.bad_replies import Reply, boolean, refused, reset, silence
+from bfsql_sparql.dataset import TooSlow
+from bfsql_sparql.endpoint import Endpoint
+from bfsql_sparql.politeness import pause, retry_after
+from bfsql_sparql.results import truth
+
+Opened = Callable[..., Awaitable[Endpoint]]
+
+YES = boolean(True)
+
+
+async def test_requests_name_the_project_and_whom_to_write_to(
+    bad_endpoint: BadEndpoint, opened: Opened
+) -> None:
+    await (await opened(bad_endpoint.url, contact="mailto:me@x.test")).reply("ASK {}")
+    await (await opened(bad_endpoint.url)).reply("ASK {}")
+    named = f"bfsql-sparql/{version('bfsql-sparql')}"
+    told = [request.headers["User-Agent"] for request in bad_endpoint.requests]
+    assert told == [f"{named} (+mailto:me@x.test)", named]
+
+
+@pytest.mark.parametrize("contact", ["Ünal <u@x.test>", "a\r\nX-Other: b"])
+async def test_a_contact_that_fits_no_header_is_refused(opened: Opened, contact: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"contact is .*in ASCII, on one line"):
+        await opened("http://127.0.0.1:9/sparql", contact=contact)
+
+
+async def test_no_more_are_asked_at_once_than_the_setting_says(
+    bad_endpoint: BadEndpoint, opened: Opened
+) -> None:
+    endpoint = await opened(bad_endpoint.always(silence(0.1, YES)).url, max_concurrent=2)
+    await asyncio.gather(*(endpoint.reply("ASK {}") for _ in range(6)))
+    assert bad_endpoint.most_at_once == 2
+
+
+async def test_requests_start_a_delay_apart(bad_endpoint: BadEndpoint, opened: Opened) -> None:
+    endpoint = await opened(bad_endpoint.always(YES).url, request_delay=0.1)
+    await asyncio.gather(*(endpoint.reply("ASK {}") for _ in range(4)))
+    starts = sorted(request.when for request in bad_endpoint.requests)
+    assert all(later - earlier > 0.08 for earlier, later in pairwise(starts))
+
+
+@pytest.mark.parametrize("status", [429, 502, 503, 504])
+async def test_retry_after_is_obeyed_and_then_the_answer_comes(
+    bad_endpoint: BadEndpoint, opened: Opened, status: int
+) -> None:
+    bad_endpoint.then(refused(status, "busy", retry_after="1")).always(YES)
+    assert truth((await (await opened(bad_endpoint.url)).reply("ASK {}")).body)
+    first, second = bad_endpoint.requests
+    assert second.when - first.when > 0.95
+
+
+async def test_retry_after_may_be_a_date(bad_endpoint: BadEndpoint, opened: Opened) -> None:
+    soon = format_datetime(datetime.now(UTC) + timedelta(seconds=2), usegmt=True)
+    bad_endpoint.then(refused(503, retry_after=soon)).always(YES)
+    assert truth((await (await opened(bad_endpoint.url)).reply("ASK {}")).body)
+    first, second = bad_endpoint.requests
+    assert second.when - first.when > 0.5
+
+
+async def test_retry_after_holds_all_other_requests_too(
+    bad_endpoint: BadEndpoint, opened: Opened
+) -> None:
+    bad_endpoint.then(refused(429, retry_after="1")).always(YES)
+    endpoint = await opened(bad_endpoint.url)
+    first = asyncio.create_task(endpoint.reply("ASK {}"))
+    assert await asyncio.to_thread(bad_endpoint.has_got, 1)
+    await asyncio.sleep(0.1)  # the answer is on its way
+    await asyncio.gather(first, endpoint.reply("ASK {}"), endpoint.reply("ASK {}"))
+    began, *later = [request.when for request in bad_endpoint.requests]
+    assert all(when - began > 0.95 for when in later)
+    assert len(later) == 3
+
+
+async def test_a_wait_that_ends_after_the_deadline_is_not_begun(
+    bad_endpoint: BadEndpoint, opened: Opened
+) -> None:
+    bad_endpoint.always(refused(429, "Too many", retry_after="60"))
+    endpoint = await opened(bad_endpoint.url)
+    began = time.monotonic()
+    with pytest.raises(StoreUnavailable, match=r"429, Retry-After: 60, 'Too many'") as caught:
+        await endpoint.reply("ASK {}", 5)
+    assert not isinstance(caught.value, TooSlow)
+    with (
+        call.scope(seconds=5),
+        pytest.raises(StoreUnavailable, match=r"asked not to be asked again before (59|60) s"),
+    ):
+        await endpoint.reply("ASK {}")
+    assert time.monotonic() - began < 1
+    assert len(bad_endpoint.requests) == 1, "it is left alone meanwhile"
+
+
+@pytest.mark.parametrize("status", [429, 502, 503, 520])
+async def test_what_may_pass_is_asked_again_as_often_as_the_setting_says(
+    bad_endpoint: BadEndpoint, opened: Opened, status: int
+) -> None:
+    bad_endpoint.always(refused(status, "busy"))
+    with pytest.raises(StoreUnavailable, match=f"too busy.*{status}, 'busy'"):
+        await (await opened(bad_endpoint.url, retries=1)).reply("ASK {}")
+    first, second = bad_endpoint.requests
+    assert second.when - first.when > 0.2
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 500])
+async def test_what_will_not_pass_is_not_asked_again(
+    bad_endpoint: BadEndpoint, opened: Opened, status: int
+) -> None:
+    bad_endpoint.always(refused(status, "no", retry_after="0"))
+    with pytest.raises(StoreError):
+        await (await opened(bad_endpoint.url)).reply("ASK {}")
+    assert len(bad_endpoint.requests) == 1
+
+
+async def test_a_connection_that_broke_off_is_made_again_at_once(
+    bad_endpoint: BadEndpoint, opened: Opened
+) -> None:
+    bad_endpoint.then(YES, reset(), Reply(None, ending="close")).always(YES)
+    endpoint = await opened(bad_endpoint.url)
+    await endpoint.reply("ASK {}")
+    assert truth((await endpoint.reply("ASK {}")).body)
+    times = [request.when for request in bad_endpoint.requests]
+    assert len(times) == 4
+    assert times[-1] - times[1] < 0.2
+
+
+async def test_a_connection_that_always_breaks_off_is_told(
+    bad_endpoint: BadEndpoint, opened: Opened
+) -> None:
+    endpoint = await opened(bad_endpoint.always(reset()).url)
+    with pytest.raises(StoreUnavailable, match="broke off"):
+        await endpoint.reply("ASK {}")
+    assert len(bad_endpoint.requests) == 3
+
+
+def test_pauses_grow_and_are_bounded() -> None:
+    for attempt, most in ((1, 0.5), (2, 1), (3, 2), (20, 30)):
+        assert all(most / 2 <= pause(attempt) <= most for _ in range(100))
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        (None, None),
+        ("3", 3),
+        (" 2.5", 2.5),
+        ("-3", 0),
+        ("nan", None),
+        ("inf", None),
+        ("soon", None),
+        ("Wed, 21 Oct 2015 07:28:00 GMT", 0),
+        ("Wed, 99 Oct 2015", None),
+    ],
+)
+def test_retry_after_is_read_in_all_its_forms(header: str | None, seconds: float | None) -> None:
+    assert retry_after(header) == seconds

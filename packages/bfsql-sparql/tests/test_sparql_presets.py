@@ -1,0 +1,165 @@
+"""Presets: what they set, that explicit settings win, and that their requests go out so."""
+
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from bfsql.errors import ConfigurationError
+from bfsql_servers.bad_endpoint import BadEndpoint
+from bfsql_servers.bad_replies import Asked, Reply, results
+from bfsql_sparql.mapping import Mapping
+from bfsql_sparql.opening import open_dataset
+from bfsql_sparql.presets import hint, with_preset
+from bfsql_sparql.settings import SparqlSettings
+
+TABLES = tomllib.loads(files("bfsql_sparql").joinpath("presets.toml").read_text("utf-8"))
+PUBLIC = ("dbpedia", "wikidata", "uniprot", "chembl")
+SERVERS = (
+    *("virtuoso", "fuseki", "graphdb", "stardog"),
+    *("neptune", "qlever", "rdf4j", "oxigraph"),
+)
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "sparql-presets.md"
+
+
+def test_the_presets_are_those_that_the_help_names() -> None:
+    named = SparqlSettings.model_fields["preset"].description or ""
+    assert set(TABLES) == {*PUBLIC, *SERVERS}
+    assert all(name in named for name in TABLES)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_each_preset_can_be_used(name: str) -> None:
+    settings = with_preset(SparqlSettings(preset=name))
+    assert (settings.endpoint is not None) == (name in PUBLIC)
+    mapping = Mapping.of(settings)
+    for ours in (mapping.labels, mapping.types, mapping.excluded):
+        assert not any(one.startswith(settings.base) and "/" not in one for one in ours)
+    assert (hint(settings) is not None) == (name in PUBLIC)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_preset_says_only_what_differs(name: str) -> None:
+    plain = SparqlSettings()
+    settings = with_preset(SparqlSettings(preset=name))
+    for key in TABLES[name].keys() - {"hint"}:
+        same = getattr(settings, key) == getattr(plain, key)
+        assert not same or key in ("batch_size", "query_timeout"), key
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_each_preset_is_on_its_page(name: str) -> None:
+    page = PAGE.read_text("utf-8")
+    assert f"`{name}`" in page
+
+
+def test_no_preset_named_changes_nothing() -> None:
+    settings = SparqlSettings(endpoint="http://x.test/sparql")
+    assert with_preset(settings) is settings
+    assert hint(settings) is None
+
+
+def test_explicit_settings_win_over_the_preset() -> None:
+    given = SparqlSettings(
+        preset="wikidata",
+        endpoint="http://mirror.test/sparql",
+        max_concurrent=4,
+        distinct=True,
+        type_property=["rdf:type"],
+    )
+    settings = with_preset(given)
+    assert settings.endpoint == "http://mirror.test/sparql"
+    assert settings.max_concurrent == 4
+    assert settings.distinct
+    assert settings.type_property == ["rdf:type"]
+    assert settings.search == "wikidata"
+    assert settings.preset == "wikidata"
+
+
+def test_mappings_are_joined() -> None:
+    settings = with_preset(SparqlSettings(preset="chembl", prefix={"x": "http://x.test/"}))
+    assert settings.prefix["x"] == "http://x.test/"
+    assert settings.prefix["cco"] == "http://rdf.ebi.ac.uk/terms/chembl#"
+    own = with_preset(SparqlSettings(preset="chembl", prefix={"cco": "http://x.test/"}))
+    assert own.prefix["cco"] == "http://x.test/"
+
+
+def test_files_take_the_place_of_the_endpoint_of_a_preset() -> None:
+    settings = with_preset(SparqlSettings(preset="wikidata", data=["part.ttl"]))
+    assert settings.endpoint is None
+    assert settings.type_property == ["wdt:P31"]
+
+
+def test_a_file_holds_more_presets(tmp_path: Path) -> None:
+    file = tmp_path / "more.toml"
+    file.write_text(
+        '[ours]\nendpoint = "http://ours.test/sparql"\nbatch-size = 7\nhint = "Be kind."\n'
+        '[dbpedia]\nendpoint = "http://mirror.test/sparql"\n'
+    )
+    ours = with_preset(SparqlSettings(preset="ours", preset_file=file))
+    assert (ours.endpoint, ours.batch_size) == ("http://ours.test/sparql", 7)
+    assert hint(ours) == "Be kind."
+    mirror = with_preset(SparqlSettings(preset="dbpedia", preset_file=file))
+    assert mirror.endpoint == "http://mirror.test/sparql"
+    assert mirror.search == "auto"
+
+
+def test_an_unknown_preset_is_told_with_the_known_ones() -> None:
+    with pytest.raises(ConfigurationError, match=r"'dbpdia'; known are: chembl, dbpedia"):
+        with_preset(SparqlSettings(preset="dbpdia"))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[ours\n", "cannot be read"),
+        ("[ours]\nbatch = 7\n", "batch"),
+        ("[ours]\nbatch_size = 0\n", "batch"),
+        ('[ours]\npassword = "x"\n', "no preset may set"),
+        ('ours = "http://x.test"\n', "no preset named 'ours'"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_told(text: str, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "more.toml"
+    file.write_text(text)
+    with pytest.raises(ConfigurationError, match=said):
+        with_preset(SparqlSettings(preset="ours", preset_file=file))
+    with pytest.raises(ConfigurationError, match="nowhere"):
+        with_preset(SparqlSettings(preset="ours", preset_file=tmp_path / "nowhere.toml"))
+
+
+@pytest.mark.parametrize(
+    ("name", "sent"),
+    [
+        ("virtuoso", "7000"),
+        ("dbpedia", "7000"),
+        ("chembl", "7000"),
+        ("stardog", "7000"),
+        ("fuseki", "7"),
+        ("graphdb", "7"),
+        ("rdf4j", "7"),
+        ("neptune", None),
+        ("qlever", None),
+        ("oxigraph", None),
+        ("wikidata", None),
+        ("uniprot", None),
+    ],
+)
+async def test_the_time_limit_goes_out_in_the_parameter_and_unit_of_the_server(
+    name: str, sent: str | None, bad_endpoint: BadEndpoint
+) -> None:
+    bad_endpoint.always(_yes)
+    given = SparqlSettings(preset=name, endpoint=bad_endpoint.url, request_delay=0)
+    dataset = await open_dataset(with_preset(given))
+    try:
+        await dataset.reply("ASK { ?s ?p ?o }", 7)
+    finally:
+        await dataset.close()
+    fields = bad_endpoint.requests[-1].fields
+    assert fields.get("timeout") == ([sent] if sent else None)
+
+
+def _yes(request: Asked) -> Reply:
+    yes = Reply(body=b'{"head": {}, "boolean": true}')
+    return yes if request.query.startswith("ASK") else results(variables=["s"])

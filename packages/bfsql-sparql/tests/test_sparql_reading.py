@@ -1,0 +1,143 @@
+"""What the backend makes of triples is what core's source makes of the same file."""
+
+import asyncio
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable
+from collections.abc import Mapping as Named
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bfsql.abc import GraphDbInterface
+from bfsql.memory import MemoryBackend
+from bfsql.models import NodeRecord, Refusal
+from bfsql.models.merge import sorted_union
+from bfsql.models.prefixes import Prefixes
+from bfsql.sources.options import SourceOptions
+from bfsql.sources.rdf import open_rdf
+from bfsql_sparql.backend import SparqlBackend
+from bfsql_sparql.inprocess import open_files
+from bfsql_sparql.mapping import Mapping
+from bfsql_sparql.queries.quoting import iri
+from bfsql_sparql.settings import SparqlSettings
+from bfsql_sparql.survey import Survey
+
+TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
+ALIAS = "http://www.w3.org/2004/02/skos/core#altLabel"
+_NAMED = ("name", "synonyms", "other_types")
+XSD = "http://www.w3.org/2001/XMLSchema#"
+
+LOCAL = st.lists(
+    st.sampled_from([*"abAB09-._~:/?@!$&'()*+,;=\u00e9\u4e2d\U0001f9ec", "%41", "%20", "%c3%a9"]),
+    max_size=6,
+).map("".join)
+NODES = st.one_of(
+    st.sampled_from([f"http://example.org/{name}" for name in "abcdef"]),
+    LOCAL.map(lambda local: f"http://example.org/{local}"),
+    LOCAL.map(lambda local: f"urn:bfsql:{local}"),
+    LOCAL.map(lambda local: f"http://dbpedia.org/resource/{local}"),
+)
+PREDICATES = st.sampled_from(
+    ["http://example.org/p", "http://example.org/q", "http://schema.org/knows", "urn:bfsql:treats"]
+)
+PROPERTIES = st.sampled_from([LABEL, ALIAS, "http://example.org/age", "urn:bfsql:note"])
+TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
+LITERALS = st.one_of(
+    st.tuples(TEXTS, st.none() | st.sampled_from(["@en", "@de", "@en-GB"])),
+    st.tuples(st.integers(-(2**31), 2**31).map(str), st.just(f"^^<{XSD}integer>")),
+    st.tuples(st.sampled_from(["true", "false"]), st.just(f"^^<{XSD}boolean>")),
+    st.tuples(st.sampled_from(["0.5", "1e3", "2.0"]), st.just(f"^^<{XSD}double>")),
+)
+TRIPLES = st.one_of(
+    st.tuples(NODES.map(iri), PREDICATES.map(iri), NODES.map(iri)),
+    st.tuples(
+        NODES.map(iri),
+        st.just(iri(TYPE)),
+        st.sampled_from(["T", "U"]).map(lambda t: f"<urn:t:{t}>"),
+    ),
+    st.tuples(
+        NODES.map(iri),
+        PROPERTIES.map(iri),
+        LITERALS.map(lambda one: f"{_quoted(one[0])}{one[1] or ''}"),
+    ),
+)
+
+
+def _quoted(text: str) -> str:
+    """A literal of N-Triples, all that is no plain letter escaped by its number."""
+    return '"' + "".join(c if c.isalnum() else f"\\U{ord(c):08x}" for c in text) + '"'
+
+
+def _reference(file: Path) -> MemoryBackend:
+    found = open_rdf(file, "ntriples", SourceOptions())
+    records: list[Any] = [one for one in found if not isinstance(one, Refusal)]
+    # The types of a node in the order of the file are not told by a store: the first one counts.
+    types: dict[str, set[str]] = defaultdict(set)
+    for record in records:
+        if isinstance(record, NodeRecord) and record.entity_type:
+            types[record.id].add(record.entity_type)
+    first = [NodeRecord(id_, min(several)) for id_, several in types.items()]
+    return MemoryBackend([*first, *records])
+
+
+IRI = Callable[[str], str | None]
+
+
+def _comparable(metadata: Named[str, Any], iri_of: IRI) -> dict[str | None, Any]:
+    """With keys as IRIs, and names as a set: which label is the name is told by order alone."""
+    names = [metadata[key] for key in ("name",) if key in metadata]
+    types = [iri_of(name) for name in metadata.get("other_types", [])]
+    return {
+        **{iri_of(key): value for key, value in metadata.items() if key not in _NAMED},
+        "names": sorted_union([*names, *metadata.get("synonyms", [])]),
+        "types": sorted(map(str, types)),
+    }
+
+
+async def _told(backend: GraphDbInterface, asked: list[str], iri_of: IRI) -> list[Any]:
+    """All that a backend says of some nodes, with IRIs in place of ids."""
+    nodes = {iri_of(n.id): iri_of(n.entity_type) for n in await backend.get_nodes_batch(asked)}
+    edges = {tuple(map(iri_of, edge)) for edge in await backend.edges_batch(asked)}
+    metadata = await backend.metadata_for_nodes_batch(asked)
+    return [
+        nodes,
+        edges,
+        {iri_of(id_): _comparable(told, iri_of) for id_, told in metadata.items()},
+    ]
+
+
+async def _backend(file: Path, *, oxigraph: bool) -> SparqlBackend:
+    told = SparqlSettings(data=[str(file)], language=["all"])
+    files = await open_files(told, oxigraph=oxigraph)
+    mapping = Mapping.of(told, files.prefixes)
+    return SparqlBackend(files, mapping, await Survey.open(files, mapping, told), told)
+
+
+async def _same(file: Path, *, oxigraph: bool) -> None:
+    reference = _reference(file)
+    backend = await _backend(file, oxigraph=oxigraph)
+    try:
+        full = Prefixes({}).full
+        ids = [*reference._types, "http://example.org/unknown"]
+        own = [backend._mapping.ids.id(full(id_) or id_) for id_ in ids]
+        theirs = await _told(reference, ids, full)
+        assert await _told(backend, own, backend._mapping.ids.iri) == theirs
+    finally:
+        await backend.close()
+
+
+@pytest.mark.parametrize("engine", ["oxigraph", "rdflib"])
+@settings(max_examples=60, deadline=None)
+@given(triples=st.lists(TRIPLES, min_size=1, max_size=30))
+def test_any_graph_of_iris_and_literals_is_read_as_the_source_reads_it(
+    engine: str, triples: list[tuple[str, str, str]]
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "graph.nt"
+        file.write_text("".join(f"{' '.join(triple)} .\n" for triple in triples), encoding="utf-8")
+        asyncio.run(_same(file, oxigraph=engine == "oxigraph"))

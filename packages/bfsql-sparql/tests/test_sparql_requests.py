@@ -1,0 +1,62 @@
+"""The requests that go out to endpoints, compared with what their documentation says.
+
+These servers cannot be run here: QLever, Amazon Neptune, Stardog and GraphDB.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+from urllib.parse import parse_qs
+
+import pytest
+
+from bfsql_servers.bad_endpoint import BadEndpoint
+from bfsql_sparql.endpoint import Endpoint
+from bfsql_sparql.presets import with_preset
+from bfsql_sparql.request import request_of
+from bfsql_sparql.settings import SparqlSettings
+
+Opened = Callable[..., Awaitable[Endpoint]]
+
+QUERY = "SELECT ?s WHERE { ?s ?p 'ü & \"' }"
+
+
+async def test_a_query_is_a_form_by_post_that_asks_for_json_as_the_standard_says(
+    bad_endpoint: BadEndpoint, opened: Opened
+) -> None:
+    """SPARQL 1.1 Protocol 2.1.2, which all of them take."""
+    await (await opened(bad_endpoint.url)).reply(QUERY)
+    (asked,) = bad_endpoint.requests
+    assert (asked.method, asked.target) == ("POST", "/sparql")
+    assert asked.headers["Content-Type"] == "application/x-www-form-urlencoded"
+    assert asked.headers["Accept"].split(",")[0] == "application/sparql-results+json"
+    assert asked.fields == {"query": [QUERY]}
+
+
+@pytest.mark.parametrize(
+    ("preset", "fields"),
+    [
+        # It takes a duration, `timeout=30s`, but none beyond its own limit, which it does not tell.
+        ("qlever", {}),
+        # Milliseconds.
+        ("stardog", {"timeout": ["29500"]}),
+        # Seconds, as RDF4J has it.
+        ("graphdb", {"timeout": ["30"]}),
+        ("rdf4j", {"timeout": ["30"]}),
+        # A hint within the query or the cluster's own setting; no parameter.
+        ("neptune", {}),
+        ("virtuoso", {"timeout": ["29500"]}),
+        ("dbpedia", {"timeout": ["29500"]}),
+        ("fuseki", {"timeout": ["30"]}),
+        ("oxigraph", {}),
+        ("wikidata", {}),
+    ],
+)
+def test_each_preset_sends_the_time_limit_as_its_server_takes_it(
+    preset: str, fields: dict[str, Any]
+) -> None:
+    url = "http://graph.x.test/sparql"
+    settings = with_preset(SparqlSettings(endpoint=url, preset=preset))
+    made = request_of(QUERY, settings, url, 29.5)
+    sent = parse_qs(made.body.decode())
+    sent = {name: values for name, values in sent.items() if "timeout" in name.lower()}
+    assert sent == fields

@@ -1,0 +1,216 @@
+"""The two lists of the schema: exact where a store gives them, otherwise samples that say so."""
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from bfsql import call
+from bfsql.models.prefixes import WELL_KNOWN
+from bfsql_servers.bad_endpoint import BadEndpoint
+from bfsql_servers.bad_replies import Asked, Reply, iri, refused, results, silence
+from bfsql_servers.oxigraph import OxigraphServer
+from bfsql_servers.virtuoso import VirtuosoServer
+from bfsql_sparql.kinds import Kinds
+from bfsql_sparql.vocabulary import UNTYPED
+
+Looks = Callable[..., Awaitable[Any]]
+
+TYPE = f"<{WELL_KNOWN['rdf']}type>"
+LABEL = f"<{WELL_KNOWN['rdfs']}label>"
+SUBCLASS = f"<{WELL_KNOWN['rdfs']}subClassOf>"
+PREFIX = {"x": "http://x.test/"}
+ZOO = f"""\
+<http://x.test/rex> {TYPE} <http://x.test/Dog> .
+<http://x.test/rex> {TYPE} <http://x.test/Animal> .
+<http://x.test/rex> {TYPE} <{UNTYPED}> .
+<http://x.test/tom> {TYPE} <http://x.test/Cat> .
+<http://x.test/tom> {TYPE} <http://x.test/Animal> .
+<http://x.test/Dog> {TYPE} <{WELL_KNOWN["owl"]}Class> .
+<http://x.test/Cat> {TYPE} <{WELL_KNOWN["owl"]}Class> .
+<http://x.test/Animal> {TYPE} <{WELL_KNOWN["owl"]}Class> .
+<http://x.test/Dog> {SUBCLASS} <http://x.test/Animal> .
+<http://x.test/Cat> {SUBCLASS} <http://x.test/Animal> .
+<http://x.test/rex> <http://x.test/chases> <http://x.test/tom> .
+<http://x.test/tom> <http://x.test/chasedBy> <http://x.test/rex> .
+<http://x.test/rex> {LABEL} "Rex" .
+<http://x.test/rex> <http://x.test/eats> _:food .
+_:food {TYPE} <http://x.test/OnlyBlank> .
+_:food <http://x.test/madeOf> <http://x.test/rex> .
+"""
+
+
+async def test_types_are_those_that_are_the_one_of_a_node(filled: Looks) -> None:
+    store = await filled(ZOO, prefix=PREFIX)
+    assert await store.survey.entity_types() == ["owl:Class", "x:Cat", "x:Dog"]
+    assert await store.survey.comprehensive()
+
+
+async def test_predicates_are_those_of_edges(filled: Looks) -> None:
+    store = await filled(ZOO, prefix=PREFIX)
+    wanted = ["rdfs:subClassOf", "x:chasedBy", "x:chases"]
+    assert await store.survey.predicates() == wanted
+
+
+async def test_a_node_without_a_type_makes_thing_occur(filled: Looks) -> None:
+    more = "<http://x.test/rex> <http://x.test/knows> <http://x.test/stranger> .\n"
+    store = await filled(ZOO + more, prefix=PREFIX)
+    assert await store.survey.entity_types() == ["owl:Class", "owl:Thing", "x:Cat", "x:Dog"]
+
+
+async def test_settings_rule_what_is_listed(filled: Looks) -> None:
+    store = await filled(
+        ZOO,
+        prefix=PREFIX,
+        ontology=False,
+        inverse={"x:chasedBy": "x:chases"},
+        type_priority=["x:Animal"],
+    )
+    assert await store.survey.entity_types() == ["x:Animal"]
+    assert await store.survey.predicates() == ["x:chases"]
+    fewer = await filled(ZOO, prefix=PREFIX, only_predicate=["x:chases"])
+    assert await fewer.survey.predicates() == ["x:chases"]
+    none = await filled(ZOO, prefix=PREFIX, predicate_namespace=["http://elsewhere.test/"])
+    assert await none.survey.predicates() == []
+
+
+async def test_an_empty_store_has_empty_lists(filled: Looks) -> None:
+    store = await filled("")
+    assert await store.survey.entity_types() == []
+    assert await store.survey.predicates() == []
+    assert await store.survey.comprehensive()
+
+
+async def test_lists_are_asked_afresh(oxigraph: OxigraphServer, look: Looks) -> None:
+    oxigraph.clear()
+    oxigraph.load(ZOO)
+    store = await look(endpoint=oxigraph.query_url, prefix=PREFIX)
+    assert "x:Bird" not in await store.survey.entity_types()
+    oxigraph.load(f"<http://x.test/kiwi> {TYPE} <http://x.test/Bird> .\n")
+    assert "x:Bird" in await store.survey.entity_types()
+
+
+# --- samples ----------------------------------------------------------------
+
+
+async def test_where_distinct_is_not_safe_the_lists_are_samples_and_say_so(filled: Looks) -> None:
+    store = await filled(ZOO, prefix=PREFIX, distinct=False)
+    assert {"x:Cat", "x:Dog"} <= set(await store.survey.entity_types())
+    assert {"x:chases", "x:chasedBy"} <= set(await store.survey.predicates())
+    assert not await store.survey.comprehensive()
+    advice = await store.survey.next_steps()
+    assert "sample" in advice
+    assert "schema_summary" in advice
+    assert "--probe-seed" in advice
+
+
+async def test_a_sample_starts_from_the_seeds(filled: Looks) -> None:
+    store = await filled(ZOO, prefix=PREFIX, distinct=False, probe_seed=["x:tom"])
+    assert {"x:Cat", "x:Dog"} <= set(await store.survey.entity_types())
+    assert {"x:chases", "x:chasedBy"} <= set(await store.survey.predicates())
+
+
+async def test_a_sample_takes_what_the_store_publishes_of_itself(filled: Looks) -> None:
+    void = WELL_KNOWN["void"]
+    told = f"""\
+<http://x.test/part> <{void}class> <http://x.test/Published> .
+<http://x.test/part> <{void}property> <http://x.test/chases> .
+<http://x.test/part> <{void}property> <{WELL_KNOWN["rdfs"]}label> .
+"""
+    store = await filled(ZOO + told, prefix=PREFIX, distinct=False)
+    assert "x:Published" in await store.survey.entity_types()
+    predicates = await store.survey.predicates()
+    assert "x:chases" in predicates
+    assert "rdfs:label" not in predicates
+
+
+async def test_a_list_that_was_cut_is_a_sample(small_virtuoso: VirtuosoServer, look: Looks) -> None:
+    small_virtuoso.clear()
+    many = (f"<http://x.test/n{n}> {TYPE} <http://x.test/T{n}> .\n" for n in range(1_200))
+    small_virtuoso.load("".join(many))
+    store = await look(endpoint=small_virtuoso.query_url, graph=[small_virtuoso.graph])
+    found = await store.survey.entity_types()
+    assert 0 < len(found) <= 1_200
+    assert not await store.survey.comprehensive()
+
+
+@pytest.mark.parametrize("how", ["refused", "slow"])
+async def test_a_store_that_does_not_list_is_sampled_within_the_time(
+    how: str, bad_endpoint: BadEndpoint, look: Looks
+) -> None:
+    def behave(request: Asked) -> Reply:
+        query = request.query
+        if "LIMIT 10001" in query:
+            return refused(400, "too dear") if how == "refused" else silence(30)
+        if "?type" in query:
+            return results({"type": iri("http://x.test/Dog")})
+        return results(variables=["s"])
+
+    bad_endpoint.always(behave)
+    store = await look(
+        endpoint=bad_endpoint.url, schema_timeout=1, search="contains", prefix=PREFIX
+    )
+    began = time.monotonic()
+    assert await store.survey.entity_types() == ["x:Dog"]
+    assert time.monotonic() - began < 1.5
+    assert not await store.survey.comprehensive()
+
+
+async def test_a_silent_store_holds_no_list_longer_than_its_time(
+    bad_endpoint: BadEndpoint, look: Looks
+) -> None:
+    bad_endpoint.always(results(variables=["s"]))
+    store = await look(endpoint=bad_endpoint.url, schema_timeout=0.5, search="contains")
+    bad_endpoint.always(silence(30))
+    began = time.monotonic()
+    assert await store.survey.entity_types() == []
+    assert await store.survey.predicates() == []
+    assert time.monotonic() - began < 2
+    with call.scope(seconds=0.5):
+        await store.survey.entity_types()  # in less than the whole of the call's time
+
+
+# --- what else is known -----------------------------------------------------
+
+
+async def test_the_survey_sees_which_statements_occur(filled: Looks) -> None:
+    assert (await filled(ZOO)).survey.statements == frozenset()
+    rdf = WELL_KNOWN["rdf"]
+    reified = f"""\
+_:r <{rdf}subject> <http://x.test/rex> .
+_:r <{rdf}predicate> <http://x.test/chases> .
+_:r <{rdf}object> <http://x.test/tom> .
+"""
+    assert (await filled(ZOO + reified)).survey.statements == {"reification"}
+    assert (await filled(ZOO + reified, statements="none")).survey.statements == frozenset()
+
+
+async def test_the_survey_opens_on_a_store_that_refuses_everything_else(
+    bad_endpoint: BadEndpoint, look: Looks
+) -> None:
+    def behave(request: Asked) -> Reply:
+        plain = request.query == "ASK { }"
+        return Reply(body=b'{"head": {}, "boolean": true}') if plain else refused(400, "no")
+
+    bad_endpoint.always(behave)
+    store = await look(endpoint=bad_endpoint.url)
+    assert store.survey.fulltext == "contains"
+    assert store.survey.statements == frozenset()
+    assert not await store.survey.comprehensive()
+
+
+def test_the_most_specific_type_counts() -> None:
+    above = [("Poodle", "Dog"), ("Dog", "Animal"), ("Cat", "Animal"), ("Poodle", "Animal")]
+    kinds = Kinds(above=above)
+    assert kinds.ranked(["Animal", "Dog", "Poodle"]) == ["Poodle", "Dog", "Animal"]
+    assert kinds.ranked(["Cat", "Dog"]) == ["Cat", "Dog"]
+    assert kinds.ranked([UNTYPED, "Animal"]) == ["Animal", UNTYPED]
+    assert kinds.depth("Poodle") == 2
+    assert Kinds(["Animal"], above=above).ranked(["Poodle", "Animal"])[0] == "Animal"
+    assert Kinds((), ["Ani"], above).ranked(["Poodle", "Animal"])[0] == "Animal"
+
+
+def test_classes_in_a_circle_have_a_depth() -> None:
+    kinds = Kinds(above=[("A", "B"), ("B", "A"), ("C", "A")])
+    assert (kinds.depth("A"), kinds.depth("B"), kinds.depth("C")) == (1, 1, 2)

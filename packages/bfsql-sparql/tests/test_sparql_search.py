@@ -1,0 +1,315 @@
+"""Search: what is found, in which order, by which means, and when time is up."""
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from bfsql import call
+from bfsql.answers.notes import omissions
+from bfsql.conformance.graphs import HOSTILE, crowd
+from bfsql.memory import MemoryBackend
+from bfsql.models import NodeRecord, Omission
+from bfsql.models.json_text import is_text
+from bfsql.models.prefixes import WELL_KNOWN
+from bfsql_servers.bad_endpoint import BadEndpoint
+from bfsql_servers.bad_replies import Asked, Reply, iri, literal, refused, results, silence
+from bfsql_servers.fuseki import FusekiServer
+from bfsql_servers.virtuoso import VirtuosoServer
+from bfsql_sparql.mapping import Mapping
+from bfsql_sparql.queries.fulltext import DIALECTS, asked
+from bfsql_sparql.settings import SparqlSettings
+
+TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
+LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
+ALIAS = "<http://www.w3.org/2004/02/skos/core#altLabel>"
+PETS = f"""\
+<http://x.test/a> {TYPE} <http://x.test/Dog> .
+<http://x.test/a> {TYPE} <http://x.test/Animal> .
+<http://x.test/Dog> <http://www.w3.org/2000/01/rdf-schema#subClassOf> <http://x.test/Animal> .
+<http://x.test/a> {LABEL} "Caf\\u00E9 Rex"@en .
+<http://x.test/a> {LABEL} "Hund Rex"@de .
+<http://x.test/a> {ALIAS} "Good Boy" .
+<http://x.test/b> {TYPE} <http://x.test/Cat> .
+<http://x.test/b> {LABEL} "Rex"@en .
+<http://x.test/c> <http://x.test/says> "something" .
+<http://dbpedia.org/resource/New_York> {LABEL} "The Big Apple" .
+<http://x.test/a> <http://x.test/visits> <http://x.test/onlyAnObject> .
+"""
+ODD = (
+    *(text for text in HOSTILE if len(text) < 100),
+    *("", " ", "*", "AND", "NOT a", "a OR", '"', "(", "a:b", "~", "/re/", "^2", "a -b", "\ud800"),
+    *("it's", "{", "}", "<", ">", "?s ?p ?o", "\n", "x" * 16_000, "word " * 3_000, "a\0b"),
+)
+
+Looks = Callable[..., Awaitable[Any]]
+
+
+async def test_ids_come_first_then_names_then_parts_of_names(filled: Looks) -> None:
+    store = await filled(PETS)
+    assert await store.ids("Rex") == ["http://x.test/b", "http://x.test/a"]
+    assert await store.ids("rex") == ["http://x.test/b", "http://x.test/a"]
+    assert await store.ids("good boy") == ["http://x.test/a"]
+    assert await store.ids("Hund") == ["http://x.test/a"]
+    assert await store.ids("big app") == ["dbr:New_York"]
+
+
+async def test_an_id_is_found_in_each_of_its_spellings(filled: Looks) -> None:
+    store = await filled(PETS, prefix={"x": "http://x.test/"})
+    for spelling in ("x:a", "<http://x.test/a>", "http://x.test/a", " x:a ", "a"):
+        assert (await store.ids(spelling))[:1] == ["x:a"], spelling
+    for spelling in ("dbr:New_York", "New_York", "New York"):
+        assert await store.ids(spelling) == ["dbr:New_York"], spelling
+
+
+async def test_an_id_without_name_or_type_is_found(filled: Looks) -> None:
+    store = await filled(PETS)
+    assert await store.ids("http://x.test/c") == ["http://x.test/c"]
+    assert await store.ids("http://x.test/onlyAnObject") == ["http://x.test/onlyAnObject"]
+    assert await store.ids("http://x.test/nothing") == []
+
+
+async def test_a_part_of_an_id_is_found_where_no_name_has_it(filled: Looks) -> None:
+    store = await filled(f'<http://x.test/GreatWall> <http://x.test/long> "yes" .\n{PETS}')
+    assert await store.ids("greatw") == ["http://x.test/GreatWall"]
+
+
+async def test_a_candidate_has_its_type_and_its_name_in_the_best_language(filled: Looks) -> None:
+    store = await filled(PETS, language=["de", "en"])
+    (found,) = await store.search("good boy")
+    assert (found.entity_type, found.name) == ("http://x.test/Dog", "Hund Rex")
+
+
+async def test_types_are_those_that_count(filled: Looks) -> None:
+    store = await filled(PETS)
+    assert await store.ids("rex", ["http://x.test/Cat"]) == ["http://x.test/b"]
+    assert await store.ids("rex", ["http://x.test/Animal"]) == []
+    assert await store.ids("apple", ["owl:Thing"]) == ["dbr:New_York"]
+    assert await store.ids("rex", ["no such type"]) == []
+
+
+async def test_accents_need_not_be_typed(filled: Looks, request: pytest.FixtureRequest) -> None:
+    store = await filled(PETS)
+    found = await store.ids("cafe rex")
+    virtuoso = "virtuoso" in request.node.name  # its expressions compare bytes
+    assert found == ([] if virtuoso else ["http://x.test/a"])
+    assert await store.ids("caf\u00e9") == ["http://x.test/a"]
+
+
+async def test_a_crowd_is_ranked_as_the_reference_does(filled: Looks) -> None:
+    records = [record for record in crowd() if isinstance(record, NodeRecord)]
+    store = await filled(_ntriples(records))
+    reference = MemoryBackend(records)
+    for query, types in (
+        ("Paris", None),
+        ("paris", None),
+        ("Paris", ["Person"]),
+        ("Paris", ["Place"]),
+        ("Paris Hilton", None),
+        ("c:05", None),
+    ):
+        wanted = await reference.search_entities(query, types)
+        assert await store.search(query, types) == wanted, (query, types)
+
+
+async def test_no_text_makes_a_search_fail(filled: Looks) -> None:
+    store = await filled(PETS)
+    for text in ODD:
+        await store.search(text)
+    assert await store.ids("Rex") == ["http://x.test/b", "http://x.test/a"]
+
+
+async def test_a_hostile_name_is_found_to_the_letter(filled: Looks) -> None:
+    odd = [text for text in HOSTILE if len(text) < 100 and text.strip() and "\0" not in text]
+    records = [NodeRecord(f"n:{at}", "Odd", {"name": text}) for at, text in enumerate(odd)]
+    store = await filled(_ntriples(records))
+    for at, text in enumerate(odd):
+        assert f"n:{at}" in await store.ids(text), text
+
+
+# --- full text --------------------------------------------------------------
+
+
+async def test_fuseki_with_an_index_is_asked_for_words(
+    fuseki_text: FusekiServer, look: Looks
+) -> None:
+    fuseki_text.clear()
+    fuseki_text.load(PETS)
+    store = await look(endpoint=fuseki_text.query_url)
+    assert store.survey.fulltext == "fuseki"
+    assert await store.ids("boy good") == ["http://x.test/a"]
+    assert await store.ids("appl big") == ["dbr:New_York"] or await store.ids("big appl")
+    assert await store.ids("AND") == []
+    for text in ODD:
+        await store.search(text)
+
+
+async def test_virtuoso_is_asked_for_words(virtuoso: VirtuosoServer, look: Looks) -> None:
+    virtuoso.clear()
+    virtuoso.load(PETS)
+    store = await look(endpoint=virtuoso.query_url, graph=[virtuoso.graph])
+    assert store.survey.fulltext == "virtuoso"
+    assert await store.ids("boy good") == ["http://x.test/a"]
+    assert await store.ids("big appl") == ["dbr:New_York"]
+    for text in ("it's", "'", "a'b", '"', "''''", "good'"):
+        await store.search(text)
+
+
+async def test_what_the_index_does_not_know_yet_is_found_without_it(
+    virtuoso: VirtuosoServer, look: Looks
+) -> None:
+    virtuoso.clear()
+    virtuoso.load(PETS)
+    store = await look(endpoint=virtuoso.query_url, graph=[virtuoso.graph])
+    triple = f'<http://x.test/new> {LABEL} "Quokkalike" .'
+    virtuoso.update(f"INSERT DATA {{ GRAPH <{virtuoso.graph}> {{ {triple} }} }}")
+    assert await store.ids("quokk") == ["http://x.test/new"]
+
+
+async def test_a_store_without_a_text_index_is_searched_all_the_same(filled: Looks) -> None:
+    store = await filled(PETS, search="graphdb")
+    assert await store.ids("good b") == ["http://x.test/a"]
+
+
+SAIL = "http://www.openrdf.org/contrib/lucenesail#"
+RDFS_LABEL = WELL_KNOWN["rdfs"] + "label"
+WORDS = '"big AND (appl OR appl*)"'
+PARAMETER = "<http://www.bigdata.com/rdf#serviceParam>"
+API = "https://www.mediawiki.org/ontology#API/"
+DOCUMENTED = {
+    "graphdb": [f"?label <http://www.ontotext.com/fts> {WORDS} ."],
+    "stardog": [f"(?label ?score) <tag:stardog:api:property:textMatch> ({WORDS} 2000) ."],
+    "rdf4j": [f"?s <{SAIL}matches> [ <{SAIL}query> {WORDS} ; <{SAIL}property> <{RDFS_LABEL}> ; "],
+    "qlever": [
+        '?label <http://qlever.cs.uni-freiburg.de/builtin-functions/contains-word> "big appl*" .'
+    ],
+    "fuseki": [f"(?s ?score) <http://jena.apache.org/text#query> (<{RDFS_LABEL}> {WORDS} 200)"],
+    "virtuoso": ["?label bif:contains \"'big' AND 'appl*'\" ."],
+    "wikidata": [
+        "SERVICE <http://wikiba.se/ontology#mwapi> {",
+        f'{PARAMETER} <http://wikiba.se/ontology#api> "EntitySearch"',
+        f'{PARAMETER} <http://wikiba.se/ontology#endpoint> "www.wikidata.org"',
+        f'{PARAMETER} <{API}search> "Big appl"',
+        f'{PARAMETER} <{API}language> "en"',
+        f"?s <http://wikiba.se/ontology#apiOutputItem> <{API}item> .",
+    ],
+}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_each_dialect_is_spoken_as_documented(
+    dialect: str, bad_endpoint: BadEndpoint, look: Looks
+) -> None:
+    bad_endpoint.always(_found)
+    store = await look(endpoint=bad_endpoint.url, search=dialect, search_timeout=20)
+    before = len(bad_endpoint.requests)
+    (found,) = await store.search("Big appl")
+    assert found.name == "The Big Apple"
+    sent = [request.query for request in bad_endpoint.requests[before:]]
+    for part in DOCUMENTED[dialect]:
+        assert any(part in query for query in sent), part
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_no_text_ends_a_quotation_in_any_dialect(dialect: str) -> None:
+    mapping = Mapping.of(SparqlSettings())
+    plain = DIALECTS[dialect](_asked("plain text"), mapping)
+    for text in ODD:
+        wanted = asked(text, 200) if is_text(text) else None
+        if wanted is None:
+            continue
+        made = _without_texts(DIALECTS[dialect](wanted, mapping))
+        assert made == _without_texts(plain), text
+
+
+def _asked(text: str) -> Any:
+    wanted = asked(text, 200)
+    assert wanted is not None
+    return wanted
+
+
+# --- time -------------------------------------------------------------------
+
+
+async def test_when_time_is_up_the_exact_matches_are_given_and_it_is_said(
+    bad_endpoint: BadEndpoint, look: Looks
+) -> None:
+    def behave(request: Asked) -> Reply:
+        return silence(30) if "CONTAINS" in request.query else _found(request)
+
+    bad_endpoint.always(behave)
+    store = await look(endpoint=bad_endpoint.url, search="contains", search_timeout=0.5)
+    began = time.monotonic()
+    with call.scope(seconds=20) as scope:
+        found = await store.ids("The Big Apple")
+    assert found == ["http://x.test/city"]
+    assert time.monotonic() - began < 3
+    assert scope.omissions == (
+        Omission("The Big Apple", "search", reason="the store took too long"),
+    )
+    (note,) = omissions(scope.omissions)
+    assert "not finished" in note
+    assert scope.omissions[0].passing
+
+
+async def test_a_refused_full_text_search_is_followed_by_the_portable_one(
+    bad_endpoint: BadEndpoint, look: Looks
+) -> None:
+    def behave(request: Asked) -> Reply:
+        if "bif:contains" in request.query:
+            return refused(400, "Virtuoso 37000 Error XM029: Free-text expression, line 1")
+        return _found(request) if "CONTAINS" in request.query else results(variables=["s"])
+
+    bad_endpoint.always(behave)
+    store = await look(endpoint=bad_endpoint.url, search="virtuoso")
+    with call.scope(seconds=20) as scope:
+        assert await store.ids("big appl") == ["http://x.test/city"]
+    assert scope.omissions == ()
+
+
+async def test_a_search_costs_a_handful_of_requests(filled: Looks) -> None:
+    store = await filled(PETS)
+    asked_for: list[str] = []
+    reply = store.dataset.reply
+
+    async def counted(query: str, seconds: float | None = None) -> Any:
+        asked_for.append(query)
+        return await reply(query, seconds)
+
+    store.dataset.reply = counted
+    await store.search("rex")
+    assert len(asked_for) == 3
+
+
+def _found(request: Asked) -> Reply:
+    """Whatever is asked, one city with its name."""
+    city = iri("http://x.test/city")
+    label = iri("http://www.w3.org/2000/01/rdf-schema#label")
+    row = {"s": city, "property": label, "value": literal("The Big Apple", "en")}
+    return results(row) if "?property" in request.query else results(variables=["s", "o"])
+
+
+def _without_texts(query: str) -> str:
+    """A query with its literals emptied."""
+    parts = []
+    inside = escaped = False
+    for letter in query:
+        if not inside or (letter == '"' and not escaped):
+            parts.append(letter)
+        inside ^= letter == '"' and not escaped
+        escaped = letter == "\\" and not escaped
+    return "".join(parts)
+
+
+def _ntriples(records: list[NodeRecord]) -> str:
+    ids = Mapping.of(SparqlSettings()).ids
+
+    def escaped(text: str) -> str:
+        return "".join(f"\\U{ord(letter):08X}" for letter in text)
+
+    return "".join(
+        f"<{ids.iri(record.id)}> {TYPE} <{ids.iri(record.entity_type)}> .\n"
+        f'<{ids.iri(record.id)}> {LABEL} "{escaped(record.metadata["name"])}" .\n'
+        for record in records
+    )

@@ -1,0 +1,232 @@
+"""What is said of edges, in each form that a store may keep it in."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from bfsql.models import Edge
+from bfsql_servers.sparql import SparqlServer
+from bfsql_sparql.backend import SparqlBackend
+
+E = "http://example.org/"
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+PROV = "http://www.w3.org/ns/prov#"
+DOUBLE = "http://www.w3.org/2001/XMLSchema#double"
+EDGES = [(f"{E}a", f"{E}p", f"{E}b"), (f"{E}a", f"{E}p", f"{E}c"), (f"{E}a", f"{E}q", f"{E}b")]
+PLAIN = "\n".join(f"<{s}> <{p}> <{o}> ." for s, p, o in EDGES)
+
+Serve = Callable[..., Awaitable[SparqlBackend]]
+TextsOf = Callable[[SparqlBackend], list[str]]
+
+
+def reified(name: str, edge: tuple[str, str, str], *said: str) -> str:
+    """Statements about an edge, as a resource of its own."""
+    parts = [f"{RDF}{one}" for one in ("subject", "predicate", "object")]
+    lines = [f"{name} <{part}> <{end}> ." for part, end in zip(parts, edge, strict=True)]
+    return "\n".join([*lines, *(f"{name} {one} ." for one in said)])
+
+
+STATEMENTS = "\n".join(
+    [
+        PLAIN,
+        reified(
+            "_:s1",
+            EDGES[0],
+            f'<{E}certainty> "0.75"^^<{DOUBLE}>',
+            f'<{E}note> "one"',
+            f'<{E}note> "two"',
+            f"<{PROV}wasDerivedFrom> <{E}doc2>",
+            f"<{PROV}wasDerivedFrom> <{E}doc1>",
+            f"<{E}by> <{E}curator>",
+            f"<{RDF}type> <{RDF}Statement>",
+        ),
+        reified("_:s2", EDGES[2], f'<{E}certainty> "0.5"^^<{DOUBLE}>'),
+        reified("_:s3", EDGES[2], f'<{E}certainty> "0.25"^^<{DOUBLE}>', f'<{E}note> "late"'),
+    ]
+)
+TOLD = {
+    EDGES[0]: {
+        "confidence": 0.75,
+        f"{E}note": ["one", "two"],
+        "source_documents": [f"{E}doc1", f"{E}doc2"],
+        f"{E}by": f"{E}curator",
+    },
+    EDGES[1]: {},
+    EDGES[2]: {
+        "confidence": 0.5,
+        "confidences": [0.25, 0.5],
+        "multiplicity": 2,
+        f"{E}note": "late",
+    },
+}
+
+
+async def test_reified_statements_are_the_metadata_of_their_edges(serve_each: Serve) -> None:
+    backend = await serve_each(STATEMENTS, confidence_property=[f"{E}certainty"])
+    unknown = (f"{E}b", f"{E}p", f"{E}a")
+    typed = (f"{E}a", "rdf:type", f"{E}T")
+    assert await backend.metadata_for_edges_batch([*EDGES, unknown, typed]) == TOLD
+    assert await backend.metadata_for_edge(Edge(*EDGES[0])) == TOLD[EDGES[0]]
+    with pytest.raises(KeyError):
+        await backend.metadata_for_edge(Edge(*unknown))
+
+
+async def test_statements_are_no_edges_and_no_nodes(serve_each: Serve) -> None:
+    backend = await serve_each(STATEMENTS)
+    ends = [f"{E}{name}" for name in "abc"]
+    assert set(await backend.edges_batch([*ends, f"{RDF}Statement"])) == set(EDGES)
+    assert await backend.get_nodes_batch([f"{RDF}Statement"]) == []
+
+
+@pytest.mark.parametrize("name", ["oxigraph", "fuseki"])
+async def test_reifiers_of_triple_terms_are_the_metadata_of_their_edges(
+    request: pytest.FixtureRequest, name: str
+) -> None:
+    server: SparqlServer = request.getfixturevalue(name)
+    server.clear()
+    s, p, o = EDGES[0]
+    server.update(
+        f"INSERT DATA {{ {PLAIN} _:r <{RDF}reifies> <<( <{s}> <{p}> <{o}> )>> ; "
+        f'<{E}certainty> 0.75e0 ; <{E}note> "one", "two" . }}'
+    )
+    backend = await SparqlBackend.create(
+        server.query_url, confidence_property=[f"{E}certainty"], graph=[]
+    )
+    try:
+        assert await backend.metadata_for_edges_batch(EDGES) == {
+            EDGES[0]: {"confidence": 0.75, f"{E}note": ["one", "two"]},
+            EDGES[1]: {},
+            EDGES[2]: {},
+        }
+        assert set(await backend.edges_batch([s, o])) == set(EDGES)
+    finally:
+        await backend.close()
+
+
+async def test_quoted_triples_are_the_metadata_of_their_edges(rdf4j: SparqlServer) -> None:
+    rdf4j.clear()
+    quoted = f"<< <{EDGES[0][0]}> <{EDGES[0][1]}> <{EDGES[0][2]}> >>"
+    rdf4j.update(
+        f'INSERT DATA {{ {PLAIN} {quoted} <{E}certainty> 0.75e0 ; <{E}note> "one", "two" ; '
+        f"<{PROV}wasDerivedFrom> <{E}c> . }}"
+    )
+    backend = await SparqlBackend.create(rdf4j.query_url, confidence_property=[f"{E}certainty"])
+    try:
+        assert await backend.metadata_for_edges_batch(EDGES) == {
+            EDGES[0]: {
+                "confidence": 0.75,
+                f"{E}note": ["one", "two"],
+                "source_documents": [f"{E}c"],
+            },
+            EDGES[1]: {},
+            EDGES[2]: {},
+        }
+        assert set(await backend.edges_batch([f"{E}c"])) == {EDGES[1]}
+    finally:
+        await backend.close()
+
+
+async def test_the_named_graphs_of_an_edge_are_told_where_the_settings_ask(
+    sparql_server: SparqlServer,
+) -> None:
+    graphs = [f"{E}g/{number}" for number in (1, 2)]
+    sparql_server.clear()
+    for graph, lines in zip(graphs, (PLAIN, PLAIN.splitlines()[0]), strict=True):
+        sparql_server.load(lines, graph)
+    backend = await SparqlBackend.create(
+        sparql_server.query_url, graph=graphs, statement_graph=True
+    )
+    try:
+        assert await backend.metadata_for_edges_batch(EDGES) == {
+            EDGES[0]: {"graphs": graphs},
+            EDGES[1]: {"graphs": graphs[:1]},
+            EDGES[2]: {"graphs": graphs[:1]},
+        }
+    finally:
+        await backend.close()
+
+
+async def test_a_store_without_statements_is_not_asked_about_many_edges(
+    serve: Serve, texts_of: TextsOf
+) -> None:
+    lines = [f"<{E}a> <{E}p> <{E}n{number}> ." for number in range(150)]
+    backend = await serve("\n".join(lines))
+    texts = texts_of(backend)
+    ring = await backend.edges_batch([f"{E}a"])
+    texts.clear()
+    assert await backend.metadata_for_edges_batch(ring) == {edge: {} for edge in ring}
+    assert texts == []
+
+
+WD = "http://www.wikidata.org/"
+SAID = f"<{WD}entity/statement/Q1-x>"
+WIKIDATA = f"""
+<{WD}entity/P69> <http://wikiba.se/ontology#claim> <{WD}prop/P69> .
+<{WD}entity/Q1> <{WD}prop/direct/P69> <{WD}entity/Q2> .
+<{WD}entity/Q1> <{WD}prop/P69> {SAID} .
+{SAID} <{WD}prop/statement/P69> <{WD}entity/Q2> .
+{SAID} <{WD}prop/qualifier/P512> <{WD}entity/Q3> .
+{SAID} <{WD}prop/qualifier/P580> "1890-01-01" .
+{SAID} <{WD}prop/qualifier/value/P580> <{WD}value/1> .
+{SAID} <http://wikiba.se/ontology#rank> <http://wikiba.se/ontology#NormalRank> .
+{SAID} <{PROV}wasDerivedFrom> <{WD}reference/r1> .
+<{WD}reference/r1> <{WD}prop/reference/P248> <{WD}entity/Q9> .
+<{WD}reference/r1> <{WD}prop/reference/P304> "17" .
+"""
+
+
+async def test_statement_nodes_of_wikibase_give_qualifiers_rank_and_references(
+    serve_each: Serve,
+) -> None:
+    backend = await serve_each(WIKIDATA)
+    edge = ("wd:Q1", "wdt:P69", "wd:Q2")
+    prop = "http://www.wikidata.org/prop/"
+    assert await backend.metadata_for_edges_batch([edge]) == {
+        edge: {
+            f"{prop}qualifier/P512": "wd:Q3",
+            f"{prop}qualifier/P580": "1890-01-01",
+            "wikibase:rank": "wikibase:NormalRank",
+            "provenance": [
+                {
+                    "document_id": "wd:Q9",
+                    f"{prop}reference/P248": "wd:Q9",
+                    f"{prop}reference/P304": "17",
+                }
+            ],
+        }
+    }
+    found = await backend.provenance_for_node("wd:Q1", 20)
+    assert [item["document_id"] for item in found["items"]] == ["wd:Q9"]
+
+
+async def test_edges_told_from_their_other_end_are_edges_of_the_predicate_that_says_the_same(
+    serve_each: Serve,
+) -> None:
+    told = f"<{E}whole> <{E}hasPart> <{E}part> .\n<{E}part2> <{E}partOf> <{E}whole> ."
+    said = reified("_:s", (f"{E}whole", f"{E}hasPart", f"{E}part"), f'<{E}note> "turned"')
+    backend = await serve_each(f"{told}\n{said}", inverse={f"{E}hasPart": f"{E}partOf"})
+    turned = (f"{E}part", f"{E}partOf", f"{E}whole")
+    straight = (f"{E}part2", f"{E}partOf", f"{E}whole")
+    assert set(await backend.edges_batch([f"{E}whole"])) == {turned, straight}
+    assert await backend.edges_from(f"{E}whole") == []
+    assert set(await backend.edges_to(f"{E}whole")) == {turned, straight}
+    assert await backend.edges_from(f"{E}part") == [turned]
+    asked = [turned, straight, (f"{E}whole", f"{E}hasPart", f"{E}part")]
+    assert await backend.metadata_for_edges_batch(asked) == {
+        turned: {f"{E}note": "turned"},
+        straight: {},
+    }
+
+
+async def test_a_file_with_quoted_triples_of_rdf_1_2_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "graph.ttl"
+    file.write_text(
+        f"<{E}a> <{E}p> <{E}b> .\n_:r <{RDF}reifies> <<( <{E}a> <{E}p> <{E}b> )>> .\n"
+        f'_:r <{E}note> "said" .\n'
+    )
+    backend = await SparqlBackend.create(data=[str(file)])
+    try:
+        assert await backend.metadata_for_edge(Edge(*EDGES[0])) == {f"{E}note": "said"}
+    finally:
+        await backend.close()
