@@ -162,9 +162,10 @@ async def test_what_the_index_does_not_know_yet_is_found_without_it(
     virtuoso.clear()
     virtuoso.load(PETS)
     store = await look(endpoint=virtuoso.query_url, graph=[virtuoso.graph])
-    triple = f'<http://x.test/new> {LABEL} "Quokkalike" .'
+    triple = f'<http://x.test/new> {LABEL} "Quokkalike" . <http://x.test/s> {LABEL} "Quokka" .'
     virtuoso.update(f"INSERT DATA {{ GRAPH <{virtuoso.graph}> {{ {triple} }} }}")
-    assert await store.ids("quokk") == ["http://x.test/new"]
+    assert await store.ids("quokk") == ["http://x.test/s", "http://x.test/new"]
+    assert await store.ids("quokka") == ["http://x.test/s", "http://x.test/new"]
 
 
 async def test_a_store_without_a_text_index_is_searched_all_the_same(filled: Looks) -> None:

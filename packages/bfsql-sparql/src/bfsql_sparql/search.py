@@ -109,9 +109,11 @@ class _Search:
             return []
         searchable = is_text(self._text) and "\0" not in self._text
         if searchable and len(self._text) <= LONGEST:
-            await asyncio.gather(self._by_id(), self._named(), self._called())
+            _, named, called = await asyncio.gather(self._by_id(), self._named(), self._called())
             if not self._nodes:
                 await self._otherwise()
+            elif named and not called:  # the store's own search does not know a name that is there
+                await self._containing()
         else:
             await self._by_id()
         if self._unfinished:
@@ -129,28 +131,27 @@ class _Search:
         rows = await asking.select(self._dataset, query, self._clock.left())
         self._take(rows.rows if rows else ())
 
-    async def _named(self) -> None:
+    async def _named(self) -> bool:
         """The text is a name or an alias, to the letter or in the usual cases of letters."""
         text = self._text
         spelled = dict.fromkeys(
             (text, text.lower(), text.upper(), text.title(), text[:1].upper() + text[1:])
         )
-        await self._look(
+        return await self._look(
             lambda limit: texts.named(spelled, self._types, self._mapping, limit),
             needed=False,
         )
 
-    async def _called(self) -> None:
+    async def _called(self) -> bool:
         """Names with the words of the text, or with the text in them."""
         dialect = fulltext.DIALECTS.get(self._survey.fulltext)
         if dialect is None:
-            await self._containing()
-            return
+            return await self._containing()
         wanted = fulltext.asked(self._text, LOOKED_AT)
         if wanted is None:
-            return
+            return False
         found = dialect(wanted, self._mapping)
-        await self._look(
+        return await self._look(
             lambda limit: texts.by_words(found, self._types, self._mapping, limit), needed=False
         )
 
@@ -174,12 +175,18 @@ class _Search:
                 )
                 await self._look(with_id)
 
-    async def _containing(self) -> None:
+    async def _containing(self) -> bool:
         text = self._text.lower()
-        await self._look(lambda limit: texts.containing(text, self._types, self._mapping, limit))
+        return await self._look(
+            lambda limit: texts.containing(text, self._types, self._mapping, limit)
+        )
 
-    async def _look(self, look: Look, *, needed: bool = True) -> None:
-        """Look once, again for less where the answer was cut, and for more where few fit."""
+    async def _look(self, look: Look, *, needed: bool = True) -> bool:
+        """Look once, again for less where the answer was cut, and for more where few fit.
+
+        Returns:
+            Whether there was anything.
+        """
         rows = await self._rows(look(LOOKED_AT))
         if rows is not None and rows.cut:
             rows = await self._rows(look(FEW)) or rows
@@ -189,6 +196,7 @@ class _Search:
                 rows = await self._rows(look(MANY)) or rows
         self._unfinished |= needed and rows is None
         self._take(rows.rows if rows else ())
+        return bool(rows and rows.rows)
 
     async def _rows(self, found: str) -> asking.Rows | None:
         query = texts.described(found, self._mapping, marked=self._survey.primary)
