@@ -3,7 +3,7 @@
 import asyncio
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Self
@@ -87,14 +87,17 @@ class WebServer:
 
     @asynccontextmanager
     async def offering(
-        self, backend: Callable[[], AbstractAsyncContextManager[Any]], **settings: Any
+        self,
+        backend: Callable[[], AbstractAsyncContextManager[Any]],
+        hooks: Sequence[Any] = (),
+        **settings: Any,
     ) -> AsyncIterator[str]:
         """The web API over a backend that is opened in the server's loop; gives its address."""
         done, opened = asyncio.Event(), Future[None]()
 
         async def hold() -> None:
             try:
-                async with backend() as db, open_graph(db, hooks=()) as graph:
+                async with backend() as db, open_graph(db, hooks=hooks) as graph:
                     self._app = application(graph, ServeSettings(**settings))
                     opened.set_result(None)
                     await done.wait()

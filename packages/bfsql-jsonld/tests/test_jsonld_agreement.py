@@ -1,14 +1,16 @@
 """Whatever the graph is, the chain of web API and backend gives the bytes of what is behind it."""
 
+import json
 from contextlib import asynccontextmanager
 
 from bfsql_trials import asking, drawn
+from bfsql_trials.hooking import Failing
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bfsql import MemoryBackend, ToolError, open_graph
 from bfsql.answers.clean import clean_metadata
-from bfsql.models import Edge
+from bfsql.models import Edge, EdgeRecord, NodeRecord
 from bfsql_jsonld import JsonLdBackend
 from bfsql_servers.web import WebServer
 
@@ -16,18 +18,18 @@ FILTERS = st.tuples(drawn.detailing(), drawn.removing()).map(lambda both: both[0
 
 
 @asynccontextmanager
-async def both(server, records):
-    """The graph in memory, and the same behind the web API."""
+async def both(server, records, hooks=()):
+    """The graph in memory, and the same behind the web API; hooks are of what holds the graph."""
 
     @asynccontextmanager
     async def memory():
         yield MemoryBackend(records)
 
-    async with server.offering(memory) as url:
+    async with server.offering(memory, hooks) as url:
         backend = await JsonLdBackend.create(url)
         try:
             async with (
-                open_graph(MemoryBackend(records), hooks=()) as first,
+                open_graph(MemoryBackend(records), hooks=hooks) as first,
                 open_graph(backend, hooks=()) as second,
             ):
                 yield first, second
@@ -91,3 +93,17 @@ async def test_one_by_one_and_in_batches_it_reads_the_same(case):
             for edge in await memory.edges_batch(nodes):
                 known = await memory.metadata_for_edge(Edge(*edge))
                 assert await backend.metadata_for_edge(Edge(*edge)) == clean_metadata(known)
+
+
+async def test_metadata_that_the_other_server_withholds_is_noted_here(web):
+    records = [
+        NodeRecord("a", "T", {"name": "Ada"}),
+        NodeRecord("b", "T", {"name": "Ben"}),
+        EdgeRecord("a", "knows", "b", {"since": 3}),
+    ]
+    async with both(web, records, hooks=[Failing()]) as graphs:
+        for _ in ("cold", "warm"):
+            await assert_agreed(graphs, "bfs_query", seeds=["a"], max_hops=1)
+            await assert_agreed(graphs, "describe_entities", ids=["a", "b"])
+        note = json.loads((await graphs[1].call("describe_entity", {"id": "a"})).text)["notes"]
+        assert "the server's redaction of it failed" in note[0]

@@ -109,7 +109,7 @@ async def test_a_bad_schema_is_a_sentence_or_none(opened, pages, schema: Any) ->
 
 async def test_what_is_missing_is_a_key_error(opened, pages) -> None:
     pages["/entities/gone"] = (410, {}, {})
-    backend = await opened()
+    backend = await opened(schema_path="")
     for entity_id in ("gone", "never", "\ud800"):
         for ask in (
             backend.get_node,
@@ -237,3 +237,59 @@ async def test_a_context_that_is_none_is_told(opened, pages, context: Any) -> No
 async def test_a_context_that_is_nothing_to_fetch_is_told(opened, pages) -> None:
     for url in ("file:///etc/passwd", "ftp://ex.test/context", "urn:context"):
         assert "nothing to fetch" in await document_with(opened, pages, url)
+
+
+@pytest.mark.parametrize("link", ["http://[", "/a\x01b", "?x" * 40_000])
+async def test_a_link_that_is_no_url_is_a_sentence(opened, pages, link: str) -> None:
+    pages["/entities/a"] = (302, {"location": link}, {})
+    pages[OUT] = {"relations": [], "next": link}
+    pages["/entities/c"] = {"@context": link, "@graph": []}
+    pages["/entities/b"] = {**NODE, "id": "b"}
+    backend = await opened()
+    for asking in (backend.get_node("a"), backend.edges_from("a"), backend.get_node("c")):
+        with pytest.raises(StoreError, match=r"no URL|nothing to fetch"):
+            await asking
+    assert (await backend.get_node("b")).id == "b"
+
+
+async def test_an_id_that_is_too_long_for_a_url_is_a_sentence(opened, pages) -> None:
+    backend = await opened()
+    with pytest.raises(StoreError, match="URL too long"):
+        await backend.get_node("x" * 70_000)
+
+
+async def test_an_id_that_is_no_text_is_not_taken(opened, pages) -> None:
+    pages[OUT] = (200, {}, b'{"relations": [{"predicate": "p", "object": "\\ud800"}]}')
+    with pytest.raises(StoreError, match="object of a relation"):
+        await (await opened()).edges_from("a")
+
+
+async def test_a_route_that_is_not_there_asks_whether_the_base_is_right(opened, web, pages) -> None:
+    backend = await opened(f"{web.url}/elsewhere")
+    for asking in (backend.entity_types(), backend.search_entities("x")):
+        with pytest.raises(StoreError, match=r"Is base_url right\?.* an empty one"):
+            await asking
+
+
+@pytest.mark.parametrize(
+    ("page", "sentence"),
+    [
+        ((200, {"content-type": "text/turtle; charset=utf-8"}, b"<> a <T> ."), "in text/turtle, "),
+        ((200, {"content-type": "application/rdf+xml"}, b"<rdf/>"), "in application/rdf.xml"),
+        ((406, {"content-type": "text/html"}, b"<html>No</html>"), "406: there is no JSON-LD"),
+    ],
+)
+async def test_documents_in_another_syntax_are_called_so(
+    opened, pages, web, page: Any, sentence: str
+) -> None:
+    pages["/doc"] = page
+    backend = await opened(profile="linked-data")
+    with pytest.raises(StoreError, match=sentence):
+        await backend.get_node(f"{web.url}/doc")
+
+
+async def test_a_name_in_a_url_does_not_take_the_place_of_the_token(opened, pages, web) -> None:
+    pages["/entities/a"] = (302, {"location": f"http://u:p@127.0.0.1:{web.port}/b"}, {})
+    pages["/b"] = NODE
+    await (await opened(token="secret")).get_node("a")
+    assert [headers["authorization"] for _, headers, _ in pages.asked] == ["Bearer secret"] * 2

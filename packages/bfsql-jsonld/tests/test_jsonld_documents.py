@@ -119,7 +119,120 @@ FORMS: dict[str, Any] = {
         "@id": "ex:a",
         "more": {"name": "Ada", "knows": "ex:b"},
     },
+    "@nest by its term": {
+        "@context": {
+            "@version": 1.1,
+            **CONTEXT,
+            "labels": "@nest",
+            "main": {"@id": "ex:main", "@nest": "labels"},
+        },
+        "@id": "ex:a",
+        "labels": {"main": "Ada", "name": "Ada L"},
+    },
+    "container of types": {
+        "@context": {
+            "@version": 1.1,
+            "ex": EX,
+            "byType": {"@id": "ex:friend", "@container": "@type"},
+        },
+        "@id": "ex:a",
+        "byType": {"ex:Person": {"@id": "ex:b"}, "ex:Cat": {"@id": "ex:d"}},
+    },
+    "property-valued index": {
+        "@context": {
+            "@version": 1.1,
+            **CONTEXT,
+            "works": {"@id": "ex:work", "@container": "@index", "@index": "ex:genre"},
+        },
+        "@id": "ex:a",
+        "works": {"notes": {"@id": "ex:w1"}, "letters": {"@id": "ex:w2"}},
+    },
+    "type-scoped context that does not propagate": {
+        "@context": {
+            "@version": 1.1,
+            "@vocab": EX,
+            "Person": {"@context": {"likes": "http://ex2.test/likes"}},
+        },
+        "@id": f"{EX}a",
+        "@type": "Person",
+        "likes": {"@id": f"{EX}b", "likes": {"@id": f"{EX}c"}},
+    },
+    "property-scoped context": {
+        "@context": {
+            "@version": 1.1,
+            "@vocab": EX,
+            "works": {"@context": {"@vocab": "http://ex2.test/"}},
+        },
+        "@id": f"{EX}a",
+        "works": {"@id": f"{EX}b", "title": "Notes"},
+        "title": "Countess",
+    },
+    "protected terms": {
+        "@context": [
+            {"@version": 1.1, "@protected": True, "ex": EX, "name": "http://schema.org/name"},
+            {"other": "ex:other"},
+        ],
+        "@id": "ex:a",
+        "name": "Ada",
+        "other": {"@id": "ex:b"},
+    },
+    "vocabulary-mapped values": {
+        "@context": {
+            "@vocab": EX,
+            "state": {"@type": "@vocab"},
+            "knows": {"@type": "@id"},
+            "@base": EX,
+        },
+        "@id": "a",
+        "state": "Active",
+        "knows": ["b", "./c", "../d", "#e", "?f"],
+    },
+    "language maps of one language": {
+        "@context": {"@language": "en", **CONTEXT, "plain": {"@id": "ex:plain", "@language": None}},
+        "@id": "ex:a",
+        "name": "Ada",
+        "plain": "no language",
+        "label": {"@none": "Ada", "de": "Ada (de)"},
+    },
+    "reverse in reverse": {
+        "@context": CONTEXT,
+        "@graph": [
+            {
+                "@id": "ex:a",
+                "name": "Ada",
+                "@reverse": {"ex:knows": [{"@id": "ex:b", "childOf": "ex:c"}]},
+            },
+            {"@id": "ex:b", "@type": ["ex:Person", "ex:Poet"]},
+        ],
+    },
+    "values and their types": {
+        "@context": {
+            **CONTEXT,
+            "xsd": "http://www.w3.org/2001/XMLSchema#",
+            "when": {"@id": "ex:when", "@type": "xsd:dateTime"},
+        },
+        "@id": "ex:a",
+        "when": "2026-01-01T00:00:00+00:00",
+        "ex:count": 7,
+        "ex:ratio": 0.25,
+        "ex:yes": True,
+        "ex:nothing": None,
+        "ex:typed": {"@value": "12", "@type": "xsd:integer"},
+        "ex:set": {"@set": ["x", "y"]},
+    },
+    "a list of documents": [
+        {"@context": CONTEXT, "@id": "ex:a", "knows": "ex:b"},
+        {"@context": {"@vocab": "http://ex2.test/"}, "@id": f"{EX}b", "name": "Ben"},
+    ],
+    "no term, no statement": {
+        "@context": {"name": "http://schema.org/name", "hidden": None},
+        "@id": f"{EX}a",
+        "name": "Ada",
+        "hidden": "x",
+        "unknown": {"@id": f"{EX}b"},
+    },
 }
+"""Made after the cases of the W3C's test suite for JSON-LD 1.1: expansion, flattening, to RDF."""
 
 
 async def described(opened, pages, document, **settings):
@@ -149,6 +262,38 @@ async def test_a_document_is_the_graph_that_rdflib_reads(
     for entity_id, (entity_type, metadata) in found.nodes.items():
         assert (await memory.get_node(entity_id)).entity_type == entity_type
         assert await memory.metadata_for_node(entity_id) == metadata
+
+
+@pytest.mark.parametrize(
+    ("container", "value"),
+    [
+        (["@id", "@set"], {"ex:b": [{"name": "Ben"}], "ex:c": [{}]}),
+        (["@type", "@set"], {"ex:Person": ["ex:b", {"@id": "ex:c"}]}),
+        (["@graph", "@id"], {"ex:g1": {"@id": "ex:b"}}),
+        (["@index", "@set"], {"first": [{"@id": "ex:b"}], "@none": ["ex:c"]}),
+        (["@graph", "@index"], {"one": {"@id": "ex:b", "knows": "ex:c"}}),
+    ],
+)
+async def test_containers_of_two_kinds_are_read_where_rdflib_does_not(
+    container: list[str], value: Any, opened, pages
+) -> None:
+    context = {"@version": 1.1, **CONTEXT, "pals": {"@id": "ex:pal", "@type": "@id"}}
+    context["pals"]["@container"] = container
+    document = {"@context": context, "@id": "ex:a", "pals": value}
+    _, found = await described(opened, pages, document, prefixes=PREFIXES)
+    due = {
+        "@set": {("ex:a", "ex:pal", "ex:b"), ("ex:a", "ex:pal", "ex:c")},
+        "@id": {("ex:a", "ex:pal", "ex:g1")},
+        "@index": {("ex:b", "ex:knows", "ex:c")},
+    }
+    assert set(found.edges) == due[container[1]]
+
+
+async def test_who_is_only_pointed_to_is_there_if_the_document_is_about_it(opened, pages) -> None:
+    document = {"@context": CONTEXT, "@id": "ex:a", "@reverse": {"ex:knows": {"@id": "ex:b"}}}
+    known, found = await described(opened, pages, document)
+    assert found.nodes[known] == ("owl:Thing", {})
+    assert set(found.edges) == {(f"{EX}b", f"{EX}knows", known)}
 
 
 async def test_short_ids_are_made_by_the_prefix_map(opened, pages) -> None:

@@ -205,3 +205,42 @@ async def test_what_is_set_besides_a_profile_wins() -> None:
     assert backend._settings.offset_param == "offset"
     with pytest.raises(ConfigurationError, match="profile"):
         await JsonLdBackend.create("https://x.test", profile="other")
+
+
+async def test_links_to_pages_pictures_and_dead_hosts_end_no_traversal(opened, pages, web) -> None:
+    at = f"{web.url}/"
+    links = ["photo", "page", "away", "http://a..b/", "http://localhost/", f"http://h.invalid/{EX}"]
+    pages["/ada"] = {"@id": "", f"{EX}sees": [{"@id": i} for i in [*links, "ben"]]}
+    pages["/ben"] = {"@id": "", "@type": f"{EX}Person"}
+    pages["/photo"] = (200, {"content-type": "image/jpeg"}, b"\xff\xd8")
+    pages["/page"] = (200, {"content-type": "text/html; charset=utf-8"}, b"<html></html>")
+    pages["/away"] = (303, {"location": "https://localhost/x"}, b"")
+    backend = await opened(at, profile="linked-data", follow_hosts=["*"], prefixes={"p": at})
+    async with open_graph(backend, hooks=()) as graph:
+        answer = json.loads((await graph.bfs_query(["p:ada"], 2)).text)
+    assert [node["id"] for node in answer["nodes"]] == ["p:ada", "p:ben"]
+    assert "its host does not answer" in json.dumps(answer["notes"])
+
+
+async def test_what_is_no_uri_is_not_asked_of_a_context_broker(opened, pages) -> None:
+    backend = await opened(profile="ngsi-ld")
+    for entity_id in ("tower", "a b:c", ":x", ""):
+        with pytest.raises(KeyError):
+            await backend.get_node(entity_id)
+    assert pages.asked == []
+
+
+async def test_who_points_to_an_entity_comes_in_pages_of_a_broker(opened, pages) -> None:
+    broker(pages)
+    at = "/ngsi-ld/v1/entities"
+    query = "in%3D%3D%22urn%3Ab%3A1%22%7Cowner%3D%3D%22urn%3Ab%3A1%22%7Cpart%3D%3D%22urn%3Ab%3A1%22"
+    sensors = [
+        {"id": f"urn:s:{n}", "type": "Sensor", "in": {"type": "Relationship", "object": "urn:b:1"}}
+        for n in range(250)
+    ]
+    counted = {"ngsild-results-count": "250"}
+    pages[f"{at}?q={query}&limit=100"] = (200, counted, sensors[:100])
+    for start in (100, 200):
+        pages[f"{at}?q={query}&limit=100&offset={start}"] = sensors[start : start + 100]
+    backend = await opened(profile="ngsi-ld")
+    assert len(await backend.edges_to("urn:b:1")) == 250

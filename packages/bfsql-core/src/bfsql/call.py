@@ -11,12 +11,13 @@ has and say what it could not give, without an argument through every method.
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from bfsql.models.omission import Omission
+from bfsql.models.records import Triple
 
 __all__ = [
     "Caller",
@@ -30,6 +31,10 @@ __all__ = [
     "scope",
     "withheld",
 ]
+
+
+Record = tuple[str, str | Triple]
+"""What a redaction is asked about: `node`, `edge` or `evidence`, and the id or the triple."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,7 @@ class Scope:
     """What the deadline was when the call began, for sentences about it."""
     caller: Caller | None = None
     """Who asks; None where the transport does not tell."""
-    withheld: set[Hashable] = field(default_factory=set)
+    withheld: set[Record] = field(default_factory=set)
     """Records whose metadata may not leave, because its redaction failed."""
     _omissions: dict[Omission, None] = field(default_factory=dict)
 
@@ -129,7 +134,7 @@ def omitted(*omissions: Omission) -> None:
         under_way.add(omissions)
 
 
-def withheld(record: Hashable) -> bool:
+def withheld(record: Record) -> bool:
     """Say that the metadata of a record may not leave; whether it is the first of the call."""
     under_way = _current.get()
     if under_way is None:

@@ -38,6 +38,10 @@ async def test_a_foreign_name_or_origin_is_turned_away(served: Served) -> None:
         ({"Origin": "null"}, 403),
         ({"Host": "graph.example.org"}, 200),
         ({"Host": "graph.example.org:443"}, 200),
+        ({"Host": "Graph.Example.org"}, 200),
+        ({"Host": "graph.example.org:443.evil.example"}, 421),
+        ({"Host": "graph.example.org.evil.example"}, 421),
+        ({"Origin": "https://graph.example.org:x@evil.example"}, 403),
         ({"Origin": "https://graph.example.org"}, 200),
     ):
         answer = await web.get("/schema", headers=headers)
@@ -74,6 +78,12 @@ async def test_pages_of_named_origins_may_ask(served: Served) -> None:
         assert answer.status_code == status
         assert answer.headers["access-control-allow-origin"] == ORIGIN
     assert (await web.get("/schema", headers={"Origin": "https://evil.example"})).status_code == 403
+
+
+async def test_caches_learn_that_answers_differ_by_origin(served: Served) -> None:
+    web = await served(cors_origins=[ORIGIN])
+    for headers in ({}, {"Origin": ORIGIN}):
+        assert (await web.get("/schema", headers=headers)).headers["vary"] == "Origin"
 
 
 async def test_pages_of_any_origin_may_ask_where_the_operator_says_so(served: Served) -> None:

@@ -26,7 +26,7 @@ from bfsql.rest.routes import ROUTES
 
 Served = Callable[..., Awaitable[httpx2.AsyncClient]]
 
-EXAMPLES = 20
+EXAMPLES = 40
 """Requests tried of each operation."""
 
 
@@ -131,4 +131,8 @@ async def test_the_page_names_every_route_and_loads_nothing(served: Served) -> N
     ] == []
     loads: list[Any] = re.findall(r"<(?:script|link|img|iframe)|@import|url\(", page.text)
     assert loads == []
-    assert re.findall(r'href="([^"]*)"', page.text) == ["openapi.json"]
+    links = set(re.findall(r'href="([^"]*)"', page.text))
+    assert {link for link in links if not link.startswith("#")} == {"openapi.json"}
+    places = re.findall(r'id="([^"]*)"', page.text)
+    assert links - {"openapi.json"} <= {f"#{place}" for place in places}
+    assert len(set(places)) == len(places)

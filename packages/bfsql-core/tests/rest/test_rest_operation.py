@@ -170,6 +170,14 @@ async def test_a_redaction_that_fails_lets_nothing_through_and_nobody_keep_it(
     answer = await web.request(verb, path, json=body)
     assert [secret for secret in SECRETS if secret in answer.text] == []
     assert answer.headers["cache-control"] == "no-store"
+    if not path.startswith("/tools/"):  # which say it in a note
+        missing = [one for one in answer.json()["omissions"] if one["direction"] == "metadata"]
+        assert missing
+        assert {one["reason"] for one in missing} <= {
+            "the redaction of a node failed",
+            "the redaction of an edge failed",
+            "the redaction of an evidence failed",
+        }
 
 
 async def test_tools_are_watched_and_refused_as_over_mcp(served: Served) -> None:

@@ -28,7 +28,7 @@ async def read(web: httpx2.AsyncClient, path: str) -> Any:
 
 async def test_an_entity_is_its_metadata_beside_its_identity(web: httpx2.AsyncClient) -> None:
     assert await read(web, "/entities/film:1") == {
-        "@context": "../context",
+        "@context": ["../context", {"@base": "../entities/"}],
         "id": "film:1",
         "@type": "Film",
         "name": "Sleepless in Seattle",
@@ -57,7 +57,8 @@ async def test_metadata_never_hides_what_belongs_to_the_document(served: Served)
     [one] = (await web.post("/entities/batch", json={"ids": ["n"], "metadata": True})).json()[
         "results"
     ]
-    assert {"@context": "../context", **one} == document
+    declared = {"@base": "../entities/", "relations": {"@type": "@json"}}
+    assert {"@context": ["../context", declared], **one} == document
 
 
 async def test_values_are_cleaned_as_in_answers(served: Served) -> None:
@@ -285,6 +286,22 @@ async def test_relations_are_statements(web: httpx2.AsyncClient) -> None:
         RDF.object: URIRef("film:1"),
     }
     assert (URIRef("person:3"), URIRef(f"{TERM}relations"), statement) in graph
+
+
+@by_rdflib
+@pytest.mark.parametrize("odd", ["plain", "a/b", "?q", "#f", "", "ä"])
+async def test_an_id_that_is_no_iri_is_one_iri_in_every_document(served: Served, odd: str) -> None:
+    web = await served(
+        MemoryBackend([NodeRecord(odd, "Thing", {"name": odd}), EdgeRecord(odd, "of", odd)])
+    )
+    path = f"/entities/{quote(odd, safe='')}"
+    iri = URIRef(f"http://graph.example/entities/{odd}")
+    assert (iri, RDF.type, URIRef(f"{TERM}Thing")) in await as_rdf(web, path)
+    relations = await as_rdf(web, f"{path}/relations")
+    assert set(relations.objects(None, RDF.object)) == {iri}
+    assert set(relations.subjects(URIRef(f"{TERM}relations"))) == {iri}
+    found = await as_rdf(web, f"/entities?q={quote(odd)}")
+    assert set(found.subjects(RDF.type)) == ({iri} if odd else set())
 
 
 @by_rdflib

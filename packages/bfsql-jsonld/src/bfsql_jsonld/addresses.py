@@ -11,11 +11,16 @@ import asyncio
 import ipaddress
 import socket
 from collections.abc import Collection
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from bfsql.errors import StoreError, StoreUnavailable
 
 _PORTS = {"http": 80, "https": 443}
+_SHOWN = 200
+
+
+class NotAsked(StoreError):
+    """A URL leads where nothing may be asked."""
 
 
 def origin(url: str) -> tuple[str, str, int]:
@@ -44,6 +49,33 @@ def same_host(url: str, base: str) -> bool:
     return host == host_of_base and same
 
 
+def joined(base: str, target: str) -> str:
+    """Where a link in the document at `base` leads.
+
+    Raises:
+        StoreError: The API gives something that is no URL.
+    """
+    try:
+        return urljoin(base, target)
+    except ValueError as error:
+        raise StoreError(
+            f"{base[:_SHOWN]} leads to {target[:_SHOWN]!r}, which is no URL ({error})."
+        ) from None
+
+
+def ascii_host(url: str) -> str:
+    """The host as a server is called by it: names in other letters have such a form, too.
+
+    Raises:
+        StoreUnavailable: It is no name that any host could have.
+    """
+    host = origin(url)[1]
+    try:
+        return host if ":" in host else host.encode("idna").decode()
+    except UnicodeError as error:
+        raise StoreUnavailable(f"The host {host[:_SHOWN]} cannot be found ({error}).") from None
+
+
 def listed(url: str, hosts: Collection[str]) -> bool:
     """Whether the host of a URL is in a list; `*` is any, `.example.org` those below it."""
     try:
@@ -62,10 +94,10 @@ async def public_address(url: str, *, allow_private: bool) -> str:
     """The address to connect to for a host that is not the API's own.
 
     Raises:
-        StoreError: One of its addresses is private.
+        NotAsked: One of its addresses is private.
         StoreUnavailable: It has none.
     """
-    _, host, port = origin(url)
+    host, port = ascii_host(url), origin(url)[2]
     loop = asyncio.get_running_loop()
     try:
         found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -74,7 +106,7 @@ async def public_address(url: str, *, allow_private: bool) -> str:
     addresses = [str(address[0]).partition("%")[0] for *_, address in found]
     private = [one for one in addresses if not _is_public(one)]
     if private and not allow_private:
-        raise StoreError(
+        raise NotAsked(
             f"The host {host} has the private address {private[0]}, where nothing is fetched from; "
             "allow_private allows it."
         )

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from bfsql import call
+from bfsql.errors import StoreUnavailable
 from bfsql.models.omission import Omission
 from bfsql.models.records import Node, Triple
-from bfsql_jsonld.addresses import listed, same_host
+from bfsql_jsonld.addresses import NotAsked, listed, same_host
 from bfsql_jsonld.api import Api
 from bfsql_jsonld.by_routes import CUT
 from bfsql_jsonld.described import Described
 from bfsql_jsonld.documents import Documents
 from bfsql_jsonld.paging import Pages
-from bfsql_jsonld.replies import Request
+from bfsql_jsonld.replies import Reply, Request
 from bfsql_jsonld.schema import SchemaReader
 
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]+")
 _ASKED_AT_ONCE = 50  # predicates in one query for incoming edges
 
 
@@ -36,6 +39,7 @@ class ByDocuments:
         self._documents = documents
         self._schema = schema
         self._pages = Pages(api)
+        self._everywhere = api.settings.entity_path == "{url}"
 
     async def node(self, entity_id: str) -> Node:
         """An entity with its metadata.
@@ -88,10 +92,12 @@ class ByDocuments:
     async def _document(self, entity_id: str) -> tuple[str, Described]:
         """The id as the document has it, and what the document says."""
         url = self._routes.entity(entity_id)
+        if self._settings.reading == "attributes" and not _URI.fullmatch(entity_id):
+            raise KeyError(entity_id)  # a broker refuses the question (NGSI-LD, 4.3)
         if url is None or not self._asked(url):
             raise KeyError(entity_id)
-        reply = await self._session.ask(Request(url))
-        if reply.gone:
+        reply = await self._asked_for(entity_id, url)
+        if reply.gone or (self._everywhere and reply.is_page):
             raise KeyError(entity_id)
         described = await self._documents.read(reply, reply.json())
         iri = self._names.full(entity_id)
@@ -99,6 +105,21 @@ class ByDocuments:
             if known in described.nodes:
                 return known, described
         raise KeyError(entity_id)
+
+    async def _asked_for(self, entity_id: str, url: str) -> Reply:
+        """The answer at a URL; where documents link to all the world, one dead link is no error."""
+        s = self._settings
+        try:
+            return await self._session.ask(Request(url))
+        except NotAsked:
+            if self._everywhere:
+                raise KeyError(entity_id) from None
+            raise
+        except StoreUnavailable:
+            if not self._everywhere or same_host(url, s.base_url) or call.remaining() == 0:
+                raise
+            call.omitted(Omission(entity_id, reason="its host does not answer"))
+            raise KeyError(entity_id) from None
 
     def _asked(self, url: str) -> bool:
         """Whether anybody is asked there: an id may name any host of the world."""

@@ -100,6 +100,7 @@ class ByRoutes:
         if reply.gone:
             raise KeyError(triple)
         document = reply.json()
+        call.omitted(*omissions(document))
         with reply.read():
             return self._fields.edge_metadata(document)
 

@@ -11,9 +11,9 @@ import json
 import time
 from pathlib import Path
 from typing import Any
-from urllib.parse import urljoin, urlsplit
 
 from bfsql.errors import StoreError, StoreUnavailable
+from bfsql_jsonld.addresses import joined
 from bfsql_jsonld.replies import Request, short
 from bfsql_jsonld.session import Session
 from bfsql_jsonld.settings import JsonLdSettings
@@ -56,7 +56,7 @@ class Contexts:
         return kept[1], kept[2]
 
     async def _fetched(self, url: str) -> tuple[str, Any]:
-        if urlsplit(url).scheme not in {"http", "https"}:
+        if not url.lower().startswith(("http://", "https://")):
             raise StoreError(
                 f"A document names the context {short(url)!r}, which is nothing to fetch. Give a "
                 "file for it in context_files."
@@ -74,7 +74,7 @@ class Contexts:
                 (to for to, told in reply.links("alternate") if told.get("type") == _LD), None
             )
             if alternate is not None and not reply.content_type.endswith("json"):
-                reply = await self._session.ask(_at(request, urljoin(reply.url, alternate)))
+                reply = await self._session.ask(_at(request, joined(reply.url, alternate)))
             found = reply.json()
         except StoreUnavailable as error:
             raise StoreUnavailable(f"{error} {cure}") from None

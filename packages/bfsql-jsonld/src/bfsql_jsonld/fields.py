@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from bfsql.models.json_text import is_text
 from bfsql.models.merge import UNTYPED
-from bfsql.models.omission import Omission
+from bfsql.models.omission import Direction, Omission
 from bfsql.models.records import EntityStub, Node, Triple
 from bfsql_jsonld.replies import Unreadable
 from bfsql_jsonld.settings import JsonLdSettings
@@ -18,7 +19,7 @@ ESCAPED = "metadata."
 """Begins a key of metadata that would otherwise be taken for a field of the protocol."""
 
 _SHOWN = 80
-_DIRECTIONS = ("out", "in", "both", "search")
+_DIRECTIONS: tuple[Direction, ...] = ("out", "in", "both", "search", "metadata")
 
 
 class Fields:
@@ -190,7 +191,9 @@ def _object(value: Any, what: str) -> Mapping[str, Any]:
 
 
 def _is_id(value: Any) -> bool:
-    return isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool))
+    if isinstance(value, str):
+        return is_text(value)
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _is_reference(document: Mapping[str, Any]) -> bool:

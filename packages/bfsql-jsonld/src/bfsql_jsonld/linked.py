@@ -11,13 +11,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping
 from typing import Any
-from urllib.parse import urljoin
 
 from pyld import jsonld
 from pyld.context_resolver import ContextResolver
 
 from bfsql.models.rdf_terms import Text, in_languages, value_of
 from bfsql.models.stream import EdgeRecord, NodeRecord
+from bfsql_jsonld.addresses import joined
 from bfsql_jsonld.contexts import Contexts
 from bfsql_jsonld.described import Described
 from bfsql_jsonld.names import NAMES, SYNONYMS, Names
@@ -81,8 +81,8 @@ class Linked:
                     else:
                         expanded, flat = await asyncio.to_thread(_flattened, *work)
                     ordered: Ordered = {}
-                    records = self._records(flat, ordered)
-                    return Described.of(list(records), self._roots(expanded), ordered)
+                    records = [*self._records(flat, ordered), *self._pointed_to(expanded)]
+                    return Described.of(records, self._roots(expanded), ordered)
             except _Wanted as wanted:
                 with reply.read():
                     if len(have) >= self._settings.max_contexts:
@@ -95,7 +95,7 @@ class Linked:
         """The context that stands beside the document, where JSON comes without one."""
         if reply.content_type != "application/ld+json":
             for target, _ in reply.links(CONTEXT_LINK):
-                return urljoin(reply.url, target)
+                return joined(reply.url, target)
         named = isinstance(document, Mapping) and "@context" in document
         return None if named else self._settings.context
 
@@ -106,6 +106,11 @@ class Linked:
             named = node.get("@id") if isinstance(node, dict) else None
             if isinstance(named, str) and not named.startswith("_:"):
                 yield self._names.short(named)
+
+    def _pointed_to(self, expanded: list[Any]) -> Iterator[Record]:
+        """What documents are about and say nothing of but who points to it."""
+        for root in self._roots([node for node in expanded if "@reverse" in node]):
+            yield NodeRecord(root, "")
 
     def _records(self, flat: list[Any], ordered: Ordered) -> Iterator[Record]:
         """Records of all nodes; lists whose order says something go into `ordered`."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urljoin
 
 from bfsql.errors import StoreError
+from bfsql_jsonld.addresses import joined
 from bfsql_jsonld.api import Api
 from bfsql_jsonld.replies import Reply, Request, short
 from bfsql_jsonld.routes import with_query
@@ -73,9 +73,9 @@ class Pages:
         if s.cursor_param and isinstance(told, str | int) and told != "":
             return with_query(first, [(s.cursor_param, str(told))])
         if isinstance(told, str) and told:
-            return urljoin(reply.url, told)
+            return joined(reply.url, told)
         for target, _ in reply.links("next"):
-            return urljoin(reply.url, target)
+            return joined(reply.url, target)
         if not s.offset_param or not entries or (s.page_size and entries < s.page_size):
             return None
         return with_query(first, [(s.offset_param, str(count))])

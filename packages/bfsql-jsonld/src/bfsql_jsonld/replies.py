@@ -18,6 +18,7 @@ ACCEPT = "application/ld+json, application/json;q=0.9, application/*+json;q=0.8"
 GONE = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
 """What an API says of what it does not have."""
 
+_OTHER_RDF = ("text/turtle", "application/rdf+xml", "application/n-", "text/n3", "application/trig")
 _SHOWN = 200
 _LINK = re.compile(r"<([^<>]*)>((?:\s*;\s*[^\s=;,]+\s*=\s*(?:\"[^\"]*\"|[^\s\";,]+))*)")
 _PARAMETER = re.compile(r";\s*([^\s=;,]+)\s*=\s*(?:\"([^\"]*)\"|([^\s\";,]+))")
@@ -73,6 +74,13 @@ class Reply:
         """Without its parameters."""
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
+    @property
+    def is_page(self) -> bool:
+        """Whether it is for people: a web page, a picture, or whatever else holds no data."""
+        kind = self.content_type
+        data = not kind or kind.endswith(("json", "xml")) or kind.startswith(_OTHER_RDF)
+        return self.status == HTTPStatus.OK and (not data or kind == "application/xhtml+xml")
+
     def links(self, relation: str) -> list[tuple[str, Mapping[str, str]]]:
         """Targets of the `Link` header, with their parameters (RFC 8288)."""
         found: list[tuple[str, Mapping[str, str]]] = []
@@ -92,6 +100,12 @@ class Reply:
             raise self.refused()
         if not self.body.strip():
             raise StoreError(f"{self.request.shown} was answered with nothing, where JSON is due.")
+        if self.content_type.startswith(_OTHER_RDF):
+            raise StoreError(
+                f"{self.request.shown} was answered in {self.content_type}, where JSON-LD or JSON "
+                "was asked for. Does it give JSON-LD under another URL? Turtle, RDF/XML and the "
+                "like are for bfsql load."
+            )
         try:
             return json.loads(self.body.removeprefix(b"\xef\xbb\xbf"))
         except (ValueError, RecursionError) as error:
@@ -130,6 +144,10 @@ class Reply:
                 return StoreError(
                     f"{self.request.shown} was answered {self.status}: the API has no such route. "
                     "Look at base_url and the settings that end with _path."
+                )
+            case HTTPStatus.NOT_ACCEPTABLE:
+                return StoreError(
+                    f"{self.request.shown} was answered 406: there is no JSON-LD of it, nor JSON."
                 )
         return StoreError(f"{self.request.shown} was answered {self.status}: {self.quoted()}.")
 

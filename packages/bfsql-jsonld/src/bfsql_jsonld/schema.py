@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bfsql.abc import each
+from bfsql.errors import StoreError
 from bfsql_jsonld.api import Api
 from bfsql_jsonld.attributes import OBJECTS
 from bfsql_jsonld.replies import Reply, Request
@@ -79,7 +80,11 @@ class SchemaReader:
         s = self._settings
         reply = await self._session.ask(Request(self._routes.at(s.schema_path)))
         if reply.gone:
-            return NO_SCHEMA
+            raise StoreError(
+                f"{reply.request.shown} was answered {reply.status}: the API has no such schema. "
+                "Is base_url right? If it is, give the route in schema_path, or an empty one where "
+                "there is none."
+            )
         document = reply.json()
         with reply.read():
             types = self._fields.names(document, s.types_field, "a type")

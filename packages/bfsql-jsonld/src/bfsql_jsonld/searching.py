@@ -54,7 +54,8 @@ class Searching:
         if reply.gone:
             raise StoreError(
                 f"{reply.request.shown} was answered {reply.status}: the API has no such search. "
-                "Give its route in search_path, or an empty one where there is none."
+                "Is base_url right? If it is, give the route in search_path, or an empty one where "
+                "there is none."
             )
         document = reply.json()
         call.omitted(*omissions(document))

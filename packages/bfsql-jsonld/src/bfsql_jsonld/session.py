@@ -14,13 +14,13 @@ from dataclasses import replace
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 import httpx2
 
 from bfsql import call
 from bfsql.errors import ConfigurationError, StoreError, StoreUnavailable
-from bfsql_jsonld.addresses import listed, public_address, same_host
+from bfsql_jsonld.addresses import NotAsked, ascii_host, joined, listed, public_address, same_host
 from bfsql_jsonld.authentication import Authentication
 from bfsql_jsonld.caching import Replies
 from bfsql_jsonld.replies import Reply, Request, short
@@ -99,6 +99,13 @@ class Session:
                 reply = await self._followed(request)
             except (httpx2.TransportError, httpx2.DecodingError) as error:
                 failure, seconds = _unreached(request, error), pause(attempt)
+                if not isinstance(failure, StoreUnavailable):
+                    raise failure from None
+            except httpx2.InvalidURL as error:
+                raise StoreError(
+                    f"{request.shown} leads to what is no URL, or to none that can be asked "
+                    f"({error})."
+                ) from None
             else:
                 told = wait(reply, attempt)
                 if told is None:
@@ -121,7 +128,7 @@ class Session:
             location = reply.headers.get("location")
             if reply.status not in _MOVED or location is None:
                 return reply
-            target = urljoin(url, location).partition("#")[0]
+            target = joined(url, location).partition("#")[0]
             if request.method != "GET" and reply.status in _MOVED[:3]:
                 raise StoreError(
                     f"{request.shown} is sent elsewhere ({reply.status}, to {_host(target)}), "
@@ -137,7 +144,7 @@ class Session:
         if not same_host(url, self._base):
             hosts = self._settings.follow_hosts if request.hosts is None else request.hosts
             if not listed(url, hosts):
-                raise StoreError(
+                raise NotAsked(
                     f"{request.shown} leads to {_host(url)}, which is not asked: it is not the "
                     f"host of {self._base}. Give the right URL in base_url, or allow the host in "
                     f"{'follow_hosts' if request.hosts is None else 'context_hosts'}."
@@ -153,11 +160,11 @@ class Session:
 
     async def _from_stranger(self, request: Request, url: str) -> Reply:
         address = await public_address(url, allow_private=self._settings.allow_private)
-        parts = urlsplit(url)
-        host = parts.hostname or ""
+        parts, host = urlsplit(url), ascii_host(url)
         at = f"[{address}]" if ":" in address else address
-        pinned = parts._replace(netloc=at if parts.port is None else f"{at}:{parts.port}").geturl()
-        headers = {"Host": parts.netloc.rpartition("@")[2]}
+        port = "" if parts.port is None else f":{parts.port}"
+        pinned = parts._replace(netloc=f"{at}{port}").geturl()
+        headers = {"Host": f"[{host}]{port}" if ":" in host else f"{host}{port}"}
         reply = await self._sent(self._other(), request, pinned, headers, sni_hostname=host)
         return replace(reply, url=url)
 
@@ -220,6 +227,7 @@ class Session:
         )
         return httpx2.AsyncClient(
             headers={"User-Agent": self._agent, "Accept-Encoding": "gzip, deflate"},
+            auth=httpx2.Auth(),  # none: a name in a URL would go in the place of the settings'
             timeout=httpx2.Timeout(None, connect=self._settings.connect_timeout),
             limits=limits,
             verify=self._trusted,
@@ -239,8 +247,16 @@ def _trusted(ca_file: Any) -> ssl.SSLContext:
         ) from None
 
 
-def _unreached(request: Request, error: Exception) -> StoreUnavailable:
+def _unreached(request: Request, error: Exception) -> StoreError:
+    """Nothing that passes where the certificate is wrong, otherwise a `StoreUnavailable`."""
     why = f"{type(error).__name__}: {error}".removesuffix(": ").rstrip(".")
+    if "CERTIFICATE_VERIFY_FAILED" in why:
+        return StoreError(
+            f"{_host(request.url)} has a certificate that is not trusted ({short(why)}). If it is "
+            "the right host, name the certificates to trust in ca_file."
+        )
+    if "WRONG_VERSION_NUMBER" in why:
+        return StoreError(f"{_host(request.url)} speaks no TLS. Is it http:// and not https://?")
     if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
         return StoreUnavailable(
             f"{_host(request.url)} cannot be reached ({short(why)}). Is it running, and is the URL "
@@ -258,5 +274,8 @@ def _too_large(request: Request, most: int) -> StoreError:
 
 
 def _host(url: str) -> str:
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "what is no URL"
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"

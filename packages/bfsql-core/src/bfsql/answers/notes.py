@@ -53,9 +53,12 @@ def left_out() -> Iterator[str]:
 def withheld() -> Iterator[str]:
     """What may not leave in the call under way, because its redaction failed."""
     under_way = call.current()
-    if under_way is not None and under_way.withheld:
+    if under_way is None:
+        return
+    further_back = [one for one in under_way.omissions if one.direction == "metadata"]
+    if records := len(under_way.withheld) + len(further_back):
         yield (
-            f"The metadata of {counted(len(under_way.withheld), 'record')} read for this answer is "
+            f"The metadata of {counted(records, 'record')} read for this answer is "
             "withheld, because the server's redaction of it failed. No call can show it until the "
             "operator has mended that."
         )
@@ -77,7 +80,7 @@ def omissions(left_out: Iterable[Omission]) -> Iterator[str]:
             "just now: what it describes in other words is missing. Give a name, or try again "
             "later."
         )
-    edges = [one for one in left_out if one.direction != "search"]
+    edges = [one for one in left_out if one.direction in ways]
     every = sorted(edges, key=lambda o: (o.id, o.direction, o.at_least or 0, o.reason or ""))
     for one in every[:SHOWN]:
         number = "Some" if one.at_least is None else f"At least {one.at_least}"

@@ -46,7 +46,7 @@ def names(host: str, allowed_hosts: Iterable[str]) -> Names | None:
 
 
 def _among(value: str, served: Iterable[str]) -> bool:
-    return any(
-        value == name or (name.endswith(_ANY_PORT) and value.startswith(name.removesuffix("*")))
-        for name in served
-    )
+    """Whether a value is one of those served, in any case; `:*` is a port."""
+    name, _, port = value.lower().rpartition(":")
+    known = {one.lower() for one in served}
+    return value.lower() in known or (port.isdecimal() and f"{name}{_ANY_PORT}" in known)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Direction = Literal["out", "in", "both", "search"]
+Direction = Literal["out", "in", "both", "search", "metadata"]
 
 
 @dataclass(frozen=True, slots=True)
 class Omission:
-    """What the store has and the answer has not: edges of a node, or hits of a search.
+    """What the store has and the answer has not: edges of a node, hits of a search, or metadata.
 
     Only `bfsql.answers` makes a sentence of it (`protocol.md` 11).
     """
@@ -20,7 +20,7 @@ class Omission:
     direction: Direction = "both"
     """Which of its edges: leaving it, entering it, or both; `search` for a text that was looked
     for by names alone, since it could not be compared by meaning, or, where there is a reason,
-    not to the end."""
+    not to the end; `metadata` for a record whose redaction failed on the server behind this one."""
     at_least: int | None = None
     """How many edges are missing at the least, or None where nobody knows."""
     reason: str | None = None
@@ -29,4 +29,4 @@ class Omission:
     @property
     def passing(self) -> bool:
         """Whether it may be there when it is asked for again, so that no cache keeps the answer."""
-        return self.direction == "search"
+        return self.direction in {"search", "metadata"}

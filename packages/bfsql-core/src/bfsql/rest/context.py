@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
@@ -44,16 +45,24 @@ def context(names: Iterable[str]) -> dict[str, Any]:
     return {"@context": {"@version": 1.1, "@vocab": VOCABULARY, **terms, **_OWN}}
 
 
-def reference(address: str, document: Mapping[str, Any]) -> Any:
+def reference(root: str, metadata: Mapping[str, Any] = MappingProxyType({})) -> list[Any]:
     """The value of `@context` for a document.
 
+    Ids that are no IRIs are relative to one place, whichever document they stand
+    in; only a document itself can say so, since `@base` of a fetched context counts
+    for nothing.
+
     Args:
-        address: Of the context, relative to the document's.
-        document: Its keys; values that JSON-LD would take for nodes or keywords of its own
-            are declared to be plain JSON.
+        root: Where the API's routes begin, relative to the document.
+        metadata: Keys beside the document's own; values that JSON-LD would take for nodes or
+            keywords of its own are declared to be plain JSON.
     """
-    opaque = {key: {"@type": "@json"} for key, value in document.items() if _misleading(value)}
-    return [address, opaque] if opaque else address
+    opaque = {
+        key: {"@type": "@json"}
+        for key, value in metadata.items()
+        if key in _OWN or _misleading(value)
+    }
+    return [f"{root}context", {"@base": f"{root}entities/", **opaque}]
 
 
 def _misleading(value: Any) -> bool:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from html import escape
 from typing import Any
+from urllib.parse import quote
 
 from bfsql.answers import encode
 from bfsql.rest.api import Api
@@ -15,10 +17,12 @@ from bfsql.rest.reply import Reply
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'"
 
+_SHAPE = re.compile(r"&quot;#/components/schemas/(\w+)&quot;")
+
 _STYLE = """\
 body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 56rem; padding: 0 1rem }
 code, pre { font-size: .9em } pre { background: #8881; overflow: auto; padding: .7rem }
-h2 { border-top: 1px solid #8886; padding-top: 1rem }
+p { white-space: pre-line } h2 { border-top: 1px solid #8886; padding-top: 1rem }
 td { padding-right: 1rem; vertical-align: top } summary { cursor: pointer }
 :root { color-scheme: light dark }"""
 
@@ -46,20 +50,29 @@ def _page(described: dict[str, Any]) -> Iterator[str]:
     title = escape(described["info"]["title"])
     yield f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
     yield f"<style>{_STYLE}</style></head><body><h1>{title}</h1>"
-    yield f"<p>{escape(described['info']['description'])} The same for programs: "
-    yield '<a href="openapi.json">openapi.json</a>.</p>'
-    for path, verbs in described["paths"].items():
-        for verb, operation in verbs.items():
-            yield f"<h2><code>{verb.upper()} {escape(path)}</code></h2>"
-            yield from _operation(operation)
+    yield f"<p>{escape(described['info']['description'])}</p>"
+    yield '<p>The same for programs: <a href="openapi.json">openapi.json</a>.</p>'
+    operations = [
+        (f"{verb.upper()} {path}", operation)
+        for path, verbs in described["paths"].items()
+        for verb, operation in verbs.items()
+    ]
+    yield "<ul>"
+    for name, operation in operations:
+        yield f'<li><a href="#{_anchor(name)}"><code>{escape(name)}</code></a> '
+        yield f"{escape(operation['summary'])}</li>"
+    yield "</ul>"
+    for name, operation in operations:
+        yield f'<h2 id="{_anchor(name)}"><code>{escape(name)}</code></h2>'
+        yield from _operation(operation)
     yield "<h2>Shapes</h2>"
     for name, schema in described["components"]["schemas"].items():
-        yield from _folded(name, schema)
+        yield from _folded(escape(name), schema, name)
     yield "</body></html>"
 
 
 def _operation(operation: dict[str, Any]) -> Iterator[str]:
-    yield f"<p>{escape(operation['summary'])}</p>"
+    yield f"<p>{escape(operation.get('description') or operation['summary'])}</p>"
     if parameters := operation.get("parameters"):
         yield "<table>"
         for p in parameters:
@@ -73,7 +86,7 @@ def _operation(operation: dict[str, Any]) -> Iterator[str]:
     for status, answer in operation["responses"].items():
         for kind, content in answer.get("content", {"": {}}).items():
             if status == "200" and content:
-                yield from _folded(f"Answer, {kind}", content["schema"])
+                yield from _folded(f"Answer, {escape(kind)}", content["schema"])
     others = [status for status in operation["responses"] if status != "200"]
     yield f"<p>Otherwise: {', '.join(others)}.</p>"
 
@@ -84,6 +97,20 @@ def _brief(schema: dict[str, Any]) -> str:
     return ", ".join([kind, *(f"{names[k]} {v}" for k, v in schema.items() if k in names)])
 
 
-def _folded(title: str, schema: dict[str, Any]) -> Iterator[str]:
-    text = json.dumps(schema, indent=2, ensure_ascii=False)
-    yield f"<details><summary>{escape(title)}</summary><pre>{escape(text)}</pre></details>"
+def _folded(title: str, schema: dict[str, Any], name: str = "") -> Iterator[str]:
+    """A shape to unfold; one that is nothing but another's name is a link to that one."""
+    if "$ref" in schema:
+        yield f"<p>{title}: {_linked(json.dumps(schema['$ref']))}</p>"
+        return
+    text = _linked(json.dumps(schema, indent=2, ensure_ascii=False))
+    anchor = f' id="{_anchor(name)}"' if name else ""
+    yield f"<details><summary>{title}</summary><pre{anchor}>{text}</pre></details>"
+
+
+def _linked(text: str) -> str:
+    """JSON as HTML: names of shapes lead to them. A browser unfolds what a link leads to."""
+    return _SHAPE.sub(r'<a href="#\1">\1</a>', escape(text))
+
+
+def _anchor(name: str) -> str:
+    return quote(name, safe="").replace("%", "_")

@@ -36,7 +36,7 @@ async def entity(api: Api, asked: Asked) -> Reply:
     node = await api.node(asked.path[0])
     metadata = {**node.metadata, **await within(api.db.metadata_for_node(node.id))}
     document = entity_document(node.id, node.entity_type, metadata)
-    return replied({"@context": reference("../context", document), **document})
+    return replied({"@context": reference("../", _beside(document)), **document})
 
 
 async def search(api: Api, asked: Asked) -> Reply:
@@ -45,7 +45,7 @@ async def search(api: Api, asked: Asked) -> Reply:
     text, limit = asked.needed("q"), asked.whole("limit", HITS, MOST_HITS)
     types = await _types(api, asked.many("types"))
     found = await within(abc.search(api.db, text, types))
-    return replied({"@context": "context", "results": [_hit(stub) for stub in found[:limit]]})
+    return replied({"@context": reference("./"), "results": [_hit(stub) for stub in found[:limit]]})
 
 
 async def provenance(api: Api, asked: Asked) -> Reply:
@@ -94,6 +94,11 @@ def entity_document(entity_id: str, entity_type: str, metadata: Metadata) -> dic
             for key, value in clean_metadata(metadata).items()
         },
     }
+
+
+def _beside(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata in a document."""
+    return {key: value for key, value in document.items() if key not in {"id", "@type"}}
 
 
 def texts(name: str, given: Any) -> list[str]:

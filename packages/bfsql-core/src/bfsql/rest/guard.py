@@ -5,10 +5,10 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bfsql.listening.bearer import BearerToken
 from bfsql.listening.names import ANY, Names, names
@@ -26,7 +26,7 @@ def guarded(app: ASGIApp, settings: ServeSettings) -> ASGIApp:
     if settings.bearer_token is not None:
         app = BearerToken(app, settings.bearer_token.get_secret_value(), _unauthorized)
     if settings.cors_origins:
-        app = CORSMiddleware(
+        app = _Cors(
             app,
             allow_origins=settings.cors_origins,
             allow_methods=["GET", "HEAD", "POST"],
@@ -35,6 +35,23 @@ def guarded(app: ASGIApp, settings: ServeSettings) -> ASGIApp:
         )
     served = names(settings.host, settings.allowed_hosts)
     return app if served is None else _Named(app, served, settings.cors_origins)
+
+
+class _Cors(CORSMiddleware):
+    """Says of every answer that it differs by origin, of those to programs too.
+
+    Otherwise a cache would give a page an answer that does not allow the page to read it.
+    """
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def varying(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                if "origin" not in headers.get("vary", "").lower():
+                    headers.add_vary_header("Origin")
+            await send(message)
+
+        await super().__call__(scope, receive, varying)
 
 
 class _Named:

@@ -92,12 +92,19 @@ def _get(summary: str, answer: str, *parameters: Schema, **about: Any) -> Schema
 
 
 def _post(
-    summary: str, body: Schema, answer: Schema, media: str = JSON_LD, *, needed: bool = True
+    summary: str,
+    body: Schema,
+    answer: Schema,
+    media: str = JSON_LD,
+    *,
+    needed: bool = True,
+    description: str = "",
 ) -> Schema:
     """A path that reads what a body names."""
     return {
         "post": {
             "summary": summary,
+            **({"description": description} if description else {}),
             "requestBody": {"required": needed, "content": {"application/json": {"schema": body}}},
             "responses": {
                 "200": {
@@ -141,9 +148,10 @@ def _tool_paths(tools: Iterable[ToolDefinition]) -> Schema:
         f"/tools/{tool.name}": _post(
             tool.title,
             tool.input_schema,
-            tool.output_schema | {"description": tool.description},
+            tool.output_schema,
             "application/json",
             needed=bool(tool.input_schema.get("required")),
+            description=tool.description,
         )
         for tool in tools
     }

@@ -15,6 +15,7 @@ from bfsql.errors import ToolError
 from bfsql.models import Edge, Metadata, Triple
 from bfsql.rest.api import Api
 from bfsql.rest.asked import Asked, fields
+from bfsql.rest.context import reference
 from bfsql.rest.entities import bounded, texts
 from bfsql.rest.reply import Reply, replied
 from bfsql.tools.check import shown
@@ -38,7 +39,7 @@ async def of_entity(api: Api, asked: Asked) -> Reply:
     start = 0 if after is None else bisect_right(edges, after)
     page = edges[start : start + limit]
     document: dict[str, Any] = {
-        "@context": "../../context",
+        "@context": reference("../../"),
         "id": node.id,
         "relations": [_relation(edge) for edge in page],
     }

@@ -49,11 +49,26 @@ class Reply:
 def replied(document: Any, **about: Any) -> Reply:
     """A document as an answer, with what the store left out of it in the call under way."""
     under_way = call.current()
-    left_out = under_way.omissions if under_way else ()
+    left_out = [*under_way.omissions, *_withheld(under_way)] if under_way else []
     if left_out:
         document = {**document, "omissions": [_omission(one) for one in left_out]}
-    passing = any(one.passing for one in left_out) or bool(under_way and under_way.withheld)
+    passing = any(one.passing for one in left_out)
     return Reply(encode(document), passing=passing, **about)
+
+
+def _withheld(under_way: call.Scope) -> list[call.Omission]:
+    """The records whose metadata may not leave, in one order."""
+    return sorted(
+        (
+            call.Omission(
+                key if isinstance(key, str) else " ".join(key),
+                "metadata",
+                reason=f"the redaction of {'an' if kind[0] in 'aeiou' else 'a'} {kind} failed",
+            )
+            for kind, key in under_way.withheld
+        ),
+        key=lambda one: (one.id, one.reason),
+    )
 
 
 def _omission(one: call.Omission) -> dict[str, Any]:

@@ -46,6 +46,10 @@ def listed(schema: Schema, **about: Any) -> Schema:
 
 _TRIPLE = listed(TEXT, minItems=3, maxItems=3, description="[subject, predicate, object]")
 _OMISSIONS = listed(ref("Omission"), description="What is missing; absent where nothing is.")
+_CONTEXT: Schema = {
+    "type": "array",
+    "description": "The JSON-LD context: its address, then what holds for this document alone.",
+}
 _METADATA: Schema = {"type": "object", "description": "All that is known beyond the identity."}
 
 SCHEMAS: dict[str, Schema] = {
@@ -64,17 +68,24 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "Omission": record(
         {
-            "id": {"type": "string", "description": "The entity, or the text searched for."},
-            "direction": {"enum": [*get_args(Direction)]},
+            "id": {
+                "type": "string",
+                "description": "The entity, the text searched for, or the record.",
+            },
+            "direction": {
+                "enum": [*get_args(Direction)],
+                "description": "Edges that leave, enter or both; hits of a search; or the metadata "
+                "of a record, which could not be redacted.",
+            },
             "at_least": {"type": "integer", "description": "Edges missing, at the least."},
             "reason": TEXT,
         },
         "at_least",
         "reason",
-        description="Edges or hits that the store has and this answer has not.",
+        description="What the store has and this answer has not.",
     ),
     "Entity": record(
-        {"@context": {"description": "The JSON-LD context."}, "id": TEXT, "@type": _TYPE},
+        {"@context": _CONTEXT, "id": TEXT, "@type": _TYPE},
         more=True,
         description="Metadata stands beside id and @type. A metadata key that is id or omissions, "
         "or begins with @ or metadata., has the prefix metadata. before it.",
@@ -91,7 +102,8 @@ SCHEMAS: dict[str, Schema] = {
         "score",
     ),
     "Hits": record(
-        {"@context": TEXT, "results": listed(ref("Hit")), "omissions": _OMISSIONS}, "omissions"
+        {"@context": _CONTEXT, "results": listed(ref("Hit")), "omissions": _OMISSIONS},
+        "omissions",
     ),
     "Entities": record(
         {"results": listed(ref("EntityInBatch")), "omissions": _OMISSIONS}, "omissions"
@@ -102,7 +114,7 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "Relations": record(
         {
-            "@context": TEXT,
+            "@context": _CONTEXT,
             "id": TEXT,
             "relations": listed(ref("Relation"), description="Sorted."),
             "next": {
