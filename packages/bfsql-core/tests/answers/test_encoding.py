@@ -142,6 +142,18 @@ def test_what_the_backend_left_out_is_told_with_its_reason_and_no_hidden_text():
     assert len(list(omissions([Omission(str(i)) for i in range(100)]))) <= 6
 
 
+def test_what_no_call_can_show_is_one_sentence_a_reason():
+    left_out = [
+        Omission(f"n:{i}", "out", 2, "their ends have no ids", lasting=True) for i in range(9)
+    ]
+    one, other = omissions([Omission("a", "in", 1, lasting=True), *left_out])
+    assert one == "1 edge of a was left out. No call can show them."
+    assert other == (
+        "18 edges of n:0, n:1, n:2, n:3, n:4 and 4 more were left out (their ends have no ids). "
+        "No call can show them."
+    )
+
+
 def test_reserved_keys_of_metadata_stand_beside_the_protocols_own():
     metadata = {
         "id": 1,

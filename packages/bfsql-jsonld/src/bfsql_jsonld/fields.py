@@ -151,6 +151,7 @@ def omissions(document: Any) -> Iterator[Omission]:
             direction if direction in _DIRECTIONS else "both",
             at_least if isinstance(at_least, int) and at_least is not True else None,
             reason if isinstance(reason, str) else None,
+            lasting=one.get("lasting") is True,
         )
 
 

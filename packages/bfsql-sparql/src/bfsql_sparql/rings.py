@@ -119,7 +119,8 @@ class Rings:
         return [(end, predicate, node) for predicate, end, _ in read.rows]
 
     def _omit(self, node: str, direction: Direction, number: int, reason: str) -> None:
-        call.omitted(Omission(self._mapping.ids.id(node), direction, number, reason))
+        id_, lasting = self._mapping.ids.id(node), reason == BLANK
+        call.omitted(Omission(id_, direction, number, reason, lasting=lasting))
 
 
 def _pairs(body: bytes) -> list[tuple[str, ...]]:

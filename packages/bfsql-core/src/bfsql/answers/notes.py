@@ -80,7 +80,8 @@ def omissions(left_out: Iterable[Omission]) -> Iterator[str]:
             "just now: what it describes in other words is missing. Give a name, or try again "
             "later."
         )
-    edges = [one for one in left_out if one.direction in ways]
+    yield from _never_shown([one for one in left_out if one.lasting])
+    edges = [one for one in left_out if one.direction in ways and not one.lasting]
     every = sorted(edges, key=lambda o: (o.id, o.direction, o.at_least or 0, o.reason or ""))
     for one in every[:SHOWN]:
         number = "Some" if one.at_least is None else f"At least {one.at_least}"
@@ -93,6 +94,18 @@ def omissions(left_out: Iterable[Omission]) -> Iterator[str]:
     more = list(dict.fromkeys(one.id for one in every[SHOWN:]))
     if more:
         yield f"Edges of {counted(len(more), 'further node')} are missing too: {listed(more)}."
+
+
+def _never_shown(left_out: Sequence[Omission]) -> Iterator[str]:
+    for why in sorted({one.reason or "" for one in left_out}):
+        alike = [one for one in left_out if (one.reason or "") == why]
+        number = sum(one.at_least or 1 for one in alike)
+        nodes = sorted({one.id for one in alike})
+        reason = f" ({clean_text(why)})" if why else ""
+        yield (
+            f"{counted(number, 'edge')} of {listed(nodes)} {_were(number)} left out{reason}. No "
+            "call can show them."
+        )
 
 
 def _traversal(facts: Facts, depth: str) -> Iterator[str]:

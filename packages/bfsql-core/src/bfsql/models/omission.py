@@ -25,6 +25,8 @@ class Omission:
     """How many edges are missing at the least, or None where nobody knows."""
     reason: str | None = None
     """Why, in a few words for the model: `the endpoint's row limit`."""
+    lasting: bool = False
+    """Whether no call can show it, since no tool could name it: a node that has no id."""
 
     @property
     def passing(self) -> bool:

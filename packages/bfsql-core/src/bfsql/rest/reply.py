@@ -72,7 +72,7 @@ def _withheld(under_way: call.Scope) -> list[call.Omission]:
 
 
 def _omission(one: call.Omission) -> dict[str, Any]:
-    facts = {"at_least": one.at_least, "reason": one.reason}
+    facts = {"at_least": one.at_least, "reason": one.reason, "lasting": one.lasting or None}
     known = {name: fact for name, fact in facts.items() if fact is not None}
     return {"id": one.id, "direction": one.direction, **known}
 

@@ -79,9 +79,11 @@ SCHEMAS: dict[str, Schema] = {
             },
             "at_least": {"type": "integer", "description": "Edges missing, at the least."},
             "reason": TEXT,
+            "lasting": {"const": True, "description": "No request can show it."},
         },
         "at_least",
         "reason",
+        "lasting",
         description="What the store has and this answer has not.",
     ),
     "Entity": record(
