@@ -100,12 +100,14 @@ def _short(iri: str) -> str:
 
 
 def _without_metadata(records: Iterator[GraphRecord]) -> Iterator[GraphRecord]:
-    """An edge as one triple; metadata would make a statement of six."""
+    """An edge as one triple, once; metadata, be it a mere multiplicity, would make six of it."""
+    seen: set[tuple[str, str, str]] = set()
     for record in records:
-        if isinstance(record, EdgeRecord):
-            yield EdgeRecord(record.subject, record.predicate, record.object)
-        else:
+        if not isinstance(record, EdgeRecord):
             yield record
+        elif (edge := (record.subject, record.predicate, record.object)) not in seen:
+            seen.add(edge)
+            yield EdgeRecord(*edge)
 
 
 async def report(nodes: int, edges: int, hub: int, turns: int) -> None:

@@ -68,7 +68,7 @@ class FusekiServer(SparqlServer):
     def __init__(self, folder: Path, options: tuple[str, ...] = ("--mem", "--update", "/ds")):
         self.port = free_port()
         self._indexed = False
-        program = [java("Fuseki"), *JAVA_OPTIONS, f"-Djava.io.tmpdir={folder}", "-cp", str(_jar())]
+        program = [java("Fuseki"), *JAVA_OPTIONS, f"-Djava.io.tmpdir={folder}", "-cp", str(jar())]
         where = ["--localhost", "--port", str(self.port)]
         self.process = ServerProcess(
             [*program, MAIN_CLASS, *where, *options],
@@ -121,7 +121,7 @@ def _written(folder: Path, text: str) -> Path:
     return path
 
 
-def _jar() -> Path:
+def jar() -> Path:
     """Fuseki's jar, which holds all that it needs: BFSQL_FUSEKI, or fetched once by Maven."""
     if named := os.environ.get("BFSQL_FUSEKI"):
         if Path(named).is_file():

@@ -127,6 +127,35 @@ class TestAgreement:
         await agree(self.store, records)
 
 
+CONFUSED: list[Any] = [
+    [1, "1"],
+    [True, "1"],
+    [False, True],
+    [1.5, "1.5"],
+    ["007", "7", "7.0"],
+    ["A", "a", "\u00e4", "a\u0308"],
+    ["", " "],
+    [-(2**31), 2**31 - 1],
+    [2**31, 2**63],
+    [0.1, 0.25, 123456.0, 1e16, 5e-324],
+    [0.30000000000000004],
+    -0.0,
+    "http://e.org/a",
+    ["http://e.org/a", "urn:b"],
+    "w" * 70_000,
+    "a\\u0041\\",
+]
+"""Values that one store or another does not tell apart, or writes in its own way."""
+
+
+@pytest.mark.parametrize("name", ["files", "oxigraph", "fuseki", "virtuoso", "rdf4j"])
+async def test_values_that_stores_confuse_come_back_as_they_were(name: str, place) -> None:
+    nodes = [NodeRecord(f"n:{n}", "T", {"value": one}) for n, one in enumerate(CONFUSED)]
+    iris = [NodeRecord("http://e.org/a", "T"), NodeRecord("urn:b", "http://e.org/a")]
+    edges = [EdgeRecord(node.id, "p", "urn:b", node.metadata) for node in nodes]
+    await agree(place(name), [*iris, *nodes, *edges])
+
+
 @pytest.mark.parametrize(
     ("name", "form"),
     [("oxigraph", "rdf-1.2"), ("fuseki", "rdf-1.2"), ("files", "rdf-1.2"), ("rdf4j", "rdf-star")],

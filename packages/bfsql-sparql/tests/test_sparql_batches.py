@@ -19,15 +19,23 @@ Says = Callable[[list[str]], Reply]
 
 
 class Numbers(Dataset):
-    """A store whose queries are lists of keys; it says to each what the test wants."""
+    """A store whose queries are lists of keys, each with a row; it says what the test wants."""
 
     name = "the store of the test"
 
-    def __init__(self, says: Says) -> None:
+    def __init__(self, says: Says, *, counts: bool = True) -> None:
         self._says = says
+        self._counts = counts
         self.asked: list[list[str]] = []
+        self.counted: list[list[str]] = []
 
     async def reply(self, query: str, seconds: float | None = None) -> Reply:
+        if query.startswith("SELECT (COUNT(*) AS ?n) WHERE { "):
+            keys = query.partition("{")[2].removesuffix("}").split()
+            self.counted.append(keys)
+            if not self._counts:
+                raise Refused("no aggregates", 400)
+            return table([str(len(keys))], type_="literal")
         keys = query.split()
         self.asked.append(keys)
         return self._says(keys)
@@ -36,9 +44,9 @@ class Numbers(Dataset):
         """Nothing."""
 
 
-def table(values: Sequence[str], cut: str | None = None) -> Reply:
+def table(values: Sequence[str], cut: str | None = None, type_: str = "uri") -> Reply:
     """An answer with one row for each value."""
-    bindings = [{"s": {"type": "uri", "value": value}} for value in values]
+    bindings = [{"s": {"type": type_, "value": value}} for value in values]
     document = {"head": {"vars": ["s"]}, "results": {"bindings": bindings}}
     return Reply(json.dumps(document).encode(), cut)
 
@@ -60,10 +68,17 @@ async def test_a_ring_that_fits_is_one_query() -> None:
     store = Numbers(table)
     keys = [f"k{n}" for n in range(1_000)]
     assert await ask(store, keys) == sorted(keys)
-    # A thousand rows are such a number as endpoints cut at: two halves confirm it.
-    assert [len(asked) for asked in store.asked] == [1_000, 500, 500]
+    # A thousand rows are such a number as endpoints cut at: their number confirms it.
+    assert store.asked == store.counted == [keys]
     assert await ask(store, keys[:999]) == sorted(keys[:999])
-    assert len(store.asked) == 4
+    assert store.asked[1:] == [keys[:999]]
+    assert len(store.counted) == 1
+
+
+async def test_a_ring_that_is_a_little_too_large_is_two_queries_of_one_size() -> None:
+    store = Numbers(table)
+    await ask(store, [f"k{n}" for n in range(1_102)])
+    assert [len(asked) for asked in store.asked] == [551, 551]
 
 
 @given(st.integers(1, 40), st.integers(1, 300), st.sets(st.integers(0, 299), max_size=4))
@@ -112,6 +127,13 @@ async def test_an_answer_that_is_cut_in_silence_is_noticed(limit: int) -> None:
     keys = [f"k{n}" for n in range(limit + 37)]
     found = await ask(Numbers(lambda some: table(some[:limit])), keys, batch_size=20_000)
     assert found == sorted(keys)
+
+
+@pytest.mark.parametrize("limit", [500, 1_024])
+async def test_a_round_number_is_not_believed_where_the_endpoint_does_not_count(limit: int) -> None:
+    keys = [f"k{n}" for n in range(limit + 37)]
+    store = Numbers(lambda some: table(some[:limit]), counts=False)
+    assert await ask(store, keys, batch_size=20_000) == sorted(keys)
 
 
 async def test_more_rows_than_a_page_are_asked_for_in_halves() -> None:

@@ -5,14 +5,20 @@ import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar
+from zipfile import ZipFile
 
 import pytest
 
 from bfsql.conformance import EVERYTHING
+from bfsql.conformance.graphs import village
+from bfsql.conformance.keeps import kept
 from bfsql.models import GraphRecord
 from bfsql.testing import BackendSuite, Kind
-from bfsql_sparql import SparqlBackend
+from bfsql_servers.fuseki import FusekiServer
+from bfsql_servers.fuseki import jar as program
+from bfsql_sparql import SparqlBackend, inprocess
 from bfsql_sparql.dataset import Reply
 
 # A node is what statements speak of, so an edge makes nodes of its ends; and bytes come back as
@@ -89,6 +95,8 @@ class OnAStore(BackendSuite):
 class OnAServer(OnAStore):
     """The same, with a server that can be gone."""
 
+    examples = 10  # each is a load
+
     @asynccontextmanager
     async def store_gone(self, backend: Any) -> AsyncIterator[None]:
         await asyncio.to_thread(self.there.server.stop)
@@ -121,11 +129,77 @@ class TestFilesByOxigraph(OnAStore):
     store = "files"
 
 
-class TestFilesByRdflib(OnAStore):
-    store = "files"
+class TestFilesByRdflib(BackendSuite):
+    """The rules for a store that is only read, since rdflib takes minutes for all others."""
 
     @pytest.fixture(autouse=True)
-    def _by_rdflib(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from bfsql_sparql import inprocess
-
+    def _by_rdflib(self, monkeypatch: pytest.MonkeyPatch, place: Callable[..., Any]) -> None:
         monkeypatch.setattr(inprocess, "open_files", partial(inprocess.open_files, oxigraph=False))
+        self.there = place("files")
+
+    @asynccontextmanager
+    async def backend(self) -> AsyncIterator[SparqlBackend]:
+        records = kept(village(), KEPT)
+        async with self.there.filled(records) as backend:
+            yield backend
+
+
+VOCABULARIES = {
+    "std/shacl.ttl": "text/turtle",
+    "schema/geosparql_vocab_all_v1_0_1_updated.rdf": "application/rdf+xml",
+}
+"""Data that no test made: SHACL and GeoSPARQL, as Fuseki's program carries them."""
+
+
+@pytest.fixture(scope="class")
+def vocabularies(fuseki: FusekiServer, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("vocabularies")
+    with ZipFile(program()) as jar:
+        return [Path(jar.extract(name, folder)) for name in VOCABULARIES]
+
+
+class OnVocabularies(BackendSuite):
+    """The rules for a store that is only read."""
+
+    words = ("shape", "constraint", "geometry", "feature")
+
+    @asynccontextmanager
+    async def opened(self, **settings: Any) -> AsyncIterator[SparqlBackend]:
+        backend = await SparqlBackend.create(**settings)
+        self.texts = watched(backend)
+        try:
+            yield backend
+        finally:
+            await backend.close()
+
+    def queries_of(self, backend: Any) -> list[str]:
+        return [without_values(text) for text in self.texts]
+
+    def round_trips_of(self, backend: Any) -> int:
+        return len(self.texts)
+
+
+class TestVocabulariesInFiles(OnVocabularies):
+    @pytest.fixture(autouse=True)
+    def _files(self, vocabularies: list[Path]) -> None:
+        self.data = [str(path) for path in vocabularies]
+
+    @asynccontextmanager
+    async def backend(self) -> AsyncIterator[SparqlBackend]:
+        async with self.opened(data=self.data) as backend:
+            yield backend
+
+
+class TestVocabulariesOnFuseki(OnVocabularies):
+    @pytest.fixture(autouse=True, scope="class")
+    @classmethod
+    def _on_fuseki(cls, fuseki: FusekiServer, vocabularies: list[Path]) -> None:
+        fuseki.clear()
+        for path, kind in zip(vocabularies, VOCABULARIES.values(), strict=True):
+            fuseki.send(f"{fuseki.store_url}?default", path.read_bytes(), kind)
+        cls.url = fuseki.query_url
+
+    @asynccontextmanager
+    async def backend(self) -> AsyncIterator[SparqlBackend]:
+        async with self.opened(endpoint=self.url) as backend:
+            yield backend

@@ -3,18 +3,20 @@
 A query that is refused, too slow or cut is asked again as two of half its
 size, down to one key; the size grows again when all goes well. Some endpoints
 cut without a word, mostly at a round number: such a number of rows is believed
-only when two halves give the same together.
+only when the endpoint, asked for it alone, says the same.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from bfsql.errors import StoreUnavailable
 from bfsql_sparql.dataset import Dataset, Refused, TooSlow
-from bfsql_sparql.results import NoResults
+from bfsql_sparql.queries.patterns import number_of
+from bfsql_sparql.results import NoResults, rows
 from bfsql_sparql.settings import SparqlSettings
 
 LARGE = 256 * 1024
@@ -88,8 +90,10 @@ class Batches:
 
         async def work() -> None:
             nonlocal start
-            while start < len(keys):
-                chunk = keys[start : start + self._size]
+            while (left := len(keys) - start) > 0:
+                # Of one size, so that none is left over that takes a round trip of its own.
+                size = math.ceil(left / math.ceil(left / self._size))
+                chunk = keys[start : start + size]
                 start += len(chunk)
                 parts.extend(await self._part(chunk, question))
 
@@ -107,8 +111,9 @@ class Batches:
             limit: Number of rows at which an answer is known to be cut, where it is a half.
         """
         try:
-            reply = await self._dataset.reply(question.text(keys))
-            rows = await decoded(reply.body, question.decode)
+            text = question.text(keys)
+            reply = await self._dataset.reply(text)
+            found = await decoded(reply.body, question.decode)
         except (Refused, TooSlow, NoResults) as error:
             self._shrink(len(keys))
             if len(keys) == 1:
@@ -116,15 +121,16 @@ class Batches:
             # One after the other: where the query as such is wrong, this ends at the first key.
             first, second = _halves(keys)
             return [*await self._part(first, question), *await self._part(second, question)]
-        count = question.count(rows)
-        sure = reply.cut is not None or count > self._page or count == limit
-        if not sure and not (limit is None and is_round(count) and not question.whole(keys, rows)):
+        count = question.count(found)
+        cut = reply.cut is not None or count > self._page or count == limit
+        if not cut and is_round(count) and not question.whole(keys, found):
+            cut = await self._number(text) != count
+        if not cut:
             self._grow(len(keys))
-            return [Part(keys, rows, cut=False)]
+            return [Part(keys, found, cut=False)]
         if len(keys) == 1:
-            return [Part(keys, rows, cut=True)]
-        if sure:
-            self._shrink(len(keys))
+            return [Part(keys, found, cut=True)]
+        self._shrink(len(keys))
         halves = await together(*(self._part(half, question, count) for half in _halves(keys)))
         return [part for half in halves for part in half]
 
@@ -140,6 +146,15 @@ class Batches:
         if key != question.harmless:
             await self._dataset.reply(question.text([question.harmless]))
         return []
+
+    async def _number(self, query: str) -> int | None:
+        """The number of rows that a query has; None where the store does not say."""
+        try:
+            reply = await self._dataset.reply(number_of(query))
+            (number,) = (getattr(value, "text", "") for row in rows(reply.body) for value in row)
+            return int(number) if reply.cut is None else None
+        except (Refused, TooSlow, ValueError):  # NoResults is one
+            return None
 
     def _shrink(self, size: int) -> None:
         self._size = max(1, min(self._size, size // 2))

@@ -18,7 +18,6 @@ from bfsql_sparql.results import rows
 from bfsql_sparql.rings import NOWHERE
 from bfsql_sparql.settings import SparqlSettings
 from bfsql_sparql.terms import Row, Term
-from bfsql_sparql.vocabulary import CLASSES
 from bfsql_sparql.windows import Windows, read_windows
 
 MOST_VALUES = 100_000
@@ -66,10 +65,12 @@ class Details:
         asked = frozenset(nodes)
         for part in await self._batches.read(nodes, question):
             for subject, predicate, value in await self._rows(part):
-                if subject in asked:
+                if subject in asked and value is not None:
                     properties = told.setdefault(str(subject), {})
-                    if value is not None:
-                        properties.setdefault(str(predicate), []).append(value)
+                    properties.setdefault(str(predicate), []).append(value)
+        bare = [node for node in nodes if node not in told]
+        if bare:
+            told |= {node: {} for node in await self._types.existing(bare)}
         found = {node: self._metadata(properties) for node, properties in told.items()}
         return {node: metadata for node, metadata in found.items() if metadata is not None}
 
@@ -96,7 +97,7 @@ class Details:
         marks = properties.pop(mapping.primary, [])
         types = [one for name in mapping.types for one in properties.get(name, ())]
         first, *others = self._types.ranked(_iris(marks), _iris(types))
-        if not mapping.ontology and first in CLASSES:
+        if not self._types.counts(first):
             return None
         literals = {
             name: kept
@@ -113,7 +114,7 @@ class Details:
     def _kept(self, literals: list[Text]) -> list[Text]:
         """Those in the wanted languages, or all where there are none."""
         languages = self._mapping.languages
-        if not languages:
+        if not languages or not any(one.language for one in literals):
             return literals
         return [one for one in literals if in_languages(one, languages)] or literals
 
@@ -142,8 +143,7 @@ class Details:
         return {}
 
     def _is_fallback(self, literal: Text) -> bool:
-        languages = self._mapping.languages
-        return bool(languages) and not in_languages(literal, languages)
+        return literal.language is not None and not in_languages(literal, self._mapping.languages)
 
     def _preference(self, literal: Text) -> tuple[int, str, str]:
         """Sort key of texts in several languages: as wanted, without one, then all others."""
@@ -160,7 +160,10 @@ class Details:
 
 def merged(literals: Iterable[Text]) -> Any:
     """The value of a property: that of its only literal, or several as a sorted list."""
-    return merge_metadata([{"": value_of(literal)} for literal in literals])[""]
+    values = [value_of(literal) for literal in literals]
+    if len(values) == 1:
+        return values[0]
+    return merge_metadata([{"": value} for value in values])[""]
 
 
 def _iris(terms: Iterable[Term]) -> list[str]:

@@ -27,8 +27,9 @@ class Ids:
         self._prefixes = Prefixes(prefixes)
         self._base = base
         self.id = lru_cache(maxsize=1 << 17)(self._id)
+        self.iri = lru_cache(maxsize=1 << 17)(self._iri)
 
-    def iri(self, id_: str) -> str | None:
+    def _iri(self, id_: str) -> str | None:
         """The IRI that an id means; None where it is no text."""
         if not is_text(id_):
             return None

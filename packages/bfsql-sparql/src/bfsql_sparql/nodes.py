@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from bfsql_sparql.batches import Batches, Question
 from bfsql_sparql.kinds import Kinds
@@ -47,6 +47,35 @@ class Types:
         Args:
             nodes: IRIs, without duplicates.
         """
+        told = await self._told(nodes)
+        found = {node: types[0] for node, types in told.items() if self.counts(types[0])}
+        untyped = [node for node in nodes if node not in told]
+        if untyped:
+            found |= dict.fromkeys(await self.existing(untyped), UNTYPED)
+        return found
+
+    def counts(self, type_: str) -> bool:
+        """Whether nodes of this type are part of the graph."""
+        return self._mapping.ontology or type_ not in CLASSES
+
+    async def existing(self, nodes: Sequence[str]) -> list[str]:
+        """Those of the nodes that exist; only what has no type need be asked for.
+
+        Args:
+            nodes: IRIs, without duplicates.
+        """
+        question = Question(
+            text=lambda some: texts.existing(some, self._mapping, self._limit),
+            decode=rows,
+            count=len,
+            harmless=NOWHERE,
+            whole=_has_each,
+        )
+        found = {row[0] for part in await self._batches.read(nodes, question) for row in part.rows}
+        return [node for node in nodes if node in found]
+
+    async def _told(self, nodes: Sequence[str]) -> dict[str, list[str]]:
+        """All types of each node that has any, the one that counts first."""
         question = Question(
             text=lambda some: texts.types(
                 some, self._mapping, marked=self._marked, limit=self._limit
@@ -54,34 +83,36 @@ class Types:
             decode=rows,
             count=len,
             harmless=NOWHERE,
-            whole=_has_each,
         )
-        told: dict[str, tuple[set[str], set[str]]] = {}
+        marks: dict[str, list[str]] = {}
+        told: dict[str, list[str]] = {}
         for part in await self._batches.read(nodes, question):
-            for subject, mark, *types in part.rows:
-                marks, own = told.setdefault(str(subject), (set(), set()))
+            for node, mark, *types in part.rows:
                 if isinstance(mark, str):
-                    marks.add(mark)
-                own.update(one for one in types if isinstance(one, str))
-        asked = frozenset(nodes)
-        ranked = {node: self.ranked(*of) for node, of in told.items() if node in asked}
+                    marks.setdefault(str(node), []).append(mark)
+                for one in types:
+                    if isinstance(one, str):
+                        told.setdefault(str(node), []).append(one)
         return {
-            node: types[0]
-            for node, types in ranked.items()
-            if self._mapping.ontology or types[0] not in CLASSES
+            node: self.ranked(marks.get(node, ()), told.get(node, ()))
+            for node in nodes
+            if node in told or node in marks
         }
 
-    def ranked(self, marks: Iterable[str], types: Iterable[str]) -> list[str]:
+    def ranked(self, marks: Collection[str], types: Iterable[str]) -> list[str]:
         """All types of a node, the one that counts first; `owl:Thing` where there is none.
 
         Args:
             marks: The type that the loader marked, if any.
             types: All types.
         """
+        types = tuple(types)
+        if len(types) == 1 and not marks:  # most nodes
+            return list(types)
         first = sorted(marks)
         return list(dict.fromkeys([*first, *self._kinds.ranked(types)])) or [UNTYPED]
 
 
 def _has_each(nodes: Sequence[str], found: list[Row]) -> bool:
-    """Whether each node has a row; a cut would have taken the last ones."""
+    """Whether each node has its row."""
     return len({row[0] for row in found}) == len(nodes)

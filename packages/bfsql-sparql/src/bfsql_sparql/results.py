@@ -24,7 +24,8 @@ def rows(body: bytes) -> list[Row]:
         NoResults: The document is broken, cut, or something else.
     """
     names, bindings = _solutions(body)
-    return [tuple(_term(one[name]) if name in one else None for name in names) for one in bindings]
+    columns = ([_term(one.get(name)) for one in bindings] for name in names)
+    return list(zip(*columns, strict=True)) if names else [()] * len(bindings)
 
 
 def links(body: bytes) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
@@ -82,10 +83,12 @@ def _solutions(body: bytes) -> tuple[list[str], list[dict[str, Any]]]:
         raise NoResults("it is JSON, but no results of SPARQL") from None
 
 
-def _term(found: Mapping[str, Any]) -> Term:
+def _term(found: Mapping[str, Any] | None) -> Term | None:
+    if found is None:
+        return None
     kind, value = found["type"], found["value"]
     if kind == "uri":
-        return str(value)
+        return value  # type: ignore[no-any-return]
     if kind == "bnode":
         return Blank(value)
     if kind == "triple":  # no id stands for it, either

@@ -127,6 +127,8 @@ class _Search:
         """The text is an id, or the last part of one in a known namespace."""
         ids = self._mapping.ids
         exact = dict.fromkeys(filter(None, map(ids.iri, (self._query, self._text))))
+        if not exact:
+            return
         query = texts.with_ids(exact, self._local, self._mapping, marked=self._survey.primary)
         rows = await asking.select(self._dataset, query, self._clock.left())
         self._take(rows.rows if rows else ())

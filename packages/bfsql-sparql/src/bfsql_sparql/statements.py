@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
@@ -13,7 +13,7 @@ from bfsql.models.rdf_terms import Text, value_of
 from bfsql_sparql.batches import Batches, Question, together
 from bfsql_sparql.mapping import Mapping
 from bfsql_sparql.queries import statements as texts
-from bfsql_sparql.queries.statements import End
+from bfsql_sparql.queries.statements import End, Lead
 from bfsql_sparql.results import rows
 from bfsql_sparql.rings import NOWHERE
 from bfsql_sparql.settings import SparqlSettings
@@ -143,8 +143,13 @@ class Statements:
         """What the statements of one form say, one record a statement."""
         if form == "wikibase":
             return await self._claims(triples)
-        text = lambda some: texts.said(form, some, self._mapping, self._limit)
-        by_statement = _grouped(await self._rows(triples, text))
+
+        def text(lead: Lead) -> Callable[[Sequence[Triple]], str]:
+            return lambda some: texts.said(form, some, self._mapping, self._limit, lead)
+
+        groups = _by_lead(form, triples)
+        found = await together(*(self._rows(some, text(lead)) for lead, some in groups.items()))
+        by_statement = _grouped(row for group in found for row in group)
         return _by_triple(
             (triple, self._metadata(said)) for (triple, _), said in by_statement.items()
         )
@@ -233,6 +238,17 @@ class Statements:
                 if isinstance(value, Text):
                     found.append(((id_(str(s)), id_(str(p)), id_(str(o))), value))
         return found
+
+
+def _by_lead(form: str, triples: Sequence[Triple]) -> dict[Lead, list[Triple]]:
+    """The triples by the end that has fewer of them, which need not look through those of a hub."""
+    leaving = Counter(triple[0] for triple in triples)
+    entering = Counter(triple[2] for triple in triples)
+    groups: dict[Lead, list[Triple]] = {"s": [], "o": []}
+    for triple in triples:
+        hub = form == "reification" and leaving[triple[0]] > entering[triple[2]]
+        groups["o" if hub else "s"].append(triple)
+    return {lead: some for lead, some in groups.items() if some}
 
 
 def _grouped(

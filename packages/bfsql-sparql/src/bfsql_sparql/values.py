@@ -25,12 +25,12 @@ def literals(value: Any) -> list[Text]:
     """The literals that a value is written as.
 
     A list becomes several where nothing is lost by it: a set of values has no order, no
-    duplicates, no length below two and, since stores convert, no mixture of types.
+    duplicates, no length below two and, since stores convert, not two types of numbers.
 
     Args:
         value: Plain JSON, as `bfsql.staging` gives it.
     """
-    if isinstance(value, list) and is_several(value) and len({type(item) for item in value}) == 1:
+    if isinstance(value, list) and is_several(value) and len(set(map(type, value)) - {str}) <= 1:
         several = [_scalar(item) for item in value]
         if len(several) > 1 and None not in several:
             return [one for one in several if one is not None]

@@ -8,7 +8,7 @@ quotes, and its result holds all solutions as terms at once.
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from pydantic_core import to_json
 from rdflib.plugins.sparql.algebra import translateQuery
 from rdflib.plugins.sparql.evaluate import evalQuery
 from rdflib.plugins.sparql.parser import Query
+from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.plugins.stores.memory import Memory
 
 from bfsql_sparql.dataset import Refused
@@ -66,14 +67,36 @@ class RdflibEngine:
 
 
 def _tell_variables(part: Any) -> set[Any]:
-    """Note which variables VALUES bind; rdflib does not, and an OPTIONAL after them loses rows."""
-    found = set().union(*(_tell_variables(part[one]) for one in _PATTERNS if one in part))
+    """Note which variables VALUES bind, and let the patterns beside them begin there.
+
+    rdflib does neither: an OPTIONAL after VALUES loses rows, and a join goes through all
+    triples of one pattern for each value.
+    """
+    inner = (part[one] for one in _PATTERNS if one in part)
+    found = set().union(*(_tell_variables(one) for one in inner if isinstance(one, CompValue)))
     if part.name == "values":
         found |= {name for solution in part.res for name in solution}
+    if part.name == "Join" and part.p2.name == "BGP":
+        part.p2["triples"] = _in_order(part.p2.triples, part.p1["_vars"])
     if part.name == "Project":
         found &= set(part.PV)
     part["_vars"] = set(part["_vars"]) | found
     return found
+
+
+def _in_order(triples: list[Any], bound: Collection[Any]) -> list[Any]:
+    """Patterns so that each has as few new variables as may be, after those before it."""
+    left, known, ordered = list(triples), set(bound), []
+    while left:
+        fewest = min(left, key=lambda one: len(_variables(one) - known))
+        left.remove(fewest)
+        known |= _variables(fewest)
+        ordered.append(fewest)
+    return ordered
+
+
+def _variables(triple: Any) -> set[Any]:
+    return {term for term in triple if isinstance(term, rdflib.Variable | rdflib.BNode)}
 
 
 def _document(found: Any, stop: Stop) -> dict[str, Any]:

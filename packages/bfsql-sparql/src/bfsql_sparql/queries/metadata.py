@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from bfsql_sparql.queries.nodes import exists
 from bfsql_sparql.queries.patterns import in_order
 from bfsql_sparql.queries.quoting import iri, iris
 
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def properties(nodes: Iterable[str], mapping: Mapping, limit: int) -> str:
-    """Literals and types of the nodes that exist; one without either has a row of its own.
+    """Literals and types of nodes.
 
     Args:
         nodes: IRIs.
@@ -23,8 +22,7 @@ def properties(nodes: Iterable[str], mapping: Mapping, limit: int) -> str:
     """
     return (
         f"SELECT ?s ?p ?o WHERE {{ VALUES ?s {{ {iris(nodes)} }} "
-        f"OPTIONAL {{ {_values('?s', mapping)} }} "
-        f"FILTER(BOUND(?p) || {exists('s', mapping)}) }} LIMIT {limit}"
+        f"{_values('?s', mapping)} }} LIMIT {limit}"
     )
 
 

@@ -68,6 +68,11 @@ def conditions(parts: Iterable[str]) -> str:
     return " && ".join(filter(None, parts)) or "true"
 
 
+def number_of(query: str) -> str:
+    """The query for the number of rows that another one has: one row, which no limit can cut."""
+    return f"SELECT (COUNT(*) AS ?n) WHERE {{ {query} }}"
+
+
 def in_order(term: str, after: str, limit: int) -> tuple[str, str, str]:
     """Projection, filter and end of a query whose rows are read window by window.
 

@@ -26,7 +26,7 @@ def ring(nodes: Iterable[str], direction: Direction, mapping: Mapping, limit: in
     """
     given, other = ("s", "o") if direction == "out" else ("o", "s")
     triple = mapping.within("?s ?p ?o .")
-    condition = f"(isBlank(?{other}) || {is_node(other, mapping)}) && {is_walked('p', mapping)}"
+    condition = f"({is_node(other, mapping)} || isBlank(?{other})) && {is_walked('p', mapping)}"
     return (
         f"SELECT ?s ?p ?o WHERE {{ VALUES ?{given} {{ {iris(nodes)} }} {triple} "
         f"FILTER({condition}) }} LIMIT {limit}"

@@ -1,7 +1,10 @@
 """What is asked for what is said of edges, in each of the forms in which it is kept.
 
 A triple is given whole, with its position: values for both ends apart would be
-joined as a product by some stores.
+joined as a product by some stores. Where the parts of a statement are triples of
+their own, one end of the edge leads to the statement and the others are compared
+by a filter: left to choose, stores begin with all statements about a hub, once
+for each of its edges.
 """
 
 from __future__ import annotations
@@ -19,6 +22,9 @@ if TYPE_CHECKING:
 End: TypeAlias = Literal["s", "o", "document"]
 """What a node is to an edge: its subject, its object, or a document that it stands in."""
 
+Lead: TypeAlias = Literal["s", "o"]
+"""The end of an edge by which its statement is found."""
+
 _STATEMENT = {
     "reification": (
         f"?t {iri(SUBJECT)} ?s . ?t {iri(PREDICATE)} ?p . ?t {iri(OBJECT)} ?o . ",
@@ -28,6 +34,12 @@ _STATEMENT = {
     "rdf-star": ("", "<< ?s ?p ?o >>"),
 }
 """What finds the statement about a triple, and what stands for it then."""
+
+_REIFIED: dict[Lead, str] = {
+    "s": f"?t {iri(SUBJECT)} ?s . ?t {iri(OBJECT)} ?end . ?t {iri(PREDICATE)} ?by . ",
+    "o": f"?t {iri(OBJECT)} ?o . ?t {iri(SUBJECT)} ?end . ?t {iri(PREDICATE)} ?by . ",
+}
+"""What finds the statements about all triples with one end, to be compared with the others."""
 
 
 def existing(edges: Iterable[Triple], mapping: Mapping, limit: int) -> str:
@@ -46,7 +58,7 @@ def graphs(edges: Iterable[Triple], limit: int) -> str:
     return _about(edges, "?n ?g", "GRAPH ?g { ?s ?p ?o . }", limit)
 
 
-def said(form: str, edges: Iterable[Triple], mapping: Mapping, limit: int) -> str:
+def said(form: str, edges: Iterable[Triple], mapping: Mapping, limit: int, lead: Lead = "s") -> str:
     """What is said of each triple: position, statement, property and value.
 
     Args:
@@ -54,6 +66,7 @@ def said(form: str, edges: Iterable[Triple], mapping: Mapping, limit: int) -> st
         edges: IRIs of subject, predicate and object.
         mapping: How triples are read.
         limit: Rows at the most.
+        lead: The end by which a reified statement is found, the one with fewer edges.
     """
     known = ", ".join(map(iri, (*NOT_EDGES, mapping.document)))
     condition = f"FILTER(?k NOT IN ({known}))"
@@ -64,7 +77,10 @@ def said(form: str, edges: Iterable[Triple], mapping: Mapping, limit: int) -> st
             f"SELECT ?n ?k ?v WHERE {{ VALUES (?n ?t) {{ {given} }} {told} {condition} }} "
             f"LIMIT {limit}"
         )
-    told = mapping.within(f"{_STATEMENT[form][0]}?t ?k ?v .")
+    found = _REIFIED[lead] if form == "reification" else _STATEMENT[form][0]
+    if form == "reification":
+        condition += f" FILTER(?by = ?p && ?end = ?{'o' if lead == 's' else 's'})"
+    told = mapping.within(f"{found}?t ?k ?v .")
     return _about(edges, "?n ?t ?k ?v", f"{told} {condition}", limit)
 
 
@@ -78,9 +94,10 @@ def wikibase(claims: Iterable[tuple[str, ...]], mapping: Mapping, limit: int) ->
         limit: Rows at the most.
     """
     given = " ".join(f"({at} {iris(claim)})" for at, claim in enumerate(claims))
-    told = mapping.within("?s ?a ?t . ?t ?b ?o . ?t ?k ?v .")
+    told = mapping.within("?s ?a ?t . ?t ?b ?end . ?t ?k ?v .")
     return (
-        f"SELECT ?n ?t ?k ?v WHERE {{ VALUES (?n ?s ?a ?b ?o) {{ {given} }} {told} }} LIMIT {limit}"
+        f"SELECT ?n ?t ?k ?v WHERE {{ VALUES (?n ?s ?a ?b ?o) {{ {given} }} {told} "
+        f"FILTER(?end = ?o) }} LIMIT {limit}"
     )
 
 
@@ -107,7 +124,7 @@ def evidence(form: str, node: str, end: End, mapping: Mapping, limit: int) -> st
         told = f"{statement} {iri(mapping.document)} ?document . {told}"
     return (
         f"SELECT ?s ?p ?o ?v WHERE {{ {given} {mapping.within(told)} "
-        f"{mapping.within('?s ?p ?o .', 'there')} }} LIMIT {limit}"
+        f"FILTER EXISTS {{ {mapping.within('?s ?p ?o .', 'there')} }} }} LIMIT {limit}"
     )
 
 

@@ -1,0 +1,283 @@
+"""Loading into real servers: all or nothing, into the right graph, and what is said otherwise."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bfsql.errors import ConfigurationError, StoreError, StoreUnavailable
+from bfsql.loading import load as load_files
+from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
+from bfsql_servers.bad_endpoint import BadEndpoint
+from bfsql_servers.bad_replies import Asked, Reply, refused, reset, results, silence
+from bfsql_servers.fuseki import FusekiServer
+from bfsql_servers.sparql import SparqlServer
+from bfsql_sparql import SparqlSettings, loader
+from bfsql_sparql.loader import load_graph
+from bfsql_sparql.plugin import plugin
+
+OLD = "<urn:old> <urn:is> <urn:there> .\n"
+OTHER = "urn:graph:other"
+GRAPH: list[GraphRecord] = [
+    NodeRecord("a", "T", {"name": "one"}),
+    NodeRecord("b", "T"),
+    EdgeRecord("a", "p", "b", {"note": "told"}),
+    EdgeRecord("a", "p", "gone"),
+    EvidenceRecord("a", "p", "b", {"document_id": "b", "text_span": "It does."}),
+]
+
+
+@pytest.fixture
+def server(sparql_server: SparqlServer) -> SparqlServer:
+    """Each of the four, with one statement in its graph and one in another."""
+    sparql_server.clear()
+    sparql_server.load(OLD)
+    sparql_server.load(OLD, OTHER)
+    return sparql_server
+
+
+@pytest.fixture
+def settings(server: SparqlServer, place: Callable[..., Any]) -> SparqlSettings:
+    """That add to what is there."""
+    given: SparqlSettings = place(server.name).settings
+    return given.model_copy(update={"replace": None})
+
+
+def replacing(settings: SparqlSettings) -> SparqlSettings:
+    return settings.model_copy(update={"replace": settings.update_endpoint})
+
+
+def is_as_it_was(server: SparqlServer) -> bool:
+    """Whether both graphs hold their one statement, and there is no third."""
+    graphs = {row["g"] for row in server.select("SELECT DISTINCT ?g { GRAPH ?g { ?s ?p ?o } }")}
+    ours = {graph for graph in graphs if "loading" in graph}
+    there = f"GRAPH <{server.graph}> {{ {OLD} }}" if server.graph else OLD
+    own = server.select(f"SELECT ?s {{ {there} }}") if server.graph else [{}]
+    return not ours and len(own) == 1 and server.count(OTHER) == 1 and count(server) == 1
+
+
+def count(server: SparqlServer) -> int:
+    """Statements in the graph that is loaded into, the default graph of RDF4J being a union."""
+    if server.graph is None and server.name == "rdf4j":
+        (row,) = server.select(
+            "SELECT (COUNT(*) AS ?n) { ?s ?p ?o FILTER NOT EXISTS { GRAPH ?g { ?s ?p ?o } } }"
+        )
+        hidden = server.ask(f"ASK {{ {OLD} }}")  # it stands in the other graph as well
+        return int(row["n"]) + hidden
+    return server.count()
+
+
+async def test_a_load_adds_to_what_is_there(server: SparqlServer, settings: SparqlSettings) -> None:
+    report = await load_graph(settings, GRAPH)
+    assert (report.nodes, report.edges, report.evidence, report.dangling_edges) == (2, 1, 1, 1)
+    # two types, a name, an edge; and of its statement three parts, two values and a document
+    assert count(server) == 1 + 4 + 6
+    assert server.count(OTHER) == 1
+
+
+async def test_with_replace_everything_in_the_graph_goes_and_nothing_else(
+    server: SparqlServer, settings: SparqlSettings
+) -> None:
+    await load_graph(replacing(settings), GRAPH)
+    assert server.count(OTHER) == 1
+    assert count(server) == 10 + (server.name == "rdf4j")
+    await load_graph(replacing(settings), [])
+    assert count(server) == (server.name == "rdf4j")
+    assert server.count(OTHER) == 1
+
+
+async def test_a_source_that_breaks_changes_nothing(
+    server: SparqlServer, settings: SparqlSettings
+) -> None:
+    def broken() -> Iterator[GraphRecord]:
+        yield from GRAPH
+        raise RuntimeError("line 7")
+
+    with pytest.raises(RuntimeError, match="line 7"):
+        await load_graph(replacing(settings), broken())
+    assert is_as_it_was(server)
+
+
+async def test_a_load_that_is_cancelled_while_it_writes_takes_back_what_it_wrote(
+    server: SparqlServer, settings: SparqlSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loader, "STATEMENTS", 1)
+    monkeypatch.setattr(loader, "IN_TEMPLATE", 1)
+    written = asyncio.Event()
+    write = loader._Load._write
+
+    async def watched(self: Any, groups: Any) -> None:
+        await write(self, groups)
+        written.set()
+
+    monkeypatch.setattr(loader._Load, "_write", watched)
+    many = [NodeRecord(f"n:{number}", "T") for number in range(2_000)]
+    task = asyncio.ensure_future(load_graph(replacing(settings), many))
+    await written.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError) as cancelled:
+        await task
+    assert cancelled.value.__notes__[0].startswith("Nothing in ")
+    assert is_as_it_was(server)
+
+
+async def test_a_load_that_is_cancelled_while_it_reads_ends_the_source(
+    server: SparqlServer, settings: SparqlSettings
+) -> None:
+    reading = threading.Event()
+
+    def endless() -> Iterator[GraphRecord]:
+        while True:
+            yield GRAPH[0]
+            reading.set()
+
+    task = asyncio.ensure_future(load_graph(replacing(settings), endless()))
+    await asyncio.to_thread(reading.wait, 60)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert is_as_it_was(server)
+
+
+async def test_updates_are_as_large_as_the_server_takes_them(
+    server: SparqlServer, settings: SparqlSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loader, "IN_TEMPLATE", 8_000)  # more than Virtuoso takes
+    many = [NodeRecord(f"n:{number}", "T", {"name": "x" * 100}) for number in range(3_000)]
+    report = await load_graph(settings, many)
+    assert report.nodes == 3_000
+    assert count(server) == 6_001
+
+
+async def test_iris_of_files_are_the_iris_of_the_store(
+    server: SparqlServer, settings: SparqlSettings, tmp_path: Path
+) -> None:
+    file = tmp_path / "g.ttl"
+    file.write_text(
+        "@prefix dbr: <http://e.org/> .\n@prefix x: <http://x.org/#> .\n"
+        'dbr:a a x:T ; x:p dbr:b ; x:q "text", 7 .\n'
+    )
+    await load_files(plugin, settings, [file])
+    graph = f"FROM <{server.graph}> " if server.graph else ""
+    found = server.select(f"SELECT ?p ?o {graph}WHERE {{ <http://e.org/a> ?p ?o }}")
+    assert {(row["p"], row["o"]) for row in found} == {
+        ("http://www.w3.org/1999/02/22-rdf-syntax-ns#type", "http://x.org/#T"),
+        ("http://x.org/#p", "http://e.org/b"),
+        ("http://x.org/#q", "text"),
+        ("http://x.org/#q", "7"),
+    }
+
+
+async def test_metadata_of_edges_can_be_left_out(
+    server: SparqlServer, settings: SparqlSettings
+) -> None:
+    await load_graph(settings.model_copy(update={"write_statements": "none"}), GRAPH)
+    assert count(server) == 1 + 4
+
+
+async def test_an_edge_that_rdf_reads_as_a_type_is_refused(
+    settings: SparqlSettings,
+) -> None:
+    report = await load_graph(settings, [*GRAPH, EdgeRecord("a", "rdf:type", "b")])
+    assert report.refused == 1
+    assert "its predicate rdf:type tells types" in report.refusals[0].reason
+
+
+async def test_replace_has_to_name_the_very_endpoint(
+    server: SparqlServer, settings: SparqlSettings
+) -> None:
+    other = settings.model_copy(update={"replace": "http://localhost/other"})
+    with pytest.raises(StoreError, match="nothing was deleted, and nothing loaded"):
+        await load_graph(other, GRAPH)
+    assert is_as_it_was(server)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({}, "set update_endpoint, or SPARQL_UPDATE_URL"),
+        ({"endpoint": "http://localhost/query"}, "set update_endpoint"),
+        ({"data": ["g.ttl"]}, "nothing is loaded into them"),
+        ({"graph": ["urn:a", "urn:b"]}, "graph is urn:a, urn:b, and a load fills one"),
+        ({"graph": ["all"]}, "graph is all, and a load fills one"),
+    ],
+)
+async def test_settings_that_name_no_place_are_a_sentence(given: Any, words: str) -> None:
+    with pytest.raises(ConfigurationError, match=words):
+        await load_graph(SparqlSettings(**given), GRAPH)
+
+
+async def test_virtuoso_without_a_graph_is_told_to_name_one(
+    virtuoso: SparqlServer, place: Callable[..., Any]
+) -> None:
+    settings = place("virtuoso").settings.model_copy(update={"graph": [], "replace": None})
+    with pytest.raises(StoreError, match="name the graph to fill with --graph"):
+        await load_graph(settings, GRAPH)
+
+
+async def test_a_wrong_login_is_told_without_the_password(guarded_fuseki: FusekiServer) -> None:
+    url = guarded_fuseki.update_url
+    for login in ({}, {"username": "reader", "password": "hunter2"}):
+        with pytest.raises(StoreError) as wrong:
+            await load_graph(SparqlSettings(update_endpoint=url, **login), GRAPH)
+        assert "hunter2" not in str(wrong.value)
+        assert "login" in str(wrong.value)
+
+
+async def test_the_address_for_queries_takes_no_updates(fuseki: FusekiServer) -> None:
+    with pytest.raises(StoreError, match="Nothing in the default graph of"):
+        await load_graph(SparqlSettings(update_endpoint=fuseki.query_url), GRAPH)
+
+
+async def test_a_server_that_is_not_there_is_a_sentence() -> None:
+    nowhere = SparqlSettings(update_endpoint="http://127.0.0.1:9/update")
+    with pytest.raises(StoreUnavailable, match="cannot be reached"):
+        await load_graph(nowhere, GRAPH)
+
+
+def until(text: str, then: Reply) -> Callable[[Asked], Reply]:
+    """Takes every update until one with this text, and answers that otherwise."""
+    return lambda asked: then if text.encode() in asked.body else results()
+
+
+async def test_what_cannot_be_taken_back_is_named(bad_endpoint: BadEndpoint) -> None:
+    answers = iter([results(), results(), refused(500, "disk full"), *[reset()] * 5])
+    bad_endpoint.always(lambda _: next(answers))
+    settings = SparqlSettings(update_endpoint=bad_endpoint.url)
+    with pytest.raises(StoreError) as wrong:
+        await load_graph(settings, GRAPH[:1])
+    said = str(wrong.value)
+    assert "disk full" in said
+    assert "Nothing in the default graph of" in said
+    assert "this update does: DROP SILENT GRAPH <urn:bfsql:loading:" in said
+
+
+async def test_a_last_step_without_an_answer_is_told_as_that(bad_endpoint: BadEndpoint) -> None:
+    bad_endpoint.always(until("ADD GRAPH", reset()))
+    settings = SparqlSettings(update_endpoint=bad_endpoint.url)
+    with pytest.raises(StoreUnavailable, match="Nobody knows whether the default graph of"):
+        await load_graph(settings, GRAPH)
+
+
+async def test_an_update_is_sent_again_only_where_nothing_was_done(
+    bad_endpoint: BadEndpoint,
+) -> None:
+    busy = refused(429, "slow down", **{"Retry-After": "0"})
+    bad_endpoint.then(busy, results(), results(), busy)
+    await load_graph(SparqlSettings(update_endpoint=bad_endpoint.url), GRAPH)
+    sent = [request.body for request in bad_endpoint.requests]
+    assert len(sent) == 7  # two to try, two of nodes and edges, the last step; two of them twice
+    assert sent[0] == sent[1]
+    assert sent[3] == sent[4]
+
+
+async def test_a_batch_that_takes_too_long_is_not_sent_again(bad_endpoint: BadEndpoint) -> None:
+    bad_endpoint.always(until("entityType", silence(30)))
+    records = [NodeRecord("a", "T", {"other_types": ["U"]})]
+    settings = SparqlSettings(update_endpoint=bad_endpoint.url, query_timeout=0.3)
+    with pytest.raises(StoreUnavailable, match="Nothing in the default graph of"):
+        await load_graph(settings, records)
+    assert sum(b"entityType" in request.body for request in bad_endpoint.requests) == 1
