@@ -8,10 +8,11 @@ from typing import Any
 from bfsql import call
 from bfsql.models import Metadata, Omission
 from bfsql.models.merge import merge_metadata, sorted_union
-from bfsql.models.rdf_terms import Text, in_languages, value_of
+from bfsql.models.rdf_terms import Text, value_of
 from bfsql_sparql.batches import Batches, Part, Question
 from bfsql_sparql.dataset import Dataset
 from bfsql_sparql.mapping import Mapping
+from bfsql_sparql.naming import kept, labels, preference
 from bfsql_sparql.nodes import Types
 from bfsql_sparql.queries import metadata as texts
 from bfsql_sparql.results import rows
@@ -100,9 +101,9 @@ class Details:
         if not self._types.counts(first):
             return None
         literals = {
-            name: kept
+            name: those
             for name, values in properties.items()
-            if (kept := self._kept([one for one in values if isinstance(one, Text)]))
+            if (those := kept([one for one in values if isinstance(one, Text)], mapping))
         }
         told = self._names(literals) | self._description(literals)
         if others:
@@ -111,51 +112,26 @@ class Details:
         # there because the loader could not say it by them.
         return told | {mapping.ids.id(name): merged(values) for name, values in literals.items()}
 
-    def _kept(self, literals: list[Text]) -> list[Text]:
-        """Those in the wanted languages, or all where there are none."""
-        languages = self._mapping.languages
-        if not languages or not any(one.language for one in literals):
-            return literals
-        return [one for one in literals if in_languages(one, languages)] or literals
-
     def _names(self, literals: dict[str, list[Text]]) -> dict[str, Any]:
         """Takes out labels and aliases, and gives the best label and all other names."""
-        told = [
-            (self._is_fallback(one), at, self._preference(one), str(value_of(one)))
-            for at, name in enumerate(self._mapping.labels)
-            for one in literals.pop(name, ())
-        ]
-        labels = [label for *_, label in sorted(told)]
-        aliases = [
-            str(value_of(one)) for name in self._mapping.aliases for one in literals.pop(name, ())
-        ]
-        named = {"name": labels[0]} if labels else {}
-        synonyms = [*aliases, *(label for label in labels if label != labels[0])]
+        mapping = self._mapping
+        told = {name: literals.pop(name) for name in mapping.labels if name in literals}
+        aliases = [str(value_of(one)) for name in mapping.aliases for one in literals.pop(name, ())]
+        found = labels(told, mapping)
+        named = {"name": found[0]} if found else {}
+        synonyms = [*aliases, *(label for label in found if label != found[0])]
         return named | ({"synonyms": sorted_union(synonyms)} if synonyms else {})
 
     def _description(self, literals: dict[str, list[Text]]) -> dict[str, Any]:
         """Takes out the best description; others stay under their properties."""
         for name in self._mapping.descriptions:
             if name in literals:
-                best, *others = sorted(literals.pop(name), key=self._preference)
+                best, *others = sorted(
+                    literals.pop(name), key=lambda one: preference(one, self._mapping)
+                )
                 more = {self._mapping.ids.id(name): merged(others)} if others else {}
                 return {"description": value_of(best), **more}
         return {}
-
-    def _is_fallback(self, literal: Text) -> bool:
-        return literal.language is not None and not in_languages(literal, self._mapping.languages)
-
-    def _preference(self, literal: Text) -> tuple[int, str, str]:
-        """Sort key of texts in several languages: as wanted, without one, then all others."""
-        if not literal.language:
-            return len(self._mapping.preferred), "", literal.text
-        ranks = (
-            at
-            for at, language in enumerate(self._mapping.preferred)
-            if in_languages(literal, (language,))
-        )
-        rank = next(ranks, len(self._mapping.preferred) + 1)
-        return rank, literal.language.casefold(), literal.text
 
 
 def merged(literals: Iterable[Text]) -> Any:

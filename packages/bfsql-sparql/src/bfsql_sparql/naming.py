@@ -1,47 +1,66 @@
-"""Which of its labels is the name of a node."""
+"""Which of its labels is the name of a node, and which of its texts count at all."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from bfsql.models.rdf_terms import Text, in_languages, value_of
-from bfsql_sparql.mapping import Mapping
+from bfsql_sparql.mapping import Mapping as Reading
 
 
-def names(found: Iterable[tuple[str, Text]], mapping: Mapping) -> tuple[str | None, list[str]]:
-    """The name, and all other names in order.
+def kept(texts: list[Text], mapping: Reading) -> list[Text]:
+    """Those of a property's texts that are in the wanted languages, or all where none is."""
+    languages = mapping.languages
+    if not languages or not any(one.language for one in texts):
+        return texts
+    return [one for one in texts if in_languages(one, languages)] or texts
 
-    The name is a text of the best label property in the best language; of equals the first
-    by code point.
+
+def preference(text: Text, mapping: Reading) -> tuple[int, str, str]:
+    """Sort key of texts in several languages: as wanted, without one, then all others."""
+    if not text.language:
+        return len(mapping.preferred), "", text.text
+    ranks = (at for at, language in enumerate(mapping.preferred) if in_languages(text, (language,)))
+    rank = next(ranks, len(mapping.preferred) + 1)
+    return rank, text.language.casefold(), text.text
+
+
+def labels(told: Mapping[str, Sequence[Text]], mapping: Reading) -> list[str]:
+    """All labels of a node, its name first.
+
+    The name is in a wanted language, if any label is, of the best property that has one, and
+    there in the best language; of equals it is the first by code point.
+
+    Args:
+        told: The texts of each property, those that are kept.
+        mapping: How triples are read.
+    """
+    ranked = [
+        (_is_foreign(one, mapping), at, preference(one, mapping), str(value_of(one)))
+        for at, name in enumerate(mapping.labels)
+        for one in told.get(name, ())
+    ]
+    return [label for *_, label in sorted(ranked)]
+
+
+def names(found: Iterable[tuple[str, Text]], mapping: Reading) -> tuple[str | None, list[str]]:
+    """The name of a node, and all other names in order.
 
     Args:
         found: Properties, labels and aliases among them, with their values.
         mapping: How triples are read.
     """
-    properties = (*mapping.labels, *mapping.aliases)
-    by_property: dict[str, set[Text]] = {name: set() for name in properties}
+    by_property: dict[str, set[Text]] = {
+        name: set() for name in (*mapping.labels, *mapping.aliases)
+    }
     for name, value in found:
         if name in by_property:
             by_property[name].add(value)
-    kept = {name: _kept(values, mapping) for name, values in by_property.items()}
-    best = next((text for name in mapping.labels for text in kept[name]), None)
-    every = {text for texts in kept.values() for text in texts}
+    told = {name: kept(list(values), mapping) for name, values in by_property.items()}
+    every = {str(value_of(one)) for texts in told.values() for one in texts}
+    best = next(iter(labels(told, mapping)), None)
     return best, sorted(every - {best})
 
 
-def _kept(values: Iterable[Text], mapping: Mapping) -> list[str]:
-    """The texts in wanted languages, or all where there is none, best language first."""
-    values = list(values)
-    wanted = [one for one in values if in_languages(one, mapping.languages)] or values
-    return [str(value_of(one)) for one in sorted(wanted, key=lambda one: _place(one, mapping))]
-
-
-def _place(value: Text, mapping: Mapping) -> tuple[int, str, str]:
-    """Sort key of a text: languages as wanted, then none, then all others."""
-    if not value.language:
-        return len(mapping.preferred), "", value.text
-    ranks = (
-        at for at, language in enumerate(mapping.preferred) if in_languages(value, (language,))
-    )
-    rank = next(ranks, len(mapping.preferred) + 1)
-    return rank, value.language.casefold(), value.text
+def _is_foreign(text: Text, mapping: Reading) -> bool:
+    return text.language is not None and not in_languages(text, mapping.languages)
