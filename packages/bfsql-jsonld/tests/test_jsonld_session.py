@@ -12,7 +12,10 @@ import pytest
 from bfsql import call
 from bfsql.errors import ConfigurationError, StoreError, StoreUnavailable
 from bfsql_jsonld import JsonLdBackend
+from bfsql_jsonld.caching import Replies
+from bfsql_jsonld.replies import Reply, Request
 from bfsql_servers import bad_replies as replies
+from bfsql_servers.port import free_port
 from bfsql_servers.web import WebServer
 
 NODE = {"id": "a", "@type": "T"}
@@ -90,6 +93,25 @@ async def test_a_token_that_is_refused_is_told(opened, pages, web) -> None:
     pages["/token"] = (400, {}, {"error": "invalid_client", "hint": SECRET})
     backend = await opened(oauth_url=f"{web.url}/token", oauth_client="c", oauth_secret=SECRET)
     assert "gave no token: it answered 400 (invalid_client)" in await told(backend)
+
+
+async def test_a_login_that_does_not_answer_is_called_by_its_own_name(opened, pages, web) -> None:
+    away = f"http://127.0.0.1:{free_port()}"
+    backend = await opened(oauth_url=f"{away}/t", oauth_client="c", oauth_secret=SECRET, retries=0)
+    with pytest.raises(StoreUnavailable, match=f"{away} cannot be reached"):
+        await backend.get_node("a")
+    assert pages.asked == []
+
+
+async def test_a_login_that_is_busy_is_asked_again(opened, pages, web) -> None:
+    answers = iter([(503, {}, b"busy"), {"access_token": "one"}])
+    pages["/token"] = lambda headers, body: next(answers)
+    pages["/entities/a"] = NODE
+    login = {"oauth_url": f"{web.url}/token", "oauth_client": "c", "oauth_secret": SECRET}
+    assert (await (await opened(**login)).get_node("a")).id == "a"
+    pages["/token"] = (429, {}, b"later")
+    with pytest.raises(StoreUnavailable, match="/token gave no token: it answered 429"):
+        await (await opened(**login, retries=1)).get_node("a")
 
 
 @pytest.mark.parametrize("status", [401, 403])
@@ -274,6 +296,18 @@ async def test_an_answer_with_an_etag_is_asked_for_on_condition(opened, pages) -
     for _ in range(3):
         assert await backend.metadata_for_node("a") == {"name": "Ada"}
     assert [h.get("if-none-match") for _, h, _ in pages.asked] == [None, '"1"', '"1"']
+
+
+def test_what_is_dropped_while_it_is_confirmed_is_an_answer_all_the_same() -> None:
+    body = json.dumps(NODE).encode()
+    kept = Replies(len(body))
+    one, other = Request("http://x.test/1"), Request("http://x.test/2")
+    kept.settled(Reply(one, one.url, 200, {"etag": '"1"'}, body), None)
+    before = kept.get(one)
+    kept.settled(Reply(other, other.url, 200, {"etag": '"2"'}, body), None)
+    assert kept.get(one) is None
+    confirmed = kept.settled(Reply(one, one.url, 304, {"etag": '"1"'}), before)
+    assert (confirmed.status, confirmed.body) == (200, body)
 
 
 async def test_what_is_kept_is_bounded(opened, pages) -> None:

@@ -9,18 +9,21 @@ import logging
 import math
 import time
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote_plus, urlencode, urlsplit
 
 from pydantic import SecretStr
 
 from bfsql.errors import ConfigurationError, StoreError
+from bfsql_jsonld.replies import Reply
+from bfsql_jsonld.retrying import Passing, wait
 from bfsql_jsonld.settings import JsonLdSettings
 
 log = logging.getLogger("bfsql")
 
-Post = Callable[[str, bytes, dict[str, str]], Awaitable[tuple[int, bytes]]]
-"""URL, form and headers to status and body."""
+Post = Callable[[str, bytes, dict[str, str]], Awaitable[Reply]]
+"""URL, form and headers to what is answered."""
 
 _HERE = ("localhost", "127.0.0.1", "::1")
 _EARLY = 30.0  # seconds before its end at which a token is no longer used
@@ -66,9 +69,19 @@ class Authentication:
             return self._headers
         return {**self._headers, "Authorization": f"Bearer {await self._oauth.token(post)}"}
 
-    def renewable(self, sent: str | None) -> bool:
-        """Whether another token may help after a 401; forgets the one that was sent."""
-        return self._oauth is not None and self._oauth.forget(sent)
+    @property
+    def renewable(self) -> bool:
+        """Whether another token may help after a 401."""
+        return self._oauth is not None
+
+    def forget(self, sent: str) -> None:
+        """Take no token for good that was refused; one that came meanwhile stays.
+
+        Args:
+            sent: The header of the request that was refused.
+        """
+        if self._oauth is not None and sent == f"Bearer {self._oauth.current}":
+            self._oauth.current = ""
 
     @property
     def hidden(self) -> tuple[str, ...]:
@@ -79,7 +92,7 @@ class Authentication:
 
     def _secret(self, value: SecretStr, name: str, *, ascii_only: bool = True) -> str:
         text = value.get_secret_value().strip()
-        if not text or (ascii_only and not (text.isascii() and text.isprintable())):
+        if not text or (ascii_only and not _fits_header(text)):
             raise ConfigurationError(
                 f"The setting {name} is empty, or has characters that no header can carry."
             )
@@ -121,32 +134,31 @@ class _ClientCredentials:
                 self._ends = time.monotonic() + max(lifetime - _EARLY, lifetime / 2)
             return self.current
 
-    def forget(self, sent: str | None) -> bool:
-        if sent == f"Bearer {self.current}":
-            self.current = ""
-        return True
-
     async def _fetched(self, post: Post) -> tuple[str, float]:
         form = {"grant_type": "client_credentials"} | (
             {"scope": self._scope} if self._scope else {}
         )
-        status, body = await post(
-            self._url, urlencode(form).encode(), {"Authorization": self._login}
-        )
-        said = _object(body)
+        reply = await post(self._url, urlencode(form).encode(), {"Authorization": self._login})
+        if wait(reply, 0) is not None:
+            raise Passing(f"{self._url} gave no token: it answered {reply.status}.")
+        said = _object(reply.body)
         token = said.get("access_token")
-        if status != 200 or not isinstance(token, str) or not token.isprintable() or not token:  # noqa: PLR2004
+        if reply.status != HTTPStatus.OK or not isinstance(token, str) or not _fits_header(token):
             reason = said.get("error")
             why = f" ({reason})" if isinstance(reason, str) and reason.isidentifier() else ""
             raise StoreError(
-                f"{self._url} gave no token: it answered {status}{why}. Are oauth_client, "
-                "oauth_secret and oauth_scope right?"
+                f"{self._url} gave no token: it answered {reply.status}{why}. Are oauth_url, "
+                "oauth_client, oauth_secret and oauth_scope right?"
             )
         try:
             seconds = float(said["expires_in"])
         except (LookupError, TypeError, ValueError):
             seconds = _LIFETIME
         return token, seconds if math.isfinite(seconds) and seconds > 0 else _LIFETIME
+
+
+def _fits_header(text: str) -> bool:
+    return text != "" and text.isascii() and text.isprintable()
 
 
 def _object(body: bytes) -> dict[str, Any]:

@@ -18,10 +18,25 @@ from bfsql_jsonld.replies import Reply, Request
 _AGE = re.compile(r"max-age\s*=\s*\"?(\d+)")
 
 
-@dataclass(slots=True)
-class _Kept:
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An answer that may be used again."""
+
     reply: Reply
     ends: float
+    """When it has to be asked for again, by the monotonic clock."""
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether it needs no question."""
+        return time.monotonic() < self.ends
+
+    @property
+    def conditions(self) -> dict[str, str]:
+        """Headers by which the server can say that nothing has changed."""
+        names = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
+        headers = self.reply.headers
+        return {asked: headers[name] for name, asked in names.items() if name in headers}
 
 
 class Replies:
@@ -34,37 +49,27 @@ class Replies:
     def __init__(self, most: int) -> None:
         self._most = most
         self._held = 0
-        self._kept: OrderedDict[tuple[str, str], _Kept] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str], Kept] = OrderedDict()
 
-    def fresh(self, request: Request) -> Reply | None:
-        """An answer that needs no question."""
-        kept = self._kept.get(_key(request))
-        if kept is None or request.method != "GET" or time.monotonic() >= kept.ends:
-            return None
-        self._kept.move_to_end(_key(request))
-        return replace(kept.reply, request=request)
+    def get(self, request: Request) -> Kept | None:
+        """The answer that is kept for a request, if there is one."""
+        kept = self._kept.get(_key(request)) if request.method == "GET" else None
+        if kept is not None:
+            self._kept.move_to_end(_key(request))
+        return kept
 
-    def conditions(self, request: Request) -> dict[str, str]:
-        """Headers by which the server can say that nothing has changed."""
-        kept = self._kept.get(_key(request))
-        if kept is None or request.method != "GET":
-            return {}
-        headers = kept.reply.headers
-        names = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
-        return {asked: headers[name] for name, asked in names.items() if name in headers}
+    def settled(self, reply: Reply, kept: Kept | None) -> Reply:
+        """The answer itself, or for 304 the one that was kept; keeps what may be kept.
 
-    def settled(self, reply: Reply) -> Reply:
-        """The answer itself, or for 304 the one that is kept; keeps what may be kept."""
-        key = _key(reply.request)
+        Args:
+            reply: What came.
+            kept: What was here when it was asked for; it may have been dropped meanwhile.
+        """
         if reply.request.method != "GET":
             return reply
-        if reply.status == HTTPStatus.NOT_MODIFIED and key in self._kept:
-            kept = self._kept[key].reply
-            headers = {**kept.headers, **reply.headers}
-            for name in ("content-type", "content-length", "link"):
-                if name in kept.headers:
-                    headers[name] = kept.headers[name]
-            reply = replace(kept, request=reply.request, headers=headers)
+        if reply.status == HTTPStatus.NOT_MODIFIED and kept is not None:
+            reply = _renewed(kept.reply, reply)
+        key = _key(reply.request)
         self._forget(key)
         if reply.status == HTTPStatus.OK:
             self._keep(key, reply)
@@ -82,7 +87,7 @@ class Replies:
             return
         if len(reply.body) > self._most:
             return
-        self._kept[key] = _Kept(reply, time.monotonic() + seconds)
+        self._kept[key] = Kept(reply, time.monotonic() + seconds)
         self._held += len(reply.body)
         while self._held > self._most:
             self._forget(next(iter(self._kept)))
@@ -91,6 +96,14 @@ class Replies:
         kept = self._kept.pop(key, None)
         if kept is not None:
             self._held -= len(kept.reply.body)
+
+
+def _renewed(kept: Reply, confirmed: Reply) -> Reply:
+    headers = {**kept.headers, **confirmed.headers}
+    for name in ("content-type", "content-length", "link"):
+        if name in kept.headers:
+            headers[name] = kept.headers[name]
+    return replace(kept, request=confirmed.request, headers=headers)
 
 
 def _key(request: Request) -> tuple[str, str]:

@@ -43,6 +43,8 @@ class Request:
     """Hosts beside the API's own that may answer; None for those of the settings."""
     most: int | None = None
     """Bytes of the largest answer; None for the bound of the settings."""
+    conditions: Mapping[str, str] = field(default_factory=dict)
+    """Headers that ask for an answer only if it has changed."""
 
     @property
     def shown(self) -> str:

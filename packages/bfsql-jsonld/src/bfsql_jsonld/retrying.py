@@ -7,11 +7,16 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 
+from bfsql.errors import StoreUnavailable
 from bfsql_jsonld.replies import Reply
 
 _FIRST = 0.1
 _BUSY = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 _PASSING = (*_BUSY, HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT)
+
+
+class Passing(StoreUnavailable):
+    """No answer this time; the same question may be asked again."""
 
 
 def pause(attempt: int) -> float:

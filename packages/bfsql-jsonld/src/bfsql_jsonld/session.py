@@ -24,14 +24,13 @@ from bfsql_jsonld.addresses import NotAsked, ascii_host, joined, listed, public_
 from bfsql_jsonld.authentication import Authentication
 from bfsql_jsonld.caching import Replies
 from bfsql_jsonld.replies import Reply, Request, short
-from bfsql_jsonld.retrying import pause, wait
+from bfsql_jsonld.retrying import Passing, pause, wait
 
 REDIRECTS = 5
 """Redirects that are followed for one request."""
 
 _KEPT_OPEN = 30.0  # seconds that an idle connection stays open
 _MOVED = (301, 302, 303, 307, 308)
-_TOKEN_BYTES = 1_000_000
 
 
 class Session:
@@ -66,15 +65,18 @@ class Session:
             StoreError: It leads where nothing may be asked, or the answer is too large.
             StoreUnavailable: There is no answer, or none in time.
         """
-        if (kept := self._replies.fresh(request)) is not None:
-            return kept
+        kept = self._replies.get(request)
+        if kept is not None:
+            if kept.is_fresh:
+                return replace(kept.reply, request=request)
+            request = replace(request, conditions=kept.conditions)
         left = call.remaining()
         seconds = self._settings.request_timeout
         seconds = seconds if left is None else min(left, seconds)
         ends = time.monotonic() + seconds
         try:
             async with asyncio.timeout(seconds), self._slots:
-                return self._replies.settled(await self._answer(request, ends))
+                return self._replies.settled(await self._answer(request, ends), kept)
         except TimeoutError:
             raise StoreUnavailable(
                 f"{request.shown} was not answered within {seconds:.3g} s."
@@ -94,13 +96,11 @@ class Session:
         """Asked again after what may pass, while there is time."""
         attempt = 0
         while True:
-            failure: StoreError
+            failure: StoreUnavailable
             try:
                 reply = await self._followed(request)
-            except (httpx2.TransportError, httpx2.DecodingError) as error:
-                failure, seconds = _unreached(request, error), pause(attempt)
-                if not isinstance(failure, StoreUnavailable):
-                    raise failure from None
+            except Passing as error:
+                failure, seconds = error, pause(attempt)
             except httpx2.InvalidURL as error:
                 raise StoreError(
                     f"{request.shown} leads to what is no URL, or to none that can be asked "
@@ -151,9 +151,10 @@ class Session:
                 )
             return await self._from_stranger(request, url)
         headers = await self._authentication.headers(self._post_form)
-        headers = {**self._settings.headers, **headers, **self._replies.conditions(request)}
+        headers = {**self._settings.headers, **headers, **request.conditions}
         reply = await self._sent(self._own(), request, url, headers)
-        if reply.status == 401 and self._authentication.renewable(headers.get("Authorization")):  # noqa: PLR2004
+        if reply.status == 401 and self._authentication.renewable:  # noqa: PLR2004
+            self._authentication.forget(headers["Authorization"])
             headers |= await self._authentication.headers(self._post_form)
             reply = await self._sent(self._own(), request, url, headers)
         return reply
@@ -165,8 +166,9 @@ class Session:
         port = "" if parts.port is None else f":{parts.port}"
         pinned = parts._replace(netloc=f"{at}{port}").geturl()
         headers = {"Host": f"[{host}]{port}" if ":" in host else f"{host}{port}"}
-        reply = await self._sent(self._other(), request, pinned, headers, sni_hostname=host)
-        return replace(reply, url=url)
+        return await self._sent(
+            self._other(), request, url, headers, pinned=pinned, sni_hostname=host
+        )
 
     async def _sent(
         self,
@@ -174,35 +176,39 @@ class Session:
         request: Request,
         url: str,
         headers: dict[str, str],
+        *,
+        pinned: str | None = None,
         **extensions: Any,
     ) -> Reply:
         self.requests += 1
         headers = {"Accept": request.accept, **headers}
         if request.body is not None:
-            headers["Content-Type"] = "application/json"
+            headers.setdefault("Content-Type", "application/json")
         most = request.most or self._settings.max_response_bytes
-        async with client.stream(
-            request.method, url, content=request.body, headers=headers, extensions=extensions
-        ) as response:
-            body = bytearray()
-            async for chunk in response.aiter_bytes():
-                body += chunk
-                if len(body) > most:
-                    raise _too_large(request, most)
-            found = {name.lower(): value for name, value in response.headers.items()}
-            hidden = self._authentication.hidden
-            return Reply(request, url, response.status_code, found, bytes(body), hidden)
+        body = bytearray()
+        try:
+            async with client.stream(
+                request.method,
+                pinned or url,
+                content=request.body,
+                headers=headers,
+                extensions=extensions,
+            ) as response:
+                async for chunk in response.aiter_bytes():
+                    body += chunk
+                    if len(body) > most:
+                        raise _too_large(request, most)
+        except (httpx2.TransportError, httpx2.DecodingError) as error:
+            raise _unreached(request, url, error) from None
+        found = {name.lower(): value for name, value in response.headers.items()}
+        hidden = self._authentication.hidden
+        return Reply(request, url, response.status_code, found, bytes(body), hidden)
 
-    async def _post_form(self, url: str, form: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
+    async def _post_form(self, url: str, form: bytes, login: dict[str, str]) -> Reply:
         """The one request with a secret for another host: the one that the settings name for it."""
-        headers = {**headers, "Content-Type": "application/x-www-form-urlencoded"}
-        async with self._own().stream("POST", url, content=form, headers=headers) as response:
-            body = bytearray()
-            async for chunk in response.aiter_bytes():
-                body += chunk
-                if len(body) > _TOKEN_BYTES:
-                    raise StoreError(f"{url} answered with more than {_TOKEN_BYTES:,} bytes.")
-            return response.status_code, bytes(body)
+        request = Request(url, "POST", form, "application/json")
+        headers = {**login, "Content-Type": "application/x-www-form-urlencoded"}
+        return await self._sent(self._own(), request, url, headers)
 
     # --- clients ------------------------------------------------------------
 
@@ -247,22 +253,27 @@ def _trusted(ca_file: Any) -> ssl.SSLContext:
         ) from None
 
 
-def _unreached(request: Request, error: Exception) -> StoreError:
-    """Nothing that passes where the certificate is wrong, otherwise a `StoreUnavailable`."""
+def _unreached(request: Request, url: str, error: Exception) -> StoreError:
+    """Nothing that passes where the certificate is wrong, otherwise `Passing`.
+
+    Args:
+        request: What was asked.
+        url: Where, after redirects.
+        error: What came of it.
+    """
     why = f"{type(error).__name__}: {error}".removesuffix(": ").rstrip(".")
     if "CERTIFICATE_VERIFY_FAILED" in why:
         return StoreError(
-            f"{_host(request.url)} has a certificate that is not trusted ({short(why)}). If it is "
+            f"{_host(url)} has a certificate that is not trusted ({short(why)}). If it is "
             "the right host, name the certificates to trust in ca_file."
         )
     if "WRONG_VERSION_NUMBER" in why:
-        return StoreError(f"{_host(request.url)} speaks no TLS. Is it http:// and not https://?")
+        return StoreError(f"{_host(url)} speaks no TLS. Is it http:// and not https://?")
     if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
-        return StoreUnavailable(
-            f"{_host(request.url)} cannot be reached ({short(why)}). Is it running, and is the URL "
-            "right?"
+        return Passing(
+            f"{_host(url)} cannot be reached ({short(why)}). Is it running, and is the URL right?"
         )
-    return StoreUnavailable(f"{request.shown} broke off: {short(why)}.")
+    return Passing(f"{request.shown} broke off: {short(why)}.")
 
 
 def _too_large(request: Request, most: int) -> StoreError:
