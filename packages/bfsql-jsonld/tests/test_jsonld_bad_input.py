@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from bfsql.errors import StoreError, StoreUnavailable
 from bfsql.models import Edge
 from bfsql_jsonld import JsonLdBackend
+from bfsql_jsonld.addresses import NotAsked, public_address
 from bfsql_jsonld.routes import segment
 from bfsql_servers import bad_replies as replies
 from bfsql_servers.port import free_port
@@ -220,6 +221,37 @@ async def test_a_context_at_a_private_address_is_not_fetched(opened, pages, web)
         told = await document_with(opened, pages, url, context_hosts=hosts)
         assert "private address" in told
     assert not [target for target in pages.targets if target == "/context"]
+
+
+@pytest.mark.parametrize(
+    ("address", "is_public"),
+    [
+        ("93.184.215.14", True),
+        ("2606:2800:21f:cb07:6820:80da:af6b:8b2c", True),
+        ("64:ff9b::5db8:d70e", True),
+        ("10.0.0.1", False),
+        ("100.64.0.1", False),
+        ("169.254.169.254", False),
+        ("224.0.0.1", False),
+        ("::1", False),
+        ("fd00::1", False),
+        ("fe80::1", False),
+        ("fec0::1", False),
+        ("::ffff:127.0.0.1", False),
+        ("::127.0.0.1", False),
+        ("64:ff9b::a00:1", False),
+        ("2002:a00:1::", False),
+    ],
+)
+async def test_an_address_is_private_in_whatever_form_it_is_written(
+    address: str, is_public: bool
+) -> None:
+    url = f"http://[{address}]/" if ":" in address else f"http://{address}/"
+    if is_public:
+        assert await public_address(url, allow_private=False) == address
+    else:
+        with pytest.raises(NotAsked, match="private address"):
+            await public_address(url, allow_private=False)
 
 
 async def test_a_context_from_a_host_that_is_not_listed_is_not_fetched(opened, pages) -> None:

@@ -16,6 +16,10 @@ from urllib.parse import urljoin, urlsplit
 from bfsql.errors import StoreError, StoreUnavailable
 
 _PORTS = {"http": 80, "https": 443}
+_ENDS_WITH_IPV4 = (
+    ipaddress.IPv6Network("64:ff9b::/96"),  # NAT64 (RFC 6052)
+    ipaddress.IPv6Network("::/96"),
+)
 _SHOWN = 200
 
 
@@ -115,5 +119,15 @@ async def public_address(url: str, *, allow_private: bool) -> str:
 
 def _is_public(address: str) -> bool:
     parsed = ipaddress.ip_address(address)
-    mapped = getattr(parsed, "ipv4_mapped", None) or parsed
-    return mapped.is_global and not mapped.is_multicast
+    if isinstance(parsed, ipaddress.IPv6Address):
+        if parsed.is_site_local:
+            return False
+        parsed = _translated(parsed)
+    return parsed.is_global and not parsed.is_multicast
+
+
+def _translated(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """The address of the older protocol where a gateway would make one of this."""
+    if any(address in network for network in _ENDS_WITH_IPV4):
+        return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
+    return address.ipv4_mapped or address.sixtofour or address
