@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bfsql import open_graph
-from bfsql.errors import ConfigurationError
+from bfsql.errors import ConfigurationError, StoreError
 from bfsql.models import Edge
 from bfsql_jsonld import JsonLdBackend
 
@@ -220,6 +220,38 @@ async def test_links_to_pages_pictures_and_dead_hosts_end_no_traversal(opened, p
         answer = json.loads((await graph.bfs_query(["p:ada"], 2)).text)
     assert [node["id"] for node in answer["nodes"]] == ["p:ada", "p:ben"]
     assert "its host does not answer" in json.dumps(answer["notes"])
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        (500, {}, b"oops"),
+        (403, {}, b"no"),
+        (406, {}, b""),
+        (200, {"content-type": "text/turtle"}, b"<a> <b> <c> ."),
+        (200, {}, b'{"@id": "x", "@ty'),
+        (200, {}, {"@context": "https://c.test/not-listed", "@id": ""}),
+        (302, {"location": "/broken"}, b""),
+    ],
+)
+async def test_a_broken_document_of_another_host_is_told_and_ends_no_traversal(
+    opened, pages, web, page, caplog
+) -> None:
+    caplog.set_level("INFO", "bfsql")
+    at, away = f"{web.url}/", f"{web.url}/".replace("127.0.0.1", "localhost")
+    pages["/ada"] = {"@id": "", f"{EX}sees": [{"@id": f"{away}broken"}, {"@id": "ben"}]}
+    pages["/ben"] = {"@id": "", "@type": f"{EX}Person"}
+    pages["/broken"] = page
+    other = {"follow_hosts": ["localhost"], "allow_private": True, "retries": 0}
+    backend = await opened(at, profile="linked-data", prefixes={"p": at}, **other)
+    async with open_graph(backend, hooks=()) as graph:
+        answer = json.loads((await graph.bfs_query(["p:ada"], 2)).text)
+    assert [node["id"] for node in answer["nodes"]] == ["p:ada", "p:ben"]
+    assert "its host gives no document that can be read" in json.dumps(answer["notes"])
+    assert f"{away}broken" in caplog.text
+    here = await opened(at, profile="linked-data", retries=0)
+    with pytest.raises(StoreError):
+        await here.get_node(f"{at}broken")
 
 
 async def test_what_is_no_uri_is_not_asked_of_a_context_broker(opened, pages) -> None:

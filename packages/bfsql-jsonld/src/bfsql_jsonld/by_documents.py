@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from typing import Any
 
 from bfsql import call
-from bfsql.errors import StoreUnavailable
+from bfsql.errors import StoreError, StoreUnavailable
 from bfsql.models.omission import Omission
 from bfsql.models.records import Node, Triple
 from bfsql_jsonld.addresses import NotAsked, listed, same_host
@@ -15,8 +16,10 @@ from bfsql_jsonld.by_routes import CUT
 from bfsql_jsonld.described import Described
 from bfsql_jsonld.documents import Documents
 from bfsql_jsonld.paging import Pages
-from bfsql_jsonld.replies import Reply, Request
+from bfsql_jsonld.replies import Request
 from bfsql_jsonld.schema import SchemaReader
+
+log = logging.getLogger("bfsql")
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]+")
 _ASKED_AT_ONCE = 50  # predicates in one query for incoming edges
@@ -96,30 +99,35 @@ class ByDocuments:
             raise KeyError(entity_id)  # a broker refuses the question (NGSI-LD, 4.3)
         if url is None or not self._asked(url):
             raise KeyError(entity_id)
-        reply = await self._asked_for(entity_id, url)
-        if reply.gone or (self._everywhere and reply.is_page):
-            raise KeyError(entity_id)
-        described = await self._documents.read(reply, reply.json())
+        try:
+            described = await self._read(entity_id, url)
+        except NotAsked:
+            if self._everywhere:
+                raise KeyError(entity_id) from None
+            raise
+        except StoreError as error:
+            if self._is_fault(url, error):
+                raise
+            log.info("The document of %s is left out: %s", entity_id, error)
+            call.omitted(Omission(entity_id, reason=_why(error)))
+            raise KeyError(entity_id) from None
         iri = self._names.full(entity_id)
         for known in (entity_id, self._names.short(iri) if iri else entity_id):
             if known in described.nodes:
                 return known, described
         raise KeyError(entity_id)
 
-    async def _asked_for(self, entity_id: str, url: str) -> Reply:
-        """The answer at a URL; where documents link to all the world, one dead link is no error."""
-        s = self._settings
-        try:
-            return await self._session.ask(Request(url))
-        except NotAsked:
-            if self._everywhere:
-                raise KeyError(entity_id) from None
-            raise
-        except StoreUnavailable:
-            if not self._everywhere or same_host(url, s.base_url) or call.remaining() == 0:
-                raise
-            call.omitted(Omission(entity_id, reason="its host does not answer"))
-            raise KeyError(entity_id) from None
+    async def _read(self, entity_id: str, url: str) -> Described:
+        reply = await self._session.ask(Request(url))
+        if reply.gone or (self._everywhere and reply.is_page):
+            raise KeyError(entity_id)
+        return await self._documents.read(reply, reply.json())
+
+    def _is_fault(self, url: str, error: StoreError) -> bool:
+        """Whether a failure ends the call; of what lies elsewhere in the world, some is broken."""
+        in_time = not isinstance(error, StoreUnavailable) or call.remaining() != 0
+        elsewhere = self._everywhere and not same_host(url, self._settings.base_url)
+        return not (elsewhere and in_time)
 
     def _asked(self, url: str) -> bool:
         """Whether anybody is asked there: an id may name any host of the world."""
@@ -144,3 +152,9 @@ class ByDocuments:
             if listing and listing.cut:
                 call.omitted(Omission(entity_id, "in", reason=CUT))
         return found
+
+
+def _why(error: StoreError) -> str:
+    if isinstance(error, StoreUnavailable):
+        return "its host does not answer"
+    return "its host gives no document that can be read"
