@@ -36,6 +36,30 @@ async def test_link_headers_are_followed(opened, pages) -> None:
     assert await ends(await opened()) == ["b", "c"]
 
 
+@pytest.mark.parametrize("parameters", ["rel=Next", 'title="1; 2"; crossorigin; rel="last next"'])
+async def test_link_headers_are_read_in_all_their_forms(opened, pages, parameters: str) -> None:
+    pages[FIRST] = (200, {"link": f'</first>; rel="first", </more>; {parameters}'}, page("b"))
+    pages["/more"] = page("c")
+    assert await ends(await opened()) == ["b", "c"]
+
+
+@pytest.mark.parametrize("following", [2, True, ["x"], {"page": 2}])
+async def test_a_next_page_that_is_no_url_is_an_error_and_no_end(opened, pages, following) -> None:
+    pages[FIRST] = page("b", next=following)
+    backend = await opened()
+    with pytest.raises(StoreError, match=r"the next page is .*, which is no URL.* cursor_param"):
+        await backend.edges_from("a")
+
+
+@pytest.mark.parametrize("cursor_param", ["", "cursor"])
+@pytest.mark.parametrize("following", [None, False, ""])
+async def test_a_next_page_that_there_is_not_is_the_end(
+    opened, pages, following, cursor_param: str
+) -> None:
+    pages[FIRST] = page("b", next=following)
+    assert await ends(await opened(cursor_param=cursor_param)) == ["b"]
+
+
 async def test_cursors_are_sent_in_their_parameter(opened, pages) -> None:
     pages[FIRST] = page("b", after="x/y")
     pages[f"{FIRST}&cursor=x%2Fy"] = page("c", after="")

@@ -127,7 +127,7 @@ class Fields:
         if not isinstance(document, Mapping):
             return None
         found = _first(document, self._settings.next_field)[1]
-        return found.get("href", found.get("@id")) if isinstance(found, Mapping) else found
+        return found.get("href", found.get("@id", found)) if isinstance(found, Mapping) else found
 
     def names(self, document: Any, fields: Sequence[str], what: str) -> list[str] | None:
         """A list of names in the schema, or None where there is none.

@@ -28,7 +28,7 @@ CONTEXT_LINK = "http://www.w3.org/ns/json-ld#context"
 """Relation of the `Link` header that names a context (JSON-LD 1.1, 6.1)."""
 
 _DEEPEST = 5  # levels of nodes without an IRI, one in another
-_IN_THREAD = 20_000  # bytes of a document from which on others need not wait for it
+_IN_THREAD = 20_000  # bytes from which on others need not wait; contexts mostly have more
 
 Record = NodeRecord | EdgeRecord
 Ordered = dict[str, dict[str, list[Any]]]
@@ -76,7 +76,7 @@ class Linked:
         while True:
             try:
                 with reply.read():
-                    if len(reply.body) < _IN_THREAD:
+                    if len(reply.body) < _IN_THREAD and not have:
                         expanded, flat = _flattened(*work)
                     else:
                         expanded, flat = await asyncio.to_thread(_flattened, *work)

@@ -70,15 +70,22 @@ class Pages:
         """The URL of the next page, if there is one."""
         s = self._settings
         told = self._fields.next_page(document)
-        if s.cursor_param and isinstance(told, str | int) and told != "":
+        is_cursor = isinstance(told, str | int) and not isinstance(told, bool) and told != ""
+        if s.cursor_param and is_cursor:
             return with_query(first, [(s.cursor_param, str(told))])
         if isinstance(told, str) and told:
             return joined(reply.url, told)
         for target, _ in reply.links("next"):
             return joined(reply.url, target)
-        if not s.offset_param or not entries or (s.page_size and entries < s.page_size):
-            return None
-        return with_query(first, [(s.offset_param, str(count))])
+        if s.offset_param:
+            is_last = not entries or (s.page_size is not None and entries < s.page_size)
+            return None if is_last else with_query(first, [(s.offset_param, str(count))])
+        if told:
+            raise StoreError(
+                f"{reply.request.shown} says that the next page is {short(repr(told))}, which is "
+                "no URL. If it is a cursor, give the parameter that takes it in cursor_param."
+            )
+        return None
 
     def _entries(self, document: Any) -> int:
         listed = self._fields.relations(document)

@@ -20,8 +20,8 @@ GONE = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
 
 _OTHER_RDF = ("text/turtle", "application/rdf+xml", "application/n-", "text/n3", "application/trig")
 _SHOWN = 200
-_LINK = re.compile(r"<([^<>]*)>((?:\s*;\s*[^\s=;,]+\s*=\s*(?:\"[^\"]*\"|[^\s\";,]+))*)")
-_PARAMETER = re.compile(r";\s*([^\s=;,]+)\s*=\s*(?:\"([^\"]*)\"|([^\s\";,]+))")
+_LINK = re.compile(r"<([^<>]*)>((?:\s*;\s*[^\s=;,]+(?:\s*=\s*(?:\"[^\"]*\"|[^\s\";,]+))?)*)")
+_PARAMETER = re.compile(r";\s*([^\s=;,]+)(?:\s*=\s*(?:\"([^\"]*)\"|([^\s\";,]+)))?")
 
 
 class Unreadable(ValueError):
@@ -88,7 +88,7 @@ class Reply:
         found: list[tuple[str, Mapping[str, str]]] = []
         for target, rest in _LINK.findall(self.headers.get("link", "")):
             parameters = {n.lower(): quoted or bare for n, quoted, bare in _PARAMETER.findall(rest)}
-            if relation in parameters.get("rel", "").split():
+            if relation.lower() in parameters.get("rel", "").lower().split():
                 found.append((target, parameters))
         return found
 
