@@ -114,6 +114,35 @@ async def test_a_batch_that_is_too_much_is_halved_and_grows_again(error: Excepti
     assert [len(keys) for keys in store.asked] == [100, 100, 100]
 
 
+async def test_a_key_that_is_not_understood_makes_no_later_query_smaller() -> None:
+    def says(keys: list[str]) -> Reply:
+        if "odd" in keys:
+            raise Refused("what is that?", 400)
+        return table(keys)
+
+    store = Numbers(says)
+    batches = Batches(store, SparqlSettings(batch_size=100, max_concurrent=1))
+    await batches.read([*(f"k{n}" for n in range(99)), "odd"], QUESTION)
+    store.asked.clear()
+    await batches.read([f"k{n}" for n in range(100)], QUESTION)
+    assert [len(keys) for keys in store.asked] == [100]
+
+
+async def test_a_key_that_alone_is_too_slow_makes_no_later_query_smaller() -> None:
+    def says(keys: list[str]) -> Reply:
+        if "hub" in keys:
+            raise TooSlow("slow")
+        return table(keys)
+
+    store = Numbers(says)
+    batches = Batches(store, SparqlSettings(batch_size=100, max_concurrent=1))
+    with pytest.raises(TooSlow):
+        await batches.read(["hub"], QUESTION)
+    store.asked.clear()
+    await batches.read([f"k{n}" for n in range(100)], QUESTION)
+    assert [len(keys) for keys in store.asked] == [100]
+
+
 async def test_an_answer_that_is_cut_is_asked_for_in_halves() -> None:
     def says(keys: list[str]) -> Reply:
         return table(keys[:10], "only ten rows" if len(keys) > 10 else None)

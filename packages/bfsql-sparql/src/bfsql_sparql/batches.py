@@ -115,9 +115,9 @@ class Batches:
             reply = await self._dataset.reply(text)
             found = await decoded(reply.body, question.decode)
         except (Refused, TooSlow, NoResults) as error:
-            self._shrink(len(keys))
             if len(keys) == 1:
                 return await self._alone(keys[0], question, error)
+            self._shrink(len(keys))
             # One after the other: where the query as such is wrong, this ends at the first key.
             first, second = _halves(keys)
             return [*await self._part(first, question), *await self._part(second, question)]
@@ -137,14 +137,13 @@ class Batches:
     async def _alone(self, key: K, question: Question[K, R], error: Exception) -> list[Part[K, R]]:
         """What a query for one key means that was not answered."""
         if isinstance(error, NoResults):
-            raise StoreUnavailable(
-                f"{self._dataset.name} sent an answer that is none: {error}. Ask again, "
-                "or for less."
-            ) from error
+            raise nonsense(self._dataset, error) from error
         if not isinstance(error, Refused) or error.status not in _NOT_UNDERSTOOD:
             raise error
         if key != question.harmless:
             await self._dataset.reply(question.text([question.harmless]))
+        # The key was at fault, not the number of them: what was halved on the way to it is whole.
+        self._size = self._most
         return []
 
     async def _number(self, query: str) -> int | None:
@@ -182,6 +181,18 @@ async def decoded(body: bytes, decode: Callable[[bytes], R]) -> R:
     if len(body) < LARGE:
         return decode(body)
     return await asyncio.to_thread(decode, body)
+
+
+def nonsense(dataset: Dataset, error: ValueError) -> StoreUnavailable:
+    """What to raise where an answer is none, though it is whole.
+
+    Args:
+        dataset: Whose answer it is.
+        error: What is wrong with it.
+    """
+    return StoreUnavailable(
+        f"{dataset.name} sent an answer that is none: {error}. Ask again, or for less."
+    )
 
 
 async def together(*awaitables: Awaitable[T]) -> list[T]:

@@ -24,7 +24,10 @@ def rows(body: bytes) -> list[Row]:
         NoResults: The document is broken, cut, or something else.
     """
     names, bindings = _solutions(body)
-    columns = ([_term(one.get(name)) for one in bindings] for name in names)
+    try:
+        columns = [[_term(one.get(name)) for one in bindings] for name in names]
+    except (AttributeError, KeyError, TypeError) as error:
+        raise NoResults(f"a row is none ({error})") from None
     return list(zip(*columns, strict=True)) if names else [()] * len(bindings)
 
 
@@ -51,7 +54,7 @@ def links(body: bytes) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
 
 
 def truth(body: bytes) -> bool:
-    """The answer to an ASK; one server gives a SELECT with `__ASK_RETVAL` in its place.
+    """The answer to an ASK; one server gives the row of a SELECT in its place.
 
     Raises:
         NoResults: The document is broken, cut, or something else.
@@ -60,9 +63,8 @@ def truth(body: bytes) -> bool:
     answer = document.get("boolean")
     if isinstance(answer, bool):
         return answer
-    _, bindings = _solutions(body)
-    found = [term.get("value") for one in bindings for term in one.values()]
-    return bool(found) and found[0] in ("1", "true")
+    told = next((value for row in rows(body) for value in row), None)
+    return isinstance(told, Text) and told.text in ("1", "true")
 
 
 def _document(body: bytes) -> Mapping[str, Any]:
@@ -78,9 +80,12 @@ def _document(body: bytes) -> Mapping[str, Any]:
 def _solutions(body: bytes) -> tuple[list[str], list[dict[str, Any]]]:
     document = _document(body)
     try:
-        return document["head"]["vars"], document["results"]["bindings"]
+        names, bindings = document["head"]["vars"], document["results"]["bindings"]
     except (KeyError, TypeError):
         raise NoResults("it is JSON, but no results of SPARQL") from None
+    if not isinstance(names, list) or not isinstance(bindings, list):
+        raise NoResults("it is JSON, but no results of SPARQL")
+    return names, bindings
 
 
 def _term(found: Mapping[str, Any] | None) -> Term | None:

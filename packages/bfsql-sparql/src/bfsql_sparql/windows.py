@@ -13,10 +13,9 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
-from bfsql_sparql.batches import decoded
+from bfsql_sparql.batches import decoded, nonsense
 from bfsql_sparql.dataset import Dataset, Refused, TooSlow
-from bfsql_sparql.results import rows
-from bfsql_sparql.terms import Row
+from bfsql_sparql.results import NoResults, rows
 
 WINDOW = 10_000
 """Rows of a window at the most: more in an order is what one endpoint refuses."""
@@ -53,11 +52,17 @@ class Read(Generic[R]):
 
 
 async def counted(dataset: Dataset, query: str) -> int:
-    """The one number that a query asks for."""
+    """The one number that a query asks for.
+
+    Raises:
+        StoreError: The store does not give it.
+    """
     reply = await dataset.reply(query)
-    found: list[Row] = rows(reply.body)
-    value = found[0][0] if found else None
-    return int(getattr(value, "text", 0))
+    try:
+        ((value,),) = rows(reply.body)
+        return int(getattr(value, "text", ""))
+    except ValueError as error:  # NoResults is one
+        raise nonsense(dataset, error) from error
 
 
 async def read_windows(
@@ -90,12 +95,14 @@ async def _all(dataset: Dataset, windows: Windows[R], wanted: int) -> list[R]:
     while len(seen) < wanted:
         try:
             reply = await dataset.reply(windows.text(after, size))
+            found = await decoded(reply.body, windows.decode)
         except (Refused, TooSlow):
             if size <= SMALLEST:
                 raise
             size = max(SMALLEST, size // 2)
             continue
-        found = await decoded(reply.body, windows.decode)
+        except NoResults as error:
+            raise nonsense(dataset, error) from error
         before = len(seen)
         seen.update(dict.fromkeys(found))
         if len(seen) == before:

@@ -1,0 +1,83 @@
+"""Answers that are whole documents, and no answers."""
+
+import json
+from typing import Any
+
+import pytest
+
+from bfsql.errors import StoreUnavailable
+from bfsql_sparql.dataset import Dataset, Reply
+from bfsql_sparql.results import NoResults, links, rows, truth
+from bfsql_sparql.windows import Windows, counted, read_windows
+
+
+class Says(Dataset):
+    """A store that answers everything in one way."""
+
+    name = "the store of the test"
+
+    def __init__(self, *documents: Any) -> None:
+        self._bodies = [json.dumps(document).encode() for document in documents]
+
+    async def reply(self, query: str, seconds: float | None = None) -> Reply:
+        return Reply(self._bodies.pop(0) if len(self._bodies) > 1 else self._bodies[0])
+
+    async def close(self) -> None:
+        """Nothing."""
+
+
+def solutions(*bindings: Any) -> dict[str, Any]:
+    """A document with the variable `s`."""
+    return {"head": {"vars": ["s"]}, "results": {"bindings": list(bindings)}}
+
+
+NUMBER = solutions({"s": {"type": "literal", "value": "3"}})
+
+
+@pytest.mark.parametrize("decode", [rows, links, truth])
+@pytest.mark.parametrize(
+    "document",
+    [
+        [],
+        {},
+        {"head": {}, "results": {}},
+        {"head": {"vars": "s"}, "results": {"bindings": []}},
+        {"head": {"vars": ["s"]}, "results": {"bindings": {}}},
+        {"head": None, "results": None},
+    ],
+)
+def test_a_document_that_is_no_results_is_told(decode: Any, document: Any) -> None:
+    with pytest.raises(NoResults, match="no results of SPARQL"):
+        decode(json.dumps(document).encode())
+
+
+@pytest.mark.parametrize("decode", [rows, links, truth])
+@pytest.mark.parametrize("row", [{"s": "plain"}, {"s": {"type": "uri"}}, "s", {"s": 1}, None])
+def test_a_row_that_is_none_is_told(decode: Any, row: Any) -> None:
+    with pytest.raises(NoResults, match="a row"):
+        decode(json.dumps(solutions(row)).encode())
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"odd": True},
+        solutions(),
+        solutions({}),
+        solutions({"s": {"type": "literal", "value": "many"}}),
+    ],
+)
+async def test_a_number_that_is_none_is_the_stores_fault(document: Any) -> None:
+    with pytest.raises(StoreUnavailable, match="the store of the test sent an answer that is none"):
+        await counted(Says(document), "how many?")
+
+
+async def test_a_window_that_is_none_is_the_stores_fault() -> None:
+    windows: Windows[Any] = Windows(
+        number="how many?",
+        text=lambda after, size: f"{size} after {after}",
+        decode=rows,
+        end=lambda row: str(row[0]),
+    )
+    with pytest.raises(StoreUnavailable, match="the store of the test sent an answer that is none"):
+        await read_windows(Says(NUMBER, {"odd": True}), windows, 10, lambda _: None)
