@@ -272,6 +272,7 @@ async def test_an_unknown_ending_lists_the_known_ones(serve, name):
     ("name", "text"),
     [
         ("a__ttl", TURTLE + "\n\nex:a ex:p ; .\n"),
+        ("a__ttl", TURTLE + '\n\nex:a ex:p "no end .\nex:a ex:p ex:b .\n'),
         ("a__trig", TURTLE + "\n\nex:a ex:p ; .\n"),
         ("a__nt", NTRIPLES + f"<{EX}a> nonsense .\n"),
         ("a__nt", NTRIPLES + f"<{EX}a> <{EX}p> <{EX}b> <{EX}g> .\n"),

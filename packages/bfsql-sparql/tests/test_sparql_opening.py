@@ -39,7 +39,7 @@ async def test_nothing_to_serve_is_told() -> None:
 
 
 async def test_two_things_to_serve_are_told() -> None:
-    with pytest.raises(ConfigurationError, match=r"Both .*http://x\.test/sparql.*a\.ttl"):
+    with pytest.raises(ConfigurationError, match=r"Both .*x\.test/sparql.*a\.ttl.*ENDPOINT_URL"):
         await _opened(endpoint="http://x.test/sparql", data=["a.ttl"])
 
 

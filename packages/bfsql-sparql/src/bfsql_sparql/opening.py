@@ -25,7 +25,8 @@ async def open_dataset(settings: SparqlSettings) -> Dataset:
     if settings.endpoint and settings.data:
         raise ConfigurationError(
             f"Both an endpoint ({settings.endpoint}) and files ({settings.data[0]}, ...) are named "
-            "to be served; name one of the two: --endpoint URL, or --data FILE..."
+            "to be served; name one of the two: --endpoint URL, which the variable "
+            "SPARQL_ENDPOINT_URL may have set, or --data FILE..."
         )
     if settings.data:
         from bfsql_sparql.inprocess import open_files

@@ -37,6 +37,8 @@ Node: TypeAlias = rdflib.URIRef | rdflib.BNode
 
 _CHUNK = 1 << 16
 _WORD = re.compile(r"\S")
+_UNCLOSED = "newline found in string literal"
+"""What rdflib says where a text has no closing quote."""
 
 
 def read(path: Path, format_: str, dataset: rdflib.Dataset, stop: Stop) -> None:
@@ -117,9 +119,12 @@ def _turtle(path: Path, dataset: rdflib.Dataset, stop: Stop, *, graphs: bool) ->
     try:
         parser.loadBuf(text)
     except BadSyntax as error:
-        found = _WORD.search(text, error._i)  # noqa: SLF001 - its text shows a window only
-        line = text.count("\n", 0, found.start() if found else len(text)) + 1
-        raise SourceError(path, f"bad syntax: {error._why}", line) from error  # noqa: SLF001
+        # Its own text shows a window only, and counts the lines of the last token.
+        why, at = error._why, error._i  # noqa: SLF001
+        if not why.startswith(_UNCLOSED):  # which ends where it is, others before what is wrong
+            found = _WORD.search(text, at)
+            at = found.start() if found else len(text)
+        raise SourceError(path, f"bad syntax: {why}", text.count("\n", 0, at) + 1) from error
     except Stopped:
         raise
     except Exception as error:  # a statement cut off runs into errors of any kind
