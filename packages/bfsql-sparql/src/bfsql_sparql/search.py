@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -17,6 +16,7 @@ from bfsql.models.records import EntityStub
 from bfsql_sparql import asking
 from bfsql_sparql.accents import any_accents
 from bfsql_sparql.asking import Clock
+from bfsql_sparql.batches import together
 from bfsql_sparql.dataset import Dataset
 from bfsql_sparql.mapping import Mapping
 from bfsql_sparql.naming import names
@@ -109,7 +109,7 @@ class _Search:
             return []
         searchable = is_text(self._text) and "\0" not in self._text
         if searchable and len(self._text) <= LONGEST:
-            _, named, called = await asyncio.gather(self._by_id(), self._named(), self._called())
+            _, named, called = await together(self._by_id(), self._named(), self._called())
             if not self._nodes:
                 await self._otherwise()
             elif named and not called:  # the store's own search does not know a name that is there

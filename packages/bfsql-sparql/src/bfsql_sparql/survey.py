@@ -93,10 +93,6 @@ class Survey:
             fulltext=fulltext,
         )
 
-    def depth(self, type_: str) -> int:
-        """Number of classes known to be above a type."""
-        return self.kinds.depth(type_)
-
     async def entity_types(self) -> list[str]:
         """Every type that is the one of a node, as ids, sorted; or some, where there is no list."""
         clock = Clock(self._settings.schema_timeout, _SHARE)
