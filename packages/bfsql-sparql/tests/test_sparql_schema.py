@@ -9,13 +9,15 @@ import pytest
 from bfsql import call
 from bfsql.models.prefixes import WELL_KNOWN
 from bfsql_servers.bad_endpoint import BadEndpoint
-from bfsql_servers.bad_replies import Asked, Reply, iri, refused, results, silence
+from bfsql_servers.bad_replies import Asked, Reply, iri, refused, reset, results, silence
 from bfsql_servers.oxigraph import OxigraphServer
 from bfsql_servers.virtuoso import VirtuosoServer
+from bfsql_sparql.endpoint import Endpoint
 from bfsql_sparql.kinds import Kinds
 from bfsql_sparql.vocabulary import UNTYPED
 
 Looks = Callable[..., Awaitable[Any]]
+Opened = Callable[..., Awaitable[Endpoint]]
 
 TYPE = f"<{WELL_KNOWN['rdf']}type>"
 LABEL = f"<{WELL_KNOWN['rdfs']}label>"
@@ -123,6 +125,64 @@ async def test_a_sample_takes_what_the_store_publishes_of_itself(filled: Looks) 
     predicates = await store.survey.predicates()
     assert "x:chases" in predicates
     assert "rdfs:label" not in predicates
+
+
+DESCRIPTION = f"""\
+@prefix sd: <http://www.w3.org/ns/sparql-service-description#> .
+@prefix void: <{WELL_KNOWN["void"]}> .
+[] a sd:Service ; sd:defaultDataset [ sd:defaultGraph [
+    void:classPartition [ void:class <http://x.test/Told> ] ;
+    void:propertyPartition [ void:property <http://x.test/tells> ] ] ] .
+"""
+
+
+async def test_a_sample_takes_what_the_service_description_names(
+    bad_endpoint: BadEndpoint, look: Looks
+) -> None:
+    def behave(request: Asked) -> Reply:
+        if request.method == "GET":
+            assert request.headers["Accept"] == "text/turtle"
+            assert request.fields == {}
+            return Reply(body=DESCRIPTION.encode(), content_type="text/turtle; charset=utf-8")
+        if "<http://x.test/tells>" in request.query:  # whether an edge has it
+            return results({"p": iri("http://x.test/tells")})
+        return results(variables=["s"])
+
+    bad_endpoint.always(behave)
+    store = await look(endpoint=bad_endpoint.url, distinct=False, search="contains", prefix=PREFIX)
+    assert not [one for one in bad_endpoint.requests if one.method == "GET"]
+    assert await store.survey.entity_types() == ["x:Told"]
+    assert await store.survey.predicates() == ["x:tells"]
+    assert not await store.survey.comprehensive()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        refused(404),
+        Reply(body=b"<html>", content_type="text/html"),
+        Reply(body=b"no turtle {", content_type="text/turtle"),
+        Reply(body=b"# nothing\n" * 500_000, content_type="text/turtle"),
+        reset(),
+    ],
+)
+async def test_a_description_that_is_none_is_no_fault(
+    said: Reply, bad_endpoint: BadEndpoint, look: Looks
+) -> None:
+    bad_endpoint.always(
+        lambda request: said if request.method == "GET" else results(variables=["s"])
+    )
+    store = await look(endpoint=bad_endpoint.url, distinct=False, search="contains")
+    assert await store.survey.entity_types() == []
+    assert any(one.method == "GET" for one in bad_endpoint.requests)
+
+
+@pytest.mark.parametrize("name", ["oxigraph", "virtuoso"])
+async def test_real_servers_describe_themselves(
+    name: str, request: pytest.FixtureRequest, opened: Opened
+) -> None:
+    endpoint = await opened(request.getfixturevalue(name).query_url)
+    assert b"sparql-service-description#" in (await endpoint.description(10) or b"")
 
 
 async def test_a_list_that_was_cut_is_a_sample(small_virtuoso: VirtuosoServer, look: Looks) -> None:

@@ -72,6 +72,14 @@ class Dataset(ABC):
             StoreError: It is no SPARQL store, or wants a login.
         """
 
+    async def description(self, seconds: float) -> bytes | None:  # noqa: ARG002
+        """What the store publishes of itself beside its data, as Turtle; None for nothing.
+
+        Args:
+            seconds: How long it may take at the most.
+        """
+        return None
+
     @abstractmethod
     async def close(self) -> None:
         """Give back connections and files; what is under way ends."""

@@ -23,7 +23,15 @@ from bfsql_sparql.connecting import no_answer
 from bfsql_sparql.dataset import Dataset, Reply
 from bfsql_sparql.failures import Failures, Heard, Passing
 from bfsql_sparql.politeness import Gate, Held, pause
-from bfsql_sparql.request import Request, address, check_parameters, request_of, shown
+from bfsql_sparql.request import (
+    TURTLE,
+    Request,
+    address,
+    check_parameters,
+    request_for_description,
+    request_of,
+    shown,
+)
 from bfsql_sparql.signs import ROW_LIMIT_HEADERS, cut_at
 
 if TYPE_CHECKING:
@@ -114,6 +122,19 @@ class Endpoint(Dataset):
                 f"{self._failures.name} did not answer before the call's time was up."
             ) from None
 
+    async def description(self, seconds: float) -> bytes | None:
+        """See `Dataset`. Asked for once: an endpoint need not have one, and most have none."""
+        began = time.monotonic()
+        try:
+            async with asyncio.timeout(seconds), self._gate:
+                await self._gate.turn(began + seconds)
+                request = request_for_description(self._settings, self._url)
+                heard = await self._send(request, began, seconds)
+        except (TimeoutError, Held, StoreError, httpx2.HTTPError, NotImplementedError):
+            return None
+        fine = heard.status == httpx2.codes.OK and heard.kind == TURTLE
+        return heard.body if fine else None
+
     async def close(self) -> None:
         """Close its connections; a query under way ends."""
         client, self._client = self._client, None
@@ -180,7 +201,7 @@ class Endpoint(Dataset):
             headers = {**request.headers, **(self._credentials.headers if shows else {})}
             auth = self._credentials.auth if shows else None
             async with self._client.stream(
-                "POST", url, content=request.body, headers=headers, auth=auth
+                request.method, url, content=request.body, headers=headers, auth=auth
             ) as response:
                 if not response.has_redirect_location:
                     return await self._read(response, began, limit)

@@ -13,6 +13,7 @@ from bfsql_sparql.asking import Clock
 from bfsql_sparql.dataset import Dataset
 from bfsql_sparql.kinds import Kinds
 from bfsql_sparql.mapping import Mapping
+from bfsql_sparql.published import Partition, published
 from bfsql_sparql.queries import schema
 from bfsql_sparql.settings import SparqlSettings
 from bfsql_sparql.terms import Row
@@ -134,19 +135,21 @@ class Lists:
         clock: Clock,
         some: str,
         around: Callable[[Sequence[str]], str],
-        published: str,
+        partition: Partition,
     ) -> frozenset[str]:
         """Names from a part of the data, from around the seeds, and from what is published."""
         mapping, left = self._mapping, clock.left
-        first = await asyncio.gather(
-            asking.select(self._dataset, some, left() / 2),
-            asking.select(self._dataset, schema.published(published, MOST), left() / 2),
-            self._start(left() / 2),
+        half = left() / 2
+        first, kept, described, start = await asyncio.gather(
+            asking.select(self._dataset, some, half),
+            asking.select(self._dataset, schema.published(partition, MOST), half),
+            published(self._dataset, partition, half),
+            self._start(half),
         )
-        names = _names(first[0].rows if first[0] else ())
-        told = _names(first[1].rows if first[1] else ()) - names
-        more = [around(first[2])] if first[2] else []
-        if published == "property":
+        names = _names(first.rows if first else ())
+        told = (described | _names(kept.rows if kept else ())) - names
+        more = [around(start)] if start else []
+        if partition == "property":
             # Published are also those of literals; those that are walked are wanted.
             more += [schema.of_edges(mapping, sorted(told)[:COMPARED])] if told else []
         else:

@@ -30,13 +30,17 @@ _OURS = ("query", "update")
 """Parameters that no setting may fill."""
 _DISTRIBUTION = "bfsql-sparql"
 
+TURTLE = "text/turtle"
+"""The media type of the one format in which a description is asked for."""
+
 
 class Request(NamedTuple):
-    """A POST."""
+    """What is sent."""
 
     url: str
     body: bytes
     headers: Mapping[str, str]
+    method: str = "POST"
 
 
 class _Wrapper(SPARQLWrapper):
@@ -77,6 +81,17 @@ def request_of(query: str, settings: SparqlSettings, url: str, seconds: float) -
     made = wrapper.made()
     assert isinstance(made.data, bytes)
     return Request(made.full_url, made.data, dict(made.header_items()))
+
+
+def request_for_description(settings: SparqlSettings, url: str) -> Request:
+    """The request for what an endpoint publishes of itself (SPARQL 1.1 Service Description).
+
+    Args:
+        settings: Whose contact goes along.
+        url: Of the endpoint.
+    """
+    headers = {"Accept": TURTLE, "User-Agent": agent(settings.contact)}
+    return Request(url, b"", headers, "GET")
 
 
 def agent(contact: str | None) -> str:
