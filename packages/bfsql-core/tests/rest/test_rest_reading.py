@@ -22,8 +22,10 @@ by_rdflib = pytest.mark.filterwarnings("ignore:.*deprecated:DeprecationWarning:r
 async def read(web: httpx2.AsyncClient, path: str) -> Any:
     answer = await web.get(path)
     assert answer.status_code == 200, answer.text
-    assert answer.headers["content-type"] == "application/ld+json"
-    return answer.json()
+    document = answer.json()
+    kind = "ld+json" if "@context" in document else "json"
+    assert answer.headers["content-type"] == f"application/{kind}"
+    return document
 
 
 async def test_an_entity_is_its_metadata_beside_its_identity(web: httpx2.AsyncClient) -> None:
@@ -246,8 +248,8 @@ async def test_an_id_may_hold_anything(served: Served, odd: str) -> None:
     relation = {"subject": odd, "predicate": odd, "object": odd}
     assert (await read(web, f"{path}/relations"))["relations"] == [relation]
     assert (await read(web, f"{path}/provenance"))["items"] == []
-    answer = await web.get("/relations", params=relation)
-    assert answer.json() == {**relation, "metadata": {}}
+    alone = (await web.get("/relations", params=relation)).json()
+    assert {**relation, "metadata": {}, "@context": alone["@context"]} == alone
     batch = await web.post("/entities/batch", json={"ids": [odd]})
     assert batch.json()["results"] == [{"id": odd, "@type": "Thing"}]
 
@@ -286,6 +288,25 @@ async def test_relations_are_statements(web: httpx2.AsyncClient) -> None:
         RDF.object: URIRef("film:1"),
     }
     assert (URIRef("person:3"), URIRef(f"{TERM}relations"), statement) in graph
+
+
+@by_rdflib
+async def test_a_relation_alone_is_a_statement_too(web: httpx2.AsyncClient) -> None:
+    path = "/relations?subject=person:1&predicate=ACTED_IN&object=film:1"
+    graph = await as_rdf(web, path)
+    [statement] = graph.subjects(RDF.subject, URIRef("person:1"))
+    assert graph.value(statement, RDF.predicate) == URIRef(f"{TERM}ACTED_IN")
+    assert graph.value(statement, RDF.object) == URIRef("film:1")
+    metadata = graph.value(statement, URIRef(f"{TERM}metadata"))
+    assert json.loads(str(metadata)) == (await read(web, path))["metadata"]
+
+
+async def test_what_is_about_no_entity_is_plain_json(web: httpx2.AsyncClient) -> None:
+    for path in ("/schema", "/entities/film:1/provenance"):
+        assert "@context" not in await read(web, path)
+    for path, asked in (("/entities/batch", {"ids": []}), ("/relations/batch", {"ids": []})):
+        answer = await web.post(path, json=asked)
+        assert answer.headers["content-type"] == "application/json"
 
 
 @by_rdflib

@@ -20,16 +20,19 @@ _RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 _PLAIN = re.compile(r"[^@:/][^:/]*")
 """Names that can be terms: with a colon or slash they are IRIs already, with `@` keywords."""
 
+_STATEMENT: dict[str, Any] = {
+    "subject": {"@id": f"{_RDF}subject", "@type": "@id"},
+    "predicate": {"@id": f"{_RDF}predicate", "@type": "@vocab"},
+    "object": {"@id": f"{_RDF}object", "@type": "@id"},
+}
+"""Terms of a relation; elsewhere these names are keys of metadata like any other."""
+
 _OWN: dict[str, Any] = {
     "id": "@id",
     "omissions": {"@id": f"{VOCABULARY}omissions", "@type": "@json"},
     "relations": {
         "@id": f"{VOCABULARY}relations",
-        "@context": {
-            "subject": {"@id": f"{_RDF}subject", "@type": "@id"},
-            "predicate": {"@id": f"{_RDF}predicate", "@type": "@vocab"},
-            "object": {"@id": f"{_RDF}object", "@type": "@id"},
-        },
+        "@context": _STATEMENT,
     },
 }
 
@@ -63,6 +66,16 @@ def reference(root: str, metadata: Mapping[str, Any] = MappingProxyType({})) -> 
         if key in _OWN or _misleading(value)
     }
     return [f"{root}context", {"@base": f"{root}entities/", **opaque}]
+
+
+def of_relation(root: str) -> list[Any]:
+    """The same for a document that is one relation; its metadata is plain JSON, whatever it holds.
+
+    Args:
+        root: As for `reference`.
+    """
+    address, own = reference(root)
+    return [address, {**own, **_STATEMENT, "metadata": {"@type": "@json"}}]
 
 
 def _misleading(value: Any) -> bool:

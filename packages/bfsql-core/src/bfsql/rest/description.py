@@ -30,7 +30,7 @@ td { padding-right: 1rem; vertical-align: top } summary { cursor: pointer }
 async def document(api: Api, asked: Asked) -> Reply:
     """`GET /openapi.json`."""
     asked.only("The description", ())
-    return Reply(encode(_openapi(api)), "application/json")
+    return Reply(encode(_openapi(api)))
 
 
 async def page(api: Api, asked: Asked) -> Reply:

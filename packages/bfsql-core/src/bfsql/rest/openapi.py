@@ -9,7 +9,7 @@ from typing import Any
 from bfsql.plugins.version import __version__
 from bfsql.rest import entities, relations
 from bfsql.rest.problem import MEDIA_TYPE
-from bfsql.rest.reply import JSON_LD
+from bfsql.rest.reply import JSON, JSON_LD
 from bfsql.rest.schemas import SCHEMAS, TEXT, TEXTS, Schema, ref
 from bfsql.tools import ToolDefinition
 
@@ -95,7 +95,6 @@ def _post(
     summary: str,
     body: Schema,
     answer: Schema,
-    media: str = JSON_LD,
     *,
     needed: bool = True,
     description: str = "",
@@ -105,11 +104,11 @@ def _post(
         "post": {
             "summary": summary,
             **({"description": description} if description else {}),
-            "requestBody": {"required": needed, "content": {"application/json": {"schema": body}}},
+            "requestBody": {"required": needed, "content": {JSON: {"schema": body}}},
             "responses": {
                 "200": {
                     "description": "What was asked for.",
-                    "content": {media: {"schema": answer}},
+                    "content": {JSON: {"schema": answer}},
                 },
                 **_problems(404, 413, 415),
             },
@@ -149,7 +148,6 @@ def _tool_paths(tools: Iterable[ToolDefinition]) -> Schema:
             tool.title,
             tool.input_schema,
             tool.output_schema,
-            "application/json",
             needed=bool(tool.input_schema.get("required")),
             description=tool.description,
         )
@@ -158,7 +156,7 @@ def _tool_paths(tools: Iterable[ToolDefinition]) -> Schema:
 
 
 _PATHS: Schema = {
-    "/schema": _get("What the graph contains, and where batches are taken", "Schema"),
+    "/schema": _get("What the graph contains, and where batches are taken", "Schema", media=JSON),
     "/context": _get("The JSON-LD context", "Context"),
     "/entities": _get(
         "Find entities by name",
@@ -189,6 +187,7 @@ _PATHS: Schema = {
         "Provenance",
         _ID,
         _limit(entities.EVIDENCE, entities.MOST_EVIDENCE),
+        media=JSON,
         problems=(404,),
     ),
     "/relations": _get(
@@ -205,6 +204,6 @@ _PATHS: Schema = {
         ref("RelationBatch"),
         {"oneOf": [ref("Ring"), ref("RelationsWithMetadata")]},
     ),
-    "/openapi.json": _get("This description", "object", media="application/json"),
+    "/openapi.json": _get("This description", "object", media=JSON),
     "/docs": _get("This description, as a page", "string", media="text/html; charset=utf-8"),
 }

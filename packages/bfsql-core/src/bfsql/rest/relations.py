@@ -15,7 +15,7 @@ from bfsql.errors import ToolError
 from bfsql.models import Edge, Metadata, Triple
 from bfsql.rest.api import Api
 from bfsql.rest.asked import Asked, fields
-from bfsql.rest.context import reference
+from bfsql.rest.context import of_relation, reference
 from bfsql.rest.entities import bounded, texts
 from bfsql.rest.reply import Reply, replied
 from bfsql.tools.check import shown
@@ -62,7 +62,13 @@ async def one(api: Api, asked: Asked) -> Reply:
             "Relations are exact; GET /entities/{id}/relations lists those of an entity.",
             kind="unknown_entity",
         ) from None
-    return replied(_relation(edge) | {"metadata": clean_metadata(metadata)})
+    return replied(
+        {
+            "@context": of_relation("./"),
+            **_relation(edge),
+            "metadata": clean_metadata(metadata),
+        }
+    )
 
 
 async def batch(api: Api, asked: Asked) -> Reply:

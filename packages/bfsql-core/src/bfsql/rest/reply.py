@@ -13,6 +13,7 @@ from starlette.responses import Response
 from bfsql import call
 from bfsql.answers import encode
 
+JSON = "application/json"
 JSON_LD = "application/ld+json"
 
 
@@ -21,7 +22,7 @@ class Reply:
     """What a handler gives."""
 
     content: bytes
-    media_type: str = JSON_LD
+    media_type: str = JSON
     headers: Mapping[str, str] = field(default_factory=dict)
     passing: bool = False
     """Whether another answer may come when it is asked for again, so that nobody may keep it."""
@@ -47,13 +48,21 @@ class Reply:
 
 
 def replied(document: Any, **about: Any) -> Reply:
-    """A document as an answer, with what the store left out of it in the call under way."""
+    """A document as an answer, with what the store left out of it in the call under way.
+
+    Without a context, JSON-LD would say nothing: such a document is plain JSON.
+
+    Args:
+        document: What the answer holds.
+        about: Further fields of the `Reply`.
+    """
     under_way = call.current()
     left_out = [*under_way.omissions, *_withheld(under_way)] if under_way else []
     if left_out:
         document = {**document, "omissions": [_omission(one) for one in left_out]}
     passing = any(one.passing for one in left_out)
-    return Reply(encode(document), passing=passing, **about)
+    media_type = JSON_LD if "@context" in document else JSON
+    return Reply(encode(document), media_type, passing=passing, **about)
 
 
 def _withheld(under_way: call.Scope) -> list[call.Omission]:

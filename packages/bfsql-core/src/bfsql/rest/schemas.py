@@ -112,8 +112,10 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "Relation": record(_PARTS),
     "RelationWithMetadata": record(
-        {**_PARTS, "metadata": _METADATA, "omissions": _OMISSIONS}, "omissions"
+        {"@context": _CONTEXT, **_PARTS, "metadata": _METADATA, "omissions": _OMISSIONS},
+        "omissions",
     ),
+    "RelationInBatch": record({**_PARTS, "metadata": _METADATA}),
     "Relations": record(
         {
             "@context": _CONTEXT,
@@ -131,7 +133,7 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "Ring": record({"relations": listed(_TRIPLE), "omissions": _OMISSIONS}, "omissions"),
     "RelationsWithMetadata": record(
-        {"results": listed(ref("RelationWithMetadata")), "omissions": _OMISSIONS}, "omissions"
+        {"results": listed(ref("RelationInBatch")), "omissions": _OMISSIONS}, "omissions"
     ),
     "Provenance": record(
         {

@@ -12,7 +12,7 @@ async def run(api: Api, asked: Asked) -> Reply:
     """`POST /tools/{name}`: the tool's answer, checked, watched and refused as over MCP."""
     asked.only("A tool's path", ())
     answer = await api.graph.call(asked.path[0], asked.body, caller=asked.caller)
-    return Reply(_content(answer), "application/json")
+    return Reply(_content(answer))
 
 
 def _content(answer: Answer) -> bytes:
