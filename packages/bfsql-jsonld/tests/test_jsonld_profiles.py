@@ -37,6 +37,12 @@ async def test_types_with_commas_are_sent_each_by_itself(opened, pages) -> None:
     assert await (await opened()).search_entities("x", ["a,b", "c"]) == []
 
 
+async def test_types_are_kept_where_an_api_does_not_keep_them(opened, pages) -> None:
+    hits = [{"id": "a", "@type": "T"}, {"id": "b", "@type": "U"}]
+    pages["/entities?q=x&limit=20&types=T"] = {"results": hits}
+    assert [hit.id for hit in await (await opened()).search_entities("x", ["T"])] == ["a"]
+
+
 async def test_a_plain_json_api_is_read_by_the_names_of_its_fields(opened, pages) -> None:
     pages["/api/things/7"] = {"data": {"key": 7}, "kind": ["Book", "Work"], "title": "Emma"}
     pages["/api/links?node=7"] = [
@@ -149,6 +155,10 @@ async def test_a_context_broker_is_read_by_its_profile(opened, pages) -> None:
     assert await backend.predicates() == ["in", "owner", "part"]
     assert [hit.id for hit in await backend.search_entities("tow.er")] == ["urn:b:1"]
     assert [hit.id for hit in await backend.search_entities("urn:b:1")] == ["urn:b:1"]
+    pages["/ngsi-ld/v1/entities?q=name~%3D%22urn.b.1%22&limit=20&type=Person"] = []
+    assert await backend.search_entities("urn:b:1", ["Person"]) == []
+    pages["/ngsi-ld/v1/entities?q=name~%3D%22new.line.%22&limit=20"] = []
+    assert await backend.search_entities('new\nline"') == []
     assert all("ex.test/context.jsonld" in headers["link"] for _, headers, _ in pages.asked)
 
 

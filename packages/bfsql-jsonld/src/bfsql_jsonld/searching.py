@@ -41,14 +41,18 @@ class Searching:
         Args:
             source: Looks up what may be an id, where the route knows names alone.
             text: What a person would call it.
-            types: Types to keep; none for all.
+            types: Types to keep, also where the API does not; none for all.
         """
         s = self._settings
-        by_id: list[EntityStub] = []
+        found: list[EntityStub] = []
         if (not s.search_path or s.relations == "document") and _ID.fullmatch(text.strip()):
-            by_id = await self._by_id(source, text.strip())
-        if not s.search_path:
-            return by_id
+            found += await self._by_id(source, text.strip())
+        if s.search_path:
+            found += await self._by_name(text, types)
+        return [stub for stub in found if not types or stub.entity_type in types][:SEARCHED]
+
+    async def _by_name(self, text: str, types: Sequence[str]) -> list[EntityStub]:
+        s = self._settings
         sent = s.query_text.replace("{text}", text).replace("{pattern}", _pattern(text))
         reply = await self._session.ask(Request(self._routes.search(sent, types)))
         if reply.gone:
@@ -59,7 +63,7 @@ class Searching:
             )
         document = reply.json()
         call.omitted(*omissions(document))
-        return [*by_id, *await self._stubs(reply, document)][:SEARCHED]
+        return await self._stubs(reply, document)
 
     async def _by_id(self, source: Source, entity_id: str) -> list[EntityStub]:
         try:
@@ -97,4 +101,4 @@ def _text(value: Any) -> str | None:
 
 def _pattern(text: str) -> str:
     """The text as a regular expression: what means something in one, or ends it, is any one."""
-    return re.sub(r"[^\w\s-]", ".", text)
+    return re.sub(r"[^\w -]", ".", text)
