@@ -53,6 +53,9 @@ class Endpoint(Dataset):
         credentials: Shown to the endpoint's own host.
     """
 
+    endings = "/sparql or /query"
+    """How the addresses of such endpoints often end."""
+
     def __init__(
         self, settings: SparqlSettings, client: httpx2.AsyncClient, credentials: Credentials
     ) -> None:
@@ -69,6 +72,7 @@ class Endpoint(Dataset):
             credentials.scheme,
             credentials.secrets,
             settings.max_response_bytes,
+            self.endings,
         )
 
     @classmethod

@@ -73,12 +73,14 @@ class Failures:
         scheme: What it is shown to log in; empty for nothing.
         secrets: What none of them repeats.
         most_bytes: The bound of an answer.
+        endings: How addresses of its kind often end, in words.
     """
 
     name: str
     scheme: str
     secrets: tuple[str, ...]
     most_bytes: int
+    endings: str
 
     def of(self, heard: Heard) -> StoreError | None:
         """What was wrong with an answer; None where it is a whole one."""
@@ -163,7 +165,7 @@ class Failures:
             case 404 | 405 | 406 | 410 | 415:
                 return StoreError(
                     f"{self.name} is no SPARQL endpoint: it answered {heard.status}{words}. Look "
-                    "at its address; it is often one that ends in /sparql or /query."
+                    f"at its address; it is often one that ends in {self.endings}."
                 )
             case status if status in _BUSY:
                 return self._busy(heard, words)

@@ -9,8 +9,6 @@ from __future__ import annotations
 import asyncio
 from typing import Literal
 
-import rdflib
-
 from bfsql.models.prefixes import WELL_KNOWN, is_iri
 from bfsql_sparql.dataset import Dataset
 
@@ -36,6 +34,8 @@ async def published(dataset: Dataset, partition: Partition, seconds: float) -> f
 
 
 def _objects(document: bytes, property_: str) -> frozenset[str]:
+    import rdflib  # half as long as all else takes to start, and few stores are sampled
+
     graph = rdflib.Graph(bind_namespaces="none")
     try:
         graph.parse(data=document, format="turtle")

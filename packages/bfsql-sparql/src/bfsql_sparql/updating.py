@@ -25,6 +25,8 @@ _NOT_DONE = (429, 503)
 class UpdateEndpoint(Endpoint):
     """An endpoint that takes updates, with the login, trust and manners of one for queries."""
 
+    endings = "/update or /statements"
+
     @classmethod
     async def of(cls, settings: SparqlSettings) -> Self:
         """The one that the settings name; nothing is sent.
