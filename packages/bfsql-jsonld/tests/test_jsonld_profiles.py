@@ -272,6 +272,27 @@ async def test_what_is_no_uri_is_not_asked_of_a_context_broker(opened, pages) ->
     assert pages.asked == []
 
 
+async def test_who_cannot_be_asked_for_is_told(opened, pages) -> None:
+    broker(pages)
+    pages["/ngsi-ld/v1/attributes"] = (404, {}, {})
+    async with open_graph(await opened(profile="ngsi-ld"), hooks=()) as graph:
+        answer = json.loads((await graph.bfs_query(["urn:b:1"], 1)).text)
+    assert "the API does not list all predicates" in json.dumps(answer["notes"])
+
+
+async def test_predicates_that_come_later_are_asked_by(opened, pages, monkeypatch) -> None:
+    broker(pages)
+    at = "/ngsi-ld/v1/attributes"
+    whole = pages.pages[at]
+    pages[at] = whole | {"attributeList": ["name"]}
+    backend = await opened(profile="ngsi-ld")
+    assert await backend.edges_to("urn:b:1") == []
+    pages[at] = whole
+    assert await backend.edges_to("urn:b:1") == []
+    monkeypatch.setattr("bfsql_jsonld.by_documents.STEADY", 0.0)  # its time is over
+    assert await backend.edges_to("urn:b:1") == [Edge("urn:s:1", "in", "urn:b:1")]
+
+
 async def test_who_points_to_an_entity_comes_in_pages_of_a_broker(opened, pages) -> None:
     broker(pages)
     at = "/ngsi-ld/v1/entities"

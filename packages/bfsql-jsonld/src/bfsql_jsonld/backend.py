@@ -21,7 +21,7 @@ from bfsql_jsonld.contexts import Contexts
 from bfsql_jsonld.documents import Documents
 from bfsql_jsonld.evidence import Evidence
 from bfsql_jsonld.linked import CONTEXT_LINK, Linked
-from bfsql_jsonld.schema import SchemaReader
+from bfsql_jsonld.schema import STEADY, SchemaReader
 from bfsql_jsonld.searching import Searching
 from bfsql_jsonld.settings import JsonLdSettings
 from bfsql_jsonld.source import Source
@@ -148,7 +148,7 @@ class JsonLdBackend(GraphDbInterface):
 
     async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
         """In one request where the API has a route for that."""
-        schema = await self._schema.batches()
+        schema = await self._schema.current(STEADY)
         if schema.entities_batch is None:
             return list(await super().get_nodes_batch(ids))
         found = await self._batches.nodes(schema, ids, metadata=False)
@@ -156,7 +156,7 @@ class JsonLdBackend(GraphDbInterface):
 
     async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:
         """A ring in one request where the API has a route for that."""
-        schema = await self._schema.batches()
+        schema = await self._schema.current(STEADY)
         if schema.relations_batch is not None:
             return await self._batches.ring(schema, ids)
         known: Sequence[str] = ids
@@ -167,7 +167,7 @@ class JsonLdBackend(GraphDbInterface):
 
     async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:
         """In one request where the API has a route for that."""
-        schema = await self._schema.batches()
+        schema = await self._schema.current(STEADY)
         if schema.entities_batch is None:
             return await super().metadata_for_nodes_batch(ids)
         found = await self._batches.nodes(schema, ids, metadata=True)
@@ -175,7 +175,7 @@ class JsonLdBackend(GraphDbInterface):
 
     async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:
         """In one request where the API has a route for that."""
-        schema = await self._schema.batches()
+        schema = await self._schema.current(STEADY)
         if schema.relations_batch is None:
             return await super().metadata_for_edges_batch(edges)
         asked = [(s, p, o) for s, p, o in edges]

@@ -17,7 +17,7 @@ from bfsql_jsonld.described import Described
 from bfsql_jsonld.documents import Documents
 from bfsql_jsonld.paging import Pages
 from bfsql_jsonld.replies import Request
-from bfsql_jsonld.schema import SchemaReader
+from bfsql_jsonld.schema import STEADY, SchemaReader
 
 log = logging.getLogger("bfsql")
 
@@ -138,7 +138,10 @@ class ByDocuments:
         """Those who point to the entity, sought by each predicate that is known."""
         if any(character in entity_id for character in '"\\'):
             return []  # no query can hold it, and no broker has such an id
-        predicates = (await self._schema.batches()).predicates
+        schema = await self._schema.current(STEADY)
+        if not schema.comprehensive:
+            call.omitted(Omission(entity_id, "in", reason="the API does not list all predicates"))
+        predicates = schema.predicates
         found: list[Triple] = []
         for start in range(0, len(predicates), _ASKED_AT_ONCE):
             text = "|".join(

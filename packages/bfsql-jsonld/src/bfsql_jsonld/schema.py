@@ -17,6 +17,9 @@ from bfsql_jsonld.replies import Reply, Request
 FRESH = 10.0
 """Seconds for which one reading serves: core asks for types, predicates and advice in a row."""
 
+STEADY = 300.0
+"""Likewise, for what changes with the API itself: batch routes, and the predicates to ask by."""
+
 _BATCH = 1_000  # ids of a batch, where the API does not tell its limit
 _BYTES = 400_000  # likewise; servers take a million, as a rule
 
@@ -58,8 +61,11 @@ class SchemaReader:
         self._lock = asyncio.Lock()
         self._read: tuple[float, Schema] | None = None
 
-    async def current(self) -> Schema:
-        """The schema, no older than `FRESH`.
+    async def current(self, age: float = FRESH) -> Schema:
+        """The schema.
+
+        Args:
+            age: Seconds that have passed since it was read, at the most.
 
         Raises:
             StoreError: It is something else than a schema.
@@ -68,13 +74,9 @@ class SchemaReader:
         if not self._settings.schema_path:
             return NO_SCHEMA
         async with self._lock:
-            if self._read is None or time.monotonic() >= self._read[0]:
-                self._read = (time.monotonic() + FRESH, await self._fetched())
+            if self._read is None or time.monotonic() >= self._read[0] + age:
+                self._read = (time.monotonic(), await self._fetched())
             return self._read[1]
-
-    async def batches(self) -> Schema:
-        """The last schema that was read, whose batch routes are as good as those of a new one."""
-        return self._read[1] if self._read is not None else await self.current()
 
     async def _fetched(self) -> Schema:
         s = self._settings
