@@ -2,6 +2,7 @@
 
 import asyncio
 import pickle
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -77,12 +78,14 @@ async def look() -> AsyncIterator[Look]:
         yield look
 
 
-@pytest.fixture(params=["files", "oxigraph", "fuseki", "virtuoso", "rdf4j"])
+@pytest.fixture(params=["files", "rdflib", "oxigraph", "fuseki", "virtuoso", "rdf4j"])
 def filled(request: pytest.FixtureRequest, look: Look, tmp_path: Path) -> Look:
     """Fills each kind of store with N-Triples, and looks at it."""
 
     async def filled(ntriples: str, **settings: Any) -> Looked:
-        if request.param == "files":
+        if request.param == "rdflib":  # files without the extra
+            request.getfixturevalue("monkeypatch").setitem(sys.modules, "oxrdflib", None)
+        if request.param in ("files", "rdflib"):
             file = tmp_path / "data.nt"
             file.write_text(ntriples, encoding="utf-8")
             return await look(data=[str(file)], **settings)

@@ -89,6 +89,11 @@ async def test_types_are_those_that_count(filled: Looks) -> None:
     assert await store.ids("rex", ["no such type"]) == []
 
 
+async def test_what_is_nowhere_is_not_found(filled: Looks) -> None:
+    store = await filled(PETS)
+    assert await store.ids("no such thing") == []
+
+
 async def test_accents_need_not_be_typed(filled: Looks, request: pytest.FixtureRequest) -> None:
     store = await filled(PETS)
     found = await store.ids("cafe rex")

@@ -16,8 +16,9 @@ import rdflib
 from pydantic_core import to_json
 from rdflib.plugins.sparql.algebra import translateQuery
 from rdflib.plugins.sparql.evaluate import evalQuery
+from rdflib.plugins.sparql.operators import Builtin_BOUND
 from rdflib.plugins.sparql.parser import Query
-from rdflib.plugins.sparql.parserutils import CompValue
+from rdflib.plugins.sparql.parserutils import CompValue, Expr
 from rdflib.plugins.stores.memory import Memory
 
 from bfsql_sparql.dataset import Refused
@@ -26,6 +27,8 @@ from bfsql_sparql.files.stopping import Stop
 
 _PATTERNS = ("p", "p1", "p2")
 _ANSWERED = {"SelectQuery", "AskQuery"}
+_ROWS = rdflib.Variable("__rows__")
+"""The number of rows of a group, which is bound in every group that has any."""
 
 
 class RdflibEngine:
@@ -63,6 +66,7 @@ class RdflibEngine:
         if prepared.algebra.name not in _ANSWERED:
             raise Refused("Only SELECT and ASK are answered.")
         _tell_variables(prepared.algebra)
+        _drop_empty_groups(prepared.algebra)
         return prepared
 
 
@@ -82,6 +86,21 @@ def _tell_variables(part: Any) -> set[Any]:
         found &= set(part.PV)
     part["_vars"] = set(part["_vars"]) | found
     return found
+
+
+def _drop_empty_groups(part: CompValue) -> None:
+    """Let GROUP BY give no group where there are no rows.
+
+    rdflib gives one, in which nothing is bound: whatever is joined to it is all of the store.
+    """
+    for name in _PATTERNS:
+        inner = part.get(name)
+        if isinstance(inner, CompValue):
+            _drop_empty_groups(inner)
+            if inner.name == "AggregateJoin" and inner.p.expr:
+                inner["A"] = [*inner.A, CompValue("Aggregate_Count", vars="*", res=_ROWS)]
+                bound = Expr("Builtin_BOUND", Builtin_BOUND, arg=_ROWS)
+                part[name] = CompValue("Filter", expr=bound, p=inner, no_isolated_scope=True)
 
 
 def _in_order(triples: list[Any], bound: Collection[Any]) -> list[Any]:
