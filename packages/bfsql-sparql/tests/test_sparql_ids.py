@@ -52,3 +52,20 @@ def test_the_settings_prefixes_come_before_those_of_files_and_those_before_the_u
     assert ids.id("http://y.org/1") == "y:1"
     assert ids.id("http://xmlns.com/foaf/0.1/Person") == "name:Person"
     assert ids.iri("x:1") == "http://lib.org/1"
+
+
+def test_settings_name_things_by_the_prefixes_of_files_as_answers_do() -> None:
+    settings = SparqlSettings(exclude_predicate=["y:sees"], node_namespace=["y:"])
+    mapping = Mapping.of(settings, {"y": "http://y.org/"})
+    assert "http://y.org/sees" in mapping.excluded
+    assert mapping.node_namespaces == ("http://y.org/",)
+
+
+def test_defaults_and_presets_name_the_same_under_any_prefixes() -> None:
+    settings = SparqlSettings(prefix={"s": "http://schema.org/"}, probe_seed=["dbr:Berlin"])
+    mapping = Mapping.of(
+        settings, {"d": "http://dbpedia.org/resource/", "foaf": "http://other.org/"}
+    )
+    assert {"http://schema.org/name", "http://xmlns.com/foaf/0.1/name"} <= set(mapping.labels)
+    assert mapping.probe_seeds == ("http://dbpedia.org/resource/Berlin",)
+    assert mapping.ids.id("http://schema.org/name") == "s:name"

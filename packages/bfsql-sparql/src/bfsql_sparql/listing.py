@@ -66,8 +66,6 @@ class Lists:
         self._kinds = kinds
         self._marked = marked
         self._distinct = settings.distinct
-        seeds = (mapping.ids.iri(seed) for seed in settings.probe_seed)
-        self._seeds = tuple(seed for seed in seeds if seed)
 
     async def types(self, clock: Clock) -> Listing:
         """Types that are the one of a node."""
@@ -161,8 +159,8 @@ class Lists:
 
     async def _start(self, seconds: float) -> Sequence[str]:
         """Nodes to sample around: the operator's, or the most linked of a part of the data."""
-        if self._seeds:
-            return self._seeds
+        if self._mapping.probe_seeds:
+            return self._mapping.probe_seeds
         query = schema.most_linked(self._mapping, SAMPLE, SEEDS)
         found = await asking.select(self._dataset, query, seconds)
         return sorted(_names(found.rows)) if found else ()

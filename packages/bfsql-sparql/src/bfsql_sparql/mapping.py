@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from bfsql.models.prefixes import is_iri
+from bfsql.models.prefixes import WELL_KNOWN, is_iri
 from bfsql_sparql.ids import Ids
 from bfsql_sparql.queries.quoting import iri, iris
 from bfsql_sparql.vocabulary import DOCUMENT, NOT_EDGES, ONTOLOGY, PRIMARY
@@ -57,6 +57,8 @@ class Mapping:
     statements: Statements
     """Where metadata of edges is kept, as the settings say."""
     statement_graph: bool
+    probe_seeds: tuple[str, ...]
+    """Nodes around which types and predicates are sampled."""
     confidences: tuple[str, ...]
     sources: tuple[str, ...]
 
@@ -68,12 +70,14 @@ class Mapping:
 
         Args:
             settings: With their preset applied.
-            declared: Prefixes of the store's own, which shorten ids after those of the
-                settings; what the settings name does not change with them.
+            declared: Prefixes of the store's own, which count after those of the settings.
+                The settings may name things by them, as the ids in answers do.
         """
-        ids = Ids(settings.prefix, settings.base)
         # Of two prefixes for one namespace the first counts.
         further = {name: at for name, at in declared.items() if name not in settings.prefix}
+        # Defaults and presets say `schema:name`, whatever else is bound to that namespace, and
+        # whatever a file means by `schema`.
+        ids = Ids({**further, **WELL_KNOWN, **settings.prefix}, settings.base)
 
         def properties(names: Iterable[str]) -> tuple[str, ...]:
             return tuple(dict.fromkeys(found for name in names if (found := ids.iri(name))))
@@ -85,7 +89,7 @@ class Mapping:
         named = [name for name in settings.graph if name != EVERYTHING]
         languages = tuple(name for name in settings.language if name != EVERYTHING)
         return cls(
-            ids=Ids({**settings.prefix, **further}, settings.base) if further else ids,
+            ids=Ids({**settings.prefix, **further}, settings.base),
             base=settings.base,
             types=types,
             labels=properties(settings.label_property),
@@ -109,6 +113,7 @@ class Mapping:
             type_namespaces=_namespaces(ids, settings.type_namespace),
             statements=settings.statements,
             statement_graph=settings.statement_graph,
+            probe_seeds=properties(settings.probe_seed),
             confidences=properties(settings.confidence_property),
             sources=properties(settings.source_property),
         )
