@@ -26,10 +26,24 @@ settings.load_profile("everyday")
 
 
 # A shell that starts the tests in the background has them ignore these, and whatever they start
-# would ignore them too: the tests of Ctrl-C could not end it.
+# would ignore them too: the tests of Ctrl-C could not end it. Whoever ends the tests otherwise
+# ends them likewise, so that no server stays behind.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGTERM, signal.default_int_handler)
 if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where several processes run the tests: one for all of a backend, so its servers start once.
+
+    Core needs none, so that each of its files may run anywhere, and so may those beside it.
+    """
+    for item in items:
+        first, second, *_ = item.path.relative_to(ROOT).parts
+        backend = first == "packages" and second != "bfsql-core"
+        group = second if backend else str(item.path)
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,7 @@ from bfsql_servers.sparql import SparqlServer
 from bfsql_sparql import SparqlBackend, SparqlSettings
 from bfsql_sparql.loader import load_graph
 
-SERVERS: tuple[Callable[[Path], SparqlServer], ...] = (OxigraphServer, FusekiServer)
+SERVERS: tuple[Callable[[Path], SparqlServer], ...] = (OxigraphServer, FusekiServer.large)
 BASE = "urn:bfsql:"
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 NAME = "http://www.w3.org/2000/01/rdf-schema#label"

@@ -58,6 +58,7 @@ class FusekiServer(SparqlServer):
     Args:
         folder: An empty folder.
         options: What it is told to serve.
+        heap: The most memory that its Java takes.
 
     Raises:
         Unavailable: There is no Java, or Fuseki cannot be fetched.
@@ -65,18 +66,28 @@ class FusekiServer(SparqlServer):
 
     name = "fuseki"
 
-    def __init__(self, folder: Path, options: tuple[str, ...] = ("--mem", "--update", "/ds")):
+    def __init__(
+        self,
+        folder: Path,
+        options: tuple[str, ...] = ("--mem", "--update", "/ds"),
+        heap: str = "512m",
+    ):
         self.port = free_port()
         self._indexed = False
-        program = [java("Fuseki"), *JAVA_OPTIONS, f"-Djava.io.tmpdir={folder}", "-cp", str(jar())]
+        program = [java("Fuseki"), *JAVA_OPTIONS, f"-Xmx{heap}", f"-Djava.io.tmpdir={folder}"]
         where = ["--localhost", "--port", str(self.port)]
         self.process = ServerProcess(
-            [*program, MAIN_CLASS, *where, *options],
+            [*program, "-cp", str(jar()), MAIN_CLASS, *where, *options],
             log=folder / "fuseki.log",
             ready=self.is_ready,
             patience=120,
             environment={"FUSEKI_BASE": str(folder / "base")},
         )
+
+    @classmethod
+    def large(cls, folder: Path) -> Self:
+        """One that has room for some million triples."""
+        return cls(folder, heap="6g")
 
     @classmethod
     def with_text(cls, folder: Path) -> Self:

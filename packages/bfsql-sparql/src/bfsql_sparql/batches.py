@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from bfsql.errors import StoreUnavailable
@@ -18,6 +18,7 @@ from bfsql_sparql.dataset import Dataset, Refused, TooSlow
 from bfsql_sparql.queries.patterns import number_of
 from bfsql_sparql.results import NoResults, rows
 from bfsql_sparql.settings import SparqlSettings
+from bfsql_sparql.together import together
 
 LARGE = 256 * 1024
 """Bytes from which an answer is decoded in a thread, so that other calls go on meanwhile."""
@@ -29,7 +30,6 @@ _NOT_UNDERSTOOD = (400, None)  # None is a store in process, which has no status
 
 K = TypeVar("K")
 R = TypeVar("R")
-T = TypeVar("T")
 
 
 class Part(NamedTuple, Generic[K, R]):
@@ -193,17 +193,6 @@ def nonsense(dataset: Dataset, error: ValueError) -> StoreUnavailable:
     return StoreUnavailable(
         f"{dataset.name} sent an answer that is none: {error}. Ask again, or for less."
     )
-
-
-async def together(*awaitables: Awaitable[T]) -> list[T]:
-    """All results; where one fails, its error, with the others ended first."""
-    tasks = [asyncio.ensure_future(one) for one in awaitables]
-    try:
-        return await asyncio.gather(*tasks)  # a TaskGroup would hide the store's own error
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _halves(keys: Sequence[K]) -> tuple[Sequence[K], Sequence[K]]:

@@ -8,16 +8,17 @@ from typing import TypeAlias
 
 from bfsql import call
 from bfsql.models import Omission, Triple
-from bfsql_sparql.batches import Batches, Question, together
+from bfsql_sparql.batches import Batches, Question
 from bfsql_sparql.dataset import Dataset
 from bfsql_sparql.mapping import Mapping
 from bfsql_sparql.queries import ring as texts
 from bfsql_sparql.queries.ring import Direction
 from bfsql_sparql.results import links
 from bfsql_sparql.settings import SparqlSettings
+from bfsql_sparql.together import together
 from bfsql_sparql.windows import Windows, counted, read_windows
 
-BLANK = "their other ends are blank nodes, which have no ids"
+BLANK = "the other end is a blank node, which has no id"
 """Why an edge is left out that no call can show."""
 BOUND = "more edges than the server reads of one node"
 """Why edges are left out that another setting would show."""

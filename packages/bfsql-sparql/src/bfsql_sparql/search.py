@@ -16,7 +16,6 @@ from bfsql.models.records import EntityStub
 from bfsql_sparql import asking
 from bfsql_sparql.accents import any_accents
 from bfsql_sparql.asking import Clock
-from bfsql_sparql.batches import together
 from bfsql_sparql.dataset import Dataset
 from bfsql_sparql.mapping import Mapping
 from bfsql_sparql.naming import names
@@ -26,6 +25,7 @@ from bfsql_sparql.ranking import Candidate, Ranking, folded
 from bfsql_sparql.settings import SparqlSettings
 from bfsql_sparql.survey import Survey
 from bfsql_sparql.terms import Row, Term
+from bfsql_sparql.together import together
 from bfsql_sparql.vocabulary import CLASSES, UNTYPED
 
 LIMIT = 20

@@ -10,7 +10,7 @@ from bfsql import call
 from bfsql.models import Metadata, Omission, Triple, evidence_items, merge_edges
 from bfsql.models.merge import merge_metadata, sorted_union
 from bfsql.models.rdf_terms import Text, value_of
-from bfsql_sparql.batches import Batches, Question, together
+from bfsql_sparql.batches import Batches, Question
 from bfsql_sparql.mapping import Mapping
 from bfsql_sparql.queries import statements as texts
 from bfsql_sparql.queries.statements import End, Lead
@@ -18,6 +18,7 @@ from bfsql_sparql.results import rows
 from bfsql_sparql.rings import NOWHERE
 from bfsql_sparql.settings import SparqlSettings
 from bfsql_sparql.terms import Blank, Row, Term
+from bfsql_sparql.together import together
 from bfsql_sparql.wikibase import REFERENCE, claim, is_said, reference
 
 CHECKED = 100
