@@ -66,7 +66,7 @@ async def test_an_answer_that_its_client_gives_up_is_gone_from_the_server_within
 async def test_an_answer_past_its_deadline_leaves_nothing_on_the_server(
     hub: dict[str, Any], cypher: Any
 ) -> None:
-    async with open_graph("neo4j", **hub, limits=Limits(deadline=0.15)) as graph:
+    async with open_graph("neo4j", **hub, limits=Limits(deadline=0.3)) as graph:
         with pytest.raises(ToolError) as late:
             await graph.bfs_query(["hub"], max_hops=2)
         assert late.value.kind == "deadline"

@@ -130,7 +130,12 @@ class TestFilesByOxigraph(OnAStore):
 
 
 class TestFilesByRdflib(BackendSuite):
-    """The rules for a store that is only read, since rdflib takes minutes for all others."""
+    """The rules for a store that is only read, since rdflib takes minutes for all others.
+
+    It parses a query for 60 ms, so that it is looked at a few nodes alone.
+    """
+
+    sample_size = 5
 
     @pytest.fixture(autouse=True)
     def _by_rdflib(self, monkeypatch: pytest.MonkeyPatch, place: Callable[..., Any]) -> None:
