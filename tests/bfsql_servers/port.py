@@ -7,12 +7,14 @@ HOST = "127.0.0.1"
 # Below the range from which systems take ports for outgoing connections: one of those must not
 # take a server's port while the server is down for a restart.
 PORTS = range(15_000, 30_000)
+# hypothesis seeds the module's own dice, so that tests in two processes would draw the same ports.
+_DICE = random.SystemRandom()
 
 
 def free_port() -> int:
     """A port of 127.0.0.1 that nobody listens on."""
     while True:
-        port = random.choice(PORTS)
+        port = _DICE.choice(PORTS)
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
