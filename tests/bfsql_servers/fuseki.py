@@ -58,7 +58,7 @@ class FusekiServer(SparqlServer):
     Args:
         folder: An empty folder.
         options: What it is told to serve.
-        heap: The most memory that its Java takes.
+        more: Further options of its Java, which go before the usual ones.
 
     Raises:
         Unavailable: There is no Java, or Fuseki cannot be fetched.
@@ -70,11 +70,11 @@ class FusekiServer(SparqlServer):
         self,
         folder: Path,
         options: tuple[str, ...] = ("--mem", "--update", "/ds"),
-        heap: str = "512m",
+        more: tuple[str, ...] = (),
     ):
         self.port = free_port()
         self._indexed = False
-        program = [java("Fuseki"), *JAVA_OPTIONS, f"-Xmx{heap}", f"-Djava.io.tmpdir={folder}"]
+        program = [java("Fuseki"), *JAVA_OPTIONS, *more, f"-Djava.io.tmpdir={folder}"]
         where = ["--localhost", "--port", str(self.port)]
         self.process = ServerProcess(
             [*program, "-cp", str(jar()), MAIN_CLASS, *where, *options],
@@ -87,7 +87,7 @@ class FusekiServer(SparqlServer):
     @classmethod
     def large(cls, folder: Path) -> Self:
         """One that has room for some million triples."""
-        return cls(folder, heap="6g")
+        return cls(folder, more=("-Xmx6g",))
 
     @classmethod
     def with_text(cls, folder: Path) -> Self:

@@ -11,6 +11,9 @@ import httpx2
 from bfsql.errors import StoreError, StoreUnavailable
 from bfsql_sparql.failures import Passing
 
+BROKEN = (httpx2.HTTPError, NotImplementedError)
+"""What the HTTP client raises without an answer; the latter is its word for a strange digest."""
+
 
 def no_answer(name: str, error: Exception, waited: float) -> StoreError:
     """What an error of the HTTP client means.

@@ -19,7 +19,7 @@ import httpx2
 from bfsql import call
 from bfsql.errors import ConfigurationError, StoreError, StoreUnavailable
 from bfsql_sparql.authentication import Credentials, own, trust
-from bfsql_sparql.connecting import no_answer
+from bfsql_sparql.connecting import BROKEN, no_answer
 from bfsql_sparql.dataset import Dataset, Reply
 from bfsql_sparql.failures import Failures, Heard, Passing
 from bfsql_sparql.politeness import Gate, Held, pause
@@ -134,7 +134,7 @@ class Endpoint(Dataset):
                 await self._gate.turn(began + seconds)
                 request = request_for_description(self._settings, self._url)
                 heard = await self._send(request, began, seconds)
-        except (TimeoutError, Held, StoreError, httpx2.HTTPError, NotImplementedError):
+        except (TimeoutError, Held, StoreError, *BROKEN):
             return None
         fine = heard.status == httpx2.codes.OK and heard.kind == TURTLE
         return heard.body if fine else None
@@ -185,7 +185,7 @@ class Endpoint(Dataset):
         began = time.monotonic()
         try:
             heard = await self._send(request, began, limit)
-        except (httpx2.HTTPError, NotImplementedError) as error:  # digest knows one unheard-of kind
+        except BROKEN as error:
             if self._client is None:
                 raise self._closed() from None
             waited = self._settings.connect_timeout

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 import httpx2
 
 from bfsql.errors import ConfigurationError
-from bfsql_sparql.connecting import no_answer
+from bfsql_sparql.connecting import BROKEN, no_answer
 from bfsql_sparql.endpoint import Endpoint
 from bfsql_sparql.failures import Heard, Passing
 from bfsql_sparql.politeness import Held
@@ -93,6 +93,6 @@ class UpdateEndpoint(Endpoint):
         began = time.monotonic()
         try:
             return await self._send(request, began, ends - began)
-        except httpx2.HTTPError as error:
+        except BROKEN as error:
             waited = self._settings.connect_timeout
             raise no_answer(self._failures.name, error, waited) from error

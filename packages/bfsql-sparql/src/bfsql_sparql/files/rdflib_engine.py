@@ -33,6 +33,8 @@ _ROWS = rdflib.Variable("__rows__")
 _SHORT = 4_000
 """Characters up to which a query is kept parsed: to parse one takes 60 ms, and memory."""
 _KEPT = 200
+_PARSING = threading.Lock()
+"""pyparsing does not say that threads may share a grammar, and rdflib has one."""
 
 
 class RdflibEngine:
@@ -41,8 +43,6 @@ class RdflibEngine:
     def __init__(self) -> None:
         self._store = _Memory()
         self.dataset = Graphs(self._store)
-        self._parsing = threading.Lock()
-        self._kept = lru_cache(_KEPT)(self._prepared)
 
     def read(self, path: Path, format_: str, stop: Stop) -> None:
         """See `Engine`."""
@@ -54,7 +54,7 @@ class RdflibEngine:
 
     def answer(self, query: str, stop: Stop, most: int) -> bytes:
         """See `Engine`."""
-        prepared = self._kept(query) if len(query) <= _SHORT else self._prepared(query)
+        prepared = _kept.prepared(query) if len(query) <= _SHORT else _prepared(query)
         stop.check()
         with self._store.stopped_by(stop):
             body = to_json(_document(evalQuery(self.dataset, prepared), stop))
@@ -62,17 +62,28 @@ class RdflibEngine:
             raise Refused(f"The answer has {len(body)} bytes, and {most} are allowed.")
         return body
 
-    def _prepared(self, query: str) -> Any:
-        try:
-            with self._parsing:  # pyparsing does not say that threads may share a grammar
-                prepared = translateQuery(Query.parse_string(query, parse_all=True))
-        except Exception as error:  # it raises what its parts raise
-            raise Refused(f"rdflib does not take the query: {error}") from error
-        if prepared.algebra.name not in _ANSWERED:
-            raise Refused("Only SELECT and ASK are answered.")
-        _tell_variables(prepared.algebra)
-        _drop_empty_groups(prepared.algebra)
-        return prepared
+
+def _prepared(query: str) -> Any:
+    try:
+        with _PARSING:
+            prepared = translateQuery(Query.parse_string(query, parse_all=True))
+    except Exception as error:  # it raises what its parts raise
+        raise Refused(f"rdflib does not take the query: {error}") from error
+    if prepared.algebra.name not in _ANSWERED:
+        raise Refused("Only SELECT and ASK are answered.")
+    _tell_variables(prepared.algebra)
+    _drop_empty_groups(prepared.algebra)
+    return prepared
+
+
+class _Kept(threading.local):
+    """What this thread prepared and may need again; rdflib writes into it as it evaluates."""
+
+    def __init__(self) -> None:
+        self.prepared = lru_cache(_KEPT)(_prepared)
+
+
+_kept = _Kept()
 
 
 def _tell_variables(part: Any) -> set[Any]:
