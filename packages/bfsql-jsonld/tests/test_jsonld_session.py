@@ -181,9 +181,18 @@ async def test_what_fails_each_time_is_unavailable_and_the_next_call_works(
 async def test_the_deadline_of_the_call_ends_a_request(opened, endpoint) -> None:
     endpoint.then(replies.silence(10)).always(node())
     backend = await opened(endpoint.url)
-    with call.scope(seconds=0.2), pytest.raises(StoreUnavailable, match=r"within 0\.2 s"):
+    with call.scope(seconds=0.2), pytest.raises(StoreUnavailable, match=r"that the call had left"):
         await backend.get_node("a")
     assert (await backend.get_node("a")).id == "a"
+
+
+async def test_the_time_for_one_request_ends_it_where_no_deadline_is_nearer(
+    opened, endpoint
+) -> None:
+    endpoint.then(replies.silence(10)).always(node())
+    backend = await opened(endpoint.url, request_timeout=0.2)
+    with pytest.raises(StoreUnavailable, match=r"within 0\.2 s \(request_timeout\)"):
+        await backend.get_node("a")
 
 
 async def test_a_cancelled_question_closes_its_connection(opened, endpoint) -> None:

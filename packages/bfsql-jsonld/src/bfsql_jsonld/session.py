@@ -70,17 +70,17 @@ class Session:
             if kept.is_fresh:
                 return replace(kept.reply, request=request)
             request = replace(request, conditions=kept.conditions)
-        left = call.remaining()
-        seconds = self._settings.request_timeout
-        seconds = seconds if left is None else min(left, seconds)
+        limit, left = self._settings.request_timeout, call.remaining()
+        seconds = limit if left is None else min(limit, left)
         ends = time.monotonic() + seconds
         try:
             async with asyncio.timeout(seconds), self._slots:
                 return self._replies.settled(await self._answer(request, ends), kept)
         except TimeoutError:
-            raise StoreUnavailable(
-                f"{request.shown} was not answered within {seconds:.3g} s."
-            ) from None
+            within = f"within {limit:g} s (request_timeout)"
+            if seconds < limit:
+                within = f"in the {seconds:.1f} s that the call had left for it"
+            raise StoreUnavailable(f"{request.shown} was not answered {within}.") from None
 
     async def close(self) -> None:
         """Close the connections."""
