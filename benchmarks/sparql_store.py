@@ -85,14 +85,22 @@ class SparqlByHand(ByHand):
                 "Content-Type": "application/x-www-form-urlencoded",
                 "Accept": "application/sparql-results+json",
             }
-            self._connection.request("POST", self._path, body, headers)
-            document = json.loads(self._connection.getresponse().read())
+            document = json.loads(self._sent(body, headers))
             names = document["head"]["vars"]
             rows += [
                 tuple([one[name]["value"] for name in names])
                 for one in document["results"]["bindings"]
             ]
         return rows
+
+    def _sent(self, body: str, headers: dict[str, str]) -> bytes:
+        """Once more where the server has closed the connection, as Fuseki does after 30 s."""
+        try:
+            self._connection.request("POST", self._path, body, headers)
+            return self._connection.getresponse().read()
+        except http.client.RemoteDisconnected:
+            self._connection.request("POST", self._path, body, headers)
+            return self._connection.getresponse().read()
 
 
 def _short(iri: str) -> str:

@@ -136,6 +136,7 @@ class TestFilesByRdflib(BackendSuite):
     """
 
     sample_size = 5
+    rule_seconds = 300
 
     @pytest.fixture(autouse=True)
     def _by_rdflib(self, monkeypatch: pytest.MonkeyPatch, place: Callable[..., Any]) -> None:

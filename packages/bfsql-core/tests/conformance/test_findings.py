@@ -105,6 +105,12 @@ async def test_a_store_that_is_gone_is_told_from_a_broken_backend():
         tell(finding)
 
 
+async def test_a_backend_that_hangs_breaks_the_rule_in_the_rules_time():
+    open_ = lambda: nullcontext(Hanging(parallel()))
+    finding = await judge(RULE, Trial(open=open_, sample=["p:1"], rule_seconds=0.05))
+    assert (finding.outcome, finding.reason) == ("broken", "No answer came within 0.05 s.")
+
+
 async def test_a_whole_check_keeps_its_time():
     trial = Trial(open=lambda: nullcontext(Hanging(parallel())), sample=["p:1"])
     findings = await judge_all(rules("reading"), trial, seconds=0.5)

@@ -19,9 +19,6 @@ Outcome: TypeAlias = Literal["holds", "broken", "excused", "needless", "unreacha
 FAILED: frozenset[Outcome] = frozenset(("broken", "needless", "unreachable"))
 """Outcomes with which a backend does not pass."""
 
-RULE_SECONDS = 60.0
-"""How long one rule may take; a backend that takes longer hangs."""
-
 NOTE = 2_000
 """Characters of a note that a reason repeats."""
 
@@ -106,7 +103,7 @@ async def _tried(  # noqa: PLR0911 - one line an outcome
     rule: Rule, trial: Trial
 ) -> tuple[Outcome, str, BaseException | None]:
     try:
-        async with asyncio.timeout(RULE_SECONDS) as timer:
+        async with asyncio.timeout(trial.rule_seconds) as timer:
             await rule.check(trial)
     except Untried as untried:
         return "untried", str(untried), untried
@@ -116,7 +113,7 @@ async def _tried(  # noqa: PLR0911 - one line an outcome
         return "unreachable", f"The store does not answer: {gone}", gone
     except TimeoutError as late:
         if timer.expired():
-            return "broken", f"No answer came within {RULE_SECONDS:g} s.", late
+            return "broken", f"No answer came within {trial.rule_seconds:g} s.", late
         return "broken", _unexpected(late), late
     except Exception as fault:  # noqa: BLE001 - whatever a backend raises is a finding
         return "broken", _unexpected(fault), fault

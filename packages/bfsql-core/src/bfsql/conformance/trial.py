@@ -30,6 +30,9 @@ SAMPLE = 25
 EXAMPLES = 25
 """Graphs that hypothesis makes."""
 
+RULE_SECONDS = 60.0
+"""How long one rule may take; a backend that takes longer hangs."""
+
 
 @dataclass(slots=True)
 class Trial:
@@ -59,6 +62,8 @@ class Trial:
     """Nodes to look at in reading mode."""
     examples: int = EXAMPLES
     """Graphs that hypothesis makes."""
+    rule_seconds: float = RULE_SECONDS
+    """How long one rule may take."""
     oddities: list[str] = field(default_factory=list)
     """What is unusual about the store without being the backend's fault."""
 

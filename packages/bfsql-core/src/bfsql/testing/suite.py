@@ -38,7 +38,7 @@ from bfsql.conformance import (
     judge,
     rules,
 )
-from bfsql.conformance.trial import EXAMPLES, SAMPLE
+from bfsql.conformance.trial import EXAMPLES, RULE_SECONDS, SAMPLE
 from bfsql.models import GraphRecord
 
 Opened = AbstractAsyncContextManager[GraphDbInterface]
@@ -64,6 +64,8 @@ class BackendSuite:
     """Nodes to look at."""
     examples: ClassVar[int] = EXAMPLES
     """Graphs that hypothesis makes."""
+    rule_seconds: ClassVar[float] = RULE_SECONDS
+    """How long one rule may take; one that takes longer is broken, since its backend hangs."""
 
     def backend_with(self, records: Sequence[GraphRecord]) -> Opened:
         """An open backend whose store holds exactly these records; for `async with`."""
@@ -116,6 +118,7 @@ class BackendSuite:
             words=self.words,
             size=self.sample_size,
             examples=self.examples,
+            rule_seconds=self.rule_seconds,
         )
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
