@@ -177,7 +177,8 @@ class VirtuosoServer(SparqlServer):
         return said.stdout.strip()
 
     def _graphs(self) -> frozenset[str]:
-        rows = self.select("SELECT DISTINCT ?g WHERE { GRAPH ?g { ?s ?p ?o } }")
+        # DISTINCT ?g takes it 13 s for 100,000 triples; this, a hundredth of one.
+        rows = self.select("SELECT ?g WHERE { GRAPH ?g { ?s ?p ?o } } GROUP BY ?g")
         return frozenset(row["g"] for row in rows)
 
 
