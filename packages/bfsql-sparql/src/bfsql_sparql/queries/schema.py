@@ -44,12 +44,15 @@ def marked_types(mapping: Mapping, limit: int) -> str:
 
 
 def untyped(mapping: Mapping) -> str:
-    """Whether there is a node without a type."""
+    """Whether there is a node without a type.
+
+    MINUS would say the same, and compares each node with each type in rdflib and RDF4J.
+    """
     told = f"{is_node('s', mapping)} && (isIRI(?o) || isLiteral(?o))"
     subject = f"{mapping.within('?s ?p ?o .')} FILTER({told})"
     return (
         f"ASK {{ {{ {subject} }} UNION {{ {edge('x', 'p', 's', mapping)} }} "
-        f"MINUS {{ {typed('s', 'type', mapping)} }} }}"
+        f"FILTER NOT EXISTS {{ {typed('s', 'type', mapping)} }} }}"
     )
 
 
