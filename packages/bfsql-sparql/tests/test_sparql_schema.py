@@ -61,6 +61,16 @@ async def test_a_node_without_a_type_makes_thing_occur(filled: Looks) -> None:
     assert await store.survey.entity_types() == ["owl:Class", "owl:Thing", "x:Cat", "x:Dog"]
 
 
+async def test_a_node_has_a_type_by_any_of_the_properties(filled: Looks) -> None:
+    more = "<http://x.test/rex> <http://x.test/knows> <http://x.test/newt> .\n"
+    more += "<http://x.test/newt> <http://x.test/kind> <http://x.test/Newt> .\n"
+    both = await filled(ZOO + more, prefix=PREFIX, type_property=["x:kind", "rdf:type"])
+    types = await both.survey.entity_types()
+    assert types == ["owl:Class", "x:Cat", "x:Dog", "x:Newt"]
+    one = await filled(ZOO + more, prefix=PREFIX)
+    assert "owl:Thing" in await one.survey.entity_types()
+
+
 async def test_settings_rule_what_is_listed(filled: Looks) -> None:
     store = await filled(
         ZOO,
