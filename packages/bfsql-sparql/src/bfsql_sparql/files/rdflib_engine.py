@@ -90,13 +90,14 @@ def _tell_variables(part: Any) -> set[Any]:
     """Note which variables VALUES bind, and let the patterns beside them begin there.
 
     rdflib does neither: an OPTIONAL after VALUES loses rows, and a join goes through all
-    triples of one pattern for each value.
+    triples of one pattern for each value, or, after two VALUES, compares all with each.
     """
     inner = (part[one] for one in _PATTERNS if one in part)
     found = set().union(*(_tell_variables(one) for one in inner if isinstance(one, CompValue)))
     if part.name == "values":
         found |= {name for solution in part.res for name in solution}
     if part.name == "Join" and part.p2.name == "BGP":
+        part["lazy"] = True
         part.p2["triples"] = _in_order(part.p2.triples, part.p1["_vars"])
     if part.name == "Project":
         found &= set(part.PV)
