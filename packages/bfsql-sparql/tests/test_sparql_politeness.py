@@ -101,7 +101,7 @@ async def test_a_wait_that_ends_after_the_deadline_is_not_begun(
         pytest.raises(StoreUnavailable, match=r"asked not to be asked again before (59|60) s"),
     ):
         await endpoint.reply("ASK {}")
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 1
     assert len(bad_endpoint.requests) == 1, "it is left alone meanwhile"
 
 
@@ -135,7 +135,7 @@ async def test_a_connection_that_broke_off_is_made_again_at_once(
     assert truth((await endpoint.reply("ASK {}")).body)
     times = [request.when for request in bad_endpoint.requests]
     assert len(times) == 4
-    assert times[-1] - times[1] < 0.7, "two pauses take more, as short as they may be"
+    assert times[-1] - times[1] < 0.2
 
 
 async def test_a_connection_that_always_breaks_off_is_told(

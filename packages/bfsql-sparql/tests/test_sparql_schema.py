@@ -223,7 +223,7 @@ async def test_a_store_that_does_not_list_is_sampled_within_the_time(
     )
     began = time.monotonic()
     assert await store.survey.entity_types() == ["x:Dog"]
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 1.5
     assert not await store.survey.comprehensive()
 
 
@@ -236,7 +236,7 @@ async def test_a_silent_store_holds_no_list_longer_than_its_time(
     began = time.monotonic()
     assert await store.survey.entity_types() == []
     assert await store.survey.predicates() == []
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 2
     with call.scope(seconds=0.5):
         await store.survey.entity_types()  # in less than the whole of the call's time
 
