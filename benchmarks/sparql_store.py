@@ -96,11 +96,13 @@ class SparqlByHand(ByHand):
     def _sent(self, body: str, headers: dict[str, str]) -> bytes:
         """Once more where the server has closed the connection, as Fuseki does after 30 s."""
         try:
-            self._connection.request("POST", self._path, body, headers)
-            return self._connection.getresponse().read()
+            return self._posted(body, headers)
         except http.client.RemoteDisconnected:
-            self._connection.request("POST", self._path, body, headers)
-            return self._connection.getresponse().read()
+            return self._posted(body, headers)
+
+    def _posted(self, body: str, headers: dict[str, str]) -> bytes:
+        self._connection.request("POST", self._path, body, headers)
+        return self._connection.getresponse().read()
 
 
 def _short(iri: str) -> str:

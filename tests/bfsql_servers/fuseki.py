@@ -58,7 +58,7 @@ class FusekiServer(SparqlServer):
     Args:
         folder: An empty folder.
         options: What it is told to serve.
-        more: Further options of its Java, which go before the usual ones.
+        more: Further options of its Java; of two that say the same, theirs counts.
 
     Raises:
         Unavailable: There is no Java, or Fuseki cannot be fetched.

@@ -2,7 +2,6 @@
 
 import asyncio
 import gzip
-import json
 import logging
 import threading
 import time
@@ -17,8 +16,6 @@ from bfsql import call
 from bfsql.errors import StoreError, StoreUnavailable
 from bfsql.models.rdf_terms import Text
 from bfsql_sparql.dataset import Refused, TooSlow
-from bfsql_sparql.files.rdflib_engine import RdflibEngine
-from bfsql_sparql.files.stopping import Stop
 from bfsql_sparql.inprocess import Files, open_files
 from bfsql_sparql.queries.local import fetching
 from bfsql_sparql.results import rows, truth
@@ -483,32 +480,6 @@ async def test_rdflib_ends_inside_of_a_join_that_gives_no_row(tmp_path):
         await files.reply(LONG, 0.2)
     await files.close()
     await until_idle(files)
-
-
-class Counted(Stop):
-    """A flag that counts how often it was looked at: once a statement, at least."""
-
-    __slots__ = ("looks",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.looks = 0
-
-    def check(self) -> None:
-        self.looks += 1
-        super().check()
-
-
-def test_rdflib_looks_up_what_two_values_bind(tmp_path):
-    file = tmp_path / "a.nt"
-    lines = (f"<{EX}{i}> <{EX}p> <{EX}{i + 1}> .\n" for i in range(2_000))
-    file.write_text("".join(lines), encoding="utf-8")
-    engine, stop = RdflibEngine(), Counted()
-    engine.read(file, "ntriples", Stop())
-    values = f"VALUES ?s {{ <{EX}1> <{EX}2> }} VALUES ?p {{ <{EX}p> <{EX}q> }}"
-    found = json.loads(engine.answer(f"SELECT ?o {{ {values} ?s ?p ?o }}", stop, 10_000))
-    assert {row["o"]["value"] for row in found["results"]["bindings"]} == {f"{EX}2", f"{EX}3"}
-    assert stop.looks < 100
 
 
 async def test_several_queries_run_at_once_and_a_closed_dataset_answers_none(serve):
