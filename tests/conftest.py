@@ -62,7 +62,9 @@ def films_db(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Wheels of every distribution of this project, built once."""
+    """Wheels of every distribution of this project: those that nox has built, or built now."""
+    if built := os.environ.get("BFSQL_WHEELS"):
+        return Path(built)
     folder = tmp_path_factory.mktemp("wheels")
     build((path.parent for path in ROOT.glob("*/bfsql-*/pyproject.toml")), folder)
     return folder
