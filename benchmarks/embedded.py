@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from graphs import HUB, name_of
+from remote import Question, questions
 from sql_by_hand import SqliteByHand
 from timing import Pair, median, side_by_side
 
@@ -30,8 +30,6 @@ report = asyncio.run(plugin.load(settings, heavy_tailed(nodes, edges, hub)))
 print(json.dumps([time.perf_counter() - start, report.nodes, report.edges]))
 """
 
-QUERIES = ("name 7", "kalomine", "puraso", "kalomimi 99999", "kamolini 12345")
-
 
 def report_loading(path: Path, nodes: int, edges: int, hub: int) -> None:
     """Import time, peak memory of the importing process, and size of the file."""
@@ -47,35 +45,22 @@ def report_loading(path: Path, nodes: int, edges: int, hub: int) -> None:
     print(f"              peak memory {peak:,.0f} MB, file {path.stat().st_size / 1e6:,.0f} MB")
 
 
-async def report_answers(path: Path, turns: int) -> None:
+async def report_answers(path: Path, nodes: int, turns: int) -> None:
     """Cold answers side by side with the floor, then search."""
-    pairs = [
-        await _against_floor(path, what, seed, hops, full=full, turns=turns)
-        for what, seed, hops, full in (
-            ("1 hop, topology", name_of(50_000), 1, False),
-            ("1 hop, full", name_of(50_000), 1, True),
-            ("2 hops, topology", name_of(63_000), 2, False),
-            ("2 hops, full", name_of(63_000), 2, True),
-            ("3 hops, topology", name_of(63_000), 3, False),
-            ("3 hops, full", name_of(63_000), 3, True),
-            ("hub, topology", HUB, 1, False),
-            ("hub, full", HUB, 1, True),
-        )
-    ]
     print(
-        "\ncold answers, cache on, processor time  by hand      ours   ratio (goal: topology 1.5)"
+        "\ncold answers, cache on, processor time  by hand      ours   ratio (goal: topology 1.5)",
     )
-    for pair in pairs:
+    for question in questions(nodes):
+        pair = await _against_floor(path, question, turns)
         print(
             f"{pair.what:36}{pair.floor * 1000:8.1f} ms{pair.ours * 1000:8.1f} ms"
-            f"{pair.ratio:8.2f}   (slowest turn {pair.spread:.2f} of the fastest)"
+            f"{pair.ratio:8.2f}   (slowest turn {pair.spread:.2f} of the fastest)",
         )
-    await _report_search(path)
+    await _report_search(path, nodes)
 
 
-async def _against_floor(
-    path: Path, what: str, seed: str, hops: int, *, full: bool, turns: int
-) -> Pair:
+async def _against_floor(path: Path, question: Question, turns: int) -> Pair:
+    seed, hops, full = question.seed, question.hops, question.full
     limits = bfsql.Limits(max_tokens=0, deadline=None)
 
     async def ours() -> bytes:
@@ -89,21 +74,22 @@ async def _against_floor(
     for _ in range(turns):  # both are opened anew, and so both are cold
         by_hand = SqliteByHand(path)
         async with bfsql.open_graph("sqlite", path=path, limits=limits) as opened:
-            pair = await side_by_side(what, ours, floor, 1)
+            pair = await side_by_side(question.what, ours, floor, 1)
         by_hand.close()
         if fastest is None:
             fastest = pair
         slowest = max(fastest.ours * fastest.spread, pair.ours)
         best = min(fastest.ours, pair.ours)
-        fastest = Pair(what, best, min(fastest.floor, pair.floor), slowest / best)
+        fastest = Pair(question.what, best, min(fastest.floor, pair.floor), slowest / best)
     assert fastest is not None
     return fastest
 
 
-async def _report_search(path: Path) -> None:
+async def _report_search(path: Path, nodes: int) -> None:
     print("\nsearch                                   median   slowest")
+    last, one = f"kalomimi {nodes - 1}", f"kamolini {nodes // 8}"
     async with bfsql.open_graph("sqlite", path=path) as graph:
-        for query in QUERIES:
+        for query in ("name 7", "kalomine", "puraso", last, one):
             took = []
             for types in ([], ["gene"], ["drug"], ["paper"], ["author"]):
                 start = time.perf_counter()

@@ -75,7 +75,7 @@ async def report_answers(
         if question.per_node:
             seconds = await _per_node(backend, question)
             line += f"{seconds:9.2f} s = {seconds / pair.ours:.0f} x"
-        print(line, flush=True)
+        print(line)
 
 
 async def _against_floor(

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 
+from graphs import name_of
 from mcp import Client
 from timing import median
 
@@ -77,10 +78,15 @@ def _first_answer(path: Path) -> float:
     return took
 
 
-async def report_tool_path(path: Path, turns: int) -> None:
+async def report_tool_path(path: Path, nodes: int, turns: int) -> None:
     """A warm answer of 100 KB through an in-memory client, beside the operation alone."""
     limits = bfsql.Limits(max_tokens=0)
-    arguments = {"seeds": ["node:090000"], "max_hops": 2, "topology_only": True, "limit": 1000}
+    arguments = {
+        "seeds": [name_of(nodes * 9 // 10)],
+        "max_hops": 2,
+        "topology_only": True,
+        "limit": 1000,
+    }
     async with bfsql.open_graph("sqlite", path=path, limits=limits) as graph:
         size = len((await graph.call("bfs_query", arguments)).text)
         alone = await _median_of(lambda: graph.call("bfs_query", arguments), turns * 4)
