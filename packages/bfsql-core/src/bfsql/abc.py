@@ -13,7 +13,7 @@ import asyncio
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 
 from bfsql.models.evidence import evidence_items
 from bfsql.models.records import Edge, EntityStub, Metadata, Node, Triple
@@ -35,6 +35,7 @@ DEFAULT_NEXT_STEPS = (
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
+_P = ParamSpec("_P")
 
 
 class GraphDbInterface(ABC):
@@ -165,41 +166,143 @@ class GraphDbInterface(ABC):
         """Give back connections and files; the backend is not used again."""
 
 
-async def search(
-    db: GraphDbInterface, query: str, node_types: Sequence[str] = ()
-) -> list[EntityStub]:
-    """Ask a backend for candidates, whether or not its signature takes `node_types`.
+def implements(db: GraphDbInterface, method: str) -> bool:
+    """Whether a backend has its own version of a method that has a default here."""
+    return getattr(type(db), method) is not getattr(GraphDbInterface, method)
 
-    Some backends of the author's own do not (chapter 12: "Do not filter by
-    entity type here -- that is the caller's job"); so the types are passed where
-    they are taken, and filtered here in every case, each id once.
+
+class DelegatingGraphDb(GraphDbInterface):
+    """A backend that passes every call on to another one; subclasses override what they change.
+
+    Backends written before this contract are called by their own signatures:
+    `search_entities` may lack `node_types` or take them by position alone (chapter
+    12: "Do not filter by entity type here -- that is the caller's job"), and
+    `comprehensive` and `next_steps` may be plain methods. A batch method that the
+    inner backend lacks runs over this object, so over what a subclass changes.
+
+    Args:
+        inner: The backend to ask.
     """
-    types = list(node_types)
-    by_name, by_position = _takes_node_types(db) if types else (False, False)
-    if by_name:
-        found = await db.search_entities(query, node_types=types)
-    elif by_position:
-        found = await db.search_entities(query, types)
-    else:
-        found = await db.search_entities(query)
-    wanted = frozenset(types)
-    kept = (stub for stub in found if not wanted or stub.entity_type in wanted)
-    first: dict[str, EntityStub] = {}
-    for stub in kept:
-        first.setdefault(stub.id, stub)
-    return list(first.values())
+
+    def __init__(self, inner: GraphDbInterface) -> None:
+        self._inner = inner
+
+    async def _ask(
+        self, method: Callable[_P, Awaitable[_Value]], *args: _P.args, **named: _P.kwargs
+    ) -> _Value:
+        """Call a method of the inner backend, plain or async; every call passes here."""
+        answer: Any = method(*args, **named)
+        return cast("_Value", await answer if inspect.isawaitable(answer) else answer)
+
+    async def search_entities(
+        self, query: str, node_types: list[str] | None = None
+    ) -> Iterable[EntityStub]:
+        """Candidates; filtered here where the signature of the inner backend takes no types."""
+        types = list(node_types or ())
+        if not types:
+            return await self._ask(self._inner.search_entities, query)
+        by_name, by_position = _takes_node_types(self._inner)
+        if by_name:
+            return await self._ask(self._inner.search_entities, query, node_types=types)
+        if by_position:
+            return await self._ask(self._inner.search_entities, query, types)
+        found = await self._ask(self._inner.search_entities, query)
+        return [stub for stub in found if stub.entity_type in types]
+
+    async def edges_from(self, entity_id: str) -> Iterable[Edge]:
+        """All edges that leave the entity."""
+        return await self._ask(self._inner.edges_from, entity_id)
+
+    async def edges_to(self, entity_id: str) -> Iterable[Edge]:
+        """All edges that enter the entity."""
+        return await self._ask(self._inner.edges_to, entity_id)
+
+    async def get_node(self, entity_id: str) -> Node:
+        """Id and type."""
+        return await self._ask(self._inner.get_node, entity_id)
+
+    async def metadata_for_node(self, entity_id: str) -> Metadata:
+        """Everything the store knows of the entity."""
+        return await self._ask(self._inner.metadata_for_node, entity_id)
+
+    async def metadata_for_edge(self, edge: Edge) -> Metadata:
+        """Everything the store knows of the edge."""
+        return await self._ask(self._inner.metadata_for_edge, edge)
+
+    async def entity_types(self) -> Sequence[str]:
+        """The types."""
+        return await self._ask(self._inner.entity_types)
+
+    async def predicates(self) -> Sequence[str]:
+        """The predicates."""
+        return await self._ask(self._inner.predicates)
+
+    async def get_nodes_batch(self, ids: Sequence[str]) -> Iterable[Node]:
+        """The nodes that exist."""
+        if not implements(self._inner, "get_nodes_batch"):
+            return await super().get_nodes_batch(ids)
+        return await self._ask(self._inner.get_nodes_batch, ids)
+
+    async def edges_batch(self, ids: Sequence[str]) -> Iterable[Triple]:
+        """A ring."""
+        if not implements(self._inner, "edges_batch"):
+            return await super().edges_batch(ids)
+        return await self._ask(self._inner.edges_batch, ids)
+
+    async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:
+        """Metadata by id."""
+        if not implements(self._inner, "metadata_for_nodes_batch"):
+            return await super().metadata_for_nodes_batch(ids)
+        return await self._ask(self._inner.metadata_for_nodes_batch, ids)
+
+    async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:
+        """Metadata by triple."""
+        if not implements(self._inner, "metadata_for_edges_batch"):
+            return await super().metadata_for_edges_batch(edges)
+        return await self._ask(self._inner.metadata_for_edges_batch, edges)
+
+    async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
+        """The evidence that touches an entity."""
+        if not implements(self._inner, "provenance_for_node"):
+            return await super().provenance_for_node(entity_id, limit)
+        return await self._ask(self._inner.provenance_for_node, entity_id, limit)
+
+    async def comprehensive(self) -> bool:
+        """Whether the lists of the schema are complete."""
+        return bool(await self._ask(self._inner.comprehensive))
+
+    async def next_steps(self) -> str:
+        """The backend's advice."""
+        return str(await self._ask(self._inner.next_steps))
+
+    async def close(self) -> None:
+        """Close the inner backend."""
+        await self._inner.close()
 
 
-async def comprehensive(db: GraphDbInterface) -> bool:
-    """Whether the schema's lists are complete; the method may be plain or async."""
-    answer: Any = db.comprehensive()
-    return bool(await answer if inspect.isawaitable(answer) else answer)
+class AdaptedGraphDb(DelegatingGraphDb):
+    """A backend of any signature as core asks it.
+
+    The candidates of a search are filtered by type in every case, and each id
+    comes once. The cache and the redaction are such backends; `adapted` makes one
+    of a backend that core uses without either.
+    """
+
+    async def search_entities(
+        self, query: str, node_types: list[str] | None = None
+    ) -> list[EntityStub]:
+        """Candidates of the wanted types, each once, in the backend's order."""
+        wanted = frozenset(node_types or ())
+        first: dict[str, EntityStub] = {}
+        for stub in await super().search_entities(query, node_types):
+            if not wanted or stub.entity_type in wanted:
+                first.setdefault(stub.id, stub)
+        return list(first.values())
 
 
-async def next_steps(db: GraphDbInterface) -> str:
-    """The backend's advice; the method may be plain or async."""
-    answer: Any = db.next_steps()
-    return str(await answer if inspect.isawaitable(answer) else answer)
+def adapted(db: GraphDbInterface) -> AdaptedGraphDb:
+    """The backend as core asks it, whichever signatures it has."""
+    return db if isinstance(db, AdaptedGraphDb) else AdaptedGraphDb(db)
 
 
 def _takes_node_types(db: GraphDbInterface) -> tuple[bool, bool]:

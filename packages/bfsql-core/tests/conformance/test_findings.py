@@ -22,7 +22,7 @@ from bfsql.conformance import (
 )
 from bfsql.conformance.graphs import GONE, GRAPHS, VALUES, dangling, parallel, values
 from bfsql.conformance.keeps import kinds_of
-from bfsql.conformance.paced import Paced
+from bfsql.conformance.ratelimit import RateLimitedGraphDb
 from bfsql.errors import StoreUnavailable
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, NodeRecord
@@ -138,20 +138,20 @@ async def test_a_store_without_nodes_passes_nothing_off_as_right():
 
 
 async def test_requests_come_no_faster_than_the_rate():
-    paced = Paced(MemoryBackend(parallel()), rate=200)
+    limited = RateLimitedGraphDb(MemoryBackend(parallel()), rate=200)
     loop = asyncio.get_running_loop()
     began = loop.time()
-    await asyncio.gather(*(paced.get_node("p:1") for _ in range(21)))
+    await asyncio.gather(*(limited.get_node("p:1") for _ in range(21)))
     assert loop.time() - began >= 20 / 200
-    assert paced.requests == 21
+    assert limited.requests == 21
 
 
 async def test_a_default_batch_counts_every_single_request():
     from bfsql_trials.backends import BareBackend
 
-    paced = Paced(BareBackend(parallel()), rate=0)
-    await paced.get_nodes_batch(["p:1", "p:2", "no such id"])
-    assert paced.requests == 3
+    limited = RateLimitedGraphDb(BareBackend(parallel()), rate=0)
+    await limited.get_nodes_batch(["p:1", "p:2", "no such id"])
+    assert limited.requests == 3
 
 
 def test_a_store_that_keeps_everything_gets_every_record():

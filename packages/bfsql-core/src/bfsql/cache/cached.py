@@ -11,8 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
-from bfsql import abc
-from bfsql.abc import GraphDbInterface
+from bfsql.abc import AdaptedGraphDb, GraphDbInterface, implements
 from bfsql.cache.asked import Asked, Terms
 from bfsql.cache.snapshots import own_node, restored, snapshot
 from bfsql.cache.store import FOREVER, Room
@@ -25,7 +24,7 @@ PAGE = 1024
 """Bytes of metadata that count as a record."""
 
 
-class CachedGraphDb(GraphDbInterface):
+class CachedGraphDb(AdaptedGraphDb):
     """A backend behind a cache of its answers.
 
     Each distinct question reaches the backend at most once while its answer is
@@ -48,7 +47,7 @@ class CachedGraphDb(GraphDbInterface):
         ttl: float | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._backend = backend
+        super().__init__(backend)
         terms = Terms(Room(maxsize), FOREVER if ttl is None else ttl, clock)
         self._search: Asked[Any] = Asked(terms, keep=tuple, weigh=_lengths, ids=False)
         self._leaving: Asked[str] = Asked(terms, keep=tuple, weigh=_lengths)
@@ -69,94 +68,94 @@ class CachedGraphDb(GraphDbInterface):
     ) -> list[EntityStub]:
         """Candidates; the backend is given the types where its signature takes them."""
         types = tuple(node_types or ())
-        ask = lambda: abc.search(self._backend, query, types)
+        ask = lambda: AdaptedGraphDb.search_entities(self, query, list(types))
         return list(await self._search.one((query, types), ask))
 
     async def edges_from(self, entity_id: str) -> list[Edge]:
         """All edges that leave the entity."""
-        ask = lambda: _listed(self._backend.edges_from(entity_id))
+        ask = lambda: _listed(self._inner.edges_from(entity_id))
         return list(await self._leaving.one(entity_id, ask))
 
     async def edges_to(self, entity_id: str) -> list[Edge]:
         """All edges that enter the entity."""
-        ask = lambda: _listed(self._backend.edges_to(entity_id))
+        ask = lambda: _listed(self._inner.edges_to(entity_id))
         return list(await self._entering.one(entity_id, ask))
 
     async def get_node(self, entity_id: str) -> Node:
         """Id and type."""
 
         async def ask() -> Node:
-            return own_node(await self._backend.get_node(entity_id))
+            return own_node(await self._inner.get_node(entity_id))
 
         node: Node = await self._nodes.one(entity_id, ask)
         return own_node(node)
 
     async def metadata_for_node(self, entity_id: str) -> Metadata:
         """Everything the store knows of the entity, in a mapping of the caller's own."""
-        ask = lambda: self._backend.metadata_for_node(entity_id)
+        ask = lambda: self._inner.metadata_for_node(entity_id)
         metadata: Metadata = await self._node_metadata.one(entity_id, ask)
         return metadata
 
     async def metadata_for_edge(self, edge: Edge) -> Metadata:
         """Everything the store knows of the edge, in a mapping of the caller's own."""
-        ask = lambda: self._backend.metadata_for_edge(edge)
+        ask = lambda: self._inner.metadata_for_edge(edge)
         metadata: Metadata = await self._edge_metadata.one(_triple(edge), ask)
         return metadata
 
     async def entity_types(self) -> list[str]:
         """The types, asked once."""
-        ask = lambda: _listed(self._backend.entity_types())
+        ask = lambda: _listed(self._inner.entity_types())
         return list(await self._schema.one("entity_types", ask))
 
     async def predicates(self) -> list[str]:
         """The predicates, asked once."""
-        ask = lambda: _listed(self._backend.predicates())
+        ask = lambda: _listed(self._inner.predicates())
         return list(await self._schema.one("predicates", ask))
 
     # --- in one go ----------------------------------------------------------
 
     async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
         """The nodes that exist; those not held are asked for in one batch."""
-        if not self._overrides("get_nodes_batch"):
+        if not implements(self._inner, "get_nodes_batch"):
             return list(await super().get_nodes_batch(ids))
         nodes = await self._nodes.many(ids, self._fetch_nodes)
         return [own_node(node) if node.metadata else node for node in nodes.values()]
 
     async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:
         """A ring; what is not held is asked for in one batch."""
-        if not self._overrides("edges_batch"):
+        if not implements(self._inner, "edges_batch"):
             return list(await super().edges_batch(ids))
         rings = await self._rings.many(ids, self._fetch_ring)
         return list(chain.from_iterable(rings.values()))
 
     async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:
         """Metadata by id; what is not held is asked for in one batch."""
-        if not self._overrides("metadata_for_nodes_batch"):
+        if not implements(self._inner, "metadata_for_nodes_batch"):
             return await super().metadata_for_nodes_batch(ids)
         return await self._node_metadata.many(ids, self._fetch_node_metadata)
 
     async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:
         """Metadata by triple; what is not held is asked for in one batch."""
-        if not self._overrides("metadata_for_edges_batch"):
+        if not implements(self._inner, "metadata_for_edges_batch"):
             return await super().metadata_for_edges_batch(edges)
         return await self._edge_metadata.many(map(_triple, edges), self._fetch_edge_metadata)
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
         """Evidence, in a mapping of the caller's own."""
-        if self._overrides("provenance_for_node"):
-            ask = lambda: self._backend.provenance_for_node(entity_id, limit)
+        if implements(self._inner, "provenance_for_node"):
+            ask = lambda: self._inner.provenance_for_node(entity_id, limit)
         else:  # over the cache, like every default
             ask = lambda: GraphDbInterface.provenance_for_node(self, entity_id, limit)
         return dict(await self._provenance.one((entity_id, limit), ask))
 
     async def comprehensive(self) -> bool:
         """Whether the two lists are complete, asked once."""
-        ask = lambda: abc.comprehensive(self._backend)
+        ask = super().comprehensive
         return bool(await self._schema.one("comprehensive", ask))
 
     async def next_steps(self) -> str:
         """The backend's advice, asked once."""
-        ask = lambda: abc.next_steps(self._backend)
+        ask = super().next_steps
         return str(await self._schema.one("next_steps", ask))
 
     async def release(self) -> None:
@@ -167,28 +166,24 @@ class CachedGraphDb(GraphDbInterface):
     async def close(self) -> None:
         """End the calls under way, then close the backend."""
         await self.release()
-        await self._backend.close()
+        await super().close()
 
     # --- batches of the backend's own -------------------------------------------
 
-    def _overrides(self, method: str) -> bool:
-        """Whether the backend has its own way; a default runs over this cache instead."""
-        return getattr(type(self._backend), method) is not getattr(GraphDbInterface, method)
-
     async def _fetch_nodes(self, missing: list[str]) -> dict[str, Node]:
-        found = await self._backend.get_nodes_batch(missing)
+        found = await self._inner.get_nodes_batch(missing)
         return {n.id: n if n.metadata is NO_METADATA else own_node(n) for n in found}
 
     async def _fetch_node_metadata(self, missing: list[str]) -> dict[str, Metadata]:
-        return dict(await self._backend.metadata_for_nodes_batch(missing))
+        return dict(await self._inner.metadata_for_nodes_batch(missing))
 
     async def _fetch_edge_metadata(self, missing: list[Triple]) -> dict[Triple, Metadata]:
-        found = await self._backend.metadata_for_edges_batch(missing)
+        found = await self._inner.metadata_for_edges_batch(missing)
         return {_triple(edge): known for edge, known in found.items()}
 
     async def _fetch_ring(self, missing: list[str]) -> dict[str, list[Any]]:
         """The ring by the ends that were asked for; an edge between two of them is under both."""
-        ring = list(map(tuple, await self._backend.edges_batch(missing)))
+        ring = list(map(tuple, await self._inner.edges_batch(missing)))
         if len(missing) == 1:
             return {missing[0]: ring}
         by_end: dict[str, list[Any]] = {entity_id: [] for entity_id in missing}

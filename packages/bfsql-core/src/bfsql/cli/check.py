@@ -106,14 +106,14 @@ async def _checked(
     tell: Callable[[Finding], None],
 ) -> list[Finding]:
     from bfsql.conformance import judge_all, rules
-    from bfsql.conformance.paced import Paced
+    from bfsql.conformance.ratelimit import RateLimitedGraphDb
 
     # A fault of the backend is told with its rule; a traceback would bury both.
     logging.getLogger("bfsql").addHandler(logging.NullHandler())
     backend = await configuration.choice.plugin.open(configuration.backend.settings)
     try:
-        paced = Paced(backend, rate)
-        trial.open = lambda: contextlib.nullcontext(paced)
+        limited = RateLimitedGraphDb(backend, rate)
+        trial.open = lambda: contextlib.nullcontext(limited)
         return await judge_all(rules("reading"), trial, seconds=seconds, told=tell)
     finally:
         await backend.close()

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bfsql import abc
-from bfsql.abc import GraphDbInterface
+from bfsql.abc import DEFAULT_NEXT_STEPS, AdaptedGraphDb
 from bfsql.engine.timing import within
 from bfsql.graph import Graph
 from bfsql.models import Node
@@ -26,7 +25,7 @@ class Api:
     """Whether requests have to carry one."""
 
     @property
-    def db(self) -> GraphDbInterface:
+    def db(self) -> AdaptedGraphDb:
         """The graph, without what redaction hooks take out of its metadata."""
         return self.graph.shown
 
@@ -47,8 +46,8 @@ class Api:
 
     async def comprehensive(self) -> bool:
         """Whether the vocabulary is complete."""
-        return await within(abc.comprehensive(self.db))
+        return await within(self.db.comprehensive())
 
     async def next_steps(self) -> str:
         """The backend's advice, or the general one."""
-        return await within(abc.next_steps(self.db)) or abc.DEFAULT_NEXT_STEPS
+        return await within(self.db.next_steps()) or DEFAULT_NEXT_STEPS

@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bfsql import abc
 from bfsql.answers import evidence_item
 from bfsql.answers.clean import clean_metadata, clean_text
 from bfsql.engine.timing import within
@@ -44,7 +43,7 @@ async def search(api: Api, asked: Asked) -> Reply:
     asked.only("A search", ("q", "types", "limit"))
     text, limit = asked.needed("q"), asked.whole("limit", HITS, MOST_HITS)
     types = await _types(api, asked.many("types"))
-    found = await within(abc.search(api.db, text, types))
+    found = await within(api.db.search_entities(text, types))
     return replied({"@context": reference("./"), "results": [_hit(stub) for stub in found[:limit]]})
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from bfsql import abc
-from bfsql.abc import GraphDbInterface
+from bfsql.abc import AdaptedGraphDb, each
 from bfsql.answers.clean import clean_text
 from bfsql.answers.encode import plain
 from bfsql.engine.timing import within
@@ -20,7 +19,7 @@ NEAR = 5
 _BREAKS = re.compile(r"[:/#]")
 
 
-async def known_nodes(db: GraphDbInterface, ids: Sequence[str]) -> tuple[list[Node], list[str]]:
+async def known_nodes(db: AdaptedGraphDb, ids: Sequence[str]) -> tuple[list[Node], list[str]]:
     """The nodes of these ids in the order given, each once; and the ids that have none.
 
     One batch; its answers carry the canonical ids. Beside answers, an id without
@@ -33,7 +32,7 @@ async def known_nodes(db: GraphDbInterface, ids: Sequence[str]) -> tuple[list[No
         found |= {node.id: node for node in await within(db.get_nodes_batch(asked))}
     if found:
         respelled = [i for i in asked if i not in found]
-        alone = await within(abc.each(respelled, db.get_node))
+        alone = await within(each(respelled, db.get_node))
         found |= dict(zip(respelled, alone, strict=True))
     nodes: dict[str, Node] = {}
     unknown: list[str] = []
@@ -46,7 +45,7 @@ async def known_nodes(db: GraphDbInterface, ids: Sequence[str]) -> tuple[list[No
     return list(nodes.values()), unknown
 
 
-async def require(db: GraphDbInterface, argument: str, ids: Sequence[str]) -> list[Node]:
+async def require(db: AdaptedGraphDb, argument: str, ids: Sequence[str]) -> list[Node]:
     """The nodes of these ids, all of which must exist.
 
     Raises:
@@ -58,7 +57,7 @@ async def require(db: GraphDbInterface, argument: str, ids: Sequence[str]) -> li
     return nodes
 
 
-async def _no_such(db: GraphDbInterface, argument: str, unknown: Sequence[str]) -> ToolError:
+async def _no_such(db: AdaptedGraphDb, argument: str, unknown: Sequence[str]) -> ToolError:
     first = unknown[0]
     others = f" (nor of {len(unknown) - 1} more)" if len(unknown) > 1 else ""
     near = await _near(db, first)
@@ -75,13 +74,13 @@ async def _no_such(db: GraphDbInterface, argument: str, unknown: Sequence[str]) 
     )
 
 
-async def _near(db: GraphDbInterface, entity_id: str) -> list[EntityStub]:
+async def _near(db: AdaptedGraphDb, entity_id: str) -> list[EntityStub]:
     """Candidates from one search on the id's last segment, never a scan."""
     segment = next((s for s in reversed(_BREAKS.split(entity_id)) if s.strip()), "")
     if not segment or not _is_text(segment):
         return []
     try:
-        found = await within(abc.search(db, segment))
+        found = await within(db.search_entities(segment))
     except TimeoutError:
         return []
     return found[:NEAR]

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from bfsql import abc, answers, engine
-from bfsql.abc import DEFAULT_NEXT_STEPS, GraphDbInterface
+from bfsql import answers, engine
+from bfsql.abc import DEFAULT_NEXT_STEPS, GraphDbInterface, adapted
 from bfsql.answers import Answer, SubgraphWriter
 from bfsql.answers.notes import counted, left_out, listed
 from bfsql.engine.timing import within
@@ -23,7 +23,7 @@ from bfsql.tools.budget import Budget, thinned
 from bfsql.tools.check import shown
 from bfsql.tools.entities import known_nodes, require
 from bfsql.tools.limits import Limits
-from bfsql.tools.redacted import RedactedGraphDb
+from bfsql.tools.redaction import RedactedGraphDb
 from bfsql.tools.vocabulary import Schema, matched
 from bfsql.tools.words import USAGE_NOTES
 
@@ -49,7 +49,7 @@ class Operations:
     def __init__(
         self, db: GraphDbInterface, description: str, limits: Limits, hooks: Hooks = NO_HOOKS
     ) -> None:
-        self.db = RedactedGraphDb(db, hooks) if hooks.redacts else db
+        self.db = RedactedGraphDb(db, hooks) if hooks.redacts else adapted(db)
         self._hooks = hooks
         self._description = description
         self._limits = limits
@@ -57,14 +57,14 @@ class Operations:
     async def schema(self) -> Schema:
         """The vocabulary of the graph."""
         types, predicates, complete = await asyncio.gather(
-            self.db.entity_types(), self.db.predicates(), abc.comprehensive(self.db)
+            self.db.entity_types(), self.db.predicates(), self.db.comprehensive()
         )
         return Schema(tuple(sorted(set(types))), tuple(sorted(set(predicates))), complete)
 
     async def describe_schema(self) -> Answer:
         """Orientation: what the graph contains."""
         schema = await within(self.schema())
-        steps = await within(abc.next_steps(self.db)) or DEFAULT_NEXT_STEPS
+        steps = await within(self.db.next_steps()) or DEFAULT_NEXT_STEPS
         types, predicates = schema.entity_types, schema.predicates
 
         def document(share: int) -> dict[str, Any]:
@@ -90,7 +90,7 @@ class Operations:
     async def search_entities(self, query: str, node_types: Sequence[str]) -> Answer:
         """Resolution: a name to ids."""
         types, notes = await self._known_types("node_types", node_types)
-        found = (await within(abc.search(self.db, query, types)))[:MOST_HITS]
+        found = (await within(self.db.search_entities(query, types)))[:MOST_HITS]
         try:
             found = await within(self._with_names(found))
         except TimeoutError:

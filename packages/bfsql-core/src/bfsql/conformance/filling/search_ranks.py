@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 
-from bfsql import abc
+from bfsql.abc import adapted
 from bfsql.conformance.graphs import crowd
 from bfsql.conformance.rule import Untried, expect, rule
 from bfsql.conformance.trial import Trial
@@ -46,5 +46,5 @@ async def search_name_before_longer(trial: Trial) -> None:
     """Though thirty longer names stand before it in the alphabet and by id."""
     longer = [NodeRecord(f"a:{n:02}", "City", {"name": f"Ancient Rome {n}"}) for n in range(30)]
     async with trial.filled([*longer, NodeRecord("z:1", "City", {"name": "Rome"})]) as db:
-        found = [stub.id for stub in await abc.search(db, "Rome")]
+        found = [stub.id for stub in await adapted(db).search_entities("Rome")]
         expect(found[:1] == ["z:1"], f"A search for 'Rome' gave {found[:3]}; 'z:1' is called so.")

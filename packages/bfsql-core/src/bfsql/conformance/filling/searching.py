@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 
-from bfsql import abc
+from bfsql.abc import adapted
 from bfsql.conformance.graphs import HOSTILE, crowd, hostile
 from bfsql.conformance.rule import expect, rule
 from bfsql.conformance.trial import Trial
@@ -22,13 +22,13 @@ async def search_id_first(trial: Trial) -> None:
     """Even where others bear that id as their name, and for hostile ids."""
     async with trial.filled(crowd()) as db:
         for entity_id in ("Paris", "c:05", "c:59"):
-            hits = [stub.id for stub in await abc.search(db, entity_id)]
+            hits = [stub.id for stub in await adapted(db).search_entities(entity_id)]
             expect(hits[:1] == [entity_id], f"A search for {entity_id!r} gave {hits[:4]}.")
     records = trial.kept(hostile())
     ids = {record.id for record in records if isinstance(record, NodeRecord)}
     async with trial.filled(records) as db, open_graph(db) as graph:
         for text in [text for text in HOSTILE if text in ids]:
-            hits = [stub.id for stub in await abc.search(db, text)]
+            hits = [stub.id for stub in await adapted(db).search_entities(text)]
             expect(hits[:1] == [text], f"A search for the id {text[:80]!r} gave {hits[:2]}."[:300])
             content = (await graph.search_entities(text)).content["result"]
             through = [hit["id"] for hit in content]
@@ -54,7 +54,7 @@ async def search_name_next(trial: Trial) -> None:
             all(stub.name in (None, "Paris") for stub in found if stub.id in wanted),
             f"Search calls {named[:3]} by other names than 'Paris'.",
         )
-        hilton = [stub.id for stub in await abc.search(db, "Paris Hilton")]
+        hilton = [stub.id for stub in await adapted(db).search_entities("Paris Hilton")]
         expect(hilton[:1] == ["b:0"], f"A search for 'Paris Hilton' gave {hilton[:3]}.")
 
 
@@ -83,5 +83,5 @@ async def search_crowd(trial: Trial) -> None:
                 f"A search for 'Paris' of type {entity_type} gave {len(found)} candidates; thirty "
                 "of them bear that name.",
             )
-        none = await abc.search(db, "Paris", ["no such type"])
+        none = await adapted(db).search_entities("Paris", ["no such type"])
         expect(not none, f"A search for a type that does not exist gave {none[:3]}.")

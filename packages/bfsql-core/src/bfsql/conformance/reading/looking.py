@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bfsql import abc, call
-from bfsql.abc import GraphDbInterface
+from bfsql import call
+from bfsql.abc import GraphDbInterface, adapted
 from bfsql.conformance.graphs import village
 from bfsql.conformance.rule import Untried
 from bfsql.conformance.trial import Trial
@@ -91,7 +91,7 @@ async def _searched(trial: Trial, db: GraphDbInterface) -> dict[str, None]:
     found: dict[str, None] = {}
     words = trial.words or (*WORDS, *list(await db.entity_types())[:10])
     for word in words:
-        found.update((stub.id, None) for stub in await abc.search(db, word))
+        found.update((stub.id, None) for stub in await adapted(db).search_entities(word))
         if len(found) >= trial.size:
             break
     for entity_id in list(found):

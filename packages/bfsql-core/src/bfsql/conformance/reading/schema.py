@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bfsql import abc
+from bfsql.abc import adapted
 from bfsql.conformance.reading.looking import sample, some_edges
 from bfsql.conformance.rule import expect, rule
 from bfsql.conformance.trial import Trial
@@ -44,7 +44,7 @@ async def types_match(trial: Trial) -> None:
     """In the same spelling; an open-world graph may list fewer."""
     async with trial.opened() as db:
         listed = set(await db.entity_types())
-        if not await abc.comprehensive(db):
+        if not await adapted(db).comprehensive():
             trial.odd("The backend says that the two lists are not comprehensive.")
             return
         for node in await db.get_nodes_batch(await sample(trial, db)):
@@ -64,7 +64,7 @@ async def predicates_match(trial: Trial) -> None:
     """In the same spelling; an open-world graph may list fewer."""
     async with trial.opened() as db:
         listed = set(await db.predicates())
-        if not await abc.comprehensive(db):
+        if not await adapted(db).comprehensive():
             trial.odd("The backend says that the two lists are not comprehensive.")
             return
         for edge in await some_edges(trial, db):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 
-from bfsql import abc
-from bfsql.abc import GraphDbInterface
+from bfsql.abc import GraphDbInterface, adapted
 from bfsql.conformance.graphs import HOSTILE
 from bfsql.conformance.reading.looking import WORDS, sample
 from bfsql.conformance.rule import Broken, Untried, expect, rule
@@ -28,7 +27,7 @@ async def found_by_id(trial: Trial) -> None:
             if not entity_id.strip():
                 continue
             node = await db.get_node(entity_id)
-            hits = [stub.id for stub in await abc.search(db, node.id)]
+            hits = [stub.id for stub in await adapted(db).search_entities(node.id)]
             expect(
                 hits[:1] == [node.id],
                 f"A search for the id {node.id!r} gave {hits[:3]}; the node itself is due first.",
@@ -50,7 +49,7 @@ async def found_by_name(trial: Trial) -> None:
             if not isinstance(name, str) or not any(c.isalnum() for c in name):
                 continue
             named += 1
-            hits = await abc.search(db, name)
+            hits = await adapted(db).search_entities(name)
             same = sum(stub.name in (None, name) for stub in hits)
             if entity_id not in {stub.id for stub in hits} and same >= min(MOST, len(hits) or 1):
                 trial.odd(f"More nodes are named {name!r} than a search gives.")
@@ -81,7 +80,7 @@ async def search_types(trial: Trial) -> None:
                 if takes
                 else []
             )
-            for stub in (*direct, *await abc.search(db, node.id, [node.entity_type])):
+            for stub in (*direct, *await adapted(db).search_entities(node.id, [node.entity_type])):
                 expect(
                     stub.entity_type == node.entity_type,
                     f"A search for {node.id!r} of type {node.entity_type!r} gave {stub}.",
@@ -94,7 +93,7 @@ async def search_types(trial: Trial) -> None:
                 )
             none = ["no such type"]
             other = list(await db.search_entities(node.id, node_types=none)) if takes else []
-            other += await abc.search(db, node.id, none)
+            other += await adapted(db).search_entities(node.id, none)
             expect(not other, f"A search for {node.id!r} of no type that exists gave {other[:3]}.")
 
 

@@ -1,0 +1,42 @@
+"""A backend that is sent a limited number of requests a second."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import ParamSpec, TypeVar
+
+from bfsql.abc import DelegatingGraphDb, GraphDbInterface
+
+_P = ParamSpec("_P")
+_Value = TypeVar("_Value")
+
+
+class RateLimitedGraphDb(DelegatingGraphDb):
+    """A backend whose requests start at even intervals.
+
+    A batch is one request where the backend has a method of its own for it,
+    otherwise one for each of its calls.
+
+    Args:
+        inner: The backend to ask.
+        rate: Requests a second at the most; 0 is no bound.
+    """
+
+    def __init__(self, inner: GraphDbInterface, rate: float) -> None:
+        super().__init__(inner)
+        self._interval = 1 / rate if rate else 0.0
+        self._next = 0.0
+        self.requests = 0
+
+    async def _ask(
+        self, method: Callable[_P, Awaitable[_Value]], *args: _P.args, **named: _P.kwargs
+    ) -> _Value:
+        now = time.monotonic()
+        turn = max(now, self._next)
+        self._next = turn + self._interval
+        self.requests += 1
+        if turn > now:
+            await asyncio.sleep(turn - now)
+        return await super()._ask(method, *args, **named)
