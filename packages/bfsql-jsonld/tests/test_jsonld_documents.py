@@ -13,7 +13,7 @@ from bfsql.memory import MemoryBackend
 from bfsql.models import Refusal
 from bfsql.models.prefixes import Prefixes
 from bfsql.sources import read_all
-from bfsql.sources.options import SourceOptions
+from bfsql.sources.formats import SourceOptions
 
 EX = "http://ex.test/"
 PREFIXES = {"ex": EX, "ex2": "http://ex2.test/"}

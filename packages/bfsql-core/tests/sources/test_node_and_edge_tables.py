@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from bfsql.errors import SourceError
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql.sources import SourceOptions, open_source, read_all
-from bfsql.sources.cells import value_of
+from bfsql.sources.fields import value_of
 
 
 def test_a_node_table_by_its_usual_columns(read):

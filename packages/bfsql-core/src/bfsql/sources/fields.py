@@ -1,11 +1,16 @@
-"""What a field of a graph file must be, so that it can stand in a record."""
+"""The values of graph files: what an id, a text or a table's cell may be in a record."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 _SHOWN = 80
+_INTEGER = re.compile(r"(?:-?[1-9]\d{0,14}|0)\Z", re.ASCII)
+_DECIMAL = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+(?:[eE][+-]?\d{1,2})?|[eE]-\d{1,2})\Z", re.ASCII)
+_TRUTH = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+_MAYBE = frozenset("-0123456789tTfF")
 
 
 class Unusable(ValueError):
@@ -54,6 +59,24 @@ def texts(value: Any, what: str) -> list[str]:
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return [item for item in value if item]
     raise Unusable(f"{what} is {shown(value)}, which is neither text nor a list of texts")
+
+
+def value_of(cell: str) -> str | int | float | bool:
+    """A number or a truth value where the text can mean nothing else, otherwise the text.
+
+    Whole numbers have at most 15 digits and no leading zero, since `0042` and
+    long rows of digits are codes. Decimals are `1.5`, `0.90`, `1e-05`.
+
+    Args:
+        cell: As the table has it, not empty.
+    """
+    if cell[0] not in _MAYBE:
+        return cell
+    if _INTEGER.match(cell):
+        return int(cell)
+    if _DECIMAL.match(cell):
+        return float(cell)
+    return _TRUTH.get(cell, cell)
 
 
 def is_sound(text: str) -> bool:

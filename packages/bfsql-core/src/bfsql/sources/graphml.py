@@ -16,10 +16,10 @@ from xml.parsers import expat
 
 from bfsql.errors import SourceError
 from bfsql.models.stream import GraphRecord, GraphStream, Refusal
-from bfsql.sources.attributes import edge_of, node_of
+from bfsql.sources.columns import edge_of, node_of
 from bfsql.sources.fields import Unusable
 from bfsql.sources.files import open_bytes
-from bfsql.sources.options import SourceOptions
+from bfsql.sources.formats import SourceOptions
 
 _CHUNK = 1 << 16
 _INTEGERS = {"int", "long", "short"}

@@ -30,6 +30,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from bfsql.errors import SourceError
+from bfsql.models.records import Triple
 from bfsql.models.stream import (
     EdgeRecord,
     EvidenceRecord,
@@ -46,11 +47,13 @@ from bfsql.sources.fields import (
     texts,
     without_nulls,
 )
-from bfsql.sources.jsonlines import Object, records
-from bfsql.sources.relationship_keys import RelationshipKeys
+from bfsql.sources.files import JsonObject, objects, records
 
 _WANTED = ("entities", "relationships")
 _OPTIONAL = ("evidence", "mentions")
+
+_WAITING = 10_000
+"""Pieces of evidence with an ambiguous key that are kept at the most."""
 
 
 def open_bundle(folder: Path) -> GraphStream:
@@ -108,7 +111,7 @@ def _files(folder: Path) -> dict[str, Path]:
     return found
 
 
-def _manifest(path: Path) -> Object:
+def _manifest(path: Path) -> JsonObject:
     if not path.is_file():
         return {}
     try:
@@ -123,7 +126,7 @@ def _manifest(path: Path) -> Object:
 # --- what a line is ---------------------------------------------------------
 
 
-def _entity(line: Object, uncounted: dict[str, _Counts]) -> Iterator[NodeRecord]:
+def _entity(line: JsonObject, uncounted: dict[str, _Counts]) -> Iterator[NodeRecord]:
     if line.get("status") == "merged":
         return
     id_ = identifier(line.pop("entity_id", None), "entity_id")
@@ -139,7 +142,7 @@ def _entity(line: Object, uncounted: dict[str, _Counts]) -> Iterator[NodeRecord]
     yield NodeRecord(id_, entity_type, metadata)
 
 
-def _relationship(line: Object, keys: RelationshipKeys) -> Iterator[GraphRecord | Refusal]:
+def _relationship(line: JsonObject, keys: RelationshipKeys) -> Iterator[GraphRecord | Refusal]:
     triple = (
         identifier(line.pop("subject_id", None), "subject_id"),
         identifier(line.pop("predicate", None), "predicate"),
@@ -170,19 +173,19 @@ def _passage(passage: Any, document: Any) -> dict[str, Any]:
     return without_nulls(item)
 
 
-def _evidence(line: Object, keys: RelationshipKeys) -> Iterator[EvidenceRecord]:
+def _evidence(line: JsonObject, keys: RelationshipKeys) -> Iterator[EvidenceRecord]:
     key = identifier(line.pop("relationship_key", None), "relationship_key")
     yield from keys.evidence(key, without_nulls(line))
 
 
-def _mention(line: Object, uncounted: dict[str, _Counts]) -> tuple[()]:
+def _mention(line: JsonObject, uncounted: dict[str, _Counts]) -> tuple[()]:
     counts = uncounted.get(identifier(line.get("entity_id"), "entity_id"))
     if counts is not None:
         counts.add(line.get("document_id"))
     return ()
 
 
-def _lifted(line: Object) -> dict[str, Any]:
+def _lifted(line: JsonObject) -> dict[str, Any]:
     properties = line.pop("properties", None)
     metadata = without_nulls(line)
     if isinstance(properties, dict):
@@ -220,3 +223,82 @@ class _Counts:
         if self.documents_wanted and self.documents:
             metadata["supporting_documents"] = sorted(self.documents)
         return NodeRecord(id_, "", metadata)
+
+
+# --- the keys of evidence ---------------------------------------------------
+
+
+class RelationshipKeys:
+    """Splits the keys `subject:predicate:object` of evidence at the predicates that occur.
+
+    Ids hold colons themselves (`RxNorm:3251:TREATS:DBPedia:Cushing's_disease`), and
+    predicates may. A key is split where a known predicate stands between two colons.
+    Where there are several such places, the right one gives a triple that is a
+    relationship, and the relationships are read once more to find it. That is rare,
+    so only ambiguous keys are kept for it.
+
+    Args:
+        relationships: The file that decides between several readings.
+    """
+
+    def __init__(self, relationships: Path) -> None:
+        self._relationships = relationships
+        self._predicates: set[str] = set()
+        self._lengths: set[int] = set()
+        self._waiting: list[tuple[str, list[Triple], dict[str, Any]]] = []
+
+    def add(self, predicate: str) -> None:
+        """Register a predicate."""
+        if predicate not in self._predicates:
+            self._predicates.add(predicate)
+            self._lengths.add(predicate.count(":") + 1)
+
+    def evidence(self, key: str, item: dict[str, Any]) -> Iterator[EvidenceRecord]:
+        """The record of a passage, unless its key has to wait for `settled`.
+
+        Args:
+            key: `subject:predicate:object`.
+            item: The passage.
+
+        Raises:
+            Unusable: No known predicate stands in the key.
+        """
+        ways = self.ways(key)
+        if not ways:
+            raise Unusable(
+                f"relationship_key {shown(key)} is not subject:predicate:object with a predicate "
+                "of the relationships"
+            )
+        if len(ways) == 1:
+            yield EvidenceRecord(*ways[0], item)
+            return
+        self._waiting.append((key, ways, item))
+        if len(self._waiting) >= _WAITING:
+            yield from self.settled()
+
+    def ways(self, key: str) -> list[Triple]:
+        """Every triple that the key can mean, the shortest subject first."""
+        parts = key.split(":")
+        spans = (
+            (start, start + length)
+            for start in range(1, len(parts) - 1)
+            for length in sorted(self._lengths)
+            if start + length < len(parts)
+        )
+        triples = (
+            (":".join(parts[:i]), ":".join(parts[i:j]), ":".join(parts[j:])) for i, j in spans
+        )
+        return [t for t in triples if t[0] and t[1] in self._predicates and t[2]]
+
+    def settled(self) -> Iterator[EvidenceRecord]:
+        """The passages that waited; one that fits no relationship takes its first reading."""
+        if not self._waiting:
+            return
+        waiting, self._waiting = self._waiting, []
+        asked = {triple for _, ways, _ in waiting for triple in ways}
+        lines = (line for _, line in objects(self._relationships) if isinstance(line, dict))
+        fields = ("subject_id", "predicate", "object_id")
+        there = asked.intersection(tuple(str(x.get(field)) for field in fields) for x in lines)
+        for _, ways, item in waiting:
+            right = next((triple for triple in ways if triple in there), ways[0])
+            yield EvidenceRecord(*right, item)

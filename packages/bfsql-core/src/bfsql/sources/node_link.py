@@ -15,10 +15,10 @@ from pydantic_core import from_json
 
 from bfsql.errors import SourceError
 from bfsql.models.stream import GraphStream, Refusal
-from bfsql.sources.attributes import edge_of, node_of
+from bfsql.sources.columns import edge_of, node_of
 from bfsql.sources.fields import Unusable, shown
 from bfsql.sources.files import open_bytes
-from bfsql.sources.options import SourceOptions
+from bfsql.sources.formats import SourceOptions
 
 
 def open_node_link(path: Path, options: SourceOptions) -> GraphStream:

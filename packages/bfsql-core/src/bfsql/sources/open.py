@@ -11,11 +11,10 @@ from bfsql.errors import SourceError
 from bfsql.models.stream import GraphStream
 from bfsql.sources.columns import named_columns
 from bfsql.sources.files import faults_of, guarded
-from bfsql.sources.formats import format_of
+from bfsql.sources.formats import NO_OPTIONS, SourceOptions, format_of
 from bfsql.sources.graphml import open_graphml
 from bfsql.sources.kgraph import open_bundle
 from bfsql.sources.node_link import open_node_link
-from bfsql.sources.options import NO_OPTIONS, SourceOptions
 from bfsql.sources.tables import header_of, open_table
 
 _TABLES = frozenset({"csv", "tsv", "jsonl"})

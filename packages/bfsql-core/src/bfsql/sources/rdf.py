@@ -24,7 +24,7 @@ from bfsql.models.prefixes import WELL_KNOWN, Prefixes
 from bfsql.models.rdf_terms import Statement, Text, in_languages, value_of
 from bfsql.models.stream import EdgeRecord, GraphRecord, GraphStream, NodeRecord, Refusal
 from bfsql.sources.fields import Unusable, identifier, sound
-from bfsql.sources.options import SourceOptions
+from bfsql.sources.formats import SourceOptions
 
 _TYPE = WELL_KNOWN["rdf"] + "type"
 _NAMES = {

@@ -14,12 +14,10 @@ from typing import Protocol
 
 from bfsql.errors import SourceError
 from bfsql.models.stream import GraphStream, Refusal
-from bfsql.sources.cells import value_of
 from bfsql.sources.columns import EdgeColumns, NodeColumns, columns_of
-from bfsql.sources.fields import Unusable, is_sound
-from bfsql.sources.files import open_text
-from bfsql.sources.jsonlines import objects, records
-from bfsql.sources.options import SourceOptions
+from bfsql.sources.fields import Unusable, is_sound, value_of
+from bfsql.sources.files import objects, open_text, records
+from bfsql.sources.formats import SourceOptions
 
 _HEAD = 100
 """Lines of a JSONL file whose keys are its columns."""
