@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 import bfsql
 from bfsql.call import Caller
 from bfsql.memory import MemoryBackend
-from bfsql.server.mcp_server import BfsqlServer
+from bfsql.server.mcp import BfsqlServer
 
 ME = Implementation(name="a client", version="1")
 

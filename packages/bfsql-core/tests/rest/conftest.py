@@ -12,9 +12,9 @@ import pytest
 import uvicorn
 
 from bfsql.abc import GraphDbInterface
+from bfsql.asgi import bind, url
 from bfsql.config import ServeSettings
 from bfsql.graph import open_graph
-from bfsql.listening.address import bind, url
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
 from bfsql.rest import application

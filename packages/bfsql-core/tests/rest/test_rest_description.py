@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from schemathesis import GenerationMode, checks
 from schemathesis.core.result import Ok
 
+from bfsql.asgi import bind, url
 from bfsql.config import ServeSettings
 from bfsql.graph import open_graph
-from bfsql.listening.address import bind, url
 from bfsql.memory import MemoryBackend
 from bfsql.models import GraphRecord
 from bfsql.rest import application

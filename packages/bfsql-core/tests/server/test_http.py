@@ -10,9 +10,9 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from bfsql.asgi import bind, check_exposure, is_loopback, url
 from bfsql.errors import ConfigurationError
-from bfsql.listening.address import bind, check_exposure, is_loopback, url
-from bfsql.server.http import security
+from bfsql.server.mcp import transport_security
 
 
 def test_a_port_in_use_is_one_sentence(refused: Callable[..., str]) -> None:
@@ -66,12 +66,12 @@ def test_loopback_is_what_only_this_machine_reaches(host: str, own: bool) -> Non
 
 
 def test_allowed_names_are_served_with_and_without_a_port() -> None:
-    guard = security("0.0.0.0", ["graph.example.org"])
+    guard = transport_security("0.0.0.0", ["graph.example.org"])
     assert guard.enable_dns_rebinding_protection
     assert set(guard.allowed_hosts) == {"graph.example.org", "graph.example.org:*"}
     assert "https://graph.example.org" in guard.allowed_origins
-    assert "127.0.0.1:*" in security("127.0.0.1", ["graph.example.org"]).allowed_hosts
-    assert not security("0.0.0.0", ["*"]).enable_dns_rebinding_protection
+    assert "127.0.0.1:*" in transport_security("127.0.0.1", ["graph.example.org"]).allowed_hosts
+    assert not transport_security("0.0.0.0", ["*"]).enable_dns_rebinding_protection
 
 
 async def test_a_foreign_host_or_origin_is_turned_away(over_http: Callable[..., Any]) -> None:

@@ -163,16 +163,24 @@ async def _load(path: Path) -> None:
 
 
 async def _session(console: Console, path: Path) -> None:
-    from bfsql.server.session import stdio_session
+    """What a real client's session with a server over stdio reads."""
+    from mcp import Client, StdioServerParameters
+    from mcp_types import TextContent
 
-    async with stdio_session([*_serve(path), "--graph-description", DESCRIPTION]) as session:
-        told = (await session.descriptions())["bfs_query"].splitlines()
+    program, *arguments = _serve(path)
+    arguments += ["--graph-description", DESCRIPTION]
+    async with Client(StdioServerParameters(command=program, args=arguments)) as client:
+        [description] = [
+            tool.description or ""
+            for tool in (await client.list_tools()).tools
+            if tool.name == "bfs_query"
+        ]
         console.print("[dim]Before its first call, the model has read in bfs_query's description:")
-        for line in told[1:]:
+        for line in description.splitlines()[1:]:
             console.print(f"  {line}", style="dim", markup=False)
         for number, step in enumerate(STEPS, start=1):
-            text = await session.call(step.tool, step.arguments)
-            _show(console, number, step, text)
+            first = (await client.call_tool(step.tool, step.arguments)).content[0]
+            _show(console, number, step, first.text if isinstance(first, TextContent) else "")
 
 
 def _show(console: Console, number: int, step: Step, text: str) -> None:

@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +14,9 @@ from bfsql.cli.configured import ConfiguredCommand, opened
 from bfsql.config import Configuration, ServeSettings
 from bfsql.errors import ConfigurationError
 from bfsql.settings import Resolved
+
+if TYPE_CHECKING:
+    from bfsql.asgi import GraphFactory
 
 _OF_MCP = ("instructions", "stateless", "structured_content")
 _OF_REST = ("cors_origins", "max_age")
@@ -27,25 +31,40 @@ def serve(configuration: Configuration) -> None:
     at /mcp. With --rest it is a web API instead, which /docs describes.
     """
     settings = configuration.server.settings
-    agree(configuration.server)
-    if settings.rest:
-        from bfsql.rest import run as web_api
-
-        web_api.run(lambda: opened(configuration), settings)
-        return
-
-    from bfsql.server.run import run
-
-    if settings.transport == "stdio" and sys.stdin.isatty():
+    check_options(configuration.server)
+    if settings.transport == "stdio" and not settings.rest and sys.stdin.isatty():
         click.echo(waiting(sys.argv[1:]), err=True)
     run(lambda: opened(configuration), settings)
 
 
-def agree(server: Resolved[ServeSettings]) -> None:
-    """Refuse options that the server they are given to would not read.
+def run(graph_factory: GraphFactory, settings: ServeSettings) -> None:
+    """Serve a graph as the settings say until the client leaves or the server is stopped; blocking.
 
-    The file and the environment may serve several commands, so that only what
-    stands on the command line is meant for this one.
+    Args:
+        graph_factory: Opens the graph in the server's event loop.
+        settings: Transport, texts and bounds.
+
+    Raises:
+        ConfigurationError: The address cannot be listened on, or is reachable
+            from elsewhere without allowed hosts.
+        BfsqlError: Whatever opening the graph raises.
+    """
+    from bfsql import asgi
+    from bfsql.server import stdio
+
+    if settings.rest:
+        asgi.run_http(graph_factory, settings, "bfsql.rest.app")
+    elif settings.transport == "http":
+        asgi.run_http(graph_factory, settings, "bfsql.server.mcp")
+    else:
+        stdio.run(graph_factory, settings)
+
+
+def check_options(server: Resolved[ServeSettings]) -> None:
+    """Refuse options of the other kind of server.
+
+    The file and the environment may configure several commands; options on the command
+    line are meant for this one.
 
     Raises:
         ConfigurationError: There is one.
@@ -69,7 +88,7 @@ def agree(server: Resolved[ServeSettings]) -> None:
 
 
 def waiting(arguments: list[str]) -> str:
-    """What a person reads who started the server in a terminal: an entry for a client.
+    """What to print when the server was started in a terminal: an entry for a client.
 
     Args:
         arguments: The command line, from `serve` on.

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from bfsql.config import ServeSettings
 
 
+GREETING = "BFS-QL answers at {url} (its web API; see /docs)"
+"""What the operator reads when the server listens."""
+
+
 def application(graph: Graph, settings: ServeSettings) -> ASGIApp:
     """The API over an open graph, guarded as the settings say.
 

@@ -1,0 +1,284 @@
+"""The SDK's low-level server, with the six tools of one graph as its handlers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager, nullcontext
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import anyio
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.models import InitializationOptions
+from mcp.server.runner import serve_dual_era_loop
+from mcp.server.stdio import stdio_server
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared._stream_protocols import ReadStream, WriteStream
+from mcp.shared.message import SessionMessage
+from mcp_types import (
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+    Tool,
+    ToolAnnotations,
+)
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import ASGIApp
+
+from bfsql.asgi import BearerAuth, GraphFactory, allowed_names
+from bfsql.cache import MAX_RECORDS
+from bfsql.call import Caller
+from bfsql.errors import ToolError
+from bfsql.graph import Backend, Graph, open_graph
+from bfsql.plugins.version import __version__
+from bfsql.tools import Limits, ToolDefinition
+
+if TYPE_CHECKING:
+    from bfsql.config import ServeSettings
+
+NAME = "bfs-ql"
+"""The server's name in the handshake."""
+
+CACHE_TTL = 600.0
+"""Seconds that a cached entry lives in a server that outlasts its clients (`protocol.md` 25)."""
+
+GREETING = "BFS-QL answers at {url}/mcp"
+"""What the operator reads when the server listens over HTTP."""
+
+_Context: TypeAlias = ServerRequestContext[Graph, Any]
+
+
+def create_server(
+    backend_or_factory: Backend,
+    graph_description: str | None = None,
+    instructions: str | None = None,
+    *,
+    limits: Limits | None = None,
+    structured_content: bool = True,
+    cache_records: int = MAX_RECORDS,
+    cache_ttl: float | None = CACHE_TTL,
+    hooks: Iterable[object] | None = None,
+    **settings: Any,
+) -> BfsqlServer:
+    """Serve a graph: `mcp.Client(server)`, `server.run_stdio()`, `server.streamable_http_app()`.
+
+    Nothing is opened here. The backend is opened when serving begins, in the
+    event loop that will use it, and closed when it ends (an instance that the
+    caller opened stays open).
+
+        server = create_server(PostgresBackend.create, "Drugs and genes", dsn=dsn)
+        uvicorn.run(server.streamable_http_app())
+
+    Args:
+        backend_or_factory: Name of an installed backend, an instance, a class, or
+            an async callable that gives an instance (chapter 9).
+        graph_description: What the graph is about, for `describe_schema`.
+        instructions: The operator's own text, added to the server's instructions.
+        limits: Bounds of every call; None for the defaults.
+        structured_content: Whether answers come as structured content too.
+        cache_records: Nodes, edges and metadata records held at most.
+        cache_ttl: Seconds that a cached entry lives; None for as long as the server.
+        hooks: Hook plugins to use, and no other; None for the installed ones.
+        settings: The backend's own, as keyword arguments.
+
+    Raises:
+        BfsqlError: When serving begins, whatever opening the graph raises.
+    """
+    return BfsqlServer(
+        lambda: open_graph(
+            backend_or_factory,
+            graph_description=graph_description,
+            limits=limits,
+            cache_records=cache_records,
+            cache_ttl=cache_ttl,
+            hooks=hooks,
+            **settings,
+        ),
+        instructions=instructions,
+        structured_content=structured_content,
+    )
+
+
+class BfsqlServer(Server[Graph]):
+    """One graph over MCP: stdio, streamable HTTP or in memory, both protocol eras.
+
+    The graph is opened once, when serving begins, and closed when it ends. Until
+    then there are no instructions: they describe the graph that is open.
+
+    Args:
+        open_graph: Opens the graph; called once for every time the server runs.
+        instructions: The operator's own text, added to the session's workflow.
+        structured_content: Whether answers come as structured content too, which
+            doubles their bytes, and output schemas are published.
+    """
+
+    def __init__(
+        self,
+        open_graph: GraphFactory,
+        *,
+        instructions: str | None = None,
+        structured_content: bool = True,
+    ) -> None:
+        super().__init__(
+            NAME,
+            version=__version__,
+            title="BFS-QL",
+            lifespan=lambda _: self._opened(),
+            get_tool_input_schema=lambda _: None,  # no argument of ours travels as a header
+            on_list_tools=self._list_tools,
+            on_call_tool=self._call_tool,
+        )
+        self._open_graph = open_graph
+        self._operator_text = instructions
+        self._structured = structured_content
+
+    async def run(
+        self,
+        read_stream: ReadStream[SessionMessage | Exception],
+        write_stream: WriteStream[SessionMessage],
+        initialization_options: InitializationOptions | None = None,
+        raise_exceptions: bool = False,  # noqa: FBT001, FBT002 - the SDK's signature
+    ) -> None:
+        """Serve one connection until the client leaves.
+
+        The SDK fixes the handshake's instructions before the lifespan begins;
+        here they are read when the graph is open.
+
+        Args:
+            read_stream: Messages from the client.
+            write_stream: Messages to the client.
+            initialization_options: Content of the handshake, instructions
+                aside; None for the server's own.
+            raise_exceptions: Whether a fault ends the connection, for tests.
+        """
+        async with self.lifespan(self) as graph:
+            options = initialization_options or self.create_initialization_options()
+            await serve_dual_era_loop(
+                self,
+                read_stream,
+                write_stream,
+                lifespan_state=graph,
+                init_options=options.model_copy(update={"instructions": self.instructions}),
+                raise_exceptions=raise_exceptions,
+            )
+
+    async def run_stdio(self, stdout: anyio.AsyncFile[str] | None = None) -> None:
+        """Serve the process's standard input and output until the client leaves.
+
+        Args:
+            stdout: Where JSON-RPC goes; None for standard output.
+        """
+        async with stdio_server(stdout=stdout) as (read_stream, write_stream):
+            await self.run(read_stream, write_stream)
+
+    @asynccontextmanager
+    async def _opened(self) -> AsyncIterator[Graph]:
+        async with self._open_graph() as graph:
+            self.instructions = graph.instructions(self._operator_text)
+            yield graph
+
+    async def _list_tools(
+        self,
+        ctx: _Context,
+        params: PaginatedRequestParams | None,  # noqa: ARG002 - six tools are one page
+    ) -> ListToolsResult:
+        definitions = ctx.lifespan_context.definitions()
+        return ListToolsResult(tools=[_tool(d, structured=self._structured) for d in definitions])
+
+    async def _call_tool(self, ctx: _Context, params: CallToolRequestParams) -> CallToolResult:
+        try:
+            answer = await ctx.lifespan_context.call(
+                params.name, params.arguments, caller=_caller(ctx)
+            )
+        except ToolError as error:
+            return _refused(error)
+        return CallToolResult(
+            content=[TextContent(type="text", text=block) for block in answer.blocks],
+            structured_content=answer.content if self._structured else None,
+        )
+
+
+def _tool(definition: ToolDefinition, *, structured: bool) -> Tool:
+    """A tool as a client lists it: reads only, always the same answer, closed world.
+
+    Without structured content no output schema is published, since clients would check for it.
+    """
+    return Tool(
+        name=definition.name,
+        title=definition.title,
+        description=definition.description,
+        input_schema=definition.input_schema,
+        output_schema=definition.output_schema if structured else None,
+        annotations=ToolAnnotations(
+            title=definition.title,
+            read_only_hint=True,
+            idempotent_hint=True,
+            destructive_hint=False,
+            open_world_hint=False,
+        ),
+    )
+
+
+def _refused(error: ToolError) -> CallToolResult:
+    """A refusal, for the model to read (`protocol.md` 12).
+
+    The sentence may quote what the client sent; a lone surrogate in it could
+    not be encoded, and would end the connection.
+    """
+    sentence = str(error).encode("utf-8", "replace").decode("utf-8")
+    return CallToolResult(content=[TextContent(type="text", text=sentence)], is_error=True)
+
+
+def _caller(ctx: _Context) -> Caller | None:
+    """Over HTTP the client's name for itself, and the subject of a token that was verified.
+
+    None on stdio, where the only client is the one that started the process.
+    """
+    if ctx.request is None:
+        return None
+    params, user = ctx.session.client_params, ctx.request.scope.get("user")
+    token = user.access_token if isinstance(user, AuthenticatedUser) else None
+    return Caller(
+        client=params.client_info.name if params else None,
+        subject=(token.subject or token.client_id) if token else None,
+    )
+
+
+def application(graph: Graph, settings: ServeSettings) -> ASGIApp:
+    """Streamable HTTP at `/mcp`: one open graph for any number of clients.
+
+    Args:
+        graph: Open, and closed by the caller afterwards.
+        settings: Of the HTTP transport.
+    """
+    server = BfsqlServer(
+        lambda: nullcontext(graph),
+        instructions=settings.instructions,
+        structured_content=settings.structured_content,
+    )
+    app: ASGIApp = server.streamable_http_app(
+        stateless_http=settings.stateless,
+        max_request_body_size=settings.max_request_bytes,
+        transport_security=transport_security(settings.host, settings.allowed_hosts),
+    )
+    if settings.bearer_token is None:
+        return app
+    return BearerAuth(app, settings.bearer_token.get_secret_value(), _plain_text)
+
+
+def transport_security(host: str, allowed_hosts: Iterable[str]) -> TransportSecuritySettings:
+    """Which `Host` and `Origin` headers are served: loopback's own, and the allowed names."""
+    names = allowed_names(host, allowed_hosts)
+    if names is None:
+        return TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    return TransportSecuritySettings(
+        allowed_hosts=list(names.hosts), allowed_origins=list(names.origins)
+    )
+
+
+def _plain_text(status: HTTPStatus, sentence: str) -> Response:
+    return PlainTextResponse(sentence, status_code=status)
