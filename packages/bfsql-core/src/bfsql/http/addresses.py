@@ -1,0 +1,152 @@
+"""Where a request may go: which server a URL means, listed hosts, and no private addresses.
+
+What a document names must not lead into the network that this program runs in
+(server-side request forgery). `public_address` gives the address that was
+checked, and `HttpClient.send_public` connects to that very address, so that a
+name cannot resolve to another one a moment later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Collection
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from bfsql.errors import StoreUnavailable
+
+_PORTS = {"http": 80, "https": 443}
+_LOCAL = ("localhost", "127.0.0.1", "::1")
+_ENDS_WITH_IPV4 = (
+    ipaddress.IPv6Network("64:ff9b::/96"),  # NAT64 (RFC 6052)
+    ipaddress.IPv6Network("::/96"),
+)
+_SHOWN = 200
+
+
+@dataclass(eq=False)
+class PrivateAddress(Exception):
+    """A host that has a private address."""
+
+    host: str
+    """Its name."""
+    address: str
+    """The first of its addresses that is not public."""
+
+
+def origin(url: str) -> tuple[str, str, int]:
+    """Scheme, lower-case host and port of a URL.
+
+    Raises:
+        ValueError: It is no http or https URL, or has no host.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in _PORTS or not parts.hostname:
+        raise ValueError(f"{url!r} is no http or https URL")
+    return parts.scheme, parts.hostname.lower(), parts.port or _PORTS[parts.scheme]
+
+
+def same_server(url: str, base: str) -> bool:
+    """Whether what is meant for `base` may be sent to `url`: the same scheme, host and port.
+
+    From http at port 80 to https at port 443 of the same host counts as the same, too; never from
+    https to http. False where one of them is no http or https URL.
+    """
+    try:
+        (scheme, host, port), (base_scheme, base_host, base_port) = origin(url), origin(base)
+    except ValueError:
+        return False
+    upgraded = (base_scheme, base_port, scheme, port) == ("http", 80, "https", 443)
+    return host == base_host and ((scheme, port) == (base_scheme, base_port) or upgraded)
+
+
+def is_listed(url: str, hosts: Collection[str]) -> bool:
+    """Whether a URL's host is in a list, where `*` is any host, `.example.org` those below it."""
+    try:
+        _, host, _ = origin(url)
+    except ValueError:
+        return False
+    return any(
+        name == "*"
+        or host == name.lower()
+        or (name.startswith(".") and host.endswith(name.lower()))
+        for name in hosts
+    )
+
+
+def is_unencrypted(url: str) -> bool:
+    """Whether what is sent to a URL can be read on the way: http to another machine."""
+    parts = urlsplit(url)
+    return parts.scheme == "http" and parts.hostname not in _LOCAL
+
+
+def hide_login(url: str) -> str:
+    """A URL as sentences show it: no user or password, and no query, which may hold keys."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+
+
+def server_of(url: str) -> str:
+    """Scheme, host and port of any text as sentences show them: `https://host:8080`."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "what is no URL"
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+
+def ascii_host(url: str) -> str:
+    """The host of a URL in ASCII, as DNS and the `Host` header have it (IDNA).
+
+    Raises:
+        ValueError: It is no http or https URL.
+        StoreUnavailable: No host can have such a name.
+    """
+    host = origin(url)[1]
+    try:
+        return host if ":" in host else host.encode("idna").decode()
+    except UnicodeError as error:
+        raise StoreUnavailable(f"The host {host[:_SHOWN]} cannot be found ({error}).") from None
+
+
+async def public_address(url: str, *, allow_private: bool = False) -> str:
+    """The IP address to connect to for a URL that comes from a document.
+
+    Args:
+        url: An http or https URL.
+        allow_private: Whether addresses that are not public are allowed.
+
+    Raises:
+        PrivateAddress: One of the host's addresses is not public, also where only a gateway
+            (NAT64, 6to4) would make such an address of it.
+        StoreUnavailable: The host has no address.
+    """
+    host, port = ascii_host(url), origin(url)[2]
+    loop = asyncio.get_running_loop()
+    try:
+        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise StoreUnavailable(f"The host {host} cannot be found ({error}).") from None
+    addresses = [str(address[0]).partition("%")[0] for *_, address in found]
+    private = [one for one in addresses if not _is_public(one)]
+    if private and not allow_private:
+        raise PrivateAddress(host, private[0])
+    return addresses[0]
+
+
+def _is_public(address: str) -> bool:
+    parsed = ipaddress.ip_address(address)
+    if isinstance(parsed, ipaddress.IPv6Address):
+        if parsed.is_site_local:
+            return False
+        parsed = _translated(parsed)
+    return parsed.is_global and not parsed.is_multicast
+
+
+def _translated(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """The IPv4 address that a gateway would make of an IPv6 address."""
+    if any(address in network for network in _ENDS_WITH_IPV4):
+        return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
+    return address.ipv4_mapped or address.sixtofour or address

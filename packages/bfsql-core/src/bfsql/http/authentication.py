@@ -1,0 +1,181 @@
+"""What a request shows to the server that it is meant for: keys, logins, and fetched tokens."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import math
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import quote_plus, urlencode
+
+from bfsql.http.errors import HttpError
+
+if TYPE_CHECKING:
+    import httpx2
+    from pydantic import SecretStr
+
+    from bfsql.http.client import HttpReply
+
+Post: TypeAlias = Callable[[str, bytes, Mapping[str, str]], Awaitable["HttpReply"]]
+"""URL, form and headers of a POST request to its reply."""
+
+_EARLY = 30.0  # seconds before its end at which a token is no longer used
+_LIFETIME = 300.0  # of a token whose reply names none
+
+
+@dataclass(eq=False)
+class TokenRefused(HttpError):
+    """The OAuth server gave no token."""
+
+    status: int
+    """The status of its reply."""
+    code: str
+    """Its error code, as in `invalid_client`; empty without one."""
+
+
+class OAuthClient:
+    """OAuth 2.0 client credentials (RFC 6749, 4.4): one token, renewed before it expires.
+
+    Args:
+        url: The token endpoint.
+        client: The client's id.
+        secret: The client's secret; spaces around it are dropped.
+        scope: The scope to ask for; None sends none.
+    """
+
+    def __init__(self, url: str, client: str, secret: SecretStr, scope: str | None = None) -> None:
+        self.url = url
+        self.secret = secret.get_secret_value().strip()
+        self.current = ""
+        """The access token; empty before the first one and after a refusal."""
+        self._scope = scope
+        self._login = basic(quote_plus(client), quote_plus(self.secret))
+        self._expires = 0.0
+        self._lock = asyncio.Lock()
+
+    async def token(self, post: Post) -> str:
+        """The access token; callers at the same time share one request.
+
+        Args:
+            post: Asks for a token, where one is due.
+
+        Raises:
+            TokenRefused: The reply has none.
+        """
+        async with self._lock:
+            if not self.current or time.monotonic() >= self._expires:
+                self.current, lifetime = await self._fetched(post)
+                self._expires = time.monotonic() + max(lifetime - _EARLY, lifetime / 2)
+            return self.current
+
+    async def _fetched(self, post: Post) -> tuple[str, float]:
+        form = {"grant_type": "client_credentials"} | (
+            {"scope": self._scope} if self._scope else {}
+        )
+        headers = {
+            "Accept": "application/json",
+            "Authorization": self._login,
+            "Content-Type": "application/x-www-form-urlencoded",
+        }
+        reply = await post(self.url, urlencode(form).encode(), headers)
+        answer = _json_object(reply.body)
+        token = answer.get("access_token")
+        if reply.status != HTTPStatus.OK or not isinstance(token, str) or not fits_header(token):
+            code = answer.get("error")
+            named = isinstance(code, str) and code.isidentifier()
+            raise TokenRefused(reply.request, reply.status, str(code) if named else "")
+        try:
+            seconds = float(answer["expires_in"])
+        except (LookupError, TypeError, ValueError):
+            seconds = _LIFETIME
+        return token, seconds if math.isfinite(seconds) and seconds > 0 else _LIFETIME
+
+
+class Credentials:
+    """What is shown to one server: pass it to `HttpClient.send` for requests to that one alone.
+
+    Args:
+        headers: Headers with secrets, as in `{"Authorization": f"Bearer {token}"}`.
+        digest: User name and password for digest authentication.
+        oauth: Where a bearer token is fetched.
+        secrets: What no sentence may repeat; passwords, tokens and logins of `basic`.
+    """
+
+    def __init__(
+        self,
+        headers: Mapping[str, str] | None = None,
+        *,
+        digest: tuple[str, str] | None = None,
+        oauth: OAuthClient | None = None,
+        secrets: Iterable[str] = (),
+    ) -> None:
+        self._headers = dict(headers or {})
+        self._digest = digest
+        self._oauth = oauth
+        self._secrets = {*secrets, oauth.secret if oauth is not None else ""} - {""}
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What no sentence may repeat, the token of the moment among it; longest first."""
+        token = {self._oauth.current} - {""} if self._oauth is not None else set()
+        return tuple(sorted(self._secrets | token, key=len, reverse=True))
+
+    @property
+    def is_renewable(self) -> bool:
+        """Whether there may be another token after a 401."""
+        return self._oauth is not None
+
+    @cached_property
+    def auth(self) -> httpx2.Auth | None:
+        """The digest authentication, which remembers the server's challenge; None without."""
+        import httpx2
+
+        return None if self._digest is None else httpx2.DigestAuth(*self._digest)
+
+    async def headers(self, post: Post) -> Mapping[str, str]:
+        """The headers of a request.
+
+        Args:
+            post: Asks for a token, where one is due.
+
+        Raises:
+            TokenRefused: There is no token.
+        """
+        if self._oauth is None:
+            return self._headers
+        return {**self._headers, "Authorization": f"Bearer {await self._oauth.token(post)}"}
+
+    def forget(self, headers: Mapping[str, str]) -> None:
+        """Drop the token that was sent in these headers and refused; a newer one stays."""
+        if self._oauth is not None and headers["Authorization"] == f"Bearer {self._oauth.current}":
+            self._oauth.current = ""
+
+
+def basic(username: str, password: str) -> str:
+    """The `Authorization` header of basic authentication, in UTF-8 (RFC 7617)."""
+    return f"Basic {base64.b64encode(f'{username}:{password}'.encode()).decode()}"
+
+
+def header_secret(secret: SecretStr) -> str | None:
+    """A secret as a header carries it, without spaces around it; None where none can carry it."""
+    text = secret.get_secret_value().strip()
+    return text if fits_header(text) else None
+
+
+def fits_header(text: str) -> bool:
+    """Whether a text is not empty and can be sent in a header: printable ASCII."""
+    return text != "" and text.isascii() and text.isprintable()
+
+
+def _json_object(body: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,327 @@
+"""The HTTP client: pooled connections, bounded bodies, and credentials for one server.
+
+It lives in the event loop that uses it, and sets no time limit beyond that for a connection: the
+caller's `asyncio.timeout` ends a request, which closes its connection.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from bfsql.http.addresses import ascii_host, public_address
+from bfsql.http.authentication import Credentials
+from bfsql.http.errors import (
+    EndlessRedirects,
+    Failure,
+    NoReply,
+    ReplyTooLarge,
+    UnusableCertificate,
+)
+from bfsql.http.retry import retry_after
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import httpx2
+
+_IDLE = 30.0  # seconds that an unused connection stays open
+_REDIRECTS = (301, 302, 303, 307, 308)
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """What is sent."""
+
+    url: str
+    method: str = "GET"
+    body: bytes | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class HttpReply:
+    """A reply, read to its end; any status."""
+
+    request: HttpRequest
+    """The request that was answered, as it was passed to the client."""
+    status: int
+    headers: Mapping[str, str]
+    """By lower-case name."""
+    body: bytes = b""
+    """Decompressed."""
+
+    @property
+    def content_type(self) -> str:
+        """The media type without parameters, in lower case; empty where none is named."""
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+    @property
+    def location(self) -> str | None:
+        """Where a redirect leads, as the server wrote it; None for any other reply."""
+        return self.headers.get("location") if self.status in _REDIRECTS else None
+
+    @property
+    def retry_after(self) -> float | None:
+        """Seconds that the server asks to wait, see the function of this name."""
+        return retry_after(self.headers.get("retry-after"))
+
+
+class HttpClient:
+    """Sends requests over connections that stay open in between.
+
+    A user or password within a URL is not sent. Redirects are replies like others.
+
+    Args:
+        headers: Sent with every request, as `User-Agent`.
+        connect_timeout: Seconds for a connection; None for no bound of its own.
+        keep_open: Number of unused connections that stay open, for half a minute.
+        tls: From `tls_context`; None trusts the system's certificates.
+        http2: Whether HTTP/2 is offered; needs the package `h2`.
+    """
+
+    def __init__(
+        self,
+        *,
+        headers: Mapping[str, str] | None = None,
+        connect_timeout: float | None = None,
+        keep_open: int = 20,
+        tls: ssl.SSLContext | None = None,
+        http2: bool = False,
+    ) -> None:
+        self.requests = 0
+        """Number of requests that were sent."""
+        self._headers = dict(headers or {})
+        self._connect_timeout = connect_timeout
+        self._keep_open = keep_open
+        self._tls = tls
+        self._http2 = http2
+        self._pooled: httpx2.AsyncClient | None = None
+        self._pinned: httpx2.AsyncClient | None = None
+        self._closed = False
+
+    async def send(
+        self,
+        request: HttpRequest,
+        *,
+        max_bytes: int,
+        max_error_bytes: int | None = None,
+        credentials: Credentials | None = None,
+    ) -> HttpReply:
+        """Send a request once; after a 401 once more, where the credentials give another token.
+
+        Args:
+            request: What is sent.
+            max_bytes: Bound of the decompressed body.
+            max_error_bytes: Where given, a reply with another status than 200 ends here or where
+                its connection breaks off, without an exception.
+            credentials: Only for a URL of the server that they are meant for.
+
+        Raises:
+            NoReply: There is no whole reply.
+            ReplyTooLarge: The body is larger than allowed.
+            TokenRefused: The credentials' token was not given.
+        """
+        credentials = credentials or Credentials()
+        may_renew = credentials.is_renewable
+
+        async def post(url: str, body: bytes, headers: Mapping[str, str]) -> HttpReply:
+            asked = HttpRequest(url, "POST", body, headers)
+            return await self._exchange(asked, asked, max_bytes)
+
+        while True:
+            shown = await credentials.headers(post)
+            sent = replace(request, headers={**request.headers, **shown})
+            reply = await self._exchange(
+                request, sent, max_bytes, max_error_bytes, auth=credentials.auth
+            )
+            if reply.status != HTTPStatus.UNAUTHORIZED or not may_renew:
+                return reply
+            credentials.forget(shown)
+            may_renew = False
+
+    async def send_public(
+        self, request: HttpRequest, *, max_bytes: int, allow_private: bool = False
+    ) -> HttpReply:
+        """Send a request to a URL that comes from a document: no credentials, no private address.
+
+        The connection goes to the address that was checked, with the name in `Host` and TLS. It
+        uses no proxy, which would look the name up by itself, and is not kept open.
+
+        Args:
+            request: What is sent.
+            max_bytes: Bound of the decompressed body.
+            allow_private: Whether addresses that are not public are allowed.
+
+        Raises:
+            PrivateAddress: The host has one.
+            StoreUnavailable: The host has no address.
+            NoReply: There is no whole reply.
+            ReplyTooLarge: The body is larger than allowed.
+        """
+        address = await public_address(request.url, allow_private=allow_private)
+        parts, host = urlsplit(request.url), ascii_host(request.url)
+        port = "" if parts.port is None else f":{parts.port}"
+        at = f"[{address}]" if ":" in address else address
+        pinned = replace(
+            request,
+            url=parts._replace(netloc=f"{at}{port}").geturl(),
+            headers={**request.headers, "Host": f"[{host}]{port}" if ":" in host else host + port},
+        )
+        return await self._exchange(request, pinned, max_bytes, server_name=host)
+
+    async def close(self) -> None:
+        """Close the connections; what is under way ends with `NoReply` (`Failure.CLOSED`)."""
+        self._closed = True
+        clients, self._pooled, self._pinned = (self._pooled, self._pinned), None, None
+        for client in clients:
+            if client is not None:
+                await client.aclose()
+
+    # --- one exchange -------------------------------------------------------
+
+    async def _exchange(
+        self,
+        request: HttpRequest,
+        sent: HttpRequest,
+        max_bytes: int,
+        max_error_bytes: int | None = None,
+        *,
+        auth: httpx2.Auth | None = None,
+        server_name: str | None = None,
+    ) -> HttpReply:
+        """Send `sent`, which is `request` with what only the wire sees, and read the reply."""
+        import httpx2
+
+        client = self._client(request, pinned=server_name is not None)
+        self.requests += 1
+        response = None
+        try:
+            async with client.stream(
+                sent.method,
+                sent.url,
+                content=sent.body,
+                headers=dict(sent.headers),
+                auth=auth or httpx2.Auth(),  # none: a login in the URL would be sent otherwise
+                extensions={} if server_name is None else {"sni_hostname": server_name},
+            ) as response:
+                body = await _read(response, request, max_bytes, max_error_bytes)
+        except (httpx2.HTTPError, httpx2.InvalidURL, NotImplementedError) as error:
+            # NotImplementedError: a digest challenge of a kind that the library does not know
+            if self._closed:
+                raise _closed(request) from None
+            raise NoReply.of(request, error, in_body=response is not None) from error
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        return HttpReply(request, response.status_code, headers, body)
+
+    def _client(self, request: HttpRequest, *, pinned: bool) -> httpx2.AsyncClient:
+        if self._closed:
+            raise _closed(request)
+        if pinned:
+            if self._pinned is None:
+                self._pinned = self._opened(0, trust_env=False)
+            return self._pinned
+        if self._pooled is None:
+            self._pooled = self._opened(self._keep_open, trust_env=True)
+        return self._pooled
+
+    def _opened(self, keep_open: int, *, trust_env: bool) -> httpx2.AsyncClient:
+        import httpx2
+
+        return httpx2.AsyncClient(
+            headers=self._headers,
+            timeout=httpx2.Timeout(None, connect=self._connect_timeout),
+            limits=httpx2.Limits(max_keepalive_connections=keep_open, keepalive_expiry=_IDLE),
+            verify=True if self._tls is None else self._tls,
+            http2=self._http2,
+            follow_redirects=False,
+            trust_env=trust_env,
+        )
+
+
+async def follow_redirects(
+    request: HttpRequest,
+    send: Callable[[HttpRequest], Awaitable[HttpReply]],
+    target: Callable[[HttpReply], str],
+    *,
+    most: int = 5,
+) -> HttpReply:
+    """The first reply that is no redirect.
+
+    Args:
+        request: Sent first, and then to the other URLs.
+        send: Sends one request, with credentials where they belong.
+        target: The URL where a redirect leads; raises where the request may not go there.
+        most: Redirects that are followed at most.
+
+    Raises:
+        EndlessRedirects: There are more of them.
+    """
+    for _ in range(most + 1):
+        reply = await send(request)
+        if reply.location is None:
+            return reply
+        request = replace(request, url=target(reply))
+    raise EndlessRedirects(request, reply)
+
+
+def tls_context(
+    ca_file: Path | None = None, client_certificate: Path | None = None
+) -> ssl.SSLContext | None:
+    """What `HttpClient` takes as `tls`; None where no file is given.
+
+    Args:
+        ca_file: PEM file of the certificates to trust in place of the system's.
+        client_certificate: PEM file with a certificate to show and its unencrypted key.
+
+    Raises:
+        UnusableCertificate: A file that cannot be used; `setting` is the argument's name.
+    """
+    import httpx2
+
+    if ca_file is None and client_certificate is None:
+        return None
+    context: Any = httpx2.create_ssl_context() if ca_file is None else None
+    setting, path = "ca_file", ca_file
+    try:
+        if context is None:
+            context = ssl.create_default_context(cafile=ca_file)
+        if client_certificate is not None:
+            setting, path = "client_certificate", client_certificate
+            # A password that is given, even an empty one, keeps OpenSSL from asking the terminal.
+            context.load_cert_chain(client_certificate, password="")
+    except (OSError, ValueError) as error:
+        assert path is not None
+        raise UnusableCertificate(setting, path, error) from None
+    assert isinstance(context, ssl.SSLContext)
+    return context
+
+
+async def _read(
+    response: httpx2.Response, request: HttpRequest, max_bytes: int, max_error_bytes: int | None
+) -> bytes:
+    """The body, as far as it is allowed."""
+    import httpx2
+
+    is_error = max_error_bytes is not None and response.status_code != HTTPStatus.OK
+    most = max_error_bytes if is_error and max_error_bytes is not None else max_bytes
+    body = bytearray()
+    try:
+        async for chunk in response.aiter_bytes():
+            body += chunk
+            if len(body) > most:
+                if is_error:
+                    break
+                raise ReplyTooLarge(request, most)
+    except (httpx2.TransportError, httpx2.DecodingError):
+        if not is_error:
+            raise
+    return bytes(body)
+
+
+def _closed(request: HttpRequest) -> NoReply:
+    return NoReply(request, Failure.CLOSED, "the client was closed", "")

@@ -1,0 +1,197 @@
+"""What can go wrong with a request, as facts, and how a text of others becomes part of a sentence.
+
+An `HttpError` holds no sentence for an operator: only its catcher knows which setting would cure
+it. `NoReply.of` reads the cause from the chain of exceptions that the HTTP library raises.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from bfsql.settings import HIDDEN
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bfsql.http.client import HttpReply, HttpRequest
+
+_SHOWN = 300
+
+
+class Failure(Enum):
+    """Why there is no whole reply."""
+
+    UNTRUSTED = "untrusted"
+    """The server's certificate is not trusted."""
+    NO_TLS = "no TLS"
+    """The TLS handshake failed: plain HTTP, other versions, or a client certificate is due."""
+    NO_HOST = "no host"
+    """The host has no address."""
+    CONNECT_TIMEOUT = "connect timeout"
+    """No connection within the client's `connect_timeout`."""
+    UNREACHABLE = "unreachable"
+    """The connection was refused, or there is no route."""
+    PROXY = "proxy"
+    """The proxy of the environment refused."""
+    BROKE_OFF = "broke off"
+    """The connection ended before the reply began."""
+    INCOMPLETE = "incomplete"
+    """The body ended before its end, or cannot be decompressed."""
+    INVALID_URL = "invalid URL"
+    """The URL cannot be requested."""
+    UNUSABLE = "unusable"
+    """The server's HTTP cannot be used, or its challenge for a login."""
+    CLOSED = "closed"
+    """`HttpClient.close` was called before the reply was complete."""
+
+
+_CONNECTING = (
+    Failure.UNTRUSTED,
+    Failure.NO_TLS,
+    Failure.NO_HOST,
+    Failure.CONNECT_TIMEOUT,
+    Failure.UNREACHABLE,
+)
+
+
+@dataclass(eq=False)
+class HttpError(Exception):
+    """A request that has no usable reply; the subclasses say why."""
+
+    request: HttpRequest
+    """As it was passed to the client; that for a token, where it was this one that failed."""
+
+
+@dataclass(eq=False)
+class NoReply(HttpError):
+    """There was no whole reply."""
+
+    kind: Failure
+    """Why."""
+    reason: str
+    """The words of the system or of TLS, where it was one of them, without a full stop."""
+    detail: str
+    """Type and text of the HTTP library's exception, see `describe`."""
+
+    @property
+    def is_connecting(self) -> bool:
+        """Whether no connection came about, so that the server has seen nothing."""
+        return self.kind in _CONNECTING
+
+    @classmethod
+    def of(cls, request: HttpRequest, error: Exception, *, in_body: bool = False) -> NoReply:
+        """The facts of an exception of the HTTP library.
+
+        Args:
+            request: The request.
+            error: What the library raised.
+            in_body: Whether status and headers had arrived.
+        """
+        kind, reason = (Failure.INCOMPLETE, "") if in_body else _classified(error)
+        return cls(request, kind, reason or _reason(error), describe(error))
+
+
+@dataclass(eq=False)
+class ReplyTooLarge(HttpError):
+    """The body, decompressed, is larger than allowed; it was read no further."""
+
+    max_bytes: int
+    """The bound."""
+
+
+@dataclass(eq=False)
+class EndlessRedirects(HttpError):
+    """More redirects than are followed; the request is the one that would come next."""
+
+    reply: HttpReply
+    """The reply that redirects once more."""
+
+
+@dataclass(eq=False)
+class UnusableCertificate(Exception):
+    """A certificate file that cannot be used."""
+
+    setting: str
+    """The argument of `tls_context` that names it."""
+    path: Path | None
+    """The file."""
+    error: Exception
+    """Why."""
+
+    @property
+    def reason(self) -> str:
+        """Why, in the system's words where it was the system."""
+        return str(getattr(self.error, "strerror", None) or self.error)
+
+
+def describe(error: BaseException) -> str:
+    """Type and text of an exception on one line, as in `ConnectError: All attempts failed`."""
+    return one_line(f"{type(error).__name__}: {error}".removesuffix(": "))
+
+
+def one_line(text: str, limit: int = _SHOWN) -> str:
+    """A text on one line, at most `limit` characters and `...`, without a full stop at its end."""
+    line = " ".join(text.split())
+    return f"{line[:limit]}..." if len(line) > limit else line.rstrip(".")
+
+
+def hide_secrets(text: str, secrets: Iterable[str]) -> str:
+    """A text with `**********` in the place of every secret, for what a server may have repeated.
+
+    Args:
+        text: Of any origin.
+        secrets: The secrets; empty ones are ignored, and of two that overlap the longer is hidden.
+    """
+    for secret in sorted(filter(None, secrets), key=len, reverse=True):
+        text = text.replace(secret, HIDDEN)
+    return text
+
+
+def _classified(error: Exception) -> tuple[Failure, str]:
+    """Kind and reason of an exception before the reply; the reason is empty where it is generic."""
+    import httpx2
+
+    connecting = isinstance(error, httpx2.ConnectError)
+    for cause in _causes(error):
+        match cause:
+            case ssl.SSLCertVerificationError():
+                return Failure.UNTRUSTED, cause.verify_message
+            case ssl.SSLError() if connecting:
+                return Failure.NO_TLS, cause.reason or str(cause)
+            case socket.gaierror():
+                return Failure.NO_HOST, cause.strerror or ""
+    match error:
+        case httpx2.ConnectTimeout():
+            kind = Failure.CONNECT_TIMEOUT
+        case httpx2.ConnectError():
+            kind = Failure.UNREACHABLE
+        case httpx2.ProxyError():
+            kind = Failure.PROXY
+        case httpx2.NetworkError() | httpx2.RemoteProtocolError():
+            kind = Failure.BROKE_OFF
+        case httpx2.InvalidURL():
+            kind = Failure.INVALID_URL
+        case _:
+            kind = Failure.UNUSABLE
+    return kind, ""
+
+
+def _reason(error: Exception) -> str:
+    """The system's words for an exception, where it was the system; otherwise the library's."""
+    causes = list(_causes(error))
+    system = [cause.strerror for cause in causes if isinstance(cause, OSError) and cause.strerror]
+    texts = [str(cause) for cause in causes if str(cause)]
+    return (system[-1:] or texts[:1] or [type(error).__name__])[0].rstrip(".")
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """An exception, and what led to it."""
+    seen: BaseException | None = error
+    while seen is not None:
+        yield seen
+        seen = seen.__cause__ or seen.__context__

@@ -1,0 +1,171 @@
+"""When a request goes out: a number at once, a time apart, and again after what may pass.
+
+All times are seconds, all ends readings of `time.monotonic()`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from types import TracebackType
+from typing import TypeVar
+
+from bfsql import call
+from bfsql.errors import StoreUnavailable
+
+T = TypeVar("T")
+
+_LONGEST_HOLD = 3_600.0
+"""A server that asks for a longer pause than this counts as gone."""
+
+
+class Retryable(StoreUnavailable):
+    """A failure after which the same request may succeed in a moment; `retry` acts on it.
+
+    Args:
+        message: The sentence for the operator, in case no attempt succeeds.
+        wait: Seconds to wait; 0 where there is nothing to wait for, None for the usual pause.
+        asked: Whether the server itself asked for that wait.
+    """
+
+    def __init__(self, message: str, *, wait: float | None = None, asked: bool = False) -> None:
+        super().__init__(message)
+        self.wait = wait
+        self.asked = asked
+
+
+async def retry(
+    attempt: Callable[[], Awaitable[T]],
+    *,
+    retries: int,
+    ends: float,
+    pause: Callable[[int], float] | None = None,
+    hold: Callable[[float], None] | None = None,
+) -> T:
+    """The result of the first attempt that raises no `Retryable`.
+
+    Args:
+        attempt: Sends the request.
+        retries: How often it is sent again at most.
+        ends: When a further attempt would come too late; no wait that reaches it is begun.
+        pause: Number of the failed attempt, from 1, to the seconds to wait where the failure
+            names none; `backoff` by default.
+        hold: Called with the seconds for which the server asked to be left alone, if it did.
+
+    Raises:
+        Retryable: That of the last attempt.
+    """
+    number = 0
+    while True:
+        number += 1
+        try:
+            return await attempt()
+        except Retryable as failure:
+            if number > retries:
+                raise
+            wait = (pause or backoff)(number) if failure.wait is None else failure.wait
+            if failure.asked and hold is not None:
+                hold(wait)
+            if time.monotonic() + wait >= ends:
+                raise
+        await asyncio.sleep(wait)
+
+
+def backoff(
+    attempt: int, *, first: float = 0.5, longest: float = 30.0, jitter: float = 0.5
+) -> float:
+    """Seconds before a request is sent again: doubled each time, and shortened at random.
+
+    Args:
+        attempt: How often it was sent, from 1.
+        first: Seconds after the first attempt.
+        longest: Bound of the seconds.
+        jitter: The part of them by which they are shortened at most, so that clients that failed
+            together do not come back together; 0 for none.
+    """
+    full = min(longest, first * 2.0 ** (attempt - 1))
+    return full * random.uniform(1.0 - jitter, 1.0)  # noqa: S311 - no secret
+
+
+def retry_after(header: str | None) -> float | None:
+    """Seconds from now that a `Retry-After` header names, as a number or as a date (RFC 9110).
+
+    Returns:
+        0 for what is past; None without the header, or where it has neither form.
+    """
+    if header is None:
+        return None
+    try:
+        seconds = float(header)
+    except ValueError:
+        try:
+            when = parsedate_to_datetime(header)
+        except ValueError:
+            return None
+        seconds = (when.astimezone(UTC) - datetime.now(UTC)).total_seconds()
+    return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+def seconds_left(limit: float) -> float:
+    """The smaller one of `limit` and what remains of the deadline of the call under way."""
+    left = call.remaining()
+    return limit if left is None else min(limit, left)
+
+
+@dataclass(eq=False)
+class RateLimited(Exception):
+    """The server asked to be left alone for longer than there is time."""
+
+    seconds: float
+    """Until it may be asked again."""
+
+
+class RateLimiter:
+    """Bounds the requests to one server: `async with limiter: await limiter.turn(ends)`.
+
+    Args:
+        max_concurrent: Requests under way at most; a further one waits at `async with`.
+        delay: Seconds between the starts of two, kept by `turn`.
+    """
+
+    def __init__(self, max_concurrent: int, delay: float = 0.0) -> None:
+        self._slots = asyncio.Semaphore(max_concurrent)
+        self._line = asyncio.Lock()
+        self._delay = delay
+        self._free = -math.inf
+
+    async def __aenter__(self) -> None:
+        """Wait for a slot."""
+        await self._slots.acquire()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None
+    ) -> None:
+        """Release the slot."""
+        self._slots.release()
+
+    async def turn(self, ends: float) -> None:
+        """Wait until the next request may start.
+
+        Args:
+            ends: When it would come too late.
+
+        Raises:
+            RateLimited: It may not start before that; nothing was waited for.
+        """
+        async with self._line:
+            while (wait := self._free - time.monotonic()) > 0:
+                if time.monotonic() + wait >= ends:
+                    raise RateLimited(wait)
+                await asyncio.sleep(wait)
+            self._free = time.monotonic() + self._delay
+
+    def hold(self, seconds: float) -> None:
+        """Start no request for so long, an hour at most, because the server asked for it."""
+        self._free = max(self._free, time.monotonic() + min(seconds, _LONGEST_HOLD))
