@@ -11,8 +11,7 @@ from bfsql_postgres import PostgresSettings
 from bfsql_postgres.indexes import layout_of, prepare
 from bfsql_postgres.loader import load_graph
 from bfsql_postgres.queries import Topology
-from bfsql_postgres.queries.looking import Looks
-from bfsql_postgres.search import patterns
+from bfsql_postgres.search import Looks, patterns
 
 BARE = """
 CREATE TABLE entity (entity_id text, entity_type text, name text, synonyms jsonb, embedding {});

@@ -18,8 +18,8 @@ from bfsql.graph import open_graph
 from bfsql.models import GraphRecord, NodeRecord, Refusal
 from bfsql.sources import read_all
 from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
+from bfsql_postgres.connection import OWN_WAY
 from bfsql_postgres.indexes import prepare
-from bfsql_postgres.pool import OWN_WAY
 from bfsql_servers.database import Database
 
 EMBEDDED = {"drug", "hormone", "disease", "symptom", "anatomicalstructure"}
@@ -193,7 +193,7 @@ async def test_the_index_that_is_told_is_the_one_that_a_search_uses(
     database: Database, schema: str, owner: asyncpg.Connection, settings: PostgresSettings
 ) -> None:
     from bfsql_postgres.indexes import layout_of
-    from bfsql_postgres.queries.looking import Looks
+    from bfsql_postgres.search import Looks
 
     some = [
         NodeRecord(f"n{n}", "T", {"embedding": [math.sin(n * k) for k in range(1, 65)]})

@@ -6,9 +6,8 @@ import asyncpg
 import pytest
 
 from bfsql.errors import StoreError, StoreUnavailable
-from bfsql_postgres import PostgresBackend
-from bfsql_postgres.address import place
-from bfsql_postgres.queries import schema as counting
+from bfsql_postgres import PostgresBackend, queries
+from bfsql_postgres.connection import place
 from bfsql_servers.database import Database
 from bfsql_servers.port import free_port
 from bfsql_servers.postgres import PostgresServer
@@ -277,7 +276,7 @@ async def test_a_large_partitioned_table_has_figures_too(
         CREATE TABLE e (subject int, object int);
         ANALYZE n;
     """)
-    monkeypatch.setattr(counting, "COUNTED", 10)
+    monkeypatch.setattr(queries, "COUNTED", 10)
     backend = await opened(nodes="n: type=type", edges="e")
     assert (await backend.next_steps()).endswith("Nodes by type, about: many 75, few 25.")
     await owner.execute("ALTER TABLE n ENABLE ROW LEVEL SECURITY")
@@ -304,6 +303,6 @@ async def test_an_index_in_another_order_is_not_walked(
         dsn=database.owner_url, schema_=schema, nodes=["n: type=type"], edges=["e"]
     )
     layout = await layout_of(owner, settings)
-    assert "RECURSIVE" not in counting.Schema(layout).types
+    assert "RECURSIVE" not in queries.Schema(layout).types
     await owner.execute("CREATE INDEX ON n (type)")
-    assert "RECURSIVE" in counting.Schema(await layout_of(owner, settings)).types
+    assert "RECURSIVE" in queries.Schema(await layout_of(owner, settings)).types

@@ -13,7 +13,7 @@ from bfsql_trials.embedding_service import PlayedService, json_body, playing
 from bfsql.errors import BfsqlError, ConfigurationError, StoreError, StoreUnavailable
 from bfsql.graph import open_graph
 from bfsql.models import EdgeRecord, NodeRecord
-from bfsql_postgres import PostgresSettings, load_graph, pool
+from bfsql_postgres import PostgresSettings, connection, load_graph
 from bfsql_servers.database import Database
 from bfsql_servers.port import HOST, free_port
 from bfsql_servers.postgres import LOCKED, LOCKED_PASSWORD, PostgresServer
@@ -145,7 +145,7 @@ async def test_a_server_that_is_something_else_is_told(service: PlayedService) -
 async def test_a_server_that_is_too_old_is_told(
     graph_in: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool, "OLDEST", 99)  # the newest server, as one of tomorrow sees it
+    monkeypatch.setattr(connection, "OLDEST", 99)  # the newest server, as one of tomorrow sees it
     found = await refusal(dsn=graph_in)
     assert "is Postgres 18." in str(found)
     assert str(found).endswith("or later is needed. Upgrade the server.")

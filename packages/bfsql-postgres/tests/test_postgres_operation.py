@@ -14,7 +14,7 @@ from bfsql.graph import open_graph
 from bfsql.models import GraphRecord
 from bfsql.tools import Limits
 from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
-from bfsql_postgres.pool import OWN_WAY
+from bfsql_postgres.connection import OWN_WAY
 from bfsql_servers.database import Database
 from bfsql_servers.folder import folder
 from bfsql_servers.missing import missing

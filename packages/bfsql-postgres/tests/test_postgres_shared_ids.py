@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import asyncpg
 import pytest
 
-from bfsql_postgres import PostgresBackend, identity
+from bfsql_postgres import PostgresBackend, discovery, queries
 
 Open = Callable[..., Awaitable[PostgresBackend]]
 
@@ -62,9 +62,8 @@ async def test_tables_are_looked_at_from_both_sides_and_by_what_their_ids_are(
     monkeypatch: pytest.MonkeyPatch,
     kind: str,
 ) -> None:
-    from bfsql_postgres.queries import identity as statements
 
-    monkeypatch.setattr(statements, "LOOKED_AT", 5)
+    monkeypatch.setattr(queries, "LOOKED_AT", 5)
     made = {
         "bigint": "n",
         "text": "'i' || lpad(n::text, 4, '0')",
@@ -92,7 +91,7 @@ async def test_a_look_that_takes_too_long_is_left(
     await owner.execute(
         COUNTED + "CREATE VIEW slow AS SELECT id FROM people, LATERAL (SELECT pg_sleep(60)) AS s"
     )
-    monkeypatch.setattr(identity, "SECONDS", 0.1)
+    monkeypatch.setattr(discovery, "SECONDS", 0.1)
     backend = await opened(nodes=["firms", "slow"], edges=EDGES)
     assert "shared between" not in caplog.text
     assert await backend.predicates() == ["jobs"]

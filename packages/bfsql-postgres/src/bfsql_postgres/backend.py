@@ -14,18 +14,14 @@ from bfsql.errors import EmbeddingFailed, StoreError
 from bfsql.models.merge import UNTYPED
 from bfsql.models.records import NO_METADATA, Edge, EntityStub, Metadata, Node, Triple
 from bfsql_postgres import queries
-from bfsql_postgres.catalogue import CATALOGUE, paths, read
-from bfsql_postgres.decoding import known_ids, storable
-from bfsql_postgres.details import Details
-from bfsql_postgres.finding import find_layout, wanted
-from bfsql_postgres.identity import told_of_shared_ids
+from bfsql_postgres.connection import Pool
+from bfsql_postgres.discovery import find_layout, told_of_shared_ids, wanted
 from bfsql_postgres.indexes import lacking
-from bfsql_postgres.layout import Layout
-from bfsql_postgres.passages import Passages
-from bfsql_postgres.pool import Pool
-from bfsql_postgres.queries.looking import vector_size
-from bfsql_postgres.search import Search
+from bfsql_postgres.metadata import Details, Passages
+from bfsql_postgres.schema import CATALOGUE, Layout, paths, read
+from bfsql_postgres.search import Looks, Search, vector_size
 from bfsql_postgres.settings import PostgresSettings
+from bfsql_postgres.sql import known_ids, storable
 
 CHUNK = 20_000
 """Ids that one statement is asked for at most."""
@@ -250,7 +246,7 @@ async def _fitting(embedder: Embedder | None, pool: Pool, layout: Layout) -> Emb
     """The embedder, when its vectors are as long as those of the store."""
     if embedder is None:
         return None
-    nodes = queries.Looks(layout).embedded
+    nodes = Looks(layout).embedded
     if nodes is None:
         log.warning("No table of nodes has a column of vectors: searches go by names alone.")
         return embedder

@@ -19,8 +19,8 @@ from bfsql_postgres.ddl import (
     created,
 )
 from bfsql_postgres.indexes import lacks, layout_of
-from bfsql_postgres.quoting import identifier
 from bfsql_postgres.settings import PostgresSettings
+from bfsql_postgres.sql import identifier
 
 if TYPE_CHECKING:
     from asyncpg import Connection

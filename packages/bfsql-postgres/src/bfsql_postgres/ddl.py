@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bfsql.models.json_text import encode, is_text
-from bfsql_postgres.queries.columns import LONG_ARRAY
+from bfsql_postgres.sql import LONG_ARRAY
 
 MARK = "A graph that bfsql load wrote; the next load into this schema replaces it."
 """Comment on every table that a load made: without it none is replaced."""

@@ -8,13 +8,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bfsql_postgres.catalogue import CATALOGUE, Column, Index, Relation, paths, read
-from bfsql_postgres.finding import find_layout, wanted
-from bfsql_postgres.layout import Edges, Evidence, Layout, Nodes
-from bfsql_postgres.queries.columns import text
-from bfsql_postgres.queries.looking import Looks, searched, vector_size
-from bfsql_postgres.quoting import identifier, relation_name, type_name
+from bfsql_postgres.discovery import find_layout, wanted
+from bfsql_postgres.schema import (
+    CATALOGUE,
+    Column,
+    Edges,
+    Evidence,
+    Index,
+    Layout,
+    Nodes,
+    Relation,
+    paths,
+    read,
+)
+from bfsql_postgres.search import Looks, searched, vector_size
 from bfsql_postgres.settings import PostgresSettings
+from bfsql_postgres.sql import identifier, relation_name, text, type_name
 from bfsql_postgres.writing import writer
 
 if TYPE_CHECKING:

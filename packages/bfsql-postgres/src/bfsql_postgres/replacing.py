@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from bfsql.errors import StoreError, StoreUnavailable
 from bfsql_postgres.building import PREFIX, SCRATCH, Building
 from bfsql_postgres.ddl import EVIDENCE_TABLES, MARK, NAMES
-from bfsql_postgres.quoting import identifier, literal
+from bfsql_postgres.sql import identifier, literal
 
 if TYPE_CHECKING:
     from asyncpg import Connection

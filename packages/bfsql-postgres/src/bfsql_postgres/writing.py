@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from bfsql.errors import ConfigurationError, StoreError, StoreUnavailable
-from bfsql_postgres.address import UNREADABLE, address, place
-from bfsql_postgres.quoting import identifier
+from bfsql_postgres.connection import UNREADABLE, address, place
 from bfsql_postgres.settings import PostgresSettings
+from bfsql_postgres.sql import identifier
 
 if TYPE_CHECKING:
     import asyncpg

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from bfsql.models.evidence import with_evidence
+from bfsql.models.evidence import evidence_items, with_evidence
 from bfsql.models.merge import merge_edges, merge_node_records
 from bfsql.models.records import Metadata, Triple
 from bfsql.models.stream import NodeRecord
-from bfsql_postgres.decoding import decode, lift
-from bfsql_postgres.layout import Layout
-from bfsql_postgres.pool import Pool
-from bfsql_postgres.queries.columns import Fetched
-from bfsql_postgres.queries.metadata import Columns, EdgeRows, NodeRows
+from bfsql_postgres.connection import Pool
+from bfsql_postgres.queries import OWN, Columns, EdgeRows, NodeRows, Provenance
+from bfsql_postgres.schema import Layout
+from bfsql_postgres.sql import Fetched, decode, lift
 
 Item = dict[str, Any]
 NodeRow = tuple[int, str, Item]
@@ -219,3 +221,66 @@ def _merged_node(entity_id: str, rows: list[NodeRow]) -> Item:
 def as_json(text: str | None) -> Any:
     """What a JSON text says; None for none."""
     return None if text is None else decode(text)
+
+
+@dataclass(slots=True)
+class _Edge:
+    touching: bool
+    rows: list[Item] = field(default_factory=list)
+    items: list[Item] = field(default_factory=list)
+
+
+class Passages:
+    """Asks for evidence, and counts all of it.
+
+    Args:
+        pool: Where statements run.
+        layout: Where the graph is.
+    """
+
+    def __init__(self, pool: Pool, layout: Layout) -> None:
+        self._pool = pool
+        self._query = Provenance(layout)
+        self._readers = readers(self._query.fields, 7)
+
+    async def of_node(self, entity_id: str, value: Any, limit: int) -> dict[str, Any]:
+        """What `provenance_for_node` answers.
+
+        Args:
+            entity_id: An entity.
+            value: The same as it is sent.
+            limit: Items to give at the most.
+        """
+        if self._query.statement is None:
+            return {"total": 0, "items": []}
+        found: dict[Triple, _Edge] = {}
+        rows = await self._pool.fetch(self._query.statement, value, entity_id, _patterns(entity_id))
+        for row, told in zip(rows, metadata_of(rows, 4, self._readers), strict=True):
+            subject, predicate, obj, touching, number, text, documents = row[:7]
+            one = found.setdefault((subject, predicate, obj), _Edge(touching))
+            if number >= 0:
+                one.items.append(told)
+            else:
+                one.rows.append(_row(as_json(text), number == OWN, documents))
+        items = [
+            item
+            for triple in sorted(found)
+            for item in evidence_items(triple, edge(found[triple].rows, found[triple].items))
+            if found[triple].touching or item["document_id"] == entity_id
+        ]
+        return {"total": len(items), "items": items[:limit]}
+
+
+def _row(said: Any, own: bool, documents: str | None) -> Item:  # noqa: FBT001
+    """What of an edge's row matters for its evidence."""
+    provenance = said if own else said.get("provenance") if isinstance(said, Mapping) else None
+    row = {} if provenance is None else {"provenance": provenance}
+    listed = as_json(documents)
+    return row if listed is None else {**row, "source_documents": listed}
+
+
+def _patterns(entity_id: str) -> list[str]:
+    """JSON text that names the entity, as patterns."""
+    spellings = {json.dumps(entity_id, ensure_ascii=False), json.dumps(entity_id)}
+    escaped = (re.sub(r"([\\%_])", r"\\\1", spelling) for spelling in spellings)
+    return sorted(f"%{spelling}%" for spelling in escaped)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from bfsql.errors import StoreError
-from bfsql_postgres.catalogue import Catalogue, Column, Path, Relation
-from bfsql_postgres.kgraph import NEEDED, TABLES, Names
-from bfsql_postgres.layout import (
+from bfsql_postgres import queries
+from bfsql_postgres.connection import Pool
+from bfsql_postgres.schema import (
+    Catalogue,
+    Column,
     Constant,
     Edges,
     Evidence,
@@ -16,12 +19,22 @@ from bfsql_postgres.layout import (
     Layout,
     Mentions,
     Nodes,
+    Path,
+    Relation,
     Term,
     key_of,
 )
-from bfsql_postgres.mapping import EdgeTable, NodeTable, Table, constant
-from bfsql_postgres.quoting import identifier, relation_name
-from bfsql_postgres.settings import PostgresSettings
+from bfsql_postgres.settings import (
+    NEEDED,
+    TABLES,
+    EdgeTable,
+    Names,
+    NodeTable,
+    PostgresSettings,
+    Table,
+    constant,
+)
+from bfsql_postgres.sql import identifier, relation_name
 
 _LIFTED = ("metadata_", "metadata", "properties")
 """JSON columns of evidence whose keys come up into the item."""
@@ -363,3 +376,44 @@ def _listing(names: Iterable[str]) -> str:
     shown = [repr(name) for name in names]
     more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
     return ", ".join(shown[:_SHOWN]) + more
+
+
+SECONDS = 2.0
+"""What the look for them may take."""
+NAMED = 3
+"""Pairs of tables that are told."""
+
+log = logging.getLogger("bfsql.postgres")
+
+
+async def told_of_shared_ids(pool: Pool, layout: Layout) -> str:
+    """Which tables share ids, with an example and a cure; nothing where none do.
+
+    It is no error, since two tables may tell of the same things. A look at some ids of each table
+    finds tables that both count from 1.
+
+    Args:
+        pool: Where the statement runs.
+        layout: Where the graph is.
+    """
+    if len(layout.nodes) < 2:  # noqa: PLR2004 - one table shares with none
+        return ""
+    try:
+        rows = await pool.fetch(queries.shared(layout), seconds=SECONDS)
+    except TimeoutError:
+        log.info("Whether tables of nodes share ids could not be seen within %g s.", SECONDS)
+        return ""
+    examples = {tuple(sorted((one, other))): entity_id for one, other, entity_id in rows}
+    if not examples:
+        return ""
+    tables = [f"{nodes.relation.schema}.{nodes.relation.name}" for nodes in layout.nodes]
+    told = [
+        f"the id {entity_id!r} is in {tables[one]} and in {tables[other]}"
+        for (one, other), entity_id in sorted(examples.items())[:NAMED]
+    ]
+    return (
+        f"Ids are shared between tables of nodes: {', '.join(told)}. An id is one node, with the "
+        f"type of the first table and the edges of both. Where that mixes up different things, "
+        "serve views whose ids carry a prefix (SELECT 'person:' || id::text AS id, ...), those of "
+        "the edges too."
+    )
