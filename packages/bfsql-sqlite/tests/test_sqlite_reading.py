@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from bfsql import call
 from bfsql.errors import StoreUnavailable
 from bfsql.models import Edge, EdgeRecord, EvidenceRecord, NodeRecord
-from bfsql.plugins.plugin import BackendPlugin
+from bfsql.plugins import BackendPlugin
 from bfsql_sqlite import SqliteBackend, SqliteSettings
 from bfsql_sqlite.plugin import plugin
 

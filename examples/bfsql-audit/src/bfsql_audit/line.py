@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from bfsql.call import Caller
-from bfsql.plugins import Outcome
+from bfsql.plugins import CallOutcome
 
 _MADE_UP = ("unknown_tool", "unknown_argument")
 """Errors after which a name may be the client's own invention, and so a value."""
@@ -19,7 +19,7 @@ def line(
     tool: str,
     arguments: Mapping[str, Any],
     caller: Caller | None,
-    outcome: Outcome,
+    outcome: CallOutcome,
     seconds: float,
     *,
     values: bool = False,

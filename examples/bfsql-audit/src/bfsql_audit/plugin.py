@@ -8,7 +8,7 @@ from logging.handlers import RotatingFileHandler
 from typing import Any, NoReturn
 
 from bfsql.call import Caller
-from bfsql.plugins import CommandDeclaration, Outcome, hookimpl
+from bfsql.plugins import CallOutcome, CommandDeclaration, hookimpl
 from bfsql_audit.line import line
 from bfsql_audit.settings import Settings
 
@@ -37,7 +37,7 @@ class Audit:
         tool: str,
         arguments: Mapping[str, Any],
         caller: Caller | None,
-        outcome: Outcome,
+        outcome: CallOutcome,
         seconds: float,
     ) -> None:
         """Write a line."""

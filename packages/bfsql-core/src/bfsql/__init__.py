@@ -9,8 +9,9 @@ costs next to nothing.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bfsql.lazy import lazy_names
 
 if TYPE_CHECKING:
     from bfsql.abc import GraphDbInterface
@@ -36,27 +37,16 @@ __all__ = [
     "open_graph",
 ]
 
-_HOMES = {
-    "BfsqlError": "bfsql.errors",
-    "CachedGraphDb": "bfsql.cache",
-    "Graph": "bfsql.graph",
-    "GraphDbInterface": "bfsql.abc",
-    "Limits": "bfsql.tools.limits",
-    "MemoryBackend": "bfsql.memory",
-    "ToolError": "bfsql.errors",
-    "__version__": "bfsql.plugins.version",
-    "create_server": "bfsql.server",
-    "open_graph": "bfsql.graph",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "bfsql.abc": ("GraphDbInterface",),
+        "bfsql.cache": ("CachedGraphDb",),
+        "bfsql.errors": ("BfsqlError", "ToolError"),
+        "bfsql.graph": ("Graph", "open_graph"),
+        "bfsql.memory": ("MemoryBackend",),
+        "bfsql.plugins.distributions": ("__version__",),
+        "bfsql.server": ("create_server",),
+        "bfsql.tools.limits": ("Limits",),
+    },
+)

@@ -7,7 +7,7 @@ import pytest
 
 from bfsql.errors import NotABackend
 from bfsql.memory import MemoryBackend
-from bfsql.plugins.bare import plugin_for
+from bfsql.plugins.registry import plugin_for
 from bfsql.settings import options, resolve
 
 

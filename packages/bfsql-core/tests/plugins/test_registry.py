@@ -57,7 +57,7 @@ def test_an_unknown_backend_names_the_installed_ones(site: Path) -> None:
 def test_a_known_backend_that_is_missing_names_what_to_install(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bfsql.plugins.registry.entry_points", lambda group: ())
+    monkeypatch.setattr("bfsql.plugins.distributions.entry_points", lambda group: ())
     with pytest.raises(UnknownBackend, match=f"none is installed. .*pip install bfsql-{name}$"):
         load(name)
 

@@ -6,7 +6,7 @@ from mcp import Client
 from bfsql.errors import StoreUnavailable
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, NodeRecord
-from bfsql.plugins.version import __version__
+from bfsql.plugins.distributions import __version__
 from bfsql.server import BfsqlServer, create_server
 
 ERAS = pytest.mark.parametrize("era", ["auto", "legacy"])

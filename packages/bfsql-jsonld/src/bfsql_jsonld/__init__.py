@@ -6,8 +6,9 @@ installed backends imports no HTTP client.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bfsql.lazy import lazy_names
 
 if TYPE_CHECKING:
     from bfsql_jsonld.backend import JsonLdBackend
@@ -15,19 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["JsonLdBackend", "JsonLdSettings"]
 
-_HOMES = {
-    "JsonLdBackend": "bfsql_jsonld.backend",
-    "JsonLdSettings": "bfsql_jsonld.settings",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {"bfsql_jsonld.backend": ("JsonLdBackend",), "bfsql_jsonld.settings": ("JsonLdSettings",)},
+)

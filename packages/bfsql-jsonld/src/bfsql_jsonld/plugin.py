@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bfsql.plugins.plugin import BackendPlugin
+from bfsql.plugins import BackendPlugin
 from bfsql_jsonld.settings import JsonLdSettings
 
 if TYPE_CHECKING:

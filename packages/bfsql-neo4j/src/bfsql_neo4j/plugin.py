@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from bfsql.plugins.plugin import BackendPlugin
+from bfsql.plugins import BackendPlugin
 from bfsql_neo4j.settings import Neo4jSettings
 
 if TYPE_CHECKING:

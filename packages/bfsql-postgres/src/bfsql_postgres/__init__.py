@@ -6,8 +6,9 @@ installed backends imports no driver.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bfsql.lazy import lazy_names
 
 if TYPE_CHECKING:
     from bfsql_postgres.backend import PostgresBackend
@@ -16,20 +17,11 @@ if TYPE_CHECKING:
 
 __all__ = ["PostgresBackend", "PostgresSettings", "load_graph"]
 
-_HOMES = {
-    "PostgresBackend": "bfsql_postgres.backend",
-    "PostgresSettings": "bfsql_postgres.settings",
-    "load_graph": "bfsql_postgres.loader",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "bfsql_postgres.backend": ("PostgresBackend",),
+        "bfsql_postgres.loader": ("load_graph",),
+        "bfsql_postgres.settings": ("PostgresSettings",),
+    },
+)

@@ -103,10 +103,10 @@ def _declared(ctx: click.Context) -> dict[str, Declared]:
     """The commands of hook plugins, asked for once a run."""
     found: dict[str, Declared] | None = ctx.meta.get(_DECLARED)
     if found is None:
-        from bfsql.plugins.hook_points import hook_points
+        from bfsql.plugins.distributions import HOOKS, entry_points_of
 
         found = {}
-        if hook_points():
+        if entry_points_of(HOOKS):
             from bfsql.cli.declared import declared
 
             found = declared(COMMANDS)
@@ -116,7 +116,7 @@ def _declared(ctx: click.Context) -> dict[str, Declared]:
 
 def _print_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:  # noqa: FBT001
     if asked:
-        from bfsql.plugins.version import __version__
+        from bfsql.plugins.distributions import __version__
 
         click.echo(f"bfsql {__version__}")
         ctx.exit()

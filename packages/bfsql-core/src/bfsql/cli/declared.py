@@ -11,7 +11,7 @@ import click
 
 from bfsql.errors import HookPluginUnusable
 from bfsql.plugins import CommandDeclaration, load_hooks
-from bfsql.plugins.hook_plugin import HookPlugin
+from bfsql.plugins.hooks import HookPlugin
 
 
 @dataclass(frozen=True, slots=True)

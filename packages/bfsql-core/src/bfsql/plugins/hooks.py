@@ -1,20 +1,52 @@
-"""Whoever has a say, asked one by one; what one of them raises breaks no answer."""
+"""The hook plugins: each loaded and asked by itself, so that a failing one breaks no answer.
+
+pluggy's own loader lets one broken plugin stop the host. Here each has a plugin
+manager of its own; what it raises, or implements wrongly, is reported and left
+out.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint
 from typing import Any, Final
 
 from bfsql import call
+from bfsql.errors import HookPluginUnusable
 from bfsql.models.records import EntityStub, Metadata, Triple
-from bfsql.plugins.declaration import CommandDeclaration
-from bfsql.plugins.hook_plugin import HookPlugin
-from bfsql.plugins.outcome import Outcome
+from bfsql.plugins.declaration import CallOutcome, CommandDeclaration
+from bfsql.plugins.distributions import HOOKS, entry_points_of, origin
+
+log = logging.getLogger("bfsql.hooks")
 
 FAULTS = (Exception, SystemExit)
 """What a hook may raise without harm; a cancelled call ends all the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class HookPlugin:
+    """A plugin that implements at least one hook, as it has to be implemented."""
+
+    name: str
+    distribution: str | None
+    version: str
+    hooks: tuple[str, ...]
+    """Those that it implements, sorted."""
+    _relay: Any
+
+    def ask(self, hook: str, **arguments: Any) -> Any:
+        """Call a hook; what it raises is not caught here."""
+        return getattr(self._relay, hook)(**arguments)
+
+    def report(self, hook: str, fault: BaseException) -> None:
+        """Log that a hook failed."""
+        why = f"{type(fault).__name__}: {fault}"
+        log.error("The hook %s of the plugin %s failed: %s", hook, self.name, why)
+        log.debug("It failed here:", exc_info=fault)
 
 
 class Hooks:
@@ -30,18 +62,18 @@ class Hooks:
         self._redactors = self._of("redact_metadata")
 
     def __bool__(self) -> bool:
-        """Whether anybody has a say."""
+        """Whether there is any plugin."""
         return bool(self.plugins)
 
     @property
     def redacts(self) -> bool:
-        """Whether metadata has to be shown to somebody before it leaves."""
+        """Whether any plugin redacts metadata."""
         return bool(self._redactors)
 
     def watch(
-        self, tool: str, arguments: Mapping[str, Any], outcome: Outcome, seconds: float
+        self, tool: str, arguments: Mapping[str, Any], outcome: CallOutcome, seconds: float
     ) -> None:
-        """Tell of a call that is over."""
+        """Pass a finished call to the plugins that watch calls."""
         for plugin in self._of("watch_call"):
             try:
                 plugin.ask(
@@ -113,7 +145,7 @@ class Hooks:
         return candidates
 
     def commands(self) -> Iterator[tuple[HookPlugin, CommandDeclaration]]:
-        """The commands that are declared, and by whom."""
+        """The declared commands, each with its plugin."""
         for plugin in self._of("cli_commands"):
             try:
                 declared = list(plugin.ask("cli_commands") or ())
@@ -130,11 +162,122 @@ class Hooks:
 
 
 NO_HOOKS: Final = Hooks()
-"""Nobody has a say."""
+"""No plugin at all."""
+
+
+# --- loading ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class HookState:
+    """A hook plugin's line of `bfsql backends`."""
+
+    name: str
+    distribution: str
+    version: str
+    hooks: tuple[str, ...]
+    """Those that it implements; empty where it cannot be used."""
+    state: str
+    """`ok`, or the sentence that says why it cannot be used."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether it can be used."""
+        return self.state == "ok"
+
+
+def load_hooks(plugins: Iterable[object] | None = None) -> Hooks:
+    """Load hook plugins.
+
+    Args:
+        plugins: Plugin objects passed by the program; None for the installed ones,
+            of which those that cannot be used are reported and left out.
+
+    Raises:
+        HookPluginUnusable: One of those passed cannot be used.
+    """
+    if plugins is not None:
+        return Hooks([registered(_named(one), None, "", one) for one in plugins])
+    usable = []
+    for point in entry_points_of(HOOKS):
+        try:
+            usable.append(_loaded(point))
+        except HookPluginUnusable as unusable:
+            log.error("%s", unusable)  # noqa: TRY400 - the sentence is enough
+    return Hooks(usable) if usable else NO_HOOKS
+
+
+def hook_states() -> list[HookState]:
+    """Every installed hook plugin and whether it can be used."""
+    return [_state(point) for point in entry_points_of(HOOKS)]
+
+
+def _loaded(point: EntryPoint) -> HookPlugin:
+    distribution, version = origin(point)
+    try:
+        return registered(point.name, distribution, version, point.load())
+    except HookPluginUnusable:
+        raise
+    except (Exception, SystemExit) as cause:  # third-party code may raise anything
+        why = f"it cannot be imported ({type(cause).__name__}: {cause})"
+        raise HookPluginUnusable(point.name, distribution, why) from cause
+
+
+def _state(point: EntryPoint) -> HookState:
+    distribution, version = origin(point)
+    try:
+        return HookState(point.name, distribution, version, _loaded(point).hooks, "ok")
+    except HookPluginUnusable as unusable:
+        return HookState(point.name, distribution, version, (), str(unusable))
+
+
+def _named(plugin: object) -> str:
+    return str(getattr(plugin, "__name__", type(plugin).__name__))
+
+
+def registered(name: str, distribution: str | None, version: str, plugin: object) -> HookPlugin:
+    """A plugin, checked against the specifications.
+
+    Args:
+        name: How reports call it.
+        distribution: Where it comes from; None for one that a program passed by itself.
+        version: Of the distribution.
+        plugin: A module, an object, or a class to be called without arguments.
+
+    Raises:
+        HookPluginUnusable: It implements no hook, one that core does not know, or
+            one with arguments that it does not have.
+    """
+    import pluggy
+
+    from bfsql.plugins import hookspecs
+
+    manager = pluggy.PluginManager(hookspecs.PROJECT)
+    manager.add_hookspecs(hookspecs)
+    known = sorted(vars(manager.hook))
+    try:
+        manager.register(plugin() if isinstance(plugin, type) else plugin, name)
+    except pluggy.PluginValidationError as wrong:
+        raise HookPluginUnusable(name, distribution, " ".join(str(wrong).split())) from wrong
+    own = {hook: caller.get_hookimpls() for hook, caller in vars(manager.hook).items()}
+    for hook, found in own.items():
+        if hook not in known and not all(one.optionalhook for one in found):
+            strange = f"there is no hook {hook!r}; the hooks are {', '.join(known)}"
+            raise HookPluginUnusable(name, distribution, strange)
+        if hook in hookspecs.PLAIN and any(inspect.iscoroutinefunction(f.function) for f in found):
+            raise HookPluginUnusable(name, distribution, f"{hook} has to be a plain function")
+    implemented = tuple(hook for hook in known if own[hook])
+    if not implemented:
+        lack = f"it implements no hook; mark with hookimpl one of {', '.join(known)}"
+        raise HookPluginUnusable(name, distribution, lack)
+    return HookPlugin(name, distribution, version, implemented, manager.hook)
+
+
+# --- what is given to a hook and what it gives back ---------------------------
 
 
 async def _result(value: Any) -> Any:
-    """What a hook gives, waited for as long as the call under way has time."""
+    """The result of a hook, awaited until the deadline of the current call."""
     if not inspect.isawaitable(value):
         return value
     async with asyncio.timeout(call.remaining()):
@@ -156,7 +299,7 @@ def _caller() -> call.Caller | None:
 
 
 def _own(value: Any) -> Any:
-    """A copy of maps, lists and sets, at every level: a hook's own to change."""
+    """A copy of maps, lists and sets, at every level: a hook may change it."""
     if isinstance(value, Mapping):
         return {key: _own(item) for key, item in value.items()}
     if isinstance(value, list | tuple) and type(value) in (list, tuple):

@@ -27,8 +27,7 @@ import pluggy
 
 from bfsql.call import Caller
 from bfsql.models.records import EntityStub, Triple
-from bfsql.plugins.declaration import CommandDeclaration
-from bfsql.plugins.outcome import Outcome
+from bfsql.plugins.declaration import CallOutcome, CommandDeclaration
 
 PROJECT = "bfsql"
 """pluggy's name for this host."""
@@ -49,12 +48,12 @@ def watch_call(
     tool: str,
     arguments: Mapping[str, Any],
     caller: Caller | None,
-    outcome: Outcome,
+    outcome: CallOutcome,
     seconds: float,
 ) -> None:
-    """Be told of a tool call and its outcome, after the fact; plain functions only.
+    """Observe a tool call and its outcome, after the fact; plain functions only.
 
-    It hears of every call, also of those that were refused, wrong or cancelled.
+    It is called for every call, also for those that were refused, wrong or cancelled.
     What it raises is reported, and the answer goes out all the same.
 
     Args:

@@ -1,14 +1,22 @@
 """The installed backends: found by their entry points, loaded one at a time.
 
 Finding them reads metadata and imports nothing; `load` imports the one that is
-asked for and no other, so that a broken backend harms only those who use it.
+asked for and no other, so that a broken backend affects only its own users. An
+entry point may name a `GraphDbInterface` subclass without a plugin: one is derived
+from the signature of its `create` (a class method, awaitable or not) or else of
+its `__init__`, each parameter a setting with its annotation and its default.
 """
 
 from __future__ import annotations
 
+import inspect
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from importlib.metadata import EntryPoint
+from typing import Any, cast
+
+from pydantic import ConfigDict, SecretStr, create_model
 
 from bfsql.abc import CONTRACT, GraphDbInterface
 from bfsql.errors import (
@@ -19,11 +27,9 @@ from bfsql.errors import (
     PluginError,
     UnknownBackend,
 )
-from bfsql.plugins.bare import plugin_for
-from bfsql.plugins.plugin import BackendPlugin
-
-GROUP = "bfsql.backends"
-"""The entry points' group."""
+from bfsql.plugins.declaration import BackendPlugin
+from bfsql.plugins.distributions import BACKENDS, entry_points_of, origin
+from bfsql.settings import BackendSettings
 
 KNOWN = ("sqlite", "postgres", "sparql", "neo4j", "jsonld")
 """Backends that have a distribution `bfsql-<name>` of this project."""
@@ -47,7 +53,7 @@ class BackendState:
     distribution: str
     version: str
     summary: str
-    """What the plugin says of itself; empty where it cannot be loaded."""
+    """The plugin's own summary; empty where it cannot be loaded."""
     state: str
     """`ok`, or the sentence that says why it cannot be used."""
 
@@ -59,8 +65,7 @@ class BackendState:
 
 def installed() -> list[Installed]:
     """Every declared backend, sorted by name; nothing is imported."""
-    found = [_installed(point) for point in entry_points(group=GROUP)]
-    return sorted(found, key=lambda one: (one.name, one.distribution))
+    return [Installed(point.name, *origin(point), point) for point in entry_points_of(BACKENDS)]
 
 
 def load(name: str) -> BackendPlugin:
@@ -91,13 +96,6 @@ def states() -> list[BackendState]:
     return [_state(one) for one in installed()]
 
 
-def _installed(point: EntryPoint) -> Installed:
-    dist = point.dist
-    if dist is None:
-        return Installed(point.name, "an unnamed distribution", "", point)
-    return Installed(point.name, dist.name, dist.version, point)
-
-
 def _state(one: Installed) -> BackendState:
     try:
         summary, state = load(one.name).summary, "ok"
@@ -113,10 +111,121 @@ def _loaded(one: Installed) -> BackendPlugin:
             return plugin_for(one.name, one.distribution, found)
     except PluginError:
         raise
-    except (Exception, SystemExit) as cause:  # a stranger's module may do anything
+    except (Exception, SystemExit) as cause:  # third-party code may raise anything
         raise BackendImportFailed(one.name, one.distribution, cause) from cause
     if not isinstance(found, BackendPlugin):
         raise NotABackend(one.name, one.distribution, found)
     if found.contract != CONTRACT:
         raise ContractMismatch(one.name, one.distribution, found.contract, CONTRACT)
     return found
+
+
+# --- a backend class without a plugin ------------------------------------------
+
+_SECRETS = re.compile(r"password|secret|token|api_?key|credentials|dsn|connection_string")
+
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+class _Derived(BackendSettings):
+    model_config = ConfigDict(arbitrary_types_allowed=True, protected_namespaces=())
+
+
+@dataclass(frozen=True, slots=True)
+class _Argument:
+    """A parameter of the class, and the field that stands for it."""
+
+    name: str
+    field: str
+    positional: bool
+    hidden: bool
+    """Whether the field is a `SecretStr` where the class takes a text."""
+
+
+def plugin_for(name: str, distribution: str, backend: type[GraphDbInterface]) -> BackendPlugin:
+    """A `BackendPlugin` around a bare class.
+
+    Args:
+        name: The backend's name, for sentences.
+        distribution: Where it comes from, for sentences.
+        backend: The class; all of the eight methods have to be there.
+
+    Raises:
+        NotABackend: It lacks methods.
+    """
+    missing = sorted(getattr(backend, "__abstractmethods__", ()))
+    if missing:
+        raise NotABackend(name, distribution, backend, f"lacks {', '.join(missing)}")
+    create = cast("Callable[..., Any]", getattr(backend, "create", backend))
+    arguments, settings = _derived(backend.__name__, create)
+
+    async def open_backend(chosen: BackendSettings) -> GraphDbInterface:
+        positional, named = _call(arguments, chosen)
+        made = create(*positional, **named)
+        opened = await made if inspect.isawaitable(made) else made
+        if not isinstance(opened, GraphDbInterface):
+            raise NotABackend(name, distribution, opened)
+        return opened
+
+    summary = (inspect.getdoc(backend) if backend.__doc__ else None) or f"{backend.__name__}"
+    return BackendPlugin(summary.partition("\n")[0], settings, open_backend)
+
+
+def _derived(
+    title: str, create: Callable[..., Any]
+) -> tuple[list[_Argument], type[BackendSettings]]:
+    arguments: list[_Argument] = []
+    fields: dict[str, Any] = {}
+    for name, parameter in _parameters(create).items():
+        required = parameter.default is inspect.Parameter.empty
+        if parameter.kind in _VARIADIC or (name.startswith("_") and not required):
+            continue
+        annotation = _annotation(parameter)
+        hidden = annotation in (str, str | None) and bool(_SECRETS.search(name))
+        if hidden:
+            annotation = SecretStr if annotation is str else SecretStr | None
+        # A field may not hide a name of pydantic's own; `Option.key` drops the underscore again.
+        field = name.strip("_") + ("_" if hasattr(_Derived, name) else "")
+        positional = parameter.kind is inspect.Parameter.POSITIONAL_ONLY
+        arguments.append(_Argument(name, field, positional, hidden))
+        fields[field] = (annotation, _default(parameter, hidden=hidden))
+    return arguments, create_model(f"{title}Settings", __base__=_Derived, **fields)
+
+
+def _default(parameter: inspect.Parameter, *, hidden: bool) -> Any:
+    if parameter.default is inspect.Parameter.empty:
+        return ...
+    return SecretStr(parameter.default) if hidden and parameter.default else parameter.default
+
+
+def _parameters(create: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    try:
+        return dict(inspect.signature(create, eval_str=True).parameters)
+    except NameError:  # an annotation that only a type checker can see
+        return dict(inspect.signature(create).parameters)
+
+
+def _annotation(parameter: inspect.Parameter) -> Any:
+    annotation, default = parameter.annotation, parameter.default
+    without = annotation is inspect.Parameter.empty or isinstance(annotation, str)
+    if default is None:
+        return Any if without else annotation | None
+    if without:
+        known = isinstance(default, (str, int, float, bool))
+        return type(default) if known else Any
+    return annotation
+
+
+def _call(arguments: list[_Argument], chosen: BackendSettings) -> tuple[list[Any], dict[str, Any]]:
+    """Arguments for the class; one that is not set keeps the default of the signature."""
+    positional: list[Any] = []
+    named: dict[str, Any] = {}
+    for argument in arguments:
+        value = getattr(chosen, argument.field)
+        if argument.hidden and isinstance(value, SecretStr):
+            value = value.get_secret_value()
+        if argument.positional:
+            positional.append(value)
+        elif argument.field in chosen.model_fields_set:
+            named[argument.name] = value
+    return positional, named

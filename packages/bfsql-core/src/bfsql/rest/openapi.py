@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any
 
-from bfsql.plugins.version import __version__
+from bfsql.plugins.distributions import __version__
 from bfsql.rest import entities, relations
 from bfsql.rest.problem import MEDIA_TYPE
 from bfsql.rest.reply import JSON, JSON_LD

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from string import Template
 
 from bfsql.errors import ConfigurationError
-from bfsql.plugins.version import __version__
+from bfsql.plugins.distributions import __version__
 from bfsql.scaffold.names import Names
 
 _SUFFIX = ".template"

@@ -4,16 +4,13 @@ Names are imported on first use: `bfsql.server.stdio` opens the store while `mcp
 imported, which is only possible if importing this package does not import `mcp`.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bfsql.lazy import lazy_names
 
 if TYPE_CHECKING:
     from bfsql.server.mcp import BfsqlServer, create_server
 
 __all__ = ["BfsqlServer", "create_server"]
 
-
-def __getattr__(name: str) -> Any:
-    if name in __all__:
-        return getattr(import_module("bfsql.server.mcp"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__ = lazy_names(__name__, {"bfsql.server.mcp": ("BfsqlServer", "create_server")})

@@ -34,7 +34,7 @@ from bfsql.cache import MAX_RECORDS
 from bfsql.call import Caller
 from bfsql.errors import ToolError
 from bfsql.graph import Backend, Graph, open_graph
-from bfsql.plugins.version import __version__
+from bfsql.plugins.distributions import __version__
 from bfsql.tools import Limits, ToolDefinition
 
 if TYPE_CHECKING:

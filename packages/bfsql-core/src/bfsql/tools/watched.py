@@ -11,7 +11,7 @@ from typing import Any
 
 from bfsql.answers import Answer
 from bfsql.errors import ToolError
-from bfsql.plugins import Hooks, Outcome
+from bfsql.plugins import CallOutcome, Hooks
 
 _COUNTED = {
     "bfs_query": {"nodes": "nodes", "edges": "edges"},
@@ -33,11 +33,11 @@ class Watched:
     error: str | None = None
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> CallOutcome:
         """What became of it."""
         if self.answer is None:
-            return Outcome(error=self.error or "internal")
-        return Outcome(len(self.answer.text.encode()), rows(self.tool, self.answer.content))
+            return CallOutcome(error=self.error or "internal")
+        return CallOutcome(len(self.answer.text.encode()), rows(self.tool, self.answer.content))
 
 
 @contextmanager

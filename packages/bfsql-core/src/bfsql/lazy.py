@@ -1,0 +1,34 @@
+"""Public names of a package, imported when they are first used.
+
+    __getattr__, __dir__ = lazy_names(__name__, {"bfsql.cache": ("CachedGraphDb",)})
+
+So listing the installed backends imports no driver, and `import bfsql` no pydantic.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+
+def lazy_names(
+    package: str, modules: Mapping[str, Sequence[str]]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """The `__getattr__` and `__dir__` of a package's `__init__`.
+
+    Args:
+        package: The package's `__name__`.
+        modules: Module to the public names that it defines.
+    """
+    home = {name: module for module, names in modules.items() for name in names}
+
+    def get(name: str) -> Any:
+        if name not in home:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(import_module(home[name]), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return get, lambda: sorted(home)

@@ -1,0 +1,28 @@
+"""What installed distributions declare; reads their metadata and imports none of them.
+
+Apart from the other modules of plugins, so that neither pydantic nor pluggy is
+imported for `bfsql --version`, or where no hook plugin is installed.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint, entry_points, version
+
+__version__ = version("bfsql-core")
+
+BACKENDS = "bfsql.backends"
+"""The entry points' group of backends."""
+
+HOOKS = "bfsql.hooks"
+"""The entry points' group of hook plugins."""
+
+
+def entry_points_of(group: str) -> list[EntryPoint]:
+    """Every entry point of a group, sorted by name, then by distribution."""
+    return sorted(entry_points(group=group), key=lambda point: (point.name, origin(point)))
+
+
+def origin(point: EntryPoint) -> tuple[str, str]:
+    """Name and version of the distribution that declares an entry point."""
+    dist = point.dist
+    return ("an unnamed distribution", "") if dist is None else (dist.name, dist.version)
