@@ -12,9 +12,8 @@ from rich.console import Console
 
 import bfsql
 from bfsql.answers.answer import Answer
-from bfsql.cli.failures import explained
-from bfsql.cli.pictures import show
-from bfsql.cli.visible import visible
+from bfsql.cli.failures import escape, explained
+from bfsql.cli.render import show
 from bfsql.errors import StoreError, ToolError
 from bfsql.memory import MemoryBackend
 
@@ -163,7 +162,7 @@ def test_text_of_a_graph_is_neither_markup_nor_a_command_to_the_terminal() -> No
 
 
 def test_visible_keeps_tabs_newlines_and_every_script() -> None:
-    assert visible("a\tb\nc é 漢 \r") == "a\tb\nc é 漢 \\u000d"
+    assert escape("a\tb\nc é 漢 \r") == "a\tb\nc é 漢 \\u000d"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ commands are listed, or one is asked for that core does not have.
 Exit codes: 0 for success; 2 for what the caller can correct (a wrong argument,
 option or setting, an unknown id, a file or a store that is not there); 1 for a
 tool call that was right and could not be answered (deadline, the store's own
-fault); 130 after Ctrl-C, and for a load that was told to terminate.
+fault); 130 after Ctrl-C, and for a load that a signal terminates.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ import click
 from bfsql.errors import BfsqlError
 
 if TYPE_CHECKING:
-    from bfsql.cli.declared import Declared
+    from bfsql.cli.plugin_commands import PluginCommand
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("bfsql.cli.demo:demo", "Show a session on a small graph of films."),
     "load": ("bfsql.cli.load:load", "Fill a store from graph files."),
     "serve": ("bfsql.cli.serve:serve", "Serve a graph to MCP clients."),
-    "index": ("bfsql.cli.index:index", "Show or create what a store lacks."),
-    "check": ("bfsql.cli.check:check", "Try a backend on its store, within bounds."),
-    "backends": ("bfsql.cli.backends:backends", "List the installed backends."),
-    "new-backend": ("bfsql.cli.new_backend:new_backend", "Begin a backend of your own."),
-    "config": ("bfsql.cli.config:config", "Show every setting and its origin."),
+    "index": ("bfsql.cli.show:index", "Show or create what a store lacks."),
+    "check": ("bfsql.cli.authors:check", "Try a backend on its store, within bounds."),
+    "backends": ("bfsql.cli.show:backends", "List the installed backends."),
+    "new-backend": ("bfsql.cli.authors:new_backend", "Begin a backend of your own."),
+    "config": ("bfsql.cli.show:config", "Show every setting and its origin."),
     "describe-schema": ("bfsql.cli.tool:describe_schema", "Describe the graph."),
     "search-entities": ("bfsql.cli.tool:search_entities", "Find entities by name."),
     "bfs-query": ("bfsql.cli.tool:bfs_query", "Walk a neighbourhood."),
@@ -44,20 +44,20 @@ COMMANDS: dict[str, tuple[str, str]] = {
 
 INTERRUPTED = 130
 
-_DECLARED = "bfsql.declared"
+_FROM_PLUGINS = "bfsql.plugin_commands"
 
 
 class LazyGroup(click.Group):
-    """Knows its commands by name, and says every error in a sentence."""
+    """A group that imports a command when it is called, and prints every error as a sentence."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names: those of the table in its order, then those of hook plugins."""
-        return [*COMMANDS, *_declared(ctx)]
+        return [*COMMANDS, *_from_plugins(ctx)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the one command that is asked for."""
         if cmd_name not in COMMANDS:
-            further = _declared(ctx).get(cmd_name)
+            further = _from_plugins(ctx).get(cmd_name)
             return further.command() if further else None
         module, _, name = COMMANDS[cmd_name][0].partition(":")
         command: click.Command = getattr(import_module(module), name)
@@ -68,7 +68,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click does; a misspelt command is answered with the closest one."""
         name = args[0]
-        if name not in COMMANDS and not name.startswith("-") and name not in _declared(ctx):
+        if name not in COMMANDS and not name.startswith("-") and name not in _from_plugins(ctx):
             known = self.list_commands(ctx)
             close = difflib.get_close_matches(name.replace("_", "-"), known, n=1)
             ctx.fail(f"No such command {name!r}." + (f" Did you mean {close[0]}?" if close else ""))
@@ -78,12 +78,12 @@ class LazyGroup(click.Group):
         """The table's own lines: click would import every command for its help."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
-        if further := [(name, one.help) for name, one in _declared(ctx).items()]:
+        if further := [(name, one.help) for name, one in _from_plugins(ctx).items()]:
             with formatter.section("Commands of hook plugins"):
                 formatter.write_dl(further)
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run the command; what it says no to is a sentence on standard error."""
+        """Run the command; its errors become a sentence on standard error and an exit code."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
@@ -99,18 +99,18 @@ class LazyGroup(click.Group):
             ctx.exit(code)
 
 
-def _declared(ctx: click.Context) -> dict[str, Declared]:
-    """The commands of hook plugins, asked for once a run."""
-    found: dict[str, Declared] | None = ctx.meta.get(_DECLARED)
+def _from_plugins(ctx: click.Context) -> dict[str, PluginCommand]:
+    """The commands of hook plugins, looked up once a run."""
+    found: dict[str, PluginCommand] | None = ctx.meta.get(_FROM_PLUGINS)
     if found is None:
         from bfsql.plugins.distributions import HOOKS, entry_points_of
 
         found = {}
         if entry_points_of(HOOKS):
-            from bfsql.cli.declared import declared
+            from bfsql.cli.plugin_commands import plugin_commands
 
-            found = declared(COMMANDS)
-        ctx.meta[_DECLARED] = found
+            found = plugin_commands(COMMANDS)
+        ctx.meta[_FROM_PLUGINS] = found
     return found
 
 

@@ -151,7 +151,7 @@ def demo(path: Path) -> None:
 
 async def _load(path: Path) -> None:
     from bfsql import plugins
-    from bfsql.demo.films import films_paths
+    from bfsql.demo import films_paths
     from bfsql.loading import load
     from bfsql.settings import resolve
     from bfsql.sources import SourceOptions

@@ -1,8 +1,9 @@
-"""What a failure is on the command line: a sentence and an exit code."""
+"""What a failure is on the command line: a sentence, safe to print, and an exit code."""
 
 from __future__ import annotations
 
-from bfsql.cli.visible import visible
+import re
+
 from bfsql.errors import BfsqlError, ToolError
 
 WRONG = 2
@@ -25,12 +26,12 @@ def explained(error: BaseException) -> tuple[str, int]:
     if isinstance(found, ToolError):
         cause = found.__cause__
         why = "" if cause is None or found.kind not in ("store", "internal") else _cause(cause)
-        return visible(f"{found}{why}"), FAILED if found.kind in _UNANSWERED else WRONG
+        return escape(f"{found}{why}"), FAILED if found.kind in _UNANSWERED else WRONG
     if isinstance(found, BfsqlError):
-        return visible(str(found)), WRONG
+        return escape(str(found)), WRONG
     if isinstance(found, OSError):
         what = f"{found.filename}: " if found.filename is not None else ""
-        return visible(f"{what}{found.strerror or found}"), WRONG
+        return escape(f"{what}{found.strerror or found}"), WRONG
     raise found
 
 
@@ -42,7 +43,19 @@ def _single(error: BaseException) -> BaseException:
 
 
 def _cause(cause: BaseException) -> str:
-    """On the command line the reader is the operator, so the cause is told."""
+    """The cause, since the reader of the command line is the operator."""
     if isinstance(cause, BfsqlError):
         return f"\nThe store says: {cause}"
     return f"\nThe cause is {type(cause).__name__}: {cause} (BFSQL_LOG_LEVEL=debug tells where)"
+
+
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters, but tab and newline
+    "\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069"  # what reorders or breaks lines
+    "\ud800-\udfff]"
+)
+
+
+def escape(text: str) -> str:
+    """The text with control and bidirectional characters as escapes, as JSON writes them."""
+    return _INVISIBLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -15,7 +15,7 @@ import click
 from bfsql.answers.notes import counted
 from bfsql.cli.command import INTERRUPTED
 from bfsql.cli.configured import ConfiguredCommand
-from bfsql.cli.visible import visible
+from bfsql.cli.failures import escape
 from bfsql.config import Configuration
 from bfsql.errors import ConfigurationError
 from bfsql.loading import Progress
@@ -63,7 +63,7 @@ def load(
         # What a loader that cannot take everything back noted on the error that cancelled it.
         notes = getattr(interrupt.__context__, "__notes__", ())
         left = " ".join(notes) or "the store is as it was."
-        click.echo(visible(f"Interrupted: {left}"), err=True)
+        click.echo(escape(f"Interrupted: {left}"), err=True)
         click.get_current_context().exit(INTERRUPTED)
     click.echo("\n".join(account(report)))
 
@@ -83,13 +83,13 @@ def account(report: LoadReport) -> list[str]:
     if report.unattached_evidence:
         lines.append(f"Evidence left out, its edge is not there: {report.unattached_evidence}.")
     lines.append(f"Lines refused: {report.refused}" + (":" if report.refused else "."))
-    lines += [f"  {visible(str(refusal))}" for refusal in report.refusals[:SHOWN]]
+    lines += [f"  {escape(str(refusal))}" for refusal in report.refusals[:SHOWN]]
     more = report.refused - min(len(report.refusals), SHOWN)
     return [*lines, f"  and {more} more"] if more else lines
 
 
 def _examples(ids: list[str]) -> str:
-    return f", for instance {visible(', '.join(ids[:5]))}." if ids else "."
+    return f", for instance {escape(', '.join(ids[:5]))}." if ids else "."
 
 
 def _options(reading: dict[str, Any]) -> SourceOptions:

@@ -95,7 +95,7 @@ async def _ask(configuration: Configuration, tool: str, arguments: dict[str, Any
 
 def _show(tool: str, answer: Answer, *, as_json: bool) -> None:
     if sys.stdout.isatty() and not as_json:
-        from bfsql.cli.pictures import show
+        from bfsql.cli.render import show
 
         show(tool, answer)
         return

@@ -1,18 +1,23 @@
-"""Answers as a person reads them: tables of nodes, trees of edges, notes in yellow."""
+"""Answers on a terminal: tables of nodes, trees of edges, notes in yellow.
+
+Every cell is plain text: rich reads no markup out of it, and the terminal no commands.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic_core import to_json
+from rich.box import SIMPLE_HEAD
 from rich.console import Console, RenderableType
+from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
 from bfsql.answers.answer import Answer
 from bfsql.answers.notes import counted
-from bfsql.cli.tables import plain, table
+from bfsql.cli.failures import escape
 
 _ENTITY = ("id", "entity_type", "name")
 
@@ -97,3 +102,34 @@ def _cell(value: Any) -> str:
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return ", ".join(value)
     return to_json(value).decode()
+
+
+def plain(text: object, style: str = "") -> Text:
+    """Text that rich does not read markup out of, and the terminal no commands."""
+    return Text(escape(str(text)), style=style, overflow="fold")
+
+
+def table(
+    heads: Sequence[str], rows: Iterable[Sequence[object]], styles: Sequence[str] = ()
+) -> Table:
+    """A table.
+
+    Args:
+        heads: The columns' titles.
+        rows: A cell a column.
+        styles: A style for each row, or nothing.
+    """
+    made = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for head in heads:
+        made.add_column(head, overflow="fold")
+    for position, row in enumerate(rows):
+        style = styles[position] if styles else ""
+        made.add_row(*(plain(cell, style) for cell in row))
+    return made
+
+
+def print_table(
+    heads: Sequence[str], rows: Iterable[Sequence[object]], styles: Sequence[str] = ()
+) -> None:
+    """Print a table on standard output."""
+    Console(highlight=False).print(table(heads, rows, styles))

@@ -15,7 +15,7 @@ from bfsql.plugins.hooks import HookPlugin
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class PluginCommand:
     """A command, and the plugin that it is from."""
 
     plugin: HookPlugin
@@ -35,7 +35,7 @@ class Declared:
         module, _, attribute = self.declaration.place.partition(":")
         try:
             found: Any = getattr(import_module(module), attribute)
-        except (Exception, SystemExit) as cause:  # a stranger's module may do anything
+        except (Exception, SystemExit) as cause:  # a plugin's module may raise anything
             raise self._unusable(f"cannot be imported ({type(cause).__name__}: {cause})") from cause
         if not isinstance(found, click.Command):
             raise self._unusable(f"is {type(found).__name__}, not a click command")
@@ -46,18 +46,18 @@ class Declared:
         return HookPluginUnusable(self.plugin.name, self.plugin.distribution, why)
 
 
-def declared(taken: Collection[str]) -> dict[str, Declared]:
+def plugin_commands(taken: Collection[str]) -> dict[str, PluginCommand]:
     """The commands by name.
 
     Args:
         taken: Names that core has; a plugin that wants one of them, or one that
             another plugin has, is reported.
     """
-    found: dict[str, Declared] = {}
+    found: dict[str, PluginCommand] = {}
     for plugin, one in load_hooks().commands():
         if one.name in taken or one.name in found:
             owner = "core" if one.name in taken else f"the plugin {found[one.name].plugin.name}"
             plugin.report("cli_commands", ValueError(f"the name {one.name!r} belongs to {owner}"))
         else:
-            found[one.name] = Declared(plugin, one)
+            found[one.name] = PluginCommand(plugin, one)
     return found

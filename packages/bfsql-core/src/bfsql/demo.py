@@ -1,4 +1,4 @@
-"""Where the demo's graph is: tables of films, people, genres and who did what.
+"""The tables of the demo's graph: films, people, genres, and who did what.
 
 Nodes are `Person`, `Movie` and `Genre`, with ids such as `Person:TomHanks` and
 `Movie:Big1988`. Edges go from a person to a movie (`ACTED_IN`, with the `role`
@@ -30,7 +30,7 @@ def films_paths() -> Iterator[tuple[Path, ...]]:
     Yields:
         One path a table, in the order of `NODE_TABLES`, then `EDGE_TABLES`.
     """
-    folder = files("bfsql.demo") / "films"
+    folder = files("bfsql") / "films"
     with ExitStack() as stack:
         yield tuple(
             stack.enter_context(as_file(folder / name)) for name in (*NODE_TABLES, *EDGE_TABLES)

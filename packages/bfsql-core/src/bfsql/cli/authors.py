@@ -1,4 +1,8 @@
-"""`bfsql check`: the rules of the kit that can be told over a store as it is."""
+"""Commands for authors of backends: `bfsql new-backend` and `bfsql check`.
+
+`new-backend` writes a distribution to begin with; `check` holds a backend to the rules of the
+conformance kit that only read, over its live store.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +11,19 @@ import contextlib
 import json
 import logging
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from bfsql.cli.configured import ConfiguredCommand
-from bfsql.cli.visible import visible
+from bfsql.cli.failures import escape
 from bfsql.config import Configuration
+from bfsql.scaffold import Names, write_distribution
 
 if TYPE_CHECKING:
     from bfsql.conformance import Finding, Outcome, Trial
+
 
 FAILED = 1
 """Exit code when a rule fails, or the store does not answer."""
@@ -92,8 +99,8 @@ def check(
         click.echo(json.dumps(report.document(findings), ensure_ascii=False))
     else:
         for oddity in report.oddities(findings):
-            click.secho(f"Odd store: {visible(oddity)}", fg="yellow")
-        click.echo(visible(report.verdict(findings)))
+            click.secho(f"Odd store: {escape(oddity)}", fg="yellow")
+        click.echo(escape(report.verdict(findings)))
     if not report.passed(findings):
         ctx.exit(FAILED)
 
@@ -125,6 +132,30 @@ def _tell(finding: Finding) -> None:
     first, *rest = report.lines(finding)
     word = report.WORDS[finding.outcome]
     click.secho(word, fg=_COLOURS[finding.outcome], nl=False)
-    click.echo(visible(first.removeprefix(word)))
+    click.echo(escape(first.removeprefix(word)))
     for line in rest:
-        click.echo(visible(line))
+        click.echo(escape(line))
+
+
+@click.command("new-backend")
+@click.argument("name")
+@click.option(
+    "--path",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(),
+    metavar="DIR",
+    help="Folder to make the distribution in.  [default: the current one]",
+)
+def new_backend(name: str, path: Path) -> None:
+    """Write a distribution with a backend that works, for you to make your own.
+
+    NAME is what --backend will take; the distribution is called bfsql-NAME.
+    """
+    names = Names.checked(name)
+    for written in write_distribution(names, path):
+        click.echo(written)
+    click.echo(
+        f'Next: pip install -e "{path / names.distribution}[test]", then run pytest there. '
+        "Its README.md says what to change first.",
+        err=True,
+    )

@@ -1,0 +1,159 @@
+"""Commands that show what there is: `bfsql backends`, `bfsql config` and `bfsql index`.
+
+`backends` lists the installed stores and hook plugins, `config` every setting with its origin,
+and `index` what a store lacks for speed or search.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+import click
+from pydantic import SecretBytes, SecretStr
+
+from bfsql.cli.configured import ConfiguredCommand
+from bfsql.cli.failures import escape
+from bfsql.config import Configuration
+from bfsql.errors import ConfigurationError
+from bfsql.plugins import BackendState, HookState, hook_states, states
+from bfsql.settings import HIDDEN, Resolved, spelled
+
+
+@click.command("backends")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def backends(*, as_json: bool) -> None:
+    """List the installed backends and hook plugins with version and state."""
+    found, hooks = states(), hook_states()
+    if as_json:
+        lines = [{"kind": "backend", **asdict(state)} for state in found]
+        lines += [{"kind": "hooks", **asdict(state)} for state in hooks]
+        click.echo(json.dumps(lines, ensure_ascii=False))
+        return
+    if not found:
+        click.echo("No backend is installed. Install one with: pip install bfsql-sqlite", err=True)
+    if sys.stdout.isatty():
+        _print_states(found, hooks)
+        return
+    every: list[BackendState | HookState] = [*found, *hooks]
+    for state in every:
+        line = (state.name, state.version, state.distribution, state.state, _summary(state))
+        click.echo(escape("\t".join(line)))
+
+
+def _summary(state: BackendState | HookState) -> str:
+    if isinstance(state, BackendState):
+        return state.summary
+    return f"hooks: {', '.join(state.hooks)}" if state.ok else "hooks"
+
+
+def _print_states(found: list[BackendState], hooks: list[HookState]) -> None:
+    from bfsql.cli.render import print_table
+
+    tables: list[tuple[str, Sequence[BackendState | HookState]]]
+    tables = [("backend", found), ("hook plugin", hooks)]
+    for title, lines in tables:
+        rows = [
+            (s.name, s.version, s.distribution, _summary(s) if s.ok else s.state) for s in lines
+        ]
+        styles = ["" if s.ok else "red" for s in lines]
+        if rows:
+            print_table((title, "version", "distribution", ""), rows, styles=styles)
+
+
+class Line(NamedTuple):
+    """One setting."""
+
+    key: str
+    value: Any
+    origin: str
+
+
+@click.command("config", cls=ConfiguredCommand, server=True)
+def config(configuration: Configuration) -> None:
+    """Show every setting and where its value came from; secrets are hidden.
+
+    Takes the options of `bfsql serve`, so that a command line can be tried.
+    Piped, the output is a configuration file.
+    """
+    choice = configuration.choice
+    server = _lines(configuration.server)
+    backend = [
+        Line("name", choice.backend, choice.backend_origin),
+        *_lines(configuration.backend),
+    ]
+    if sys.stdout.isatty():
+        _print_settings(server, backend)
+        return
+    for line in server:
+        click.echo(toml(line))
+    click.echo("\n[backend]")
+    for line in backend:
+        click.echo(toml(line))
+
+
+def toml(line: Line) -> str:
+    """A setting as a line of TOML; what has no value is a comment."""
+    if line.value is None:
+        return f"# {line.key} is not set"
+    return f"{line.key} = {_literal(line.value)}  # {escape(line.origin)}"
+
+
+def _lines(resolved: Resolved[Any]) -> list[Line]:
+    return [
+        Line(field.rstrip("_"), getattr(resolved.settings, field), origin)
+        for field, origin in resolved.origins.items()
+    ]
+
+
+def _literal(value: Any) -> str:
+    match value:
+        case bool() | int() | float():
+            return spelled(value)
+        case SecretStr() | SecretBytes():
+            return f'"{HIDDEN}"'
+        case list() | tuple():
+            return f"[{', '.join(_literal(item) for item in value)}]"
+        case dict():
+            pairs = (f"{json.dumps(str(key))} = {_literal(item)}" for key, item in value.items())
+            return f"{{{', '.join(pairs)}}}"
+        case _:
+            return json.dumps(spelled(value))
+
+
+def _print_settings(server: list[Line], backend: list[Line]) -> None:
+    from bfsql.cli.render import print_table
+
+    lines = [*server, *(Line(f"backend.{key}", value, origin) for key, value, origin in backend)]
+    rows = [(line.key, spelled(line.value), line.origin) for line in lines]
+    styles = ["dim" if line.origin == "default" else "" for line in lines]
+    print_table(("setting", "value", "origin"), rows, styles=styles)
+
+
+@click.command("index", cls=ConfiguredCommand)
+@click.option("--apply", is_flag=True, help="Create it; otherwise it is only shown.")
+def index(configuration: Configuration, *, apply: bool) -> None:
+    """Show what a store lacks for speed or search; --apply creates it."""
+    prepare = configuration.choice.plugin.prepare
+    if prepare is None:
+        raise ConfigurationError(
+            f"The backend {configuration.choice.backend!r} has no index to make: "
+            "it works with its store as it is."
+        )
+
+    async def prepared() -> list[str]:
+        return await prepare(configuration.backend.settings, apply)
+
+    statements = asyncio.run(prepared())
+    for statement in statements:
+        click.echo(escape(statement))
+    if not statements:
+        click.echo("Nothing is missing.", err=True)
+    elif apply:
+        click.echo(f"Created: {len(statements)}.", err=True)
+    else:
+        click.echo(f"Missing: {len(statements)}. Create with --apply.", err=True)

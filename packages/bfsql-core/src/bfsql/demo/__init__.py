@@ -1,1 +1,0 @@
-"""A small graph of films and people, to try the six tools on."""
