@@ -17,8 +17,7 @@ from bfsql_trials.embedding_service import PlayedService, Said, json_body, vecto
 
 from bfsql import call
 from bfsql.embedding import Embedder, EmbeddingFailed, EmbeddingSettings, open_embedder
-from bfsql.embedding.reply import MOST_BYTES
-from bfsql.embedding.service import endpoint
+from bfsql.embedding.service import MAX_BYTES, endpoint
 from bfsql.errors import ConfigurationError
 
 KEY = "sk-not-for-others"
@@ -188,7 +187,7 @@ DATA = {"data": [{"embedding": []}]}
         (json_body(200, {"data": [{"embedding": [1, True]}]}), "the type bool", True),
         (vector(1, float("nan")), "not finite", True),
         (vector(0, 0), "zero", True),
-        (Said(200, b" " * (MOST_BYTES + 1)), "more than 4,194,304 bytes", True),
+        (Said(200, b" " * (MAX_BYTES + 1)), "more than 4,194,304 bytes", True),
         (Said(307, b"", {"Location": "https://other/v1?x=y"}), "(307, to https://other/v1)", True),
     ],
 )

@@ -211,7 +211,6 @@ def test_a_file_that_is_no_certificate_is_told(
         tls_context(**{setting: path})
     assert (caught.value.setting, caught.value.path) == (setting, path)
     assert caught.value.reason
-    assert tls_context() is None
 
 
 async def test_closing_ends_what_is_under_way(bad_endpoint: BadEndpoint, client: Made) -> None:

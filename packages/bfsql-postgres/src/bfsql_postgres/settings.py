@@ -19,7 +19,7 @@ from pydantic import (
     model_validator,
 )
 
-from bfsql.embedding.settings import EmbeddingSettings
+from bfsql.embedding import EmbeddingSettings
 from bfsql.settings import Env, resolve
 
 TABLES: dict[str, tuple[str, ...]] = {

@@ -9,10 +9,8 @@ Whoever fills the store and whoever asks it have to use the same model: distance
 between vectors of different models mean nothing (chapter 9).
 """
 
-from bfsql.embedding.embedder import Embed, Embedder
-from bfsql.embedding.names_alone import searched_by_names
-from bfsql.embedding.open import open_embedder
-from bfsql.embedding.settings import EmbeddingSettings
+from bfsql.embedding.embedder import Embed, Embedder, searched_by_names
+from bfsql.embedding.settings import EmbeddingSettings, open_embedder
 from bfsql.errors import EmbeddingFailed
 
 __all__ = [

@@ -1,28 +1,51 @@
-"""Embedder: one text to one vector, in time, looked at, and recent ones kept."""
+"""Embedder: one text to one vector, bounded in time, validated, and cached.
+
+Behind it stands a `Source`: a function or a model in this process, or a service over HTTP.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import math
 from array import array
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeAlias
+from numbers import Real
+from typing import Any, Protocol, TypeAlias
 
 from bfsql import call
-from bfsql.embedding.function import Function, named
-from bfsql.embedding.source import Source
-from bfsql.embedding.vector import checked
+from bfsql.embedding.function import Function
 from bfsql.errors import ConfigurationError, EmbeddingFailed
+from bfsql.models.omission import Omission
+
+log = logging.getLogger("bfsql")
 
 Embed: TypeAlias = Callable[[str], Awaitable[Sequence[float]]]
 """What a backend asks: one query text to one vector. Every `Embedder` is one."""
 
-TIMEOUT = 10.0
-"""Seconds for one text, where nothing else is said."""
-
-_KEPT = 256  # texts: a model asks the same name again and again
+_TIMEOUT = 10.0  # seconds for one text, by default
+_CACHED = 256  # texts: a model asks the same name again and again
 _PROBE = "word"
 _SHARE = 0.5  # of the call's time: without a vector, a search by names has to fit in what is left
+
+
+class Source(Protocol):
+    """One way of making a vector; sentences about it begin with `name`.
+
+    `open` imports, loads or connects; it is called once, before the first text, and raises a
+    `ConfigurationError` where the source cannot be used as it was configured. `embed` is ended by
+    its caller after `seconds`, and its result is checked there; it raises `EmbeddingFailed`.
+    """
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+
+    async def open(self) -> None: ...  # noqa: D102
+
+    async def embed(self, text: str, seconds: float) -> Any: ...  # noqa: D102
+
+    async def close(self) -> None: ...  # noqa: D102
 
 
 class Embedder:
@@ -35,18 +58,18 @@ class Embedder:
     """
 
     def __init__(
-        self, source: Source, *, timeout: float = TIMEOUT, dimensions: int | None = None
+        self, source: Source, *, timeout: float = _TIMEOUT, dimensions: int | None = None
     ) -> None:
         self.dimensions = dimensions
         """Length of the vectors; None until `probe` or the first text."""
         self._source = source
         self._timeout = timeout
-        self._kept: OrderedDict[str, array[float]] = OrderedDict()
+        self._cached: OrderedDict[str, array[float]] = OrderedDict()
         self._opening = asyncio.Lock()
         self._open = False
 
     @classmethod
-    def of(cls, function: Callable[[str], Any], *, timeout: float = TIMEOUT) -> Embedder:
+    def of(cls, function: Callable[[str], Any], *, timeout: float = _TIMEOUT) -> Embedder:
         """An embedder around a function of one text.
 
         Args:
@@ -54,7 +77,8 @@ class Embedder:
                 an array of numpy: anything with `tolist`.
             timeout: Seconds for one text.
         """
-        return cls(Function(lambda: function, named(function)), timeout=timeout)
+        name = str(getattr(function, "__qualname__", type(function).__name__))
+        return cls(Function(lambda: function, f"The embedding function {name}"), timeout=timeout)
 
     @property
     def name(self) -> str:
@@ -71,15 +95,18 @@ class Embedder:
             EmbeddingFailed: There is none; a search can still go by names.
             ConfigurationError: It cannot be used at all, and was not probed before.
         """
-        if text in self._kept:
-            self._kept.move_to_end(text)
-            return self._kept[text].tolist()
-        await self._get_ready()
-        vector = checked(await self._asked(text), self.name, self.dimensions)
+        if text in self._cached:
+            self._cached.move_to_end(text)
+            return self._cached[text].tolist()
+        async with self._opening:
+            if not self._open:
+                await self._source.open()
+                self._open = True
+        vector = _checked(await self._asked(text), self.name, self.dimensions)
         self.dimensions = len(vector)
-        self._kept[text] = vector
-        while len(self._kept) > _KEPT:
-            self._kept.popitem(last=False)
+        self._cached[text] = vector
+        while len(self._cached) > _CACHED:
+            self._cached.popitem(last=False)
         return vector.tolist()
 
     async def probe(self) -> int:
@@ -101,16 +128,8 @@ class Embedder:
 
     async def close(self) -> None:
         """Let go of connections, threads and what is kept."""
-        self._kept.clear()
+        self._cached.clear()
         await self._source.close()
-
-    async def _get_ready(self) -> None:
-        if self._open:
-            return
-        async with self._opening:
-            if not self._open:
-                await self._source.open()
-                self._open = True
 
     async def _asked(self, text: str) -> Any:
         remaining = call.remaining()
@@ -120,3 +139,57 @@ class Embedder:
                 return await self._source.embed(text, seconds)
         except TimeoutError as late:
             raise EmbeddingFailed(f"{self.name} gave no vector within {seconds:.3g} s.") from late
+
+
+def searched_by_names(text: str, failed: EmbeddingFailed) -> None:
+    """Tell the model, in the answer's notes, and the operator, in the log.
+
+        try:
+            vector = await self._embedder(query)
+        except EmbeddingFailed as failed:
+            searched_by_names(query, failed)
+            vector = None
+
+    Args:
+        text: What is searched for.
+        failed: Why there is no vector of it.
+    """
+    log.warning("%s The search goes by names alone.", failed)
+    call.omitted(Omission(text, "search"))
+
+
+def _checked(value: Any, name: str, dimensions: int | None) -> array[float]:
+    """The numbers of a list, a tuple or anything with `tolist` that the source `name` gave."""
+    try:
+        numbers = _numbers(value)
+    except (TypeError, ValueError, OverflowError) as wrong:
+        raise EmbeddingFailed(f"{name} gave no vector: {wrong}.", lasting=True) from wrong
+    if dimensions is not None and len(numbers) != dimensions:
+        raise EmbeddingFailed(
+            f"{name} gave a vector of {len(numbers)} dimensions where {dimensions} are due. "
+            "It has to be one model with one length: look at embedding and embedding_dimensions.",
+            lasting=True,
+        )
+    return numbers
+
+
+def _numbers(value: Any) -> array[float]:
+    plain = value.tolist() if hasattr(value, "tolist") else value
+    if not isinstance(plain, Sequence) or isinstance(plain, (str, bytes, bytearray)):
+        raise TypeError(f"it gave {_kind(value)}, and a list of numbers is due")
+    if not plain:
+        raise ValueError("it gave an empty list")
+    for one in plain:
+        if isinstance(one, bool) or not isinstance(one, Real):
+            raise TypeError(f"there is {_kind(one)} in its list, and numbers alone are due")
+    numbers = array("d", map(float, plain))
+    if not all(map(math.isfinite, numbers)):
+        raise ValueError("there are numbers in its list that are not finite")
+    if not any(numbers):
+        raise ValueError("all its numbers are zero, which is near to nothing")
+    return numbers
+
+
+def _kind(value: object) -> str:
+    kind = "nothing (None)" if value is None else f"a value of the type {type(value).__name__}"
+    return f"{kind} of length {len(value)}" if isinstance(value, (list, tuple)) else kind

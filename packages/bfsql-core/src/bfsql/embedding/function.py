@@ -1,97 +1,126 @@
-"""A function in Python as the source of vectors: given as it is, or by its dotted name."""
+"""Vectors made in this process: by a function of the user, or by a sentence-transformers model."""
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 import inspect
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeAlias
 
-from bfsql.embedding.said import by
-from bfsql.embedding.threads import Threads
 from bfsql.errors import ConfigurationError, EmbeddingFailed
+from bfsql.http import describe
 
-AT_ONCE = 4
-"""Calls of a plain function that run at the same time, each in a thread."""
+Find: TypeAlias = Callable[[], Callable[[str], Any]]
+"""Gives the function of one text when it is called, and may take long: it imports or loads."""
 
 
 class Function:
-    """A function of one text.
+    """A function of one text, plain or async; a plain one runs in threads of its own.
 
     Args:
-        find: Gives the function; runs in a thread, since it may import what takes a while.
-        name: What sentences call it.
+        find: Gives the function; runs in a thread.
+        name: What sentences begin with.
+        threads: Calls of a plain function at the same time.
     """
 
-    def __init__(self, find: Callable[[], Callable[[str], Any]], name: str) -> None:
-        self.name = f"The embedding function {name}"
+    def __init__(self, find: Find, name: str, *, threads: int = 4) -> None:
+        self.name = name
         self._find = find
-        self._threads = Threads(AT_ONCE)
-        self._function: Callable[[str], Any] | None = None
+        self._function: Any = None
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="bfsql-embedding")
 
     async def open(self) -> None:
-        """Find it, and look whether it takes one text."""
-        function = await self._threads.run(self._find)
+        """Find the function, and check that it takes one text."""
+        function = await self._in_thread(self._find)
         if lack := _lack(function):
             raise ConfigurationError(f"{self.name} {lack}.")
         self._function = function
 
     async def embed(self, text: str, seconds: float) -> Any:  # noqa: ARG002 - the caller ends it
-        """What it gives; a plain function is called in a thread."""
-        function = self._function
-        assert function is not None
+        """The function's result; a plain function is called in a thread."""
         try:
-            if _is_async(function):
-                return await function(text)
-            given = await self._threads.run(function, text)
+            if _is_async(self._function):
+                return await self._function(text)
+            given = await self._in_thread(self._function, text)
             return await given if inspect.isawaitable(given) else given
         except EmbeddingFailed:
             raise
         except Exception as error:
-            raise EmbeddingFailed(f"{self.name} failed: {by(error)}.") from error
+            raise EmbeddingFailed(f"{self.name} failed: {describe(error)}.") from error
 
     async def close(self) -> None:
-        """Let go of the threads."""
-        self._threads.close()
+        """Release the function and its threads; a call under way cannot be stopped."""
+        self._function = None
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _in_thread(self, function: Callable[..., Any], *args: Any) -> Any:
+        """The result of a function that blocks, in the context of the caller."""
+        run = copy_context().run
+        return await asyncio.get_running_loop().run_in_executor(self._threads, run, function, *args)
 
 
-def named(function: Callable[..., Any]) -> str:
-    """What sentences call a function that has no dotted name."""
-    return str(getattr(function, "__qualname__", type(function).__name__))
+def local_model(model: str, dimensions: int | None = None) -> Function:
+    """A sentence-transformers model (the extra `sentence-transformers`); its vectors have length 1.
 
-
-def by_name(dotted: str) -> Callable[[], Callable[[str], Any]]:
-    """Finds `package.module:function` when it is called.
-
-    Raises:
-        ConfigurationError: When called: the sentence says which part is not there.
+    Args:
+        model: Its name or its folder: `all-MiniLM-L6-v2`, `/models/mine`.
+        dimensions: To which its vectors are cut, where the model was trained for that.
     """
+    name = f"The embedding model {model}"
 
-    def find() -> Callable[[str], Any]:
-        module_name, _, path = dotted.partition(":")
-        found: Any = _imported(module_name, dotted)
+    def load() -> Callable[[str], Any]:
+        try:
+            library = import_module("sentence_transformers")
+        except ImportError as error:
+            raise ConfigurationError(
+                f"{name} needs sentence-transformers, which cannot be imported ({error}). "
+                'Install it: pip install "bfsql-core[sentence-transformers]"'
+            ) from error
+        try:
+            loaded = library.SentenceTransformer(model, truncate_dim=dimensions)
+        except Exception as error:
+            raise ConfigurationError(
+                f"{name} cannot be loaded: {describe(error)}. Give a name that the library knows, "
+                "or the folder of a model that is on this machine."
+            ) from error
+        return lambda text: loaded.encode(text, normalize_embeddings=True, show_progress_bar=False)
+
+    # One thread: a tokenizer that two threads use at once refuses one of them.
+    return Function(load, name, threads=1)
+
+
+def function_named(dotted: str) -> Function:
+    """The function `package.module:function`; opening it says which part is not there."""
+
+    def find() -> Any:
+        module, _, path = dotted.partition(":")
+        found: Any = _imported(module, dotted)
         for part in path.split("."):
             if not hasattr(found, part):
                 close = difflib.get_close_matches(part, dir(found), n=1)
                 cure = f"Did you mean {close[0]}?" if close else "Correct what follows the colon."
                 raise ConfigurationError(
-                    f"There is no {part!r} in the module {module_name} (embedding is {dotted}). "
-                    f"{cure}"
+                    f"There is no {part!r} in the module {module} (embedding is {dotted}). {cure}"
                 )
             found = getattr(found, part)
-        return found  # type: ignore[no-any-return]  # whether it can be called, `open` looks
+        return found
 
-    return find
+    return Function(find, f"The embedding function {dotted}")
 
 
 def _imported(name: str, dotted: str) -> Any:
     try:
         return import_module(name)
-    except ModuleNotFoundError as error:
-        absent = error.name or name
-        if name != absent and not name.startswith(f"{absent}."):
-            raise _broken(name, dotted, error) from error
+    except Exception as error:
+        absent = (error.name or name) if isinstance(error, ModuleNotFoundError) else None
+        if absent is None or not f"{name}.".startswith(f"{absent}."):
+            raise ConfigurationError(
+                f"The module {name} cannot be imported (embedding is {dotted}): {describe(error)}."
+            ) from error
         parent, _, last = absent.rpartition(".")
         nothing = f"There is no module {absent!r}"
         lack = f"The package {parent} has no module {last!r}" if parent else nothing
@@ -99,14 +128,6 @@ def _imported(name: str, dotted: str) -> Any:
             f"{lack} (embedding is {dotted}). Correct the name, install its distribution into "
             "this environment, or name its folder in PYTHONPATH."
         ) from error
-    except Exception as error:
-        raise _broken(name, dotted, error) from error
-
-
-def _broken(name: str, dotted: str, error: Exception) -> ConfigurationError:
-    return ConfigurationError(
-        f"The module {name} cannot be imported (embedding is {dotted}): {by(error)}."
-    )
 
 
 def _lack(function: Any) -> str | None:

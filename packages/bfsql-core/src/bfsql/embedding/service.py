@@ -8,40 +8,50 @@ Text Embeddings Inference, LM Studio and most others.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
-import math
 import time
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
+from http import HTTPStatus
+from typing import Any
 from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
-from bfsql.embedding.reply import Reply, read, vector_of
-from bfsql.embedding.said import by
 from bfsql.errors import ConfigurationError, EmbeddingFailed
-
-if TYPE_CHECKING:
-    import httpx2
+from bfsql.http import (
+    Credentials,
+    Failure,
+    HttpClient,
+    HttpReply,
+    HttpRequest,
+    NoReply,
+    ReplyTooLarge,
+    fits_header,
+    hide_secrets,
+    is_unencrypted,
+    one_line,
+)
 
 log = logging.getLogger("bfsql")
 
+MAX_BYTES = 4 * 1024 * 1024
+"""Bound of an answer: 16,000 dimensions are half a megabyte."""
+
 _BUSY = (429, 503)
-_HERE = ("localhost", "127.0.0.1", "::1")
+_MAY_PASS = (408, 425, 429)  # besides 5xx
 
 
 class Service:
-    """A service at a URL; one client, whose connections stay open between texts.
+    """A service at a URL; its connections stay open between texts.
 
     Args:
         url: Whole, or only the base of the service: `https://host/v1`.
-        model: What the service is asked for; None says nothing of it.
+        model: The model that the service is asked for; None sends none.
         key: Sent as a bearer token to this URL, and nowhere else.
-        dimensions: Length of the vectors to ask for; None says nothing of it.
+        dimensions: Length of the vectors to ask for; None sends none.
 
     Raises:
-        ConfigurationError: It is no URL that can be asked.
+        ConfigurationError: The URL or the key cannot be used.
     """
 
     def __init__(
@@ -54,60 +64,128 @@ class Service:
     ) -> None:
         self._url = endpoint(url)
         self.name = f"The embedding service at {self._url.partition('?')[0]}"
-        asked = {"model": model, "dimensions": dimensions}
-        self._asked = {field: value for field, value in asked.items() if value is not None}
+        fields = {"model": model, "dimensions": dimensions}
+        self._fields = {field: value for field, value in fields.items() if value is not None}
         self._key = key.get_secret_value().strip() if key is not None else ""
-        if not (self._key.isascii() and self._key.isprintable()):
+        if self._key and not fits_header(self._key):
             raise ConfigurationError(
                 f"The key for {self.name.removeprefix('The ')} has characters that no key has: "
                 "look at embedding_key."
             )
-        self._client: httpx2.AsyncClient | None = None
+        shown = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        self._credentials = Credentials(shown, secrets=[self._key])
+        self._client: HttpClient | None = None
 
     async def open(self) -> None:
         """Make the client, in the event loop that will use it."""
-        import httpx2
-
-        headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
-        if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
-            parts = urlsplit(self._url)
-            if parts.scheme == "http" and parts.hostname not in _HERE:
-                log.warning("%s gets its key unencrypted; an https URL hides it.", self.name)
-        # A redirect would take text and key elsewhere. The time is the caller's to keep.
-        self._client = httpx2.AsyncClient(headers=headers, timeout=None, follow_redirects=False)
+        if self._key and is_unencrypted(self._url):
+            log.warning("%s gets its key unencrypted; an https URL hides it.", self.name)
+        self._client = HttpClient(headers={"Accept-Encoding": "identity"})
 
     async def embed(self, text: str, seconds: float) -> Any:
-        """Ask for one text; once more where the service says when, and that is in time."""
+        """Ask for one text; once more where the service names a wait that ends in time."""
         ends = time.monotonic() + seconds
         reply = await self._post(text)
-        wait = _wait(reply)
+        wait = reply.retry_after if reply.status in _BUSY else None
         if wait is not None and time.monotonic() + wait < ends:
             await asyncio.sleep(wait)
             reply = await self._post(text)
-        return vector_of(reply, self.name, key=self._key)
+        return self._vector(reply)
 
     async def close(self) -> None:
         """Close its connections."""
         client, self._client = self._client, None
         if client is not None:
-            await client.aclose()
+            await client.close()
 
-    async def _post(self, text: str) -> Reply:
-        import httpx2
-
+    async def _post(self, text: str) -> HttpReply:
         if self._client is None:
             raise EmbeddingFailed(f"{self.name} was closed.")
-        body = {**self._asked, "input": text}
+        body = {**self._fields, "input": text}
+        request = HttpRequest(
+            self._url,
+            "POST",
+            json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(),
+            {"Accept": "application/json", "Content-Type": "application/json"},
+        )
         try:
-            async with self._client.stream("POST", self._url, json=body) as response:
-                return await read(response, self.name)
-        except httpx2.ConnectError as error:
+            # No redirect is followed: it would take text and key elsewhere.
+            return await self._client.send(
+                request, max_bytes=MAX_BYTES, credentials=self._credentials
+            )
+        except NoReply as error:
+            raise self._no_reply(error) from error
+        except ReplyTooLarge as error:
             raise EmbeddingFailed(
-                f"{self.name} cannot be reached ({by(error)}). Is it running, and is the URL right?"
+                f"{self.name} answered with more than {MAX_BYTES:,} bytes, which is no vector. "
+                "Is the URL that of an OpenAI-compatible /embeddings?",
+                lasting=True,
             ) from error
-        except httpx2.HTTPError as error:
-            raise EmbeddingFailed(f"{self.name} broke off: {by(error)}.") from error
+
+    def _no_reply(self, error: NoReply) -> EmbeddingFailed:
+        if error.kind is Failure.CLOSED:
+            return EmbeddingFailed(f"{self.name} was closed.")
+        if error.is_connecting:
+            return EmbeddingFailed(
+                f"{self.name} cannot be reached ({error.detail}). Is it running, and is the URL "
+                "right?"
+            )
+        return EmbeddingFailed(f"{self.name} broke off: {error.detail}.")
+
+    def _vector(self, reply: HttpReply) -> Any:
+        """What stands where the vector should, or an error with what stands there instead."""
+        if reply.status != HTTPStatus.OK:
+            raise self._refused(reply)
+        try:
+            return json.loads(reply.body)["data"][0]["embedding"]
+        except (ValueError, RecursionError, LookupError, TypeError) as error:
+            parsed = not isinstance(error, (ValueError, RecursionError))
+            what = "JSON that has no data[0].embedding" if parsed else "something that is no JSON"
+            raise EmbeddingFailed(
+                f"{self.name} answered with {what}: {self._quoted(reply.body)}. "
+                "Is the URL that of an OpenAI-compatible /embeddings?",
+                lasting=True,
+            ) from error
+
+    def _refused(self, reply: HttpReply) -> EmbeddingFailed:
+        status = reply.status
+        match status:
+            case 401 | 403 if self._key:
+                why = (
+                    f"refused the key ({status}). Give one that is good for it in embedding_key, "
+                    "BFSQL_EMBEDDING_KEY or OPENAI_API_KEY"
+                )
+            case 401 | 403:
+                why = (
+                    f"wants a key ({status}), and none is given: set embedding_key, "
+                    "BFSQL_EMBEDDING_KEY or OPENAI_API_KEY"
+                )
+            case _ if reply.location is not None:
+                to = self._bare(reply.location.partition("?")[0])
+                why = f"sends elsewhere ({status}, to {to}), where nothing is sent: give that URL"
+            case 429 | 503:
+                when = reply.headers.get("retry-after")
+                later = f", Retry-After: {when}" if when else ""
+                why = f"is too busy ({status}{later}): {self._quoted(reply.body)}"
+            case _:
+                why = f"answered {status}: {self._quoted(reply.body)}"
+        passing = status in _MAY_PASS or status >= HTTPStatus.INTERNAL_SERVER_ERROR
+        return EmbeddingFailed(f"{self.name} {why}.", lasting=not passing)
+
+    def _quoted(self, body: bytes) -> str:
+        """The beginning of what the service says; its `error.message`, where it has one."""
+        text = body.decode("utf-8", errors="replace")
+        try:
+            said = json.loads(text)
+            error = said.get("error", said)
+            text = str(error.get("message", text) if isinstance(error, dict) else error)
+        except (ValueError, AttributeError, RecursionError):
+            pass
+        return repr(self._bare(text)) if text.strip() else "nothing"
+
+    def _bare(self, text: str) -> str:
+        """One line, and without the key, should the service have repeated it."""
+        return one_line(hide_secrets(text, self._credentials.secrets))
 
 
 def endpoint(url: str) -> str:
@@ -133,18 +211,3 @@ def endpoint(url: str) -> str:
     if not path.endswith("/embeddings"):
         path = f"{path}/embeddings"
     return parts._replace(path=path, fragment="").geturl()
-
-
-def _wait(reply: Reply) -> float | None:
-    """Seconds that a busy service asks to wait, or None."""
-    if reply.status not in _BUSY or reply.retry_after is None:
-        return None
-    try:
-        seconds = float(reply.retry_after)
-    except ValueError:
-        try:
-            when = parsedate_to_datetime(reply.retry_after)
-        except ValueError:
-            return None
-        seconds = (when.astimezone(UTC) - datetime.now(UTC)).total_seconds()
-    return None if math.isnan(seconds) else max(0.0, seconds)

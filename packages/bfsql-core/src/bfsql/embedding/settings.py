@@ -1,4 +1,4 @@
-"""What a backend that searches by meaning can be told about the model."""
+"""Settings of a backend that searches by meaning, and the embedder that they name."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from typing import Annotated, Self
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
+from bfsql.embedding.embedder import Embedder, Source
+from bfsql.embedding.function import function_named, local_model
+from bfsql.embedding.service import Service
 from bfsql.settings import BackendSettings, Env
 
 LOCAL = "sentence-transformers:"
@@ -68,3 +71,29 @@ class EmbeddingSettings(BackendSettings):
             "a model, and embedding is "
             + ("not set" if self.embedding is None else f"{self.embedding!r}, no URL")
         )
+
+
+def open_embedder(settings: EmbeddingSettings) -> Embedder | None:
+    """The embedder that the settings mean; None where they mean none.
+
+    Nothing is imported, loaded or asked yet: `await embedder.probe()` does that.
+
+    Raises:
+        ConfigurationError: The URL cannot be used.
+    """
+    meant, dimensions = settings.embedding, settings.embedding_dimensions
+    if meant is None:
+        return None
+    source: Source
+    if meant.startswith(SERVICE):
+        source = Service(
+            meant,
+            model=settings.embedding_model,
+            key=settings.embedding_key,
+            dimensions=dimensions,
+        )
+    elif meant.startswith(LOCAL):
+        source = local_model(meant.removeprefix(LOCAL).strip(), dimensions)
+    else:
+        source = function_named(meant)
+    return Embedder(source, timeout=settings.embedding_timeout, dimensions=dimensions)

@@ -13,7 +13,7 @@ Failures are facts and no sentences: an `HttpError` knows what happened to which
 caller writes the sentence that names its own setting. What goes into one is put on one line and
 freed of secrets by `one_line`, `describe`, `hide_secrets` and `hide_login`.
 
-`httpx2` is imported when the first request is sent, so that importing this room is cheap.
+`httpx2` is imported when the first client is made, so that importing this room is cheap.
 """
 
 from bfsql.http.addresses import (

@@ -10,7 +10,8 @@ import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from bfsql.http.addresses import ascii_host, public_address
@@ -79,9 +80,9 @@ class HttpClient:
     Args:
         headers: Sent with every request, as `User-Agent`.
         connect_timeout: Seconds for a connection; None for no bound of its own.
-        keep_open: Number of unused connections that stay open, for half a minute.
+        keep_open: Number of unused connections that stay open, for half a minute; at least 1.
         tls: From `tls_context`; None trusts the system's certificates.
-        http2: Whether HTTP/2 is offered; needs the package `h2`.
+        http2: Whether HTTP/2 is offered over TLS, if the package `h2` is installed.
     """
 
     def __init__(
@@ -93,16 +94,25 @@ class HttpClient:
         tls: ssl.SSLContext | None = None,
         http2: bool = False,
     ) -> None:
+        import httpx2
+
         self.requests = 0
         """Number of requests that were sent."""
-        self._headers = dict(headers or {})
-        self._connect_timeout = connect_timeout
-        self._keep_open = keep_open
-        self._tls = tls
-        self._http2 = http2
-        self._pooled: httpx2.AsyncClient | None = None
-        self._pinned: httpx2.AsyncClient | None = None
         self._closed = False
+        trusted = tls or tls_context()
+        self._pooled, self._pinned = (
+            httpx2.AsyncClient(
+                headers=headers,
+                auth=httpx2.Auth(),  # none: a login in the URL would be sent otherwise
+                timeout=httpx2.Timeout(None, connect=connect_timeout),
+                limits=httpx2.Limits(max_keepalive_connections=kept, keepalive_expiry=_IDLE),
+                verify=trusted,
+                http2=http2 and find_spec("h2") is not None,
+                follow_redirects=False,
+                trust_env=kept > 0,
+            )
+            for kept in (keep_open, 0)
+        )
 
     async def send(
         self,
@@ -177,10 +187,8 @@ class HttpClient:
     async def close(self) -> None:
         """Close the connections; what is under way ends with `NoReply` (`Failure.CLOSED`)."""
         self._closed = True
-        clients, self._pooled, self._pinned = (self._pooled, self._pinned), None, None
-        for client in clients:
-            if client is not None:
-                await client.aclose()
+        await self._pooled.aclose()
+        await self._pinned.aclose()
 
     # --- one exchange -------------------------------------------------------
 
@@ -197,7 +205,9 @@ class HttpClient:
         """Send `sent`, which is `request` with what only the wire sees, and read the reply."""
         import httpx2
 
-        client = self._client(request, pinned=server_name is not None)
+        if self._closed:
+            raise _closed(request)
+        client = self._pooled if server_name is None else self._pinned
         self.requests += 1
         response = None
         try:
@@ -206,7 +216,7 @@ class HttpClient:
                 sent.url,
                 content=sent.body,
                 headers=dict(sent.headers),
-                auth=auth or httpx2.Auth(),  # none: a login in the URL would be sent otherwise
+                auth=auth or httpx2.USE_CLIENT_DEFAULT,
                 extensions={} if server_name is None else {"sni_hostname": server_name},
             ) as response:
                 body = await _read(response, request, max_bytes, max_error_bytes)
@@ -217,30 +227,6 @@ class HttpClient:
             raise NoReply.of(request, error, in_body=response is not None) from error
         headers = {name.lower(): value for name, value in response.headers.items()}
         return HttpReply(request, response.status_code, headers, body)
-
-    def _client(self, request: HttpRequest, *, pinned: bool) -> httpx2.AsyncClient:
-        if self._closed:
-            raise _closed(request)
-        if pinned:
-            if self._pinned is None:
-                self._pinned = self._opened(0, trust_env=False)
-            return self._pinned
-        if self._pooled is None:
-            self._pooled = self._opened(self._keep_open, trust_env=True)
-        return self._pooled
-
-    def _opened(self, keep_open: int, *, trust_env: bool) -> httpx2.AsyncClient:
-        import httpx2
-
-        return httpx2.AsyncClient(
-            headers=self._headers,
-            timeout=httpx2.Timeout(None, connect=self._connect_timeout),
-            limits=httpx2.Limits(max_keepalive_connections=keep_open, keepalive_expiry=_IDLE),
-            verify=True if self._tls is None else self._tls,
-            http2=self._http2,
-            follow_redirects=False,
-            trust_env=trust_env,
-        )
 
 
 async def follow_redirects(
@@ -271,8 +257,8 @@ async def follow_redirects(
 
 def tls_context(
     ca_file: Path | None = None, client_certificate: Path | None = None
-) -> ssl.SSLContext | None:
-    """What `HttpClient` takes as `tls`; None where no file is given.
+) -> ssl.SSLContext:
+    """What an `HttpClient` trusts and shows as `tls`.
 
     Args:
         ca_file: PEM file of the certificates to trust in place of the system's.
@@ -283,21 +269,17 @@ def tls_context(
     """
     import httpx2
 
-    if ca_file is None and client_certificate is None:
-        return None
-    context: Any = httpx2.create_ssl_context() if ca_file is None else None
+    context = httpx2.create_ssl_context()
     setting, path = "ca_file", ca_file
     try:
-        if context is None:
+        if ca_file is not None:
             context = ssl.create_default_context(cafile=ca_file)
         if client_certificate is not None:
             setting, path = "client_certificate", client_certificate
             # A password that is given, even an empty one, keeps OpenSSL from asking the terminal.
             context.load_cert_chain(client_certificate, password="")
     except (OSError, ValueError) as error:
-        assert path is not None
         raise UnusableCertificate(setting, path, error) from None
-    assert isinstance(context, ssl.SSLContext)
     return context
 
 
