@@ -11,12 +11,11 @@ from pydantic import BaseModel
 from bfsql import abc, errors
 from bfsql.cli import bfsql
 from bfsql.cli.command import COMMANDS
-from bfsql.config import ServeSettings
 from bfsql.conformance import rules
 from bfsql.embedding import EmbeddingSettings
 from bfsql.errors import BfsqlError, ToolError
 from bfsql.plugins import BackendPlugin, hookspecs
-from bfsql.settings import options
+from bfsql.settings import ServeSettings, options
 from bfsql.sources import FORMATS
 from bfsql.tools.parameters import PARAMETERS, Parameter
 from bfsql_jsonld import JsonLdSettings

@@ -11,8 +11,8 @@ from typing import Any, Self
 import uvicorn
 
 from bfsql import open_graph
-from bfsql.config import ServeSettings
 from bfsql.rest import application
+from bfsql.settings import ServeSettings
 from bfsql_servers.port import HOST, free_port
 
 

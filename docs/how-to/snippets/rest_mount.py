@@ -3,8 +3,8 @@ import asyncio
 import httpx2
 
 import bfsql
-from bfsql.config import ServeSettings
 from bfsql.rest import application
+from bfsql.settings import ServeSettings
 
 
 async def main() -> None:

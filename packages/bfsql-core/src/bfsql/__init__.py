@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bfsql.graph import Graph, open_graph
     from bfsql.memory import MemoryBackend
     from bfsql.server import create_server
-    from bfsql.tools.limits import Limits
+    from bfsql.settings import Limits
 
     __version__: str
 
@@ -47,6 +47,6 @@ __getattr__, __dir__ = lazy_names(
         "bfsql.memory": ("MemoryBackend",),
         "bfsql.plugins.distributions": ("__version__",),
         "bfsql.server": ("create_server",),
-        "bfsql.tools.limits": ("Limits",),
+        "bfsql.settings": ("Limits",),
     },
 )

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from bfsql.config import ServeSettings
     from bfsql.graph import Graph
+    from bfsql.settings import ServeSettings
 
 GraphFactory: TypeAlias = "Callable[[], AbstractAsyncContextManager[Graph]]"
 """Opens a graph in the running event loop, and closes it at the end."""

@@ -13,11 +13,11 @@ import uvicorn
 
 from bfsql.abc import GraphDbInterface
 from bfsql.asgi import bind, url
-from bfsql.config import ServeSettings
 from bfsql.graph import open_graph
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
 from bfsql.rest import application
+from bfsql.settings import ServeSettings
 
 QUOTE = [{"document_id": "doc:1", "section": "abstract", "text_span": "They met.", "confidence": 1}]
 

@@ -17,12 +17,12 @@ from schemathesis import GenerationMode, checks
 from schemathesis.core.result import Ok
 
 from bfsql.asgi import bind, url
-from bfsql.config import ServeSettings
 from bfsql.graph import open_graph
 from bfsql.memory import MemoryBackend
 from bfsql.models import GraphRecord
 from bfsql.rest import application
 from bfsql.rest.routes import ROUTES
+from bfsql.settings import ServeSettings
 
 Served = Callable[..., Awaitable[httpx2.AsyncClient]]
 

@@ -54,8 +54,8 @@ class Films(MemoryBackend):
 
 def main(settings: dict[str, Any]) -> None:
     from bfsql.cli.serve import run
-    from bfsql.config import ServeSettings
     from bfsql.graph import open_graph
+    from bfsql.settings import ServeSettings
 
     run(lambda: open_graph(Films, graph_description="Films"), ServeSettings(**settings))
 

@@ -12,9 +12,9 @@ import pytest
 from bfsql.cache import CachedGraphDb
 from bfsql.graph import open_graph
 from bfsql.memory import MemoryBackend
+from bfsql.settings import Limits
 from bfsql.sources import read_all
 from bfsql.tools import TOOLS, Operations, Schema, definitions
-from bfsql.tools.limits import Limits
 from bfsql.tools.parameters import PARAMETERS
 from bfsql.tools.words import USAGE_NOTES
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bfsql.config import Choice, Configuration, ServeSettings, choose, configure
+from bfsql.cli.configuration import Choice, Configuration, choose, configure
 from bfsql.errors import BfsqlError, ConfigurationError
-from bfsql.settings import Kind, Option, options
+from bfsql.settings import Kind, Option, ServeSettings, options
 
 if TYPE_CHECKING:
     from bfsql.graph import Graph

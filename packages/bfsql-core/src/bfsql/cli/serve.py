@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bfsql.cli.configuration import Configuration
 from bfsql.cli.configured import ConfiguredCommand, opened
-from bfsql.config import Configuration, ServeSettings
 from bfsql.errors import ConfigurationError
-from bfsql.settings import Resolved
+from bfsql.settings import Resolved, ServeSettings
 
 if TYPE_CHECKING:
     from bfsql.asgi import GraphFactory

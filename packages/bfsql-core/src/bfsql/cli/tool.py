@@ -16,8 +16,8 @@ from typing import Any
 import click
 
 from bfsql.answers.answer import Answer
+from bfsql.cli.configuration import Configuration
 from bfsql.cli.configured import ConfiguredCommand, opened
-from bfsql.config import Configuration
 from bfsql.tools.definitions import TOOLS, ToolDefinition
 from bfsql.tools.parameters import PARAMETERS, Parameter
 

@@ -12,8 +12,9 @@ from bfsql.engine.fit import Fits
 from bfsql.engine.page import Windows
 from bfsql.engine.select import Selection, select
 from bfsql.engine.timing import within
-from bfsql.engine.traverse import MAX_NODES, Reach, traverse
+from bfsql.engine.traverse import Reach, traverse
 from bfsql.models import BfsQuery, BfsResult, Facts, Subgraph
+from bfsql.settings.server import MAX_NODES
 
 
 async def bfs_query(

@@ -14,9 +14,10 @@ from bfsql.engine.fit import Fits
 from bfsql.engine.page import Windows
 from bfsql.engine.select import Selection, select
 from bfsql.engine.timing import seconds, within
-from bfsql.engine.traverse import MAX_NODES, Reach, traverse
+from bfsql.engine.traverse import Reach, traverse
 from bfsql.errors import FirstRingUnfinished
 from bfsql.models import Facts, IntersectionQuery, IntersectionResult, Subgraph, Triple
+from bfsql.settings.server import MAX_NODES
 
 
 async def neighborhood_intersection(

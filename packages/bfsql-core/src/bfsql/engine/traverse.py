@@ -16,9 +16,7 @@ from bfsql.abc import GraphDbInterface
 from bfsql.engine.timing import TRAVERSAL_SHARE, seconds, within
 from bfsql.errors import FirstRingUnfinished, TypesUnread
 from bfsql.models import Node, Triple
-
-MAX_NODES = 200_000
-"""Nodes after which a traversal stops at the end of a ring (`protocol.md` 10)."""
+from bfsql.settings.server import MAX_NODES
 
 
 @dataclass(slots=True)

@@ -22,7 +22,7 @@ from bfsql.rest.routing import Route, found
 from bfsql.tools import told
 
 if TYPE_CHECKING:
-    from bfsql.config import ServeSettings
+    from bfsql.settings import ServeSettings
 
 
 GREETING = "BFS-QL answers at {url} (its web API; see /docs)"

@@ -14,7 +14,7 @@ from bfsql.asgi import BearerAuth, HostGuard, allowed_names
 from bfsql.rest.problem import Problem
 
 if TYPE_CHECKING:
-    from bfsql.config import ServeSettings
+    from bfsql.settings import ServeSettings
 
 
 def guarded(app: ASGIApp, settings: ServeSettings) -> ASGIApp:

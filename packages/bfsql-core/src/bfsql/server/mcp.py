@@ -38,7 +38,7 @@ from bfsql.plugins.distributions import __version__
 from bfsql.tools import Limits, ToolDefinition
 
 if TYPE_CHECKING:
-    from bfsql.config import ServeSettings
+    from bfsql.settings import ServeSettings
 
 NAME = "bfs-ql"
 """The server's name in the handshake."""

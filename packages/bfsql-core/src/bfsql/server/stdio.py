@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 from bfsql.asgi import GraphFactory, log_to_stderr, open_while_importing
 
 if TYPE_CHECKING:
-    from bfsql.config import ServeSettings
     from bfsql.graph import Graph
+    from bfsql.settings import ServeSettings
 
 _CANCEL_SECONDS = 0.5
 """Time that cancelled calls have to stop their store queries before the store is closed."""

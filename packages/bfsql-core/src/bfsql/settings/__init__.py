@@ -1,24 +1,29 @@
-"""A backend's settings, and how an option, a variable or a table becomes one.
+"""Settings of backends and of the server, and how they are resolved.
 
-The settings model of a plugin is the one place where its options are written
-down: from it come the keyword arguments of `XBackend.create(...)`, the
-environment variables, the table in the configuration file, and the options of
-every command with `--backend NAME` and their help. Core knows no backend's
-options by name.
+The settings model of a plugin is the one place where its options are defined:
+from it come the keyword arguments of `XBackend.create(...)`, the environment
+variables, the table in the configuration file, and the options and help of every
+command with `--backend NAME`. Core knows no backend's options by name.
 """
 
-from bfsql.settings.model import BackendSettings, Env
-from bfsql.settings.option import HIDDEN, Kind, Option, options, spelled
+from bfsql.settings.file import FILE_NAME, ConfigFile, read_config
+from bfsql.settings.model import HIDDEN, BackendSettings, Env, Kind, Option, options, spelled
 from bfsql.settings.resolve import Resolved, resolve
+from bfsql.settings.server import Limits, ServeSettings
 
 __all__ = [
+    "FILE_NAME",
     "HIDDEN",
     "BackendSettings",
+    "ConfigFile",
     "Env",
     "Kind",
+    "Limits",
     "Option",
     "Resolved",
+    "ServeSettings",
     "options",
+    "read_config",
     "resolve",
     "spelled",
 ]

@@ -1,10 +1,37 @@
-"""What a backend derives its settings from."""
+"""Settings models: what a backend derives its own from, and each field as an option.
+
+A field is read from the command line, an environment variable and a table of the
+configuration file; `Option` has its name, kind, default and help for all three.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, SecretBytes, SecretStr
+from pydantic.fields import FieldInfo
+
+Kind = Literal["text", "whole", "number", "flag", "path", "list", "mapping"]
+
+HIDDEN = "**********"
+"""What stands where a secret would."""
+
+_NATURES: dict[Kind, str] = {
+    "text": "a text",
+    "whole": "a whole number",
+    "number": "a number",
+    "flag": "true or false",
+    "path": "a path",
+    "list": "a list of texts, separated by commas or as a JSON array",
+    "mapping": "KEY=VALUE, or a JSON object",
+}
+
+_BOUNDS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,3 +48,153 @@ class BackendSettings(BaseModel):
     """Base of every backend's settings: frozen, unknown keys refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One setting, as a command line, an environment and a table see it."""
+
+    name: str
+    """With dashes, as `--name` has it."""
+    field: str
+    """The field of the model."""
+    kind: Kind
+    secret: bool = False
+    """Never shown; the command line takes a file that holds it, not the value."""
+    help: str = ""
+    default: str | None = None
+    """The default as text; None where there is none, or where it is a secret."""
+    required: bool = False
+    environment: tuple[str, ...] = ()
+    """Variables it is read from; the first that is set counts."""
+    choices: tuple[str, ...] = ()
+    """The values that are allowed, where the model lists them."""
+    optional: bool = False
+    """Whether None is a value; a text says it as `none`."""
+    bounds: str = ""
+    """The limits of a number, in words."""
+
+    @property
+    def key(self) -> str:
+        """Its name in a table. A field `schema_` avoids a name of pydantic's, and is `schema`."""
+        return self.field.rstrip("_")
+
+    @property
+    def flag(self) -> str:
+        """Its spelling on the command line: a secret would show in the list of processes."""
+        return f"--{self.name}-file" if self.secret else f"--{self.name}"
+
+    @property
+    def right(self) -> str:
+        """What a value has to be, in words."""
+        nature = f"one of {', '.join(self.choices)}" if self.choices else _NATURES[self.kind]
+        return nature + self.bounds + (", or none" if self.optional and self._is_number else "")
+
+    @property
+    def _is_number(self) -> bool:
+        return self.kind in ("whole", "number")
+
+
+def options(model: type[BaseModel], prefix: str | None = None) -> list[Option]:
+    """What a model's fields look like from outside: its own in their order, then inherited ones.
+
+    Args:
+        model: The settings model.
+        prefix: Gives every field an environment variable of its own, named
+            prefix and field in capitals; it counts before those of `Env`.
+    """
+    inherited = {name for base in model.__bases__ for name in getattr(base, "model_fields", ())}
+    fields = sorted(model.model_fields.items(), key=lambda one: one[0] in inherited)
+    return [_option(name, field, prefix) for name, field in fields]
+
+
+def spelled(value: Any) -> str:
+    """A setting's value as a person reads it; secrets are hidden."""
+    match value:
+        case None | bool():
+            return str(value).lower()
+        case SecretStr() | SecretBytes():
+            return HIDDEN
+        case Enum():
+            return str(value.value)
+        case Mapping():
+            return ", ".join(f"{key}={spelled(item)}" for key, item in value.items())
+        case list() | tuple() | set() | frozenset():
+            items = sorted(value) if isinstance(value, (set, frozenset)) else value
+            return ", ".join(spelled(item) for item in items)
+        case _:
+            return str(value)
+
+
+def _option(name: str, field: FieldInfo, prefix: str | None) -> Option:
+    core, optional, marks = _core(field.annotation)
+    marks = [*marks, *field.metadata]
+    variables = [f"{prefix}{name.rstrip('_').upper()}"] if prefix else []
+    variables += [mark.name for mark in marks if isinstance(mark, Env)]
+    secret = _holds_secret(field.annotation)
+    bounds = [
+        f", {words} {getattr(mark, bound)}"
+        for bound, words in _BOUNDS.items()
+        for mark in marks
+        if getattr(mark, bound, None) is not None
+    ]
+    default = None if field.is_required() else field.get_default(call_default_factory=True)
+    return Option(
+        name=name.rstrip("_").replace("_", "-"),
+        field=name,
+        kind=_kind(core),
+        secret=secret,
+        help=field.description or "",
+        default=None if default is None or secret else spelled(default),
+        required=field.is_required(),
+        environment=tuple(dict.fromkeys(variables)),
+        choices=_choices(core),
+        optional=optional,
+        bounds="".join(bounds),
+    )
+
+
+def _core(annotation: Any) -> tuple[Any, bool, list[Any]]:
+    """An annotation without None and marks; whether None was in it; the marks."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        core, optional, marks = _core(arguments[0])
+        return core, optional, [*marks, *arguments[1:]]
+    if origin in (Union, UnionType):
+        parts = [_core(argument) for argument in arguments]
+        cores = [core for core, _, _ in parts if core is not NoneType]
+        optional = len(cores) < len(parts) or any(one for _, one, _ in parts)
+        # Of several possibilities the path is the one that a relative value depends on.
+        core = cores[0] if len(cores) == 1 else Path if Path in cores else str
+        return core, optional, [mark for _, _, marks in parts for mark in marks]
+    return annotation, False, []
+
+
+def _kind(core: Any) -> Kind:
+    plain = get_origin(core) or core
+    if not isinstance(plain, type):
+        return "text"
+    kinds: list[tuple[tuple[type, ...], Kind]] = [
+        ((bool,), "flag"),
+        ((int,), "whole"),
+        ((float,), "number"),
+        ((Path,), "path"),
+        ((Mapping, BaseModel), "mapping"),
+        ((str, bytes, Enum), "text"),
+        ((Iterable,), "list"),
+    ]
+    return next((kind for types, kind in kinds if issubclass(plain, types)), "text")
+
+
+def _choices(core: Any) -> tuple[str, ...]:
+    if get_origin(core) is Literal:
+        return tuple(str(choice) for choice in get_args(core))
+    if isinstance(core, type) and issubclass(core, Enum):
+        return tuple(str(choice.value) for choice in core)
+    return ()
+
+
+def _holds_secret(annotation: Any) -> bool:
+    if isinstance(annotation, type) and issubclass(annotation, (SecretStr, SecretBytes)):
+        return True
+    return any(_holds_secret(argument) for argument in get_args(annotation))

@@ -16,8 +16,8 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel, SecretBytes, SecretStr, ValidationError
 
 from bfsql.errors import ConfigurationError
-from bfsql.settings.option import HIDDEN, Option, spelled
-from bfsql.settings.option import options as fields
+from bfsql.settings.model import HIDDEN, Option, spelled
+from bfsql.settings.model import options as fields
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -34,7 +34,7 @@ class Resolved(Generic[M]):
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _Given:
     """A value, what it was read from, and where."""
 
     value: Any
@@ -73,19 +73,21 @@ def resolve(
             does not take, or one that is missing: a sentence for each.
     """
     settings = fields(model) if known is None else list(known)
-    said = {
+    values = {
         **_from_table(settings, table or {}, place, base),
         **_from_environment(settings, environment or {}),
         **_from_options(settings, options or {}),
     }
     try:
-        made = model.model_validate({field: one.value for field, one in said.items()})
+        made = model.model_validate({field: one.value for field, one in values.items()})
     except ValidationError as error:
         by_field = {option.field: option for option in settings}
-        lines = [_sentence(fault, by_field, said, place) for fault in error.errors()]
+        lines = [_sentence(fault, by_field, values, place) for fault in error.errors()]
         # The chain would carry pydantic's dump, and in it the values of secrets.
         raise ConfigurationError("\n".join(dict.fromkeys(lines))) from None
-    origins = {o.field: said[o.field].origin if o.field in said else "default" for o in settings}
+    origins = {
+        o.field: values[o.field].origin if o.field in values else "default" for o in settings
+    }
     return Resolved(made, origins)
 
 
@@ -94,9 +96,9 @@ def resolve(
 
 def _from_table(
     known: Sequence[Option], table: Mapping[str, Any], place: str, base: Path | None
-) -> dict[str, _Said]:
+) -> dict[str, _Given]:
     by_key = {option.key: option for option in known}
-    said: dict[str, _Said] = {}
+    values: dict[str, _Given] = {}
     for key, value in table.items():
         option = by_key.get(key.replace("-", "_"))
         if option is None:
@@ -104,19 +106,19 @@ def _from_table(
         read = _read(option, value, f"{key} in {place}")
         if option.kind == "path" and isinstance(read, str):
             read = Path(read).expanduser() if base is None else base / Path(read).expanduser()
-        said[option.field] = _Said(read, value, f"{key} in {place}")
-    return said
+        values[option.field] = _Given(read, value, f"{key} in {place}")
+    return values
 
 
-def _from_environment(known: Sequence[Option], environment: Mapping[str, str]) -> dict[str, _Said]:
-    said: dict[str, _Said] = {}
+def _from_environment(known: Sequence[Option], environment: Mapping[str, str]) -> dict[str, _Given]:
+    values: dict[str, _Given] = {}
     for option in known:
         name = next((name for name in option.environment if _set(option, name, environment)), None)
         if name is not None:
             origin = f"environment variable {name}"
             value = environment[name]
-            said[option.field] = _Said(_read(option, value, origin), value, origin)
-    return said
+            values[option.field] = _Given(_read(option, value, origin), value, origin)
+    return values
 
 
 def _set(option: Option, name: str, environment: Mapping[str, str]) -> bool:
@@ -129,10 +131,10 @@ def _set(option: Option, name: str, environment: Mapping[str, str]) -> bool:
     )
 
 
-def _from_options(known: Sequence[Option], given: Mapping[str, Any]) -> dict[str, _Said]:
+def _from_options(known: Sequence[Option], given: Mapping[str, Any]) -> dict[str, _Given]:
     by_field = {option.field: option for option in known}
     by_key = {option.key: option for option in known}
-    said: dict[str, _Said] = {}
+    values: dict[str, _Given] = {}
     for name, value in given.items():
         option = by_field.get(name) or by_key.get(name)
         if option is None:
@@ -140,8 +142,8 @@ def _from_options(known: Sequence[Option], given: Mapping[str, Any]) -> dict[str
         if value is None:
             continue
         origin = f"option {option.flag}"
-        said[option.field] = _Said(_read(option, value, origin), value, origin)
-    return said
+        values[option.field] = _Given(_read(option, value, origin), value, origin)
+    return values
 
 
 def _unknown(what: str, name: str, names: list[str]) -> str:
@@ -206,19 +208,19 @@ def _pairs(option: Option, text: str, origin: str) -> dict[str, Any]:
 
 
 def _sentence(
-    fault: Any, known: Mapping[str, Option], said: Mapping[str, _Said], place: str
+    fault: Any, known: Mapping[str, Option], values: Mapping[str, _Given], place: str
 ) -> str:
     option = known.get(str(fault["loc"][0])) if fault["loc"] else None
     if option is None:
-        return _capital(_veiled(_reason(fault, None), known, said))
-    if fault["type"] == "missing" and option.field not in said:
+        return _capital(_without_secrets(_reason(fault, None), known, values))
+    if fault["type"] == "missing" and option.field not in values:
         variables = "".join(f"the environment variable {name}, " for name in option.environment)
         return (
             f"The setting {option.key} is missing: "
             f"give {option.flag}, {variables}or {option.key} in {place}."
         )
-    one = said.get(option.field) or _Said(None, option.default, f"the default of {option.key}")
-    reason = _veiled(_reason(fault, option), known, said)
+    one = values.get(option.field) or _Given(None, option.default, f"the default of {option.key}")
+    reason = _without_secrets(_reason(fault, option), known, values)
     return _wrong(option, one.raw, one.origin, reason)
 
 
@@ -231,9 +233,9 @@ def _reason(fault: Any, option: Option | None) -> str:
     return f"it has to be {option.right}"
 
 
-def _veiled(text: str, known: Mapping[str, Option], said: Mapping[str, _Said]) -> str:
+def _without_secrets(text: str, known: Mapping[str, Option], values: Mapping[str, _Given]) -> str:
     """A validator's own message may repeat what it was given."""
-    for field, one in said.items():
+    for field, one in values.items():
         if known[field].secret and (raw := spelled(_bare(one.raw))):
             text = text.replace(raw, HIDDEN)
     return text

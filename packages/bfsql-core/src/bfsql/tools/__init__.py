@@ -1,7 +1,7 @@
 """The six operations, and what is written down about them."""
 
+from bfsql.settings.server import STRIPPED, Estimator, Limits, third_of_bytes
 from bfsql.tools.definitions import TOOLS, ToolDefinition, definitions
-from bfsql.tools.limits import STRIPPED, Estimator, Limits, third_of_bytes
 from bfsql.tools.operations import Operations
 from bfsql.tools.parameters import PARAMETERS, Parameter
 from bfsql.tools.run import run, told

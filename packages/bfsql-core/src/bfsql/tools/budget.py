@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from bfsql.engine.fit import most
-from bfsql.tools.limits import Estimator
+from bfsql.settings.server import Estimator
 
 T = TypeVar("T")
 

@@ -19,10 +19,10 @@ from bfsql.models import (
     SchemaDescription,
 )
 from bfsql.plugins import NO_HOOKS, Hooks
+from bfsql.settings import Limits
 from bfsql.tools.budget import Budget, thinned
 from bfsql.tools.check import shown
 from bfsql.tools.entities import known_nodes, require
-from bfsql.tools.limits import Limits
 from bfsql.tools.redaction import RedactedGraphDb
 from bfsql.tools.vocabulary import Schema, matched
 from bfsql.tools.words import USAGE_NOTES

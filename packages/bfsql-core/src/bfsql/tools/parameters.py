@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from bfsql.models.queries import MAX_HOPS
+from bfsql.settings.server import LEAST_TOKENS
 
 Kind = Literal["text", "texts", "whole", "flag"]
 
@@ -19,8 +20,6 @@ MAX_IDS = 200
 """Ids a call (`protocol.md` 2)."""
 MAX_TEXT_BYTES = 16_384
 """UTF-8 bytes of an id, a query or a name (`protocol.md` 2)."""
-LEAST_TOKENS = 500
-"""Smallest `max_tokens` that leaves room for an answer (`protocol.md` 14)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from bfsql import call
 from bfsql.answers import Answer
 from bfsql.errors import FirstRingUnfinished, StoreError, StoreUnavailable, ToolError, TypesUnread
 from bfsql.plugins import NO_HOOKS, Hooks
+from bfsql.settings import Limits
 from bfsql.tools.check import checked
-from bfsql.tools.limits import Limits
 from bfsql.tools.operations import Operations
 from bfsql.tools.watched import watched
 

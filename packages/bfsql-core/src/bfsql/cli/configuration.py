@@ -11,13 +11,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from bfsql.config.file import ConfigFile, read_config
-from bfsql.config.serve import ServeSettings
 from bfsql.plugins import BackendPlugin, load
-from bfsql.settings import BackendSettings, Option, Resolved, options, resolve
+from bfsql.settings import (
+    BackendSettings,
+    ConfigFile,
+    Option,
+    Resolved,
+    ServeSettings,
+    options,
+    read_config,
+    resolve,
+)
 
 DEFAULT_BACKEND = "sqlite"
-"""Nothing configured and nothing said means the embedded store."""
+"""The embedded store, where no backend is named."""
 
 BACKEND_VARIABLE = "BFSQL_BACKEND"
 """Environment variable with a backend's name."""
@@ -25,7 +32,7 @@ BACKEND_VARIABLE = "BFSQL_BACKEND"
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which backend is meant, and what it can be told."""
+    """The backend that is meant, its plugin, and the layers that its settings come from."""
 
     file: ConfigFile
     environment: Mapping[str, str]

@@ -6,9 +6,9 @@ import pytest
 from bfsql_trials.distributions import install
 from pydantic import SecretStr
 
-from bfsql.config import ServeSettings, choose, configure, read_config
+from bfsql.cli.configuration import choose, configure
 from bfsql.errors import ConfigurationError, UnknownBackend
-from bfsql.tools.limits import Limits
+from bfsql.settings import Limits, ServeSettings, read_config
 
 
 @pytest.fixture(autouse=True)
