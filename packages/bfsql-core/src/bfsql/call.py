@@ -10,11 +10,13 @@ has and say what it could not give, without an argument through every method.
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from bfsql.models.omission import Omission
 from bfsql.models.records import Triple
@@ -32,6 +34,7 @@ __all__ = [
     "withheld",
 ]
 
+T = TypeVar("T")
 
 Record = tuple[str, str | Triple]
 """What a redaction is asked about: `node`, `edge` or `evidence`, and the id or the triple."""
@@ -122,6 +125,27 @@ def remaining() -> float | None:
     if under_way is None or under_way.deadline is None:
         return None
     return max(0.0, under_way.deadline - time.monotonic())
+
+
+def seconds() -> float | None:
+    """The deadline of the call under way as it was at the start, for a sentence about it."""
+    under_way = _current.get()
+    return None if under_way is None else under_way.seconds
+
+
+async def within(answer: Awaitable[T], share: float = 1.0) -> T:
+    """Await a store call within a share of the time that is left.
+
+    Args:
+        answer: The store call.
+        share: The part of the remaining time that it may take, up to 1.
+
+    Raises:
+        TimeoutError: It took longer; the store call is cancelled.
+    """
+    left = remaining()
+    async with asyncio.timeout(None if left is None else left * share):
+        return await answer
 
 
 def omitted(*omissions: Omission) -> None:

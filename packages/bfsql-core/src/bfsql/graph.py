@@ -24,7 +24,7 @@ from bfsql.call import Caller
 from bfsql.errors import BfsqlError, NotABackend, StoreUnavailable
 from bfsql.plugins import NO_HOOKS, Hooks
 from bfsql.tools import Limits, Operations, Schema, ToolDefinition
-from bfsql.tools.words import INSTRUCTIONS
+from bfsql.tools.descriptions import INSTRUCTIONS
 
 log = logging.getLogger("bfsql")
 
@@ -73,7 +73,6 @@ class Graph:
         self.description = description
         self.limits = limits
         self._operations = Operations(db, description, limits, hooks)
-        self._hooks = hooks
         self.shown = self._operations.db
 
     async def call(
@@ -89,9 +88,7 @@ class Graph:
         Raises:
             ToolError: A sentence for the model.
         """
-        return await tools.run(
-            self._operations, self.limits, tool, arguments, hooks=self._hooks, caller=caller
-        )
+        return await self._operations.run(tool, arguments, caller=caller)
 
     async def describe_schema(self) -> Answer:
         """Orient: learn what the graph contains."""

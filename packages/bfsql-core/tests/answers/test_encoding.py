@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bfsql.answers import SubgraphWriter, encode, entity_document, search_document
-from bfsql.answers.clean import BIDI
-from bfsql.answers.encode import plain
-from bfsql.answers.notes import counted, intersection_notes, listed, omissions
+from bfsql.answers.clean import BIDI, plain
+from bfsql.answers.notes import counted, listed, omissions, subgraph_notes
 from bfsql.models import (
     BfsResult,
     EntityStub,
@@ -126,7 +125,7 @@ def test_an_answer_that_lacks_nothing_has_no_notes():
     assert "notes" not in document
     summary = SchemaSummary([], [])
     empty = IntersectionResult(["a"], 0, 0, summary, Subgraph([], {}, []), Facts(), k=1)
-    assert intersection_notes(empty) == []
+    assert subgraph_notes(empty) == []
 
 
 def test_lists_in_notes_name_a_few_and_count_the_rest():

@@ -11,7 +11,7 @@ from click.testing import Result
 from rich.console import Console
 
 import bfsql
-from bfsql.answers.answer import Answer
+from bfsql.answers import Answer
 from bfsql.cli.failures import escape, explained
 from bfsql.cli.render import show
 from bfsql.errors import StoreError, ToolError

@@ -38,7 +38,7 @@ async def test_a_broken_plugin_is_reported_and_stops_no_other(
     install_hooks(site, "bfsql-broken", broken=f"{name}:plugin")
     install_hooks(site, "bfsql-good", good="bfsql_trials.hooking:Watcher")
     async with bfsql.open_graph(secretive) as graph:
-        assert [plugin.name for plugin in graph._hooks.plugins] == ["good"]
+        assert [plugin.name for plugin in graph._operations._hooks.plugins] == ["good"]
         assert (await graph.describe_entity("n:0")).text
     [sentence] = caplog.messages
     assert sentence.startswith("The hook plugin 'broken' of bfsql-broken is left out: ")

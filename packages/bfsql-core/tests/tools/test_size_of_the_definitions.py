@@ -15,8 +15,8 @@ from bfsql.memory import MemoryBackend
 from bfsql.settings import Limits
 from bfsql.sources import read_all
 from bfsql.tools import TOOLS, Operations, Schema, definitions
+from bfsql.tools.descriptions import USAGE_NOTES
 from bfsql.tools.parameters import PARAMETERS
-from bfsql.tools.words import USAGE_NOTES
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from bfsql.memory import MemoryBackend
 from bfsql.models import NodeRecord
-from bfsql.tools.vocabulary import matched
+from bfsql.tools.validate import matched
 
 KNOWN = ["Disease", "Drug", "Gene", "gene"]
 

@@ -1,8 +1,9 @@
 """What the model reads: stub or full, notes, cleaning, bytes."""
 
-from bfsql.answers.answer import Answer
-from bfsql.answers.encode import encode
+from bfsql.answers.clean import encode
 from bfsql.answers.write import (
+    Answer,
+    Draft,
     SubgraphWriter,
     document_answer,
     entity_document,
@@ -14,6 +15,7 @@ from bfsql.answers.write import (
 
 __all__ = [
     "Answer",
+    "Draft",
     "SubgraphWriter",
     "document_answer",
     "encode",

@@ -1,14 +1,16 @@
-"""Metadata as a model may read it (`protocol.md` 3, 17, 18, 19).
+"""Metadata and text as a model may read them, and their bytes (`protocol.md` 3, 17, 18, 19).
 
 A store's values become JSON values: keys sorted at every level, dates in
 ISO 8601, numbers that JSON cannot write as text. Vectors and binary values
 become placeholders, and characters that could hide or reorder text are removed.
+An answer is encoded once, as compact JSON.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import decimal
+import json
 import math
 import numbers
 import re
@@ -16,9 +18,13 @@ from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from enum import Enum
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeVar
 
-from bfsql.models import sorted_union
+from pydantic_core import PydanticSerializationError, to_json
+
+from bfsql.models import Metadata, Triple, sorted_union
+
+K = TypeVar("K", str, Triple)
 
 LONG_ARRAY = 64
 """Numbers in a list from which on it is a vector, and no value to read."""
@@ -34,6 +40,7 @@ BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 
 # Tab and newline stay: they lay text out, and as JSON escapes they can do nothing else.
 _REMOVED = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{BIDI}]")
+_HIDDEN = re.compile(f"[\x7f-\x9f{BIDI}]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ADDRESS = re.compile(" at 0x[0-9a-fA-F]+")
 
@@ -57,6 +64,13 @@ def clean_metadata(metadata: Mapping[str, Any], without: Collection[str] = ()) -
         for key, value in _by_clean_key(metadata)
         if key not in without and (cleaned := clean(value, key)) is not None
     }
+
+
+def clean_records(
+    records: Mapping[K, Metadata], without: Collection[str] = ()
+) -> dict[K, dict[str, Any]]:
+    """The metadata of many records, each as `clean_metadata` gives it."""
+    return {key: clean_metadata(metadata, without) for key, metadata in records.items()}
 
 
 def clean(value: Any, field: str, depth: int = 0) -> Any:
@@ -160,3 +174,47 @@ def _by_clean_key(mapping: Mapping[Any, Any]) -> list[tuple[str, Any]]:
         names = (key, *(f"{key} ({number})" for number in range(2, len(cleaned) + 1)))
         apart[next(name for name in names if name not in apart)] = value
     return sorted(apart.items(), key=itemgetter(0))
+
+
+# --- bytes -------------------------------------------------------------------
+
+
+def encode(document: Any) -> bytes:
+    """The document as UTF-8, without spaces.
+
+    Characters that could hide or reorder text are left only in ids, types and
+    predicates, which are never altered; they go out as JSON escapes.
+    """
+    try:
+        text = to_json(document, inf_nan_mode="strings")
+    except (PydanticSerializationError, UnicodeEncodeError):
+        # A lone surrogate has no UTF-8; one that a backend lets through must not stop the server.
+        text = to_json(_without_surrogates(document), inf_nan_mode="strings")
+    if text.isascii() and b"\x7f" not in text:
+        return text
+    shown = text.decode()
+    if _HIDDEN.search(shown) is None:
+        return text
+    return _HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", shown).encode()
+
+
+def as_sent(document: Any, text: bytes) -> Any:
+    """The document as its text tells it: an id that has no UTF-8 form differs from the text."""
+    return json.loads(text) if "\ufffd".encode() in text else document
+
+
+def plain(name: str) -> str:
+    """An id, type or predicate inside a sentence: as it is, or as JSON where it would hide text."""
+    return name if name.isprintable() else encode(name).decode()
+
+
+def _without_surrogates(value: Any) -> Any:
+    match value:
+        case str():
+            return _SURROGATE.sub("\ufffd", value)
+        case dict():
+            return {_without_surrogates(k): _without_surrogates(v) for k, v in value.items()}
+        case list() | tuple():
+            return [_without_surrogates(item) for item in value]
+        case _:
+            return value

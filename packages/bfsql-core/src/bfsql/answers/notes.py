@@ -1,4 +1,4 @@
-"""The sentences for whatever makes an answer less than the truth (`protocol.md` 11).
+"""The sentences on everything that makes an answer less than the truth (`protocol.md` 11).
 
 Each says what is missing and what call would get it.
 """
@@ -6,48 +6,36 @@ Each says what is missing and what call would get it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from bfsql import call
-from bfsql.answers.clean import clean_text
-from bfsql.answers.encode import plain
+from bfsql.answers.clean import clean_text, plain
 from bfsql.models import BfsResult, Facts, IntersectionResult, Omission
 
 SHOWN = 5
 """Ids or names that a sentence lists."""
 
 
-def bfs_notes(result: BfsResult) -> list[str]:
-    """What a model has to know of a `bfs_query` answer."""
+def subgraph_notes(result: BfsResult | IntersectionResult) -> list[str]:
+    """What a model has to know of the answer to a traversal."""
     facts = result.facts
-    return [
-        *_traversal(facts, "max_hops"),
-        *_pages(result),
-        *_detail(facts),
-        *omissions(facts.omissions),
-        *withheld(),
-    ]
+    if isinstance(result, BfsResult):
+        own = chain(_traversal(facts, "max_hops"), _pages(result))
+    else:
+        own = chain(_traversal(facts, "k"), _cut_by_type(facts))
+    return [*own, *_detail(facts), *left_out(facts.omissions)]
 
 
-def intersection_notes(result: IntersectionResult) -> list[str]:
-    """What a model has to know of an `intersect_subgraphs` answer."""
-    facts = result.facts
-    notes = [*_traversal(facts, "k")]
-    if facts.cut_nodes:
-        by_type = ", ".join(f"{count} {plain(name)}" for name, count in facts.cut_types.items())
-        notes.append(
-            f"{counted(facts.cut_nodes, 'node')} did not fit the token budget and "
-            f"{_were(facts.cut_nodes)} left out, with their edges: {by_type}. This answer has no "
-            "pages: use a smaller k, exclude_node_types or min_mentions, or a larger max_tokens."
-        )
-    return [*notes, *_detail(facts), *omissions(facts.omissions), *withheld()]
+def left_out(known: Iterable[Omission] = ()) -> Iterator[str]:
+    """What the backend left out in the call under way, and what redaction withheld.
 
-
-def left_out() -> Iterator[str]:
-    """What the backend left out in the call under way, and what redaction kept back."""
+    Args:
+        known: Omissions that a result carries from a call that is over.
+    """
     under_way = call.current()
-    if under_way is not None:
-        yield from omissions(under_way.omissions)
-        yield from withheld()
+    further = under_way.omissions if under_way is not None else ()
+    yield from omissions(dict.fromkeys([*known, *further]))
+    yield from withheld()
 
 
 def withheld() -> Iterator[str]:
@@ -158,6 +146,16 @@ def _pages(result: BfsResult) -> Iterator[str]:
             f"{counted(facts.edges_to_earlier, 'edge')} "
             f"{'joins' if facts.edges_to_earlier == 1 else 'join'} this page to earlier ones; to "
             "see them: bfs_query with this page's ids as seeds (at most 100 a call), max_hops=1."
+        )
+
+
+def _cut_by_type(facts: Facts) -> Iterator[str]:
+    if facts.cut_nodes:
+        by_type = ", ".join(f"{count} {plain(name)}" for name, count in facts.cut_types.items())
+        yield (
+            f"{counted(facts.cut_nodes, 'node')} did not fit the token budget and "
+            f"{_were(facts.cut_nodes)} left out, with their edges: {by_type}. This answer has no "
+            "pages: use a smaller k, exclude_node_types or min_mentions, or a larger max_tokens."
         )
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
-from bfsql.answers.answer import Answer
-from bfsql.answers.clean import clean, clean_metadata, clean_text
-from bfsql.answers.encode import as_sent, encode
-from bfsql.answers.notes import bfs_notes, intersection_notes
+from bfsql.answers.clean import as_sent, clean, clean_metadata, clean_records, clean_text, encode
+from bfsql.answers.notes import subgraph_notes
 from bfsql.models import (
     BfsResult,
     EntityStub,
@@ -22,9 +22,29 @@ from bfsql.models import (
 )
 
 Document: TypeAlias = dict[str, Any]
+Result: TypeAlias = BfsResult | IntersectionResult
 
 _RESERVED = re.compile(r"(metadata\.)*(id|entity_type|provenance|notes)")
 """Keys of a flat record that metadata cannot have, or that stand in for them (`protocol.md` 15)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a tool returns; the same bytes over MCP, REST and the command line."""
+
+    text: str
+    """The answer as compact JSON: the first text block."""
+    content: dict[str, Any]
+    """The same as structured content; a list stands under `result` (`protocol.md` 20)."""
+    notes: tuple[str, ...] = ()
+    """What is missing, and how to get it. Inside `text` where that is an object."""
+
+    @property
+    def blocks(self) -> tuple[str, ...]:
+        """The text blocks: a list cannot hold its notes, so they follow in a second one."""
+        if self.notes and self.text.startswith("["):
+            return (self.text, "\n".join(self.notes))
+        return (self.text,)
 
 
 class SubgraphWriter:
@@ -38,21 +58,24 @@ class SubgraphWriter:
     def __init__(self, stripped: Sequence[str], notes: Iterable[str] = ()) -> None:
         self._stripped = frozenset(stripped)
         self._notes = tuple(notes)
-        # Cleaning is the dear part, and every size of the same answer shares it.
+        # Cleaning is the expensive part, and every size of the same answer shares it.
         self._nodes: dict[str, Document] = {}
         self._edges: dict[Triple, Document] = {}
-        self._last: tuple[Any, Any, Document, bytes] | None = None
 
-    def document(self, result: BfsResult | IntersectionResult) -> Document:
+    def draft(self, result: Result) -> Draft:
+        """The answer that a result would make, not written yet."""
+        return Draft(self, result)
+
+    def document(self, result: Result) -> Document:
         """The answer; what explains it stands before what a host may cut off."""
         if isinstance(result, BfsResult):
-            depth, notes = {"max_hops": result.max_hops}, bfs_notes(result)
+            name, depth = "max_hops", result.max_hops
         else:
-            depth, notes = {"k": result.k}, intersection_notes(result)
-        notes = [*self._notes, *notes]
+            name, depth = "k", result.k
+        notes = [*self._notes, *subgraph_notes(result)]
         return {
             "seeds": list(result.seeds),
-            **depth,
+            name: depth,
             "node_count": result.node_count,
             "edge_count": result.edge_count,
             **({"notes": notes} if notes else {}),
@@ -64,54 +87,53 @@ class SubgraphWriter:
             "edges": self._edge_list(result.page),
         }
 
-    def text(self, result: BfsResult | IntersectionResult) -> bytes:
-        """The answer's bytes."""
-        document = self.document(result)
-        self._last = (result, result.facts.omissions, document, encode(document))
-        return self._last[-1]
-
-    def answer(self, result: BfsResult | IntersectionResult) -> Answer:
-        """The answer on its way out; not encoded again where it was the last size tried."""
-        if (
-            self._last is None
-            or self._last[0] is not result
-            or self._last[1] != result.facts.omissions
-        ):
-            self.text(result)
-        assert self._last is not None
-        _, _, document, text = self._last
-        return document_answer(document, text)
-
     def _node_list(self, page: Subgraph) -> list[Document]:
         types, full = page.types, page.node_metadata
         if not full:
             return [{"id": i, "entity_type": types[i]} for i in page.ids]
+        known = self._nodes
+        known |= clean_records({i: m for i, m in full.items() if i not in known})
         return [
-            {"id": i, "entity_type": types[i], "metadata": self._node(i, full[i])}
+            {"id": i, "entity_type": types[i], "metadata": known[i]}
             if i in full
             else {"id": i, "entity_type": types[i]}
             for i in page.ids
         ]
 
     def _edge_list(self, page: Subgraph) -> list[Document]:
-        full = page.edge_metadata
+        full, known = page.edge_metadata, self._edges
         if not full:
             return [{"subject": s, "predicate": p, "object": o} for s, p, o in page.triples]
-        return [self._edge(triple, full.get(triple)) for triple in page.triples]
+        new = {t: m for t, m in full.items() if t not in known}
+        known |= clean_records(new, self._stripped)
+        return [
+            {"subject": t[0], "predicate": t[1], "object": t[2], "metadata": known[t]}
+            if t in full
+            else {"subject": t[0], "predicate": t[1], "object": t[2]}
+            for t in page.triples
+        ]
 
-    def _node(self, entity_id: str, metadata: Metadata) -> Document:
-        if entity_id not in self._nodes:
-            self._nodes[entity_id] = clean_metadata(metadata)
-        return self._nodes[entity_id]
 
-    def _edge(self, triple: Triple, metadata: Metadata | None) -> Document:
-        subject, predicate, object_ = triple
-        stub = {"subject": subject, "predicate": predicate, "object": object_}
-        if metadata is None:
-            return stub
-        if triple not in self._edges:
-            self._edges[triple] = clean_metadata(metadata, self._stripped)
-        return stub | {"metadata": self._edges[triple]}
+@dataclass(frozen=True)
+class Draft:
+    """A result as the answer that it would be; written when its size or its text is asked for."""
+
+    writer: SubgraphWriter
+    result: Result
+
+    @cached_property
+    def document(self) -> Document:
+        """The object of the protocol."""
+        return self.writer.document(self.result)
+
+    @cached_property
+    def text(self) -> bytes:
+        """Its bytes."""
+        return encode(self.document)
+
+    def answer(self) -> Answer:
+        """The answer on its way out, not encoded again."""
+        return document_answer(self.document, self.text)
 
 
 def document_answer(document: Document, text: bytes | None = None) -> Answer:

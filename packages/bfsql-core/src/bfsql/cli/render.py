@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from bfsql.answers.answer import Answer
+from bfsql.answers import Answer
 from bfsql.answers.notes import counted
 from bfsql.cli.failures import escape
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import click
 
-from bfsql.answers.answer import Answer
+from bfsql.answers import Answer
 from bfsql.cli.configuration import Configuration
 from bfsql.cli.configured import ConfiguredCommand, opened
-from bfsql.tools.definitions import TOOLS, ToolDefinition
+from bfsql.tools.descriptions import TOOLS, ToolDefinition
 from bfsql.tools.parameters import PARAMETERS, Parameter
 
 _METAVARS = {"text": "TEXT", "texts": "TEXT", "whole": "NUMBER", "flag": ""}

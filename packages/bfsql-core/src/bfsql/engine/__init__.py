@@ -1,6 +1,5 @@
-"""Pure traversal over the interface: traverse, select, fit, detail."""
+"""Pure traversal over the interface: traverse, intersect, select, page."""
 
-from bfsql.engine.bfs import bfs_query
-from bfsql.engine.intersect import neighborhood_intersection
+from bfsql.engine.page import bfs_query, neighborhood_intersection
 
 __all__ = ["bfs_query", "neighborhood_intersection"]

@@ -7,33 +7,39 @@ for gives no edges when it is asked, and so leads nowhere in the meantime.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
-from bfsql.engine.timing import TRAVERSAL_SHARE, seconds, within
 from bfsql.errors import FirstRingUnfinished, TypesUnread
 from bfsql.models import Node, Triple
 from bfsql.settings.server import MAX_NODES
 
+RING_SHARE = 0.7
+"""Part of the remaining time that a ring may take: the types are read after it."""
 
-@dataclass(slots=True)
+
+@dataclass(frozen=True, slots=True)
 class Reach:
-    """What a traversal came to."""
+    """What a traversal reached; only `engine` reads its columns."""
 
-    rings: list[list[str]]
-    """Ids by distance from the nearest seed, each ring sorted."""
-    nodes: dict[str, Node]
-    """The record of every one of them."""
-    edges: set[Triple]
-    """Every edge that touches an expanded node and has nodes at both ends."""
+    seeds: Sequence[str]
+    """Where it started."""
+    hops: int
+    """Rings that were asked for."""
     depth: int
-    """The depth that this is exact for."""
+    """Rings that it is exact for."""
     stopped_by: Literal["deadline", "nodes"] | None
     """The bound that was met, if one was."""
-    dangling: dict[str, set[Triple]]
+    rings: Sequence[Sequence[str]]
+    """Ids by distance from the nearest seed, each ring sorted."""
+    nodes: Mapping[str, Node]
+    """The record of every one of them."""
+    edges: Collection[Triple]
+    """Every edge that touches an expanded node and has nodes at both ends, each once."""
+    dangling: Mapping[str, Collection[Triple]]
     """Edges left out, by the end that the store has no node for."""
 
 
@@ -57,10 +63,10 @@ async def traverse(
     depth = 0
     while depth < hops and rings[-1]:
         try:
-            ring = list(map(tuple, await within(db.edges_batch(rings[-1]), TRAVERSAL_SHARE)))
+            ring = list(map(tuple, await call.within(db.edges_batch(rings[-1]), RING_SHARE)))
         except TimeoutError as late:
             if depth == 0:
-                raise FirstRingUnfinished(seeds, seconds(), _known_degree()) from late
+                raise FirstRingUnfinished(seeds, call.seconds(), _known_degree()) from late
             stopped_by = "deadline"
             break
         depth += 1
@@ -74,31 +80,47 @@ async def traverse(
             stopped_by = "nodes"
             break
     nodes = await _nodes(db, [entity_id for ring in rings for entity_id in ring])
-    reach = Reach(rings, nodes, edges, depth if stopped_by else hops, stopped_by, {})
+    dangling: dict[str, set[Triple]] = {}
     if unknown := seen - nodes.keys():
-        _drop_dangling(reach, unknown)
-    return reach
+        rings = [[i for i in ring if i not in unknown] for ring in rings]
+        dangling = _dangling(edges, unknown)
+        edges = edges.difference(*dangling.values())
+    finished = depth if stopped_by else hops
+    return Reach(seeds, hops, finished, stopped_by, rings, nodes, edges, dangling)
+
+
+async def known_seeds(
+    db: GraphDbInterface, seeds: Sequence[str]
+) -> tuple[list[str], tuple[str, ...]]:
+    """The seeds that exist, in the order given and without duplicates; and those that do not."""
+    asked = list(dict.fromkeys(seeds))
+    if not asked:
+        return [], ()
+    nodes = {node.id for node in await call.within(db.get_nodes_batch(asked))}
+    return [s for s in asked if s in nodes], tuple(s for s in asked if s not in nodes)
 
 
 async def _nodes(db: GraphDbInterface, ids: list[str]) -> dict[str, Node]:
     if not ids:
         return {}
     try:
-        return {node.id: node for node in await within(db.get_nodes_batch(ids))}
+        return {node.id: node for node in await call.within(db.get_nodes_batch(ids))}
     except TimeoutError as late:
-        raise TypesUnread(len(ids), seconds()) from late
+        raise TypesUnread(len(ids), call.seconds()) from late
 
 
-def _drop_dangling(reach: Reach, unknown: set[str]) -> None:
-    """Take out the ends that are no nodes, and the edges that touch them."""
-    reach.rings = [[i for i in ring if i not in unknown] for ring in reach.rings]
-    for triple in [t for t in reach.edges if t[0] in unknown or t[2] in unknown]:
-        reach.edges.discard(triple)
-        end = triple[2] if triple[2] in unknown else triple[0]
-        reach.dangling.setdefault(end, set()).add(triple)
+def _dangling(edges: Collection[Triple], unknown: set[str]) -> dict[str, set[Triple]]:
+    """The edges that touch an end without a node, by that end."""
+    dangling: dict[str, set[Triple]] = {}
+    for triple in edges:
+        if triple[0] in unknown or triple[2] in unknown:
+            end = triple[2] if triple[2] in unknown else triple[0]
+            dangling.setdefault(end, set()).add(triple)
+    return dangling
 
 
 def _known_degree() -> int | None:
+    """The largest number of edges that the backend gave for a node, for the error."""
     under_way = call.current()
     counts = [o.at_least for o in under_way.omissions if o.at_least] if under_way else []
     return max(counts, default=None)

@@ -37,7 +37,7 @@ class SchemaDescription:
     tool_usage_notes: str
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Facts:
     """Whatever makes an answer less than the truth; `bfsql.answers` makes the sentences."""
 
@@ -73,7 +73,7 @@ class Facts:
     """What the backend had to leave out."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Subgraph:
     """One page, in columns and in the order of the answer."""
 
@@ -103,7 +103,7 @@ class Subgraph:
         return [EdgeWithMetadata(*t, full[t]) if t in full else Edge(*t) for t in self.triples]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Result:
     seeds: list[str]
     node_count: int
@@ -125,7 +125,7 @@ class _Result:
         return self.page.edges
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class BfsResult(_Result):
     """The union of the seeds' neighbourhoods (Appendix A, "Response format")."""
 
@@ -134,7 +134,7 @@ class BfsResult(_Result):
     limit: int | None = None
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class IntersectionResult(_Result):
     """What lies within reach of every seed (Appendix A, `IntersectionResult`)."""
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bfsql.abc import DEFAULT_NEXT_STEPS, AdaptedGraphDb
-from bfsql.engine.timing import within
+from bfsql.call import within
 from bfsql.graph import Graph
 from bfsql.models import Node
-from bfsql.tools.entities import require
+from bfsql.tools.validate import require
 
 MOST_IN_BATCH = 10_000
 """Ids or relations that one batch may name."""

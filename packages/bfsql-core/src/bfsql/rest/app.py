@@ -19,7 +19,7 @@ from bfsql.rest.guard import guarded
 from bfsql.rest.problem import Problem, problem_of
 from bfsql.rest.routes import ROUTES
 from bfsql.rest.routing import Route, found
-from bfsql.tools import told
+from bfsql.tools import translate_errors
 
 if TYPE_CHECKING:
     from bfsql.settings import ServeSettings
@@ -73,7 +73,7 @@ class _Application:
         try:
             with (
                 call.scope(seconds=limits.deadline, caller=asked.caller),
-                told(limits, f"{route.method} {route.path}"),
+                translate_errors(limits, f"{route.method} {route.path}"),
             ):
                 reply = await route.handler(self._api, asked)
         except ToolError as error:

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from bfsql.call import Caller
 from bfsql.errors import ToolError
 from bfsql.rest.problem import Problem
-from bfsql.tools.check import shown
+from bfsql.tools.validate import shown
 
 _HEARD_OUT = 20
 """How many times the bytes that are taken are read and dropped, so that the client, which sends

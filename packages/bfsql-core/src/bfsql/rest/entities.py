@@ -9,14 +9,14 @@ from typing import Any
 
 from bfsql.answers import evidence_item
 from bfsql.answers.clean import clean_metadata, clean_text
-from bfsql.engine.timing import within
+from bfsql.call import within
 from bfsql.errors import ToolError
 from bfsql.models import EntityStub, Metadata
 from bfsql.rest.api import MOST_IN_BATCH, Api
 from bfsql.rest.asked import Asked, fields
 from bfsql.rest.context import reference
 from bfsql.rest.reply import Reply, replied
-from bfsql.tools.check import shown
+from bfsql.tools.validate import shown
 
 HITS = 20
 """Hits of a search where the request names no number, and as many as backends give."""

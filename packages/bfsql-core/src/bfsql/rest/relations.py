@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from bfsql.answers.clean import clean_metadata
-from bfsql.engine.timing import within
+from bfsql.call import within
 from bfsql.errors import ToolError
 from bfsql.models import Edge, Metadata, Triple
 from bfsql.rest.api import Api
@@ -18,7 +18,7 @@ from bfsql.rest.asked import Asked, fields
 from bfsql.rest.context import of_relation, reference
 from bfsql.rest.entities import bounded, texts
 from bfsql.rest.reply import Reply, replied
-from bfsql.tools.check import shown
+from bfsql.tools.validate import shown
 
 PAGE = 1_000
 """Relations of a page where the request names no number."""

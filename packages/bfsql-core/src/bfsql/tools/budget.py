@@ -1,4 +1,11 @@
-"""The token budget of one answer (`protocol.md` 14, 21)."""
+"""How an answer is made to keep its budget of tokens (`protocol.md` 14, 21).
+
+What does not fit goes from the least loss on: metadata of edges from the last
+to the first, then of nodes from the last to the first, then nodes off the end
+of the page. So what stays is a prefix each time, and the longest one that fits
+is found by doubling, then halving. Every size that is tried is the answer that
+would be sent, notes included.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +13,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from bfsql.engine.fit import most
+from bfsql.abc import GraphDbInterface
+from bfsql.answers import Draft, SubgraphWriter
+from bfsql.engine.page import (
+    Pages,
+    trimmed,
+    with_edge_metadata,
+    with_node_metadata,
+    without_edge_metadata,
+)
+from bfsql.errors import NothingFits
 from bfsql.settings.server import Estimator
 
 T = TypeVar("T")
@@ -20,15 +36,90 @@ class Budget:
     """0 is no budget."""
     estimator: Estimator
 
-    def allows(self, text: bytes) -> bool:
-        """Whether the text keeps within it."""
-        return not self.tokens or self.estimator(text) <= self.tokens
+    def keeps(self, draft: Draft) -> bool:
+        """Whether the answer keeps within it; written only where there is a budget."""
+        return not self.tokens or self.estimator(draft.text) <= self.tokens
 
     def longest(self, count: int, text_of: Callable[[int], bytes]) -> int:
         """How many of `count` parts fit, at least 0."""
-        if self.allows(text_of(count)):
+        if not self.tokens or self.estimator(text_of(count)) <= self.tokens:
             return count
-        return max(0, most(count - 1, lambda n: self.allows(text_of(n))))
+        return max(0, largest(count - 1, lambda n: self.estimator(text_of(n)) <= self.tokens))
+
+
+def fit(pages: Pages, writer: SubgraphWriter, budget: Budget) -> Draft:
+    """The page of stubs as far as it fits, before any metadata is read.
+
+    Raises:
+        NothingFits: Not even the fewest nodes that are worth an answer do.
+    """
+    whole = writer.draft(pages.of(pages.wanted))
+    return whole if budget.keeps(whole) else _cut(pages, writer, budget)
+
+
+async def detail(
+    db: GraphDbInterface, pages: Pages, stubs: Draft, writer: SubgraphWriter, budget: Budget
+) -> Draft:
+    """The page with as much metadata as there is time and room for, nearest first.
+
+    A page that was cut has no room for metadata, and costs the store none. Nor
+    does the metadata of edges where that of the nodes does not fit.
+
+    Raises:
+        NothingFits: There is not even room for the note that metadata is missing.
+    """
+    if stubs.result.facts.cut_nodes:
+        return stubs
+    result = await with_node_metadata(db, pages, stubs.result)
+    nodes = len(result.page.node_metadata)
+    fitted: Draft | None = None
+    if budget.keeps(writer.draft(result)):
+        result = await with_edge_metadata(db, pages, result)
+        edges = len(result.page.edge_metadata)
+        whole = writer.draft(result)
+        if budget.keeps(whole):
+            return whole
+        fitted = _longest(budget, edges - 1, lambda n: writer.draft(trimmed(result, nodes, n)))
+    else:
+        result = without_edge_metadata(pages, result)
+    if fitted is None:
+        fitted = _longest(budget, nodes - 1, lambda n: writer.draft(trimmed(result, n, 0)))
+    return fitted or _cut(pages, writer, budget)
+
+
+def _cut(pages: Pages, writer: SubgraphWriter, budget: Budget) -> Draft:
+    """The longest page of stubs that fits, without the last of its nodes at the least."""
+    fitted = _longest(budget, pages.wanted - 1, lambda n: writer.draft(pages.of(n)))
+    if fitted is None or len(fitted.result.page.ids) < pages.least:
+        raise NothingFits
+    return fitted
+
+
+def _longest(budget: Budget, count: int, draft_of: Callable[[int], Draft]) -> Draft | None:
+    """The draft of the largest size up to `count` that fits, or None."""
+    size = largest(count, lambda n: budget.keeps(draft_of(n)))
+    return draft_of(size) if size >= 0 else None
+
+
+def largest(count: int, fits: Callable[[int], bool]) -> int:
+    """The largest number up to `count` for which `fits` holds; -1 when not even 0 does.
+
+    Args:
+        count: Upper end.
+        fits: Holds for every number below one for which it holds.
+    """
+    # By doubling first: however large the whole is, what is tried is near what fits.
+    least, step = -1, 1
+    while least + step <= count and fits(least + step):
+        least, step = least + step, 2 * step
+    top = min(count, least + step - 1)
+    while least < top:
+        middle = (least + top + 1) // 2
+        if fits(middle):
+            least = middle
+        else:
+            top = middle - 1
+    return least
 
 
 def thinned(values: Sequence[T], count: int) -> list[T]:

@@ -1,31 +1,47 @@
-"""The six operations: check the raw arguments, run, answer."""
+"""The six operations: one call from raw arguments to an answer, whatever happens in between.
+
+A traversal is five steps, each of which takes the value of the one before it:
+traverse, select, fit, detail, answer. Errors that the model can act on reach it
+as a sentence. Others are logged with an id, which is all that the model is
+given of them (`protocol.md` 12).
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import logging
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from bfsql import answers, engine
+from bfsql import answers, call
 from bfsql.abc import DEFAULT_NEXT_STEPS, GraphDbInterface, adapted
 from bfsql.answers import Answer, SubgraphWriter
 from bfsql.answers.notes import counted, left_out, listed
-from bfsql.engine.timing import within
-from bfsql.errors import NothingFits, ToolError
-from bfsql.models import (
-    BfsQuery,
-    EntityStub,
-    IntersectionQuery,
-    SchemaDescription,
+from bfsql.call import Caller
+from bfsql.engine.intersect import intersect
+from bfsql.engine.page import Pages
+from bfsql.engine.select import select
+from bfsql.engine.traverse import traverse
+from bfsql.errors import (
+    FirstRingUnfinished,
+    NothingFits,
+    StoreError,
+    StoreUnavailable,
+    ToolError,
+    TypesUnread,
 )
+from bfsql.models import BfsQuery, EntityStub, IntersectionQuery, SchemaDescription
 from bfsql.plugins import NO_HOOKS, Hooks
 from bfsql.settings import Limits
-from bfsql.tools.budget import Budget, thinned
-from bfsql.tools.check import shown
-from bfsql.tools.entities import known_nodes, require
+from bfsql.tools.audit import audited
+from bfsql.tools.budget import Budget, detail, fit, thinned
+from bfsql.tools.descriptions import USAGE_NOTES, Schema
 from bfsql.tools.redaction import RedactedGraphDb
-from bfsql.tools.vocabulary import Schema, matched
-from bfsql.tools.words import USAGE_NOTES
+from bfsql.tools.validate import checked, known_nodes, matched, require, shown
+
+log = logging.getLogger("bfsql")
 
 MOST_HITS = 20
 """Hits of a search (`protocol.md` 18)."""
@@ -34,16 +50,16 @@ EVIDENCE_ITEMS = 20
 
 
 class Operations:
-    """The six, over one graph; every argument is checked already.
+    """The six, over one graph; `run` checks the arguments that the others take.
 
     Args:
         db: The graph.
-        description: What the operator says of it.
+        description: The operator's description of it.
         limits: What one call may cost.
-        hooks: Who redacts metadata and reranks candidates.
+        hooks: The plugins that audit and refuse calls, redact metadata and rerank candidates.
 
     Attributes:
-        db: The graph without what the hooks take out of it.
+        db: The graph without what the hooks redact.
     """
 
     def __init__(
@@ -53,6 +69,35 @@ class Operations:
         self._hooks = hooks
         self._description = description
         self._limits = limits
+        self._audited = bool(hooks)
+
+    async def run(
+        self, tool: str, arguments: Any = None, *, caller: Caller | None = None
+    ) -> Answer:
+        """Check the raw arguments of a call, run it and answer it.
+
+        Args:
+            tool: Name of the tool.
+            arguments: As the client sent them.
+            caller: Who asks, as far as the transport knows.
+
+        Raises:
+            ToolError: Whatever keeps the call from being answered.
+        """
+        with call.scope(seconds=self._limits.deadline, caller=caller):
+            if not self._audited:
+                return await self._answered(tool, checked(tool, arguments))
+            with audited(self._hooks, tool, arguments) as record:
+                record.arguments = values = checked(tool, arguments)
+                if refusal := await self._hooks.refusal(tool, values):
+                    raise ToolError(refusal, kind="refused")
+                record.answer = await self._answered(tool, values)
+                return record.answer
+
+    async def _answered(self, tool: str, values: dict[str, Any]) -> Answer:
+        with translate_errors(self._limits, tool):
+            answer: Answer = await getattr(self, tool)(**values)
+            return answer
 
     async def schema(self) -> Schema:
         """The vocabulary of the graph."""
@@ -63,8 +108,8 @@ class Operations:
 
     async def describe_schema(self) -> Answer:
         """Orientation: what the graph contains."""
-        schema = await within(self.schema())
-        steps = await within(self.db.next_steps()) or DEFAULT_NEXT_STEPS
+        schema = await call.within(self.schema())
+        steps = await call.within(self.db.next_steps()) or DEFAULT_NEXT_STEPS
         types, predicates = schema.entity_types, schema.predicates
 
         def document(share: int) -> dict[str, Any]:
@@ -90,9 +135,9 @@ class Operations:
     async def search_entities(self, query: str, node_types: Sequence[str]) -> Answer:
         """Resolution: a name to ids."""
         types, notes = await self._known_types("node_types", node_types)
-        found = (await within(self.db.search_entities(query, types)))[:MOST_HITS]
+        found = (await call.within(self.db.search_entities(query, types)))[:MOST_HITS]
         try:
-            found = await within(self._with_names(found))
+            found = await call.within(self._with_names(found))
         except TimeoutError:
             notes.append(
                 "The names of some hits are missing, because the time for this call was up. Ask "
@@ -110,38 +155,40 @@ class Operations:
     async def bfs_query(self, max_tokens: int | None, **arguments: Any) -> Answer:
         """Traversal: the union of neighbourhoods."""
         arguments, notes = await self._prepared(arguments)
-        budget, writer = self._budget(max_tokens), SubgraphWriter(self._limits.stripped, notes)
-        result = await _fitted(
-            engine.bfs_query(
-                self.db,
-                BfsQuery(**arguments),
-                max_nodes=self._limits.max_nodes,
-                fits=_keeps(budget, writer),
-            ),
-            budget,
-        )
-        return writer.answer(result)
+        query = BfsQuery(**arguments)
+        return await self._subgraph(query, query.max_hops, notes, self._budget(max_tokens))
 
     async def intersect_subgraphs(self, max_tokens: int | None, **arguments: Any) -> Answer:
         """Intersection: what all seeds share."""
         arguments, notes = await self._prepared(arguments, at_least=2)
-        budget, writer = self._budget(max_tokens), SubgraphWriter(self._limits.stripped, notes)
-        result = await _fitted(
-            engine.neighborhood_intersection(
-                self.db,
-                IntersectionQuery(**arguments),
-                max_nodes=self._limits.max_nodes,
-                fits=_keeps(budget, writer),
-            ),
-            budget,
-        )
-        return writer.answer(result)
+        query = IntersectionQuery(**arguments)
+        return await self._subgraph(query, query.k, notes, self._budget(max_tokens))
+
+    async def _subgraph(
+        self,
+        query: BfsQuery | IntersectionQuery,
+        hops: int,
+        notes: Sequence[str],
+        budget: Budget,
+    ) -> Answer:
+        """Traverse, select, fit, detail, answer: each step takes the value of the one before it."""
+        reach = await traverse(self.db, query.seeds, hops, self._limits.max_nodes)
+        if isinstance(query, IntersectionQuery):
+            reach = await intersect(self.db, reach)
+        selection = await select(self.db, query, reach)
+        pages, writer = Pages(query, selection), SubgraphWriter(self._limits.stripped, notes)
+        try:
+            stubs = fit(pages, writer, budget)
+            page = await detail(self.db, pages, stubs, writer, budget)
+        except NothingFits:
+            raise _too_small(budget) from None
+        return page.answer()
 
     async def describe_entity(self, id: str) -> Answer:  # noqa: A002 - the protocol's name
         """Expansion: everything about one entity, with the evidence that touches it."""
         [node] = await require(self.db, "id", [id])
-        metadata = {**node.metadata, **await within(self.db.metadata_for_node(node.id))}
-        evidence = await within(self.db.provenance_for_node(node.id, EVIDENCE_ITEMS))
+        metadata = {**node.metadata, **await call.within(self.db.metadata_for_node(node.id))}
+        evidence = await call.within(self.db.provenance_for_node(node.id, EVIDENCE_ITEMS))
         items = list(evidence.get("items", ()))[:EVIDENCE_ITEMS]
         total = evidence.get("total")
         notes = [*_evidence_notes(evidence, len(items)), *left_out()]
@@ -164,7 +211,9 @@ class Operations:
         """Batch expansion: many records in one call, in the order asked."""
         nodes, unknown = await known_nodes(self.db, ids)
         metadata = (
-            await within(self.db.metadata_for_nodes_batch([n.id for n in nodes])) if nodes else {}
+            await call.within(self.db.metadata_for_nodes_batch([n.id for n in nodes]))
+            if nodes
+            else {}
         )
         records = [
             answers.entity_document(n.id, n.entity_type, {**n.metadata, **metadata.get(n.id, {})})
@@ -214,7 +263,7 @@ class Operations:
             prepared[argument], told = await self._known_types(argument, arguments[argument])
             notes += told
         if arguments["predicates"]:
-            schema = await within(self.schema())
+            schema = await call.within(self.schema())
             prepared["predicates"], told = matched(
                 "predicates",
                 arguments["predicates"],
@@ -229,7 +278,7 @@ class Operations:
     ) -> tuple[list[str], list[str]]:
         if not values:
             return [], []
-        schema = await within(self.schema())
+        schema = await call.within(self.schema())
         return matched(argument, values, schema.entity_types, complete=schema.comprehensive)
 
     async def _with_names(self, stubs: Sequence[EntityStub]) -> list[EntityStub]:
@@ -247,26 +296,14 @@ class Operations:
         ]
 
 
-def _keeps(budget: Budget, writer: SubgraphWriter) -> Any:
-    return (lambda result: budget.allows(writer.text(result))) if budget.tokens else None
-
-
-async def _fitted(result: Any, budget: Budget) -> Any:
-    """The result, or the sentence for a budget that no answer can keep.
-
-    Raises:
-        ToolError: `NothingFits`.
-    """
-    try:
-        return await result
-    except NothingFits:
-        raise ToolError(
-            f"max_tokens={budget.tokens} has no room for even one node beside the seeds, the "
-            "counts and the schema_summary. Raise max_tokens (0 is no budget), or name fewer "
-            "seeds.",
-            kind="too_large",
-            argument="max_tokens",
-        ) from None
+def _too_small(budget: Budget) -> ToolError:
+    return ToolError(
+        f"max_tokens={budget.tokens} has no room for even one node beside the seeds, the "
+        "counts and the schema_summary. Raise max_tokens (0 is no budget), or name fewer "
+        "seeds.",
+        kind="too_large",
+        argument="max_tokens",
+    )
 
 
 def _list_answer(records: Sequence[dict[str, Any]], notes: Sequence[str]) -> Answer:
@@ -289,3 +326,44 @@ def _evidence_notes(evidence: dict[str, Any], count: int) -> list[str]:
     if isinstance(total, int) and total > count:
         return [f"provenance: the first {count} of {total} items."]
     return []
+
+
+@contextmanager
+def translate_errors(limits: Limits, what: str) -> Iterator[None]:
+    """Raise every error inside as a `ToolError` that the caller may read.
+
+    Args:
+        limits: Gives the deadline, for the sentence about it.
+        what: What is being done: the name of a tool, for instance.
+
+    Raises:
+        ToolError: With a sentence for the model; details of a fault are logged.
+    """
+    try:
+        yield
+    except ToolError:
+        raise
+    except (FirstRingUnfinished, TypesUnread) as late:
+        raise ToolError(str(late), kind="deadline") from late
+    except TimeoutError as late:
+        raise ToolError(_too_slow(limits), kind="deadline") from late
+    except StoreUnavailable as gone:
+        raise _fault("The graph's store does not answer; try again later.", "store", gone) from gone
+    except StoreError as broken:
+        raise _fault("The graph's store refused this call.", "store", broken) from broken
+    except Exception as fault:
+        raise _fault(f"{what} failed.", "internal", fault) from fault
+
+
+def _too_slow(limits: Limits) -> str:
+    within = "in time" if limits.deadline is None else f"within {limits.deadline:g} s"
+    return f"The graph's store did not answer {within}. Try again, or ask for less."
+
+
+def _fault(message: str, kind: str, cause: Exception) -> ToolError:
+    incident = secrets.token_hex(4)
+    log.error("incident %s: %s", incident, message, exc_info=cause)
+    return ToolError(
+        f"{message} The arguments are not the reason; tell the operator incident {incident}.",
+        kind=kind,
+    )

@@ -1,4 +1,4 @@
-"""A tool call from outside: when it began, what became of it, told to the hooks."""
+"""What the audit hooks receive of a tool call: its arguments, its outcome and its time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _COUNTED = {
 
 
 @dataclass(slots=True)
-class Watched:
+class AuditedCall:
     """What is known of a call so far."""
 
     tool: str
@@ -37,23 +37,22 @@ class Watched:
         """What became of it."""
         if self.answer is None:
             return CallOutcome(error=self.error or "internal")
-        return CallOutcome(len(self.answer.text.encode()), rows(self.tool, self.answer.content))
+        return CallOutcome(len(self.answer.text.encode()), _rows(self.tool, self.answer.content))
 
 
 @contextmanager
-def watched(hooks: Hooks, tool: str, arguments: Any) -> Iterator[Watched]:
-    """Tell the hooks of the call when it is over, however it ends.
+def audited(hooks: Hooks, tool: str, arguments: Any) -> Iterator[AuditedCall]:
+    """Pass the call to the hooks when it is over, however it ends.
 
     Args:
-        hooks: Who is told.
+        hooks: At least one of them watches.
         tool: Name of the tool.
-        arguments: As the client sent them; whoever checks them puts the values in
-            their place.
+        arguments: As the client sent them.
 
     Yields:
-        To be told the values and the answer.
+        The record of the call, to be given the checked arguments and the answer.
     """
-    seen = Watched(tool, arguments if isinstance(arguments, Mapping) else {})
+    seen = AuditedCall(tool, arguments if isinstance(arguments, Mapping) else {})
     began = time.perf_counter()
     try:
         yield seen
@@ -67,7 +66,7 @@ def watched(hooks: Hooks, tool: str, arguments: Any) -> Iterator[Watched]:
         hooks.watch(tool, seen.arguments, seen.outcome, time.perf_counter() - began)
 
 
-def rows(tool: str, content: Mapping[str, Any]) -> dict[str, int]:
+def _rows(tool: str, content: Mapping[str, Any]) -> dict[str, int]:
     """How much of what an answer holds."""
     if tool == "describe_entity":
         return {"items": 1}

@@ -1,22 +1,45 @@
-"""The check in front of all six tools, on the raw arguments (`protocol.md` 12).
+"""What a call's arguments have to be: well formed, and about this graph (`protocol.md` 12, 13, 24).
 
-What can only mean one thing is taken as that: a bare string or a JSON string
-for a list, `"2"` or `2.0` for 2. Everything else is refused, in a sentence
-that names the argument, the value, and what would be right.
+The raw arguments first: what can only mean one thing is taken as that, a bare
+string or a JSON string for a list, `"2"` or `2.0` for 2. Everything else is
+refused, in a sentence that names the argument, the value, and what would be right.
+
+Then ids, which have to exist, and types and predicates. A type that the graph
+does not know is never an error, since recipes travel from graph to graph: a
+note names it, and the closest known ones.
 """
 
 from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
+from bfsql import call
+from bfsql.abc import AdaptedGraphDb, each
+from bfsql.answers.clean import clean_text, plain
+from bfsql.answers.notes import SHOWN as LISTED
+from bfsql.answers.notes import listed
 from bfsql.errors import ToolError
+from bfsql.models import EntityStub, Node
 from bfsql.tools.parameters import MAX_TEXT_BYTES, PARAMETERS, Parameter
 
 SHOWN = 60
 """Characters of a wrong value that a sentence repeats."""
+
+NEAR_IDS = 5
+"""Known ids that an error suggests."""
+
+NEAR_NAMES = 3
+"""Known types or predicates that a note suggests."""
+
+_BREAKS = re.compile(r"[:/#]")
+
+
+# --- the raw arguments --------------------------------------------------------
 
 
 def checked(tool: str, arguments: Any) -> dict[str, Any]:
@@ -193,3 +216,138 @@ def _wrong(p: Parameter, value: Any, right: str, advice: str = "") -> ToolError:
         kind="bad_value",
         argument=p.name,
     )
+
+
+# --- ids ------------------------------------------------------------------------
+
+
+async def known_nodes(db: AdaptedGraphDb, ids: Sequence[str]) -> tuple[list[Node], list[str]]:
+    """The nodes of these ids in the order given, each once; and the ids that have none.
+
+    One batch; its answers carry the canonical ids. Beside answers, an id without
+    one may be another spelling, of a node that was asked for by its own id too;
+    a batch does not tell, so these are asked for by themselves.
+    """
+    asked = list(dict.fromkeys(i for i in ids if _is_text(i)))
+    found: dict[str, Node | None] = {}
+    if asked:
+        found |= {node.id: node for node in await call.within(db.get_nodes_batch(asked))}
+    if found and (respelled := [i for i in asked if i not in found]):
+        alone = await call.within(each(respelled, db.get_node))
+        found |= dict(zip(respelled, alone, strict=True))
+    nodes: dict[str, Node] = {}
+    unknown: list[str] = []
+    for entity_id in dict.fromkeys(ids):
+        node = found.get(entity_id)
+        if node is None:
+            unknown.append(entity_id)
+        else:
+            nodes[node.id] = node
+    return list(nodes.values()), unknown
+
+
+async def require(db: AdaptedGraphDb, argument: str, ids: Sequence[str]) -> list[Node]:
+    """The nodes of these ids, all of which must exist.
+
+    Raises:
+        ToolError: The first one that does not, with the closest known ids.
+    """
+    nodes, unknown = await known_nodes(db, ids)
+    if unknown:
+        raise await _no_such(db, argument, unknown)
+    return nodes
+
+
+async def _no_such(db: AdaptedGraphDb, argument: str, unknown: Sequence[str]) -> ToolError:
+    first = unknown[0]
+    others = f" (nor of {len(unknown) - 1} more)" if len(unknown) > 1 else ""
+    near = await _near(db, first)
+    if near:
+        candidates = "; ".join(_candidate(stub) for stub in near)
+        hint = f"The closest known ids: {candidates}."
+    else:
+        hint = "Nothing similar was found."
+    return ToolError(
+        f"{argument}: there is no entity with the id {shown(first)}{others}. {hint} "
+        "Ids are exact; call search_entities with a name to get them.",
+        kind="unknown_entity",
+        argument=argument,
+    )
+
+
+async def _near(db: AdaptedGraphDb, entity_id: str) -> list[EntityStub]:
+    """Candidates from one search on the id's last segment, never a scan."""
+    segment = next((s for s in reversed(_BREAKS.split(entity_id)) if s.strip()), "")
+    if not segment or not _is_text(segment):
+        return []
+    try:
+        found = await call.within(db.search_entities(segment))
+    except TimeoutError:
+        return []
+    return found[:NEAR_IDS]
+
+
+def _candidate(stub: EntityStub) -> str:
+    name = f"{clean_text(stub.name)}, " if stub.name else ""
+    return f"{plain(stub.id)} ({name}{plain(stub.entity_type)})"
+
+
+def _is_text(entity_id: str) -> bool:
+    """Whether the id has a UTF-8 form; one with a lone surrogate is unknown to every store."""
+    try:
+        entity_id.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+# --- types and predicates ----------------------------------------------------------
+
+
+def matched(
+    argument: str, values: Sequence[str], known: Sequence[str], *, complete: bool
+) -> tuple[list[str], list[str]]:
+    """The values in the graph's spelling, and notes on those that it does not have.
+
+    Args:
+        argument: The argument that they came in.
+        values: As the call named them.
+        known: What `describe_schema` lists.
+        complete: Whether that list is.
+    """
+    taken: list[str] = []
+    notes: list[str] = []
+    unknown: list[str] = []
+    spelled = frozenset(known)
+    folded: dict[str, list[str]] = {}
+    for other in known:
+        folded.setdefault(other.casefold(), []).append(other)
+    for value in chain.from_iterable(_parts(joined, spelled) for joined in values):
+        same = [value] if value in spelled else folded.get(value.casefold(), [])
+        if len(same) != 1:
+            unknown.append(value)
+        elif same[0] != value:
+            notes.append(f"{argument}: took {shown(same[0])} for {shown(value)}.")
+        taken.append(same[0] if len(same) == 1 else value)
+    notes += [_unknown(argument, value, folded, complete=complete) for value in unknown[:LISTED]]
+    if len(unknown) > LISTED:
+        notes.append(f"{argument}: {len(unknown) - LISTED} more values match nothing either.")
+    return list(dict.fromkeys(taken)), notes
+
+
+def _parts(value: str, spelled: frozenset[str]) -> list[str]:
+    """The values in one: `drug,gene` can only mean two where the graph knows just those."""
+    parts = [part.strip() for part in value.split(",")]
+    return parts if value not in spelled and spelled.issuperset(parts) else [value]
+
+
+def _unknown(argument: str, value: str, folded: dict[str, list[str]], *, complete: bool) -> str:
+    close = difflib.get_close_matches(value.casefold(), folded, n=NEAR_NAMES)
+    near = [other for name in close for other in folded[name]]
+    where = "this graph" if complete else "the sample of this graph's schema"
+    hint = (
+        f"The closest are: {listed(near)}."
+        if near
+        else "describe_schema and schema_summary list what there is."
+    )
+    return f"{argument}: {where} has no {shown(value)}, so it matches nothing. {hint}"

@@ -3,18 +3,18 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bfsql.engine.fit import most
+from bfsql.tools.budget import largest
 
 
 @given(st.integers(-1, 500).flatmap(lambda n: st.tuples(st.just(n), st.integers(-1, n))))
 def test_the_largest_number_is_found_and_none_is_tried_twice(case):
-    count, largest = case
+    count, most = case
     tried = []
 
     def fits(number):
         tried.append(number)
-        return number <= largest
+        return number <= most
 
-    assert most(count, fits) == largest
+    assert largest(count, fits) == most
     assert len(tried) == len(set(tried))
     assert all(0 <= number <= count for number in tried)
