@@ -11,7 +11,7 @@ from rdflib.plugins.parsers.jsonld import to_rdf
 from bfsql.errors import StoreError
 from bfsql.memory import MemoryBackend
 from bfsql.models import Refusal
-from bfsql.models.prefixes import Prefixes
+from bfsql.models.rdf import Prefixes
 from bfsql.sources import read_all
 from bfsql.sources.formats import SourceOptions
 

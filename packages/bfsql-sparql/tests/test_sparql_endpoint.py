@@ -10,7 +10,7 @@ import pytest
 
 from bfsql import call
 from bfsql.errors import ConfigurationError, StoreError, StoreUnavailable
-from bfsql.models.rdf_terms import Text
+from bfsql.models.rdf import Literal
 from bfsql_servers.bad_endpoint import BadEndpoint
 from bfsql_servers.bad_replies import (
     Reply,
@@ -59,7 +59,7 @@ async def test_real_servers_answer_select_and_ask(
     endpoint = await opened(sparql_server.query_url)
 
     reply = await endpoint.reply("SELECT ?o WHERE { <http://x.test/alice> ?p ?o }")
-    assert [term.text for row in rows(reply.body) for term in row if isinstance(term, Text)] == [
+    assert [term.text for row in rows(reply.body) for term in row if isinstance(term, Literal)] == [
         'Alice "A." Ünal'
     ]
     assert (reply.cut, reply.limit) == (None, None)

@@ -14,7 +14,7 @@ import pytest
 
 from bfsql import call
 from bfsql.errors import StoreError, StoreUnavailable
-from bfsql.models.rdf_terms import Text
+from bfsql.models.rdf import Literal
 from bfsql_sparql.dataset import Refused, TooSlow
 from bfsql_sparql.inprocess import Files, open_files
 from bfsql_sparql.queries.local import fetching
@@ -113,9 +113,9 @@ async def test_each_format_gives_the_same_statements(serve, tmp_path, name, pack
     assert set(await found(await serve(path))) == {
         (f"{EX}a", "http://www.w3.org/1999/02/22-rdf-syntax-ns#type", f"{EX}Thing"),
         (f"{EX}a", f"{EX}p", f"{EX}b"),
-        (f"{EX}a", f"{EX}name", Text("A")),
-        (f"{EX}a", f"{EX}name", Text("Ä", "de")),
-        (f"{EX}a", f"{EX}born", Text("2020-01-01T00:00:00Z", None, f"{XSD}dateTime")),
+        (f"{EX}a", f"{EX}name", Literal("A")),
+        (f"{EX}a", f"{EX}name", Literal("Ä", "de")),
+        (f"{EX}a", f"{EX}born", Literal("2020-01-01T00:00:00Z", None, f"{XSD}dateTime")),
     }
 
 
@@ -174,8 +174,8 @@ async def test_rdflib_leaves_literals_as_they_are_written(tmp_path, name, caplog
     )
     query = f"SELECT ?o {{ <{EX}a> <{EX}born> ?o }}"
     assert set(await found(files, query)) == {
-        (Text("0042", None, f"{XSD}integer"),),
-        (Text("no number", None, f"{XSD}integer"),),
+        (Literal("0042", None, f"{XSD}integer"),),
+        (Literal("no number", None, f"{XSD}integer"),),
     }
     await files.close()
     assert not caplog.records
@@ -405,7 +405,7 @@ async def test_a_text_with_an_escaped_escape_stays_as_it_is(serve):
     files = await serve(a__ttl=TURTLE)
     for query in ('SELECT ("\\\\u0022" AS ?x) {}', 'SELECT ("\\\\u0022 } #" AS ?x) {}'):
         text = query.partition('"')[2].rpartition('"')[0].replace("\\\\", "\\")
-        assert await found(files, query) == [(Text(text),)]
+        assert await found(files, query) == [(Literal(text),)]
 
 
 async def test_an_answer_above_the_bound_is_refused(serve):

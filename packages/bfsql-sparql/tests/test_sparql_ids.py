@@ -5,7 +5,7 @@ import string
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bfsql.models.prefixes import is_iri
+from bfsql.models.rdf import is_iri
 from bfsql_sparql import SparqlSettings
 from bfsql_sparql.ids import Ids
 from bfsql_sparql.mapping import Mapping

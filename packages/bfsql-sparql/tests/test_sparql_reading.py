@@ -16,7 +16,7 @@ from bfsql.abc import GraphDbInterface
 from bfsql.memory import MemoryBackend
 from bfsql.models import NodeRecord, Refusal
 from bfsql.models.merge import sorted_union
-from bfsql.models.prefixes import Prefixes
+from bfsql.models.rdf import Prefixes
 from bfsql.sources.formats import SourceOptions
 from bfsql.sources.rdf import open_rdf
 from bfsql_sparql.backend import SparqlBackend

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bfsql import call
-from bfsql.models.prefixes import WELL_KNOWN
+from bfsql.models.rdf import WELL_KNOWN
 from bfsql_servers.bad_endpoint import BadEndpoint
 from bfsql_servers.bad_replies import Asked, Reply, iri, refused, reset, results, silence
 from bfsql_servers.oxigraph import OxigraphServer

@@ -11,8 +11,8 @@ from bfsql.answers.notes import omissions
 from bfsql.conformance.graphs import HOSTILE, crowd
 from bfsql.memory import MemoryBackend
 from bfsql.models import NodeRecord, Omission
-from bfsql.models.json_text import is_text
-from bfsql.models.prefixes import WELL_KNOWN
+from bfsql.models.json_values import is_text
+from bfsql.models.rdf import WELL_KNOWN
 from bfsql_servers.bad_endpoint import BadEndpoint
 from bfsql_servers.bad_replies import Asked, Reply, iri, literal, refused, results, silence
 from bfsql_servers.fuseki import FusekiServer

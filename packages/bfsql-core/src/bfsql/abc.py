@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from typing import Any, ParamSpec, TypeVar, cast
 
-from bfsql.models.evidence import evidence_items
+from bfsql.models.merge import evidence_items
 from bfsql.models.records import Edge, EntityStub, Metadata, Node, Triple
 
 CONTRACT = 1

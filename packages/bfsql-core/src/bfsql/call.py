@@ -18,8 +18,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from bfsql.models.omission import Omission
-from bfsql.models.records import Triple
+from bfsql.models.records import Omission, Triple
 
 __all__ = [
     "Caller",

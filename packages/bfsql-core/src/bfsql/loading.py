@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bfsql.errors import ConfigurationError, SourceError
-from bfsql.models.stream import GraphRecord, GraphStream, LoadReport, Refusal
+from bfsql.models.records import GraphRecord, GraphStream, LoadReport, Refusal
 from bfsql.plugins import BackendPlugin
 from bfsql.settings import BackendSettings
 from bfsql.sources import SourceOptions, read_all

@@ -28,10 +28,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from bfsql.errors import StoreError
-from bfsql.models.evidence import evidence_items, with_evidence
-from bfsql.models.json_text import decode, encode
-from bfsql.models.merge import merge_edges, merge_node_records
-from bfsql.models.stream import (
+from bfsql.models.json_values import decode, encode
+from bfsql.models.merge import evidence_items, merge_edges, merge_node_records, with_evidence
+from bfsql.models.records import (
     EdgeRecord,
     EvidenceRecord,
     GraphRecord,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bfsql.models.prefixes import Prefixes, is_iri
+from bfsql.models.rdf import Prefixes, is_iri
 
 GIVEN = {"ex": "http://example.org/", "exa": "http://example.org/a/", "": "http://empty.org/#"}
 ODD = st.text(st.sampled_from("aé:/#%<>{} '\"\\^`|?[]@0\n\U0001f9ec"), max_size=8)

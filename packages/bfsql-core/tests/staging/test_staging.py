@@ -13,7 +13,7 @@ from bfsql.conformance.graphs import GRAPHS
 from bfsql.errors import StoreError
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, LoadReport, NodeRecord
-from bfsql.models.json_text import decode, encode
+from bfsql.models.json_values import decode, encode
 from bfsql.staging import StagedEdge, StagedNode, staged
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bfsql.models.stream import EdgeRecord, NodeRecord
+from bfsql.models.records import EdgeRecord, NodeRecord
 from bfsql_jsonld.described import Described
 from bfsql_jsonld.fields import Fields
 from bfsql_jsonld.replies import Unreadable

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from bfsql.abc import GraphDbInterface, each
 from bfsql.errors import ConfigurationError
-from bfsql.models.json_text import is_text
+from bfsql.models.json_values import is_text
 from bfsql.models.records import NO_METADATA, Edge, EntityStub, Metadata, Node, Triple
 from bfsql.settings import resolve
 from bfsql_jsonld.api import Api

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from pydantic_core import to_json
 
 from bfsql import call
-from bfsql.models.json_text import is_text
+from bfsql.models.json_values import is_text
 from bfsql.models.records import Metadata, Node, Triple
 from bfsql_jsonld.api import Api
 from bfsql_jsonld.fields import omissions, triple_of

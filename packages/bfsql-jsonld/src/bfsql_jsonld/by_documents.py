@@ -8,8 +8,7 @@ from typing import Any
 
 from bfsql import call
 from bfsql.errors import StoreError, StoreUnavailable
-from bfsql.models.omission import Omission
-from bfsql.models.records import Node, Triple
+from bfsql.models.records import Node, Omission, Triple
 from bfsql_jsonld.addresses import NotAsked, listed, same_host
 from bfsql_jsonld.api import Api
 from bfsql_jsonld.by_routes import CUT

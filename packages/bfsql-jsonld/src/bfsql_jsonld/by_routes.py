@@ -7,8 +7,7 @@ from typing import Any
 
 from bfsql import call
 from bfsql.errors import StoreError
-from bfsql.models.omission import Direction, Omission
-from bfsql.models.records import Node, Triple
+from bfsql.models.records import Direction, Node, Omission, Triple
 from bfsql_jsonld.api import Api
 from bfsql_jsonld.described import Described
 from bfsql_jsonld.fields import omissions

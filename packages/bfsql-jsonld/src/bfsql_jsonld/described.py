@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bfsql.models.merge import merge_edges, merge_node_records
-from bfsql.models.records import Triple
-from bfsql.models.stream import EdgeRecord, NodeRecord
+from bfsql.models.records import EdgeRecord, NodeRecord, Triple
 
 
 @dataclass(frozen=True, slots=True)

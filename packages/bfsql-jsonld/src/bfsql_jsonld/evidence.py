@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bfsql import call
-from bfsql.models.evidence import ITEM_FIELDS
+from bfsql.models.merge import ITEM_FIELDS
 from bfsql_jsonld.api import Api
 from bfsql_jsonld.fields import omissions
 from bfsql_jsonld.replies import Request, Unreadable

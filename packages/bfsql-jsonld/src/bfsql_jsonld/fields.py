@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from bfsql.models.json_text import is_text
+from bfsql.models.json_values import is_text
 from bfsql.models.merge import UNTYPED
-from bfsql.models.omission import Direction, Omission
-from bfsql.models.records import EntityStub, Node, Triple
+from bfsql.models.records import Direction, EntityStub, Node, Omission, Triple
 from bfsql_jsonld.replies import Unreadable
 from bfsql_jsonld.settings import JsonLdSettings
 

@@ -15,8 +15,8 @@ from typing import Any
 from pyld import jsonld
 from pyld.context_resolver import ContextResolver
 
-from bfsql.models.rdf_terms import Text, in_languages, value_of
-from bfsql.models.stream import EdgeRecord, NodeRecord
+from bfsql.models.rdf import Literal, in_languages, value_of
+from bfsql.models.records import EdgeRecord, NodeRecord
 from bfsql_jsonld.addresses import joined
 from bfsql_jsonld.contexts import Contexts
 from bfsql_jsonld.described import Described
@@ -151,7 +151,7 @@ class Linked:
         literal = value.get("@value")
         language = value.get("@language")
         if isinstance(literal, str):
-            text = Text(literal, language, value.get("@type"))
+            text = Literal(literal, language, value.get("@type"))
             return value_of(text) if in_languages(text, self._languages) else None
         return literal
 

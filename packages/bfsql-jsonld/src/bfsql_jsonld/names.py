@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bfsql.models.json_text import is_text
-from bfsql.models.prefixes import WELL_KNOWN, Prefixes
+from bfsql.models.json_values import is_text
+from bfsql.models.rdf import WELL_KNOWN, Prefixes
 from bfsql_jsonld.settings import JsonLdSettings
 
 NAMES = frozenset(

@@ -10,9 +10,8 @@ from typing import Any, Self, TypeVar
 from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.embedding import Embedder, open_embedder
-from bfsql.models.json_text import is_text
-from bfsql.models.omission import Omission
-from bfsql.models.records import NO_METADATA, Edge, EntityStub, Metadata, Node, Triple
+from bfsql.models.json_values import is_text
+from bfsql.models.records import NO_METADATA, Edge, EntityStub, Metadata, Node, Omission, Triple
 from bfsql.settings import resolve
 from bfsql_neo4j.graph import Graph
 from bfsql_neo4j.looking import Lookout

@@ -21,7 +21,7 @@ from typing import TypeVar
 from neo4j import AsyncSession
 
 from bfsql.errors import StoreError
-from bfsql.models.stream import GraphRecord, LoadReport
+from bfsql.models.records import GraphRecord, LoadReport
 from bfsql_neo4j.connection import (
     DRIVER_SAYS_NO,
     address,

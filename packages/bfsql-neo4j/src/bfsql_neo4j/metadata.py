@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from bfsql.models.evidence import with_evidence
-from bfsql.models.merge import merge_edges, sorted_union
+from bfsql.models.merge import merge_edges, sorted_union, with_evidence
 from bfsql_neo4j.identity import ELEMENT
 from bfsql_neo4j.shape import Shape, type_of
 from bfsql_neo4j.stored import from_properties

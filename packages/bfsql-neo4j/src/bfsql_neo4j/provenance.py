@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bfsql.models.evidence import evidence_items
+from bfsql.models.merge import evidence_items
 from bfsql.models.records import Triple
 from bfsql_neo4j.graph import Graph
 from bfsql_neo4j.indexes import EVIDENCE_INDEX

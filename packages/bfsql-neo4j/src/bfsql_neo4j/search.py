@@ -9,7 +9,7 @@ from itertools import chain, zip_longest
 from typing import Any
 
 from bfsql.embedding import Embedder, EmbeddingFailed, searched_by_names
-from bfsql.models.json_text import is_text
+from bfsql.models.json_values import is_text
 from bfsql.models.records import EntityStub
 from bfsql_neo4j.graph import Graph
 from bfsql_neo4j.lucene import LONGEST, lucene

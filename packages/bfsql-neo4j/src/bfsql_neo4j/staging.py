@@ -16,9 +16,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bfsql.models.evidence import evidence_items, with_evidence
-from bfsql.models.merge import merge_edges, merge_node_records
-from bfsql.models.stream import (
+from bfsql.models.merge import evidence_items, merge_edges, merge_node_records, with_evidence
+from bfsql.models.records import (
     EdgeRecord,
     EvidenceRecord,
     GraphRecord,

@@ -20,6 +20,7 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any
 
+from bfsql.models.json_values import iso_duration, json_number, non_finite
 from bfsql.models.merge import sorted_union
 
 SUFFIX = "__json"
@@ -27,8 +28,6 @@ SUFFIX = "__json"
 DOCUMENTS = "provenance__documents"
 """Property of a relationship, the store's own: ids of the documents that its evidence is from, so
 that an index finds what a document supplied."""
-MAX_DIGITS = 64
-"""Digits of a whole Decimal that is written as a number, as answers write it."""
 HUGE = 10**4000
 """Integers that are written as hexadecimal text; Python refuses to read their digits."""
 DEEPEST = 100
@@ -131,9 +130,9 @@ def plain(value: Any, depth: int = 0) -> Any:  # noqa: C901, PLR0911, PLR0912 - 
         case dt.date() | dt.time():  # a datetime is a date
             return _time_kept(value)
         case dt.timedelta():
-            return _duration(value)
+            return iso_duration(value)
         case Decimal():
-            return _number(value)
+            return json_number(value)
         case AbstractSet():
             return [plain(item, depth + 1) for item in sorted_union(value)]
         case list() | tuple():
@@ -195,22 +194,6 @@ def _time_kept(value: dt.date | dt.time) -> dt.date | dt.time | str:
     return value.replace(tzinfo=dt.timezone(offset), fold=0)
 
 
-def _duration(value: dt.timedelta) -> str:
-    """ISO 8601: days, then seconds, as answers write it."""
-    sign, value = ("-", -value) if value < dt.timedelta() else ("", value)
-    seconds = f"{value.seconds + value.microseconds / 1_000_000:.6f}".rstrip("0").rstrip(".")
-    return f"{sign}P{value.days}DT{seconds}S"
-
-
-def _number(value: Decimal) -> float | int | str:
-    """The number that it is, or its digits where no float is that number."""
-    if not value.is_finite():
-        return "NaN" if value.is_nan() else _not_finite(float(value))
-    if value == value.to_integral_value() and abs(value.adjusted()) < MAX_DIGITS:
-        return int(value)
-    return float(value) if Decimal(repr(float(value))) == value else str(value)
-
-
 def _decoded(value: Any) -> Any:
     """What JSON text stands for; None for whatever is no such text."""
     if not isinstance(value, str):
@@ -229,7 +212,7 @@ def _json_value(value: Any) -> Any:  # noqa: PLR0911 - one line a kind
     """A plain value of the kinds that JSON has."""
     match value:
         case float() if not math.isfinite(value):
-            return _not_finite(value)
+            return non_finite(value)
         case int() if abs(value) >= HUGE:
             return f"{value:#x}"
         case bytes():
@@ -241,7 +224,3 @@ def _json_value(value: Any) -> Any:  # noqa: PLR0911 - one line a kind
         case dict():
             return {key: _json_value(item) for key, item in value.items()}
     return value
-
-
-def _not_finite(value: float) -> str:
-    return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from neo4j import AsyncManagedTransaction, AsyncSession
 
-from bfsql.models.stream import LoadReport
+from bfsql.models.records import LoadReport
 from bfsql_neo4j.indexes import (
     EVIDENCE_INDEX,
     PATIENCE,

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bfsql.models.json_text import encode, is_text
+from bfsql.models.json_values import encode, is_text
 from bfsql_postgres.sql import LONG_ARRAY
 
 MARK = "A graph that bfsql load wrote; the next load into this schema replaces it."

@@ -12,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bfsql.models.evidence import combined
-from bfsql.models.json_text import encode
-from bfsql.models.merge import UNTYPED, merge_node_records, sorted_union
-from bfsql.models.stream import LoadReport, NodeRecord
+from bfsql.models.json_values import encode
+from bfsql.models.merge import UNTYPED, combined, merge_node_records, sorted_union
+from bfsql.models.records import LoadReport, NodeRecord
 from bfsql_postgres.building import Building
 from bfsql_postgres.ddl import RELATIONSHIP
 

@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from bfsql.errors import StoreError, StoreUnavailable
-from bfsql.models.stream import GraphRecord, LoadReport
+from bfsql.models.records import GraphRecord, LoadReport
 from bfsql_postgres.building import Building
 from bfsql_postgres.ddl import EVIDENCE_TABLES
 from bfsql_postgres.failures import FAULTS

@@ -9,10 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bfsql.models.evidence import evidence_items, with_evidence
-from bfsql.models.merge import merge_edges, merge_node_records
-from bfsql.models.records import Metadata, Triple
-from bfsql.models.stream import NodeRecord
+from bfsql.models.merge import evidence_items, merge_edges, merge_node_records, with_evidence
+from bfsql.models.records import Metadata, NodeRecord, Triple
 from bfsql_postgres.connection import Pool
 from bfsql_postgres.queries import OWN, Columns, EdgeRows, NodeRows, Provenance
 from bfsql_postgres.schema import Layout

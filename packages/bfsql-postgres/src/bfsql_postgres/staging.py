@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bfsql.models.json_text import is_text
-from bfsql.models.stream import (
+from bfsql.models.json_values import is_text
+from bfsql.models.records import (
     EdgeRecord,
     EvidenceRecord,
     GraphRecord,
@@ -134,7 +134,7 @@ class Staging:
 
 
 def _items(provenance: Any) -> list[Mapping[str, Any]]:
-    """Items of an edge's own provenance, as `bfsql.models.evidence.with_evidence` reads it."""
+    """Items of an edge's own provenance, as `bfsql.models.merge.with_evidence` reads it."""
     listed = provenance if isinstance(provenance, list) else [provenance]
     return [item if isinstance(item, Mapping) else {"text_span": str(item)} for item in listed]
 

@@ -8,7 +8,7 @@ from typing import Any
 from bfsql import call
 from bfsql.models import Metadata, Omission
 from bfsql.models.merge import merge_metadata, sorted_union
-from bfsql.models.rdf_terms import Text, value_of
+from bfsql.models.rdf import Literal, value_of
 from bfsql_sparql.batches import Batches, Part, Question
 from bfsql_sparql.dataset import Dataset
 from bfsql_sparql.mapping import Mapping
@@ -103,7 +103,7 @@ class Details:
         literals = {
             name: those
             for name, values in properties.items()
-            if (those := kept([one for one in values if isinstance(one, Text)], mapping))
+            if (those := kept([one for one in values if isinstance(one, Literal)], mapping))
         }
         told = self._names(literals) | self._description(literals)
         if others:
@@ -112,7 +112,7 @@ class Details:
         # there because the loader could not say it by them.
         return told | {mapping.ids.id(name): merged(values) for name, values in literals.items()}
 
-    def _names(self, literals: dict[str, list[Text]]) -> dict[str, Any]:
+    def _names(self, literals: dict[str, list[Literal]]) -> dict[str, Any]:
         """Takes out labels and aliases, and gives the best label and all other names."""
         mapping = self._mapping
         told = {name: literals.pop(name) for name in mapping.labels if name in literals}
@@ -122,7 +122,7 @@ class Details:
         synonyms = [*aliases, *(label for label in found if label != found[0])]
         return named | ({"synonyms": sorted_union(synonyms)} if synonyms else {})
 
-    def _description(self, literals: dict[str, list[Text]]) -> dict[str, Any]:
+    def _description(self, literals: dict[str, list[Literal]]) -> dict[str, Any]:
         """Takes out the best description; others stay under their properties."""
         for name in self._mapping.descriptions:
             if name in literals:
@@ -134,7 +134,7 @@ class Details:
         return {}
 
 
-def merged(literals: Iterable[Text]) -> Any:
+def merged(literals: Iterable[Literal]) -> Any:
     """The value of a property: that of its only literal, or several as a sorted list."""
     values = [value_of(literal) for literal in literals]
     if len(values) == 1:

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from urllib.parse import quote, unquote
 
-from bfsql.models.json_text import is_text
-from bfsql.models.prefixes import Prefixes
+from bfsql.models.json_values import is_text
+from bfsql.models.rdf import Prefixes
 
 
 class Ids:

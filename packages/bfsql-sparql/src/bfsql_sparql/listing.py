@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from bfsql.models.prefixes import is_iri
-from bfsql.models.rdf_terms import Text
+from bfsql.models.rdf import Literal, is_iri
 from bfsql_sparql import asking
 from bfsql_sparql.asking import Clock
 from bfsql_sparql.dataset import Dataset
@@ -125,7 +124,7 @@ class Lists:
         if any(one is None or one.cut for one in found):
             return types
         ranks, *marks = [one.rows for one in found if one is not None]
-        best = {ranked[int(value.text)] for (value,) in ranks if isinstance(value, Text)}
+        best = {ranked[int(value.text)] for (value,) in ranks if isinstance(value, Literal)}
         return frozenset(best).union(*map(_names, marks))
 
     async def _sampled(

@@ -21,7 +21,7 @@ from contextlib import asynccontextmanager
 from itertools import chain
 
 from bfsql.errors import ConfigurationError, StoreError
-from bfsql.models.stream import GraphRecord, LoadReport
+from bfsql.models.records import GraphRecord, LoadReport
 from bfsql.staging import Staging, staged
 from bfsql_sparql.dataset import Refused
 from bfsql_sparql.mapping import Mapping

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from bfsql.models.prefixes import WELL_KNOWN, is_iri
+from bfsql.models.rdf import WELL_KNOWN, is_iri
 from bfsql_sparql.ids import Ids
 from bfsql_sparql.queries.quoting import iri, iris
 from bfsql_sparql.vocabulary import DOCUMENT, NOT_EDGES, ONTOLOGY, PRIMARY

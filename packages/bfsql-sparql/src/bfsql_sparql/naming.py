@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from bfsql.models.rdf_terms import Text, in_languages, value_of
+from bfsql.models.rdf import Literal, in_languages, value_of
 from bfsql_sparql.mapping import Mapping as Reading
 
 
-def kept(texts: list[Text], mapping: Reading) -> list[Text]:
+def kept(texts: list[Literal], mapping: Reading) -> list[Literal]:
     """Those of a property's texts that are in the wanted languages, or all where none is."""
     languages = mapping.languages
     if not languages or not any(one.language for one in texts):
@@ -16,7 +16,7 @@ def kept(texts: list[Text], mapping: Reading) -> list[Text]:
     return [one for one in texts if in_languages(one, languages)] or texts
 
 
-def preference(text: Text, mapping: Reading) -> tuple[int, str, str]:
+def preference(text: Literal, mapping: Reading) -> tuple[int, str, str]:
     """Sort key of texts in several languages: as wanted, without one, then all others."""
     if not text.language:
         return len(mapping.preferred), "", text.text
@@ -25,7 +25,7 @@ def preference(text: Text, mapping: Reading) -> tuple[int, str, str]:
     return rank, text.language.casefold(), text.text
 
 
-def labels(told: Mapping[str, Sequence[Text]], mapping: Reading) -> list[str]:
+def labels(told: Mapping[str, Sequence[Literal]], mapping: Reading) -> list[str]:
     """All labels of a node, its name first.
 
     The name is in a wanted language, if any label is, of the best property that has one, and
@@ -43,14 +43,14 @@ def labels(told: Mapping[str, Sequence[Text]], mapping: Reading) -> list[str]:
     return [label for *_, label in sorted(ranked)]
 
 
-def names(found: Iterable[tuple[str, Text]], mapping: Reading) -> tuple[str | None, list[str]]:
+def names(found: Iterable[tuple[str, Literal]], mapping: Reading) -> tuple[str | None, list[str]]:
     """The name of a node, and all other names in order.
 
     Args:
         found: Properties, labels and aliases among them, with their values.
         mapping: How triples are read.
     """
-    by_property: dict[str, set[Text]] = {
+    by_property: dict[str, set[Literal]] = {
         name: set() for name in (*mapping.labels, *mapping.aliases)
     }
     for name, value in found:
@@ -62,5 +62,5 @@ def names(found: Iterable[tuple[str, Text]], mapping: Reading) -> tuple[str | No
     return best, sorted(every - {best})
 
 
-def _is_foreign(text: Text, mapping: Reading) -> bool:
+def _is_foreign(text: Literal, mapping: Reading) -> bool:
     return text.language is not None and not in_languages(text, mapping.languages)

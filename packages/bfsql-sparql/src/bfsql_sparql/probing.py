@@ -6,7 +6,7 @@ import asyncio
 import logging
 
 from bfsql.errors import StoreUnavailable
-from bfsql.models.rdf_terms import Text
+from bfsql.models.rdf import Literal
 from bfsql_sparql import asking
 from bfsql_sparql.dataset import Dataset
 from bfsql_sparql.mapping import Mapping
@@ -66,7 +66,7 @@ async def _some_word(dataset: Dataset, mapping: Mapping, seconds: float) -> str 
     """A word of a label, long enough to be in any index."""
     labels = await asking.select(dataset, schema.some_labels(mapping, _LABELS), seconds)
     for (label,) in labels.rows if labels else ():
-        if isinstance(label, Text):
+        if isinstance(label, Literal):
             wanted = asked(label.text, 1)
             long = [word for word in (wanted.words if wanted else ()) if len(word) >= _SHORTEST]
             if long:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import Literal
 
-from bfsql.models.prefixes import WELL_KNOWN, is_iri
+from bfsql.models.rdf import WELL_KNOWN, is_iri
 from bfsql_sparql.dataset import Dataset
 
 LARGEST = 4_000_000

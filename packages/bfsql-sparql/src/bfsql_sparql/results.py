@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from bfsql.models.rdf_terms import Text
+from bfsql.models.rdf import Literal
 from bfsql_sparql.terms import Blank, Row, Term
 
 _BLANK = b"bnode"
@@ -64,7 +64,7 @@ def truth(body: bytes) -> bool:
     if isinstance(answer, bool):
         return answer
     told = next((value for row in rows(body) for value in row), None)
-    return isinstance(told, Text) and told.text in ("1", "true")
+    return isinstance(told, Literal) and told.text in ("1", "true")
 
 
 def _document(body: bytes) -> Mapping[str, Any]:
@@ -98,4 +98,4 @@ def _term(found: Mapping[str, Any] | None) -> Term | None:
         return Blank(value)
     if kind == "triple":  # no id stands for it, either
         return Blank("triple")
-    return Text(value, found.get("xml:lang"), found.get("datatype"))
+    return Literal(value, found.get("xml:lang"), found.get("datatype"))

@@ -8,11 +8,9 @@ from functools import partial
 from urllib.parse import quote
 
 from bfsql import call
-from bfsql.models.json_text import is_text
-from bfsql.models.omission import Omission
-from bfsql.models.prefixes import WELL_KNOWN, is_iri
-from bfsql.models.rdf_terms import Text
-from bfsql.models.records import EntityStub
+from bfsql.models.json_values import is_text
+from bfsql.models.rdf import WELL_KNOWN, Literal, is_iri
+from bfsql.models.records import EntityStub, Omission
 from bfsql_sparql import asking
 from bfsql_sparql.accents import any_accents
 from bfsql_sparql.asking import Clock
@@ -224,7 +222,7 @@ class _Search:
         marks = [v for p, v in told if p == mapping.primary and isinstance(v, str)]
         types = [v for p, v in told if p in mapping.types and isinstance(v, str)]
         best = [*sorted(marks), *self._survey.kinds.ranked(types), UNTYPED][0]
-        texts_told = [(str(p), v) for p, v in told if isinstance(v, Text)]
+        texts_told = [(str(p), v) for p, v in told if isinstance(v, Literal)]
         name, others = names(texts_told, mapping)
         return Candidate(EntityStub(ids.id(node), ids.id(best), name), others)
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, SecretStr, field_validator
 
-from bfsql.models.prefixes import is_iri
+from bfsql.models.rdf import is_iri
 from bfsql.settings import BackendSettings, Env
 
 Statements = Literal["auto", "none", "reification", "rdf-star", "rdf-1.2", "wikibase"]

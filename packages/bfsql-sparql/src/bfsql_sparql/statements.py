@@ -9,7 +9,7 @@ from typing import Any
 from bfsql import call
 from bfsql.models import Metadata, Omission, Triple, evidence_items, merge_edges
 from bfsql.models.merge import merge_metadata, sorted_union
-from bfsql.models.rdf_terms import Text, value_of
+from bfsql.models.rdf import Literal, value_of
 from bfsql_sparql.batches import Batches, Question
 from bfsql_sparql.mapping import Mapping
 from bfsql_sparql.queries import statements as texts
@@ -91,7 +91,7 @@ class Statements:
         found = await together(
             *(self._evidence(form, node, end) for form in self._forms for end in _ENDS)
         )
-        by_edge: dict[Triple, dict[Text, None]] = defaultdict(dict)
+        by_edge: dict[Triple, dict[Literal, None]] = defaultdict(dict)
         for several in found:
             if several is None:
                 return None
@@ -220,9 +220,11 @@ class Statements:
         }
 
     def _value(self, term: Term) -> Any:
-        return value_of(term) if isinstance(term, Text) else self._mapping.ids.id(str(term))
+        return value_of(term) if isinstance(term, Literal) else self._mapping.ids.id(str(term))
 
-    async def _evidence(self, form: str, node: str, end: End) -> list[tuple[Triple, Text]] | None:
+    async def _evidence(
+        self, form: str, node: str, end: End
+    ) -> list[tuple[Triple, Literal]] | None:
         """Triples of ids and their evidence; None where it was cut."""
         mapping, id_ = self._mapping, self._mapping.ids.id
         question = Question(
@@ -231,12 +233,12 @@ class Statements:
             count=len,
             harmless=NOWHERE,
         )
-        found: list[tuple[Triple, Text]] = []
+        found: list[tuple[Triple, Literal]] = []
         for part in await self._batches.read([node], question):
             if part.cut:
                 return None
             for s, p, o, value in part.rows:
-                if isinstance(value, Text):
+                if isinstance(value, Literal):
                     found.append(((id_(str(s)), id_(str(p)), id_(str(o))), value))
         return found
 

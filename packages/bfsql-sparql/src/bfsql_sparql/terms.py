@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-from bfsql.models.rdf_terms import Text
+from bfsql.models.rdf import Literal
 
 
 class Blank(NamedTuple):
@@ -13,7 +13,7 @@ class Blank(NamedTuple):
     label: str
 
 
-Term: TypeAlias = str | Text | Blank
+Term: TypeAlias = str | Literal | Blank
 """An IRI (plain text), a literal, or a blank node."""
 
 Row: TypeAlias = tuple[Term | None, ...]

@@ -4,7 +4,7 @@ Stores rewrite literals: Oxigraph writes numbers in its own way, Virtuoso shows
 six digits of a double, makes decimals of integers beyond 32 bits and takes no
 U+0000. So only what passes through all of them is a literal of its own type;
 anything else is a JSON text with the datatype `rdf:JSON`. Reading is the
-business of `bfsql.models.rdf_terms.value_of`.
+business of `bfsql.models.rdf.value_of`.
 """
 
 from __future__ import annotations
@@ -12,16 +12,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from bfsql.models.json_text import as_text
+from bfsql.models.json_values import as_text
 from bfsql.models.merge import sorted_union
-from bfsql.models.prefixes import WELL_KNOWN, is_iri
-from bfsql.models.rdf_terms import JSON, Text
+from bfsql.models.rdf import JSON, WELL_KNOWN, Literal, is_iri
 
 _XSD = WELL_KNOWN["xsd"]
 _INT32 = 2**31
 
 
-def literals(value: Any) -> list[Text]:
+def literals(value: Any) -> list[Literal]:
     """The literals that a value is written as.
 
     A list becomes several where nothing is lost by it: a set of values has no order, no
@@ -47,21 +46,21 @@ def is_plain(value: Any) -> bool:
     return isinstance(value, str) and "\0" not in value
 
 
-def _scalar(value: Any) -> Text | None:
+def _scalar(value: Any) -> Literal | None:
     """The literal of its own type; None where some store would change it."""
     match value:
         case bool():
-            return Text(str(value).lower(), None, f"{_XSD}boolean")
+            return Literal(str(value).lower(), None, f"{_XSD}boolean")
         case int() if -_INT32 <= value < _INT32:
-            return Text(str(value), None, f"{_XSD}integer")
+            return Literal(str(value), None, f"{_XSD}integer")
         case float() if float(f"{value:g}") == value:
-            return Text(repr(value), None, f"{_XSD}double")
+            return Literal(repr(value), None, f"{_XSD}double")
         case str() if is_plain(value):
             # Virtuoso makes an IRI of a bare text that is one in the same update.
-            return Text(as_text(value), None, f"{_XSD}string" if is_iri(value) else None)
+            return Literal(as_text(value), None, f"{_XSD}string" if is_iri(value) else None)
     return None
 
 
-def _json(value: Any) -> Text:
+def _json(value: Any) -> Literal:
     written = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return Text(as_text(written), None, JSON)
+    return Literal(as_text(written), None, JSON)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bfsql.models.prefixes import WELL_KNOWN
+from bfsql.models.rdf import WELL_KNOWN
 
 TYPE = WELL_KNOWN["rdf"] + "type"
 SUBJECT = WELL_KNOWN["rdf"] + "subject"

@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from bfsql.models import Triple
-from bfsql.models.prefixes import WELL_KNOWN
+from bfsql.models.rdf import WELL_KNOWN
 from bfsql_sparql.mapping import Mapping
 from bfsql_sparql.vocabulary import TYPE
 

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any, Self
 
 from bfsql.abc import GraphDbInterface
-from bfsql.models.evidence import evidence_items
-from bfsql.models.json_text import decode, is_text
+from bfsql.models.json_values import decode, is_text
+from bfsql.models.merge import evidence_items
 from bfsql.models.records import NO_METADATA, Edge, EntityStub, Metadata, Node, Triple
 from bfsql_sqlite import queries
 from bfsql_sqlite.pool import Pool

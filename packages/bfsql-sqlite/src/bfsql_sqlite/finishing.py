@@ -15,10 +15,15 @@ from typing import Any
 from uuid import uuid4
 
 from bfsql.abc import DEFAULT_NEXT_STEPS
-from bfsql.models.evidence import evidence_items, with_evidence
-from bfsql.models.json_text import as_text, decode, encode
-from bfsql.models.merge import UNTYPED, merge_edges, merge_node_records
-from bfsql.models.stream import LoadReport, NodeRecord
+from bfsql.models.json_values import as_text, decode, encode
+from bfsql.models.merge import (
+    UNTYPED,
+    evidence_items,
+    merge_edges,
+    merge_node_records,
+    with_evidence,
+)
+from bfsql.models.records import LoadReport, NodeRecord
 from bfsql_sqlite.folding import fold, type_code
 from bfsql_sqlite.layout import INDEX_IN, INDEX_OUT
 from bfsql_sqlite.staging import BATCH

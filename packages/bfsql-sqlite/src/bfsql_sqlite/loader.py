@@ -18,7 +18,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from bfsql.errors import StoreError
-from bfsql.models.stream import GraphRecord, LoadReport
+from bfsql.models.records import GraphRecord, LoadReport
 from bfsql_sqlite.finishing import finish
 from bfsql_sqlite.layout import APPLICATION_ID, LAYOUT, TABLES, read_header
 from bfsql_sqlite.settings import SqliteSettings

@@ -10,7 +10,7 @@ from bfsql_sqlite.settings import SqliteSettings
 
 if TYPE_CHECKING:
     from bfsql.abc import GraphDbInterface
-    from bfsql.models.stream import GraphRecord, LoadReport
+    from bfsql.models.records import GraphRecord, LoadReport
 
 
 async def _open(settings: SqliteSettings) -> GraphDbInterface:

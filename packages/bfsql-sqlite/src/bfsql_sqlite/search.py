@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterator, Mapping
 from difflib import SequenceMatcher
 from typing import Any
 
-from bfsql.models.json_text import is_text
+from bfsql.models.json_values import is_text
 from bfsql.models.records import EntityStub
 from bfsql_sqlite import queries
 from bfsql_sqlite.folding import GRAM, fold, grams, type_code, words

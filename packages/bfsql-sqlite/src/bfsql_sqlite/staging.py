@@ -12,8 +12,8 @@ import sqlite3
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from bfsql.models.json_text import encode
-from bfsql.models.stream import (
+from bfsql.models.json_values import encode
+from bfsql.models.records import (
     EdgeRecord,
     EvidenceRecord,
     GraphRecord,

@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 from pydantic_core import PydanticSerializationError, to_json
 
 from bfsql.models import Metadata, Triple, sorted_union
+from bfsql.models.json_values import iso_duration, json_number, non_finite
 
 K = TypeVar("K", str, Triple)
 
@@ -87,7 +88,7 @@ def clean(value: Any, field: str, depth: int = 0) -> Any:
     if value is None or kind is bool or (kind is int and -HUGE < value < HUGE):
         return value
     if kind is float:
-        return value if math.isfinite(value) else _not_finite(value)
+        return value if math.isfinite(value) else non_finite(value)
     if depth >= DEEPEST:
         return f"[{field}: nested too deeply to show]"
     if kind is list:
@@ -117,9 +118,9 @@ def _rare(value: Any, field: str, depth: int) -> Any:  # noqa: C901, PLR0911 - o
         case dt.datetime() | dt.date() | dt.time():
             return value.isoformat()
         case dt.timedelta():
-            return _duration(value)
+            return iso_duration(value)
         case decimal.Decimal():
-            return _number(value)
+            return json_number(value)
         case AbstractSet():
             return sorted_union(clean(item, field, depth + 1) for item in value)
         case Sequence():
@@ -133,31 +134,6 @@ def _rare(value: Any, field: str, depth: int) -> Any:  # noqa: C901, PLR0911 - o
 def _is_number(value: Any) -> bool:
     kind = type(value)
     return kind is float or kind is int or (isinstance(value, numbers.Number) and kind is not bool)
-
-
-def _number(value: decimal.Decimal) -> int | float | str:
-    """The JSON number that means the same, or the digits as text where there is none."""
-    if value.is_nan():
-        return "NaN"
-    if value.is_infinite():
-        return _not_finite(float(value))
-    if value == value.to_integral_value() and abs(value.adjusted()) < LONG_ARRAY:
-        return int(value)
-    near = float(value)
-    return near if decimal.Decimal(repr(near)) == value else str(value)
-
-
-def _duration(value: dt.timedelta) -> str:
-    """ISO 8601: days, then seconds."""
-    sign, value = ("-", -value) if value < dt.timedelta() else ("", value)
-    seconds = f"{value.seconds + value.microseconds / 1_000_000:.6f}".rstrip("0").rstrip(".")
-    return f"{sign}P{value.days}DT{seconds}S"
-
-
-def _not_finite(value: float) -> str:
-    if math.isnan(value):
-        return "NaN"
-    return "Infinity" if value > 0 else "-Infinity"
 
 
 def _by_clean_key(mapping: Mapping[Any, Any]) -> list[tuple[str, Any]]:

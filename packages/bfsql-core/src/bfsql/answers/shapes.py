@@ -17,7 +17,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
-from bfsql.models.queries import MAX_HOPS
+from bfsql.models.traversal import MAX_HOPS
 
 Notes = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]
 """Sentences on what is missing; absent when there is nothing to say (`protocol.md` 11)."""

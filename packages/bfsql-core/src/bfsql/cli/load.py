@@ -20,7 +20,7 @@ from bfsql.cli.failures import escape
 from bfsql.errors import ConfigurationError
 from bfsql.loading import Progress
 from bfsql.loading import load as load_files
-from bfsql.models.stream import LoadReport
+from bfsql.models.records import LoadReport
 from bfsql.sources import FORMATS, SourceOptions
 
 SHOWN = 20

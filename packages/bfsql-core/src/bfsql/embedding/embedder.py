@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeAlias
 from bfsql import call
 from bfsql.embedding.function import Function
 from bfsql.errors import ConfigurationError, EmbeddingFailed
-from bfsql.models.omission import Omission
+from bfsql.models.records import Omission
 
 log = logging.getLogger("bfsql")
 

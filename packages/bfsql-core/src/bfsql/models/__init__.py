@@ -1,40 +1,42 @@
 """Records, queries, results, and the stream from sources to loaders."""
 
-from bfsql.models.evidence import combined, evidence_items, with_evidence
 from bfsql.models.merge import (
+    combined,
+    evidence_items,
     merge_edges,
     merge_metadata,
     merge_node_records,
     sorted_union,
     value_order,
+    with_evidence,
 )
-from bfsql.models.omission import Omission
-from bfsql.models.queries import MAX_HOPS, BfsQuery, IntersectionQuery
 from bfsql.models.records import (
     NO_METADATA,
     Edge,
+    EdgeRecord,
     EdgeWithMetadata,
     EntityStub,
-    Metadata,
-    Node,
-    Triple,
-)
-from bfsql.models.results import (
-    BfsResult,
-    Facts,
-    IntersectionResult,
-    SchemaDescription,
-    SchemaSummary,
-    Subgraph,
-)
-from bfsql.models.stream import (
-    EdgeRecord,
     EvidenceRecord,
     GraphRecord,
     GraphStream,
     LoadReport,
+    Metadata,
+    Node,
     NodeRecord,
+    Omission,
     Refusal,
+    Triple,
+)
+from bfsql.models.traversal import (
+    MAX_HOPS,
+    BfsQuery,
+    BfsResult,
+    Facts,
+    IntersectionQuery,
+    IntersectionResult,
+    SchemaDescription,
+    SchemaSummary,
+    Subgraph,
 )
 
 __all__ = [

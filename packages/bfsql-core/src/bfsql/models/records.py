@@ -1,17 +1,22 @@
-"""Nodes and edges, as they pass between backend and core.
+"""Nodes and edges, as they pass between backend and core and from sources to loaders.
 
 The two that come in tens of thousands are tuples: a ring of edges is a flat
 iterable of `(subject, predicate, object)`, whatever rows the driver gives, and
-`Edge` is the same tuple with names. None of these reaches a JSON encoder as it
-is: `bfsql.answers` writes the objects of the protocol.
+`Edge` is the same tuple with names. None of these is passed to a JSON encoder:
+`bfsql.answers` writes the objects of the protocol.
+
+A source is an iterator of `NodeRecord`, `EdgeRecord`, `EvidenceRecord` and
+`Refusal` in any order: an edge may come before its nodes, evidence before its
+edge. The loader merges records of one thing by the rules of `bfsql.models.merge`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 Triple: TypeAlias = tuple[str, str, str]
 """`(subject, predicate, object)`: the identity of an edge (`protocol.md` 7)."""
@@ -66,3 +71,120 @@ class EdgeWithMetadata:
     predicate: str
     object: str
     metadata: Metadata = field(default_factory=dict)
+
+
+# --- what a backend could not give --------------------------------------------
+
+Direction = Literal["out", "in", "both", "search", "metadata"]
+
+
+@dataclass(frozen=True, slots=True)
+class Omission:
+    """What the store has and the answer has not: edges of a node, hits of a search, or metadata.
+
+    Only `bfsql.answers` makes a sentence of it (`protocol.md` 11).
+    """
+
+    id: str
+    """Canonical id of the node whose edges are incomplete, or the text that was searched for."""
+    direction: Direction = "both"
+    """Which of its edges: leaving it, entering it, or both; `search` for a text that was looked
+    for by names alone, since it could not be compared by meaning, or, where there is a reason,
+    not to the end; `metadata` for a record whose redaction failed on the server behind this one."""
+    at_least: int | None = None
+    """How many edges are missing at the least, or None where nobody knows."""
+    reason: str | None = None
+    """Why, in a few words for the model: `the endpoint's row limit`."""
+    lasting: bool = False
+    """Whether no call can show it, since no tool could name it: a node that has no id."""
+
+    @property
+    def passing(self) -> bool:
+        """Whether it may be there when it is asked for again, so that no cache keeps the answer."""
+        return self.direction in {"search", "metadata"}
+
+
+# --- what sources give and loaders take ---------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRecord:
+    """One description of an entity; several of one id are merged.
+
+    An empty `entity_type` means that this record does not tell the type: the
+    first record that does wins, further types become `other_types` in the
+    metadata, and a node of which no record tells one is an `owl:Thing`.
+    """
+
+    id: str
+    entity_type: str
+    metadata: dict[str, Any] = field(default_factory=dict)
+    """`name` and `synonyms` (a list) are what search looks at; the rest is detail."""
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeRecord:
+    """One description of a relationship; several of one triple are merged."""
+
+    subject: str
+    predicate: str
+    object: str
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceRecord:
+    """A passage that supports an edge; it becomes an item of the edge's `provenance`."""
+
+    subject: str
+    predicate: str
+    object: str
+    item: dict[str, Any]
+    """`document_id`, `section`, `text_span`, `confidence`, and whatever else is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A line that could not be used, and why; the import goes on without it."""
+
+    path: Path | str
+    line: int | None
+    """1-based, or None in formats without lines."""
+    reason: str
+
+    def __str__(self) -> str:
+        where = f"{self.path}" if self.line is None else f"{self.path}, line {self.line}"
+        return f"{where}: {self.reason}"
+
+
+GraphRecord: TypeAlias = NodeRecord | EdgeRecord | EvidenceRecord
+"""What a loader takes."""
+
+GraphStream: TypeAlias = Iterator[NodeRecord | EdgeRecord | EvidenceRecord | Refusal]
+"""What a source gives."""
+
+
+@dataclass(slots=True)
+class LoadReport:
+    """What an import did, in numbers of distinct things."""
+
+    nodes: int = 0
+    """Nodes now in the store."""
+    edges: int = 0
+    """Triples now in the store."""
+    evidence: int = 0
+    """Passages now in the store."""
+    duplicate_nodes: int = 0
+    """Further records of a node that was there, merged into it."""
+    duplicate_edges: int = 0
+    """Further records of a triple that was there, merged into it."""
+    dangling_edges: int = 0
+    """Triples with an end that no node record describes."""
+    dangling_examples: list[str] = field(default_factory=list)
+    """Ids of such ends, a few."""
+    unattached_evidence: int = 0
+    """Passages whose edge no record describes; they are kept out."""
+    refusals: list[Refusal] = field(default_factory=list)
+    """Lines refused; the first hundred are kept."""
+    refused: int = 0
+    """Number of all lines refused."""

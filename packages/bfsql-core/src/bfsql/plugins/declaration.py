@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bfsql.abc import GraphDbInterface
-from bfsql.models.stream import GraphRecord, LoadReport
+from bfsql.models.records import GraphRecord, LoadReport
 from bfsql.settings import BackendSettings
 
 Open = Callable[[Any], Awaitable[GraphDbInterface]]

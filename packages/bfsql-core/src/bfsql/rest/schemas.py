@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from bfsql.models.omission import Direction
+from bfsql.models.records import Direction
 from bfsql.rest.api import MOST_IN_BATCH
 
 Schema = dict[str, Any]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from bfsql.errors import SourceError
-from bfsql.models.stream import EdgeRecord, NodeRecord
+from bfsql.models.records import EdgeRecord, NodeRecord
 from bfsql.sources.fields import Unusable, identifier, optional_identifier, shown, texts
 from bfsql.sources.formats import SourceOptions
 

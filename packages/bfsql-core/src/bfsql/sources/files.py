@@ -19,7 +19,7 @@ from typing import Any, TypeAlias, TypeVar
 from pydantic_core import from_json
 
 from bfsql.errors import SourceError
-from bfsql.models.stream import (
+from bfsql.models.records import (
     EdgeRecord,
     EvidenceRecord,
     GraphRecord,

@@ -15,7 +15,7 @@ from typing import Any
 from xml.parsers import expat
 
 from bfsql.errors import SourceError
-from bfsql.models.stream import GraphRecord, GraphStream, Refusal
+from bfsql.models.records import GraphRecord, GraphStream, Refusal
 from bfsql.sources.columns import edge_of, node_of
 from bfsql.sources.fields import Unusable
 from bfsql.sources.files import open_bytes

@@ -30,14 +30,14 @@ from typing import Any
 from pydantic_core import from_json
 
 from bfsql.errors import SourceError
-from bfsql.models.records import Triple
-from bfsql.models.stream import (
+from bfsql.models.records import (
     EdgeRecord,
     EvidenceRecord,
     GraphRecord,
     GraphStream,
     NodeRecord,
     Refusal,
+    Triple,
 )
 from bfsql.sources.fields import (
     Unusable,

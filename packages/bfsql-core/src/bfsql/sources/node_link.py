@@ -14,7 +14,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from bfsql.errors import SourceError
-from bfsql.models.stream import GraphStream, Refusal
+from bfsql.models.records import GraphStream, Refusal
 from bfsql.sources.columns import edge_of, node_of
 from bfsql.sources.fields import Unusable, shown
 from bfsql.sources.files import open_bytes

@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 
 from bfsql.errors import SourceError
-from bfsql.models.stream import GraphStream
+from bfsql.models.records import GraphStream
 from bfsql.sources.columns import named_columns
 from bfsql.sources.files import faults_of, guarded
 from bfsql.sources.formats import NO_OPTIONS, SourceOptions, format_of

@@ -20,9 +20,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bfsql.errors import SourceError
-from bfsql.models.prefixes import WELL_KNOWN, Prefixes
-from bfsql.models.rdf_terms import Statement, Text, in_languages, value_of
-from bfsql.models.stream import EdgeRecord, GraphRecord, GraphStream, NodeRecord, Refusal
+from bfsql.models.rdf import WELL_KNOWN, Literal, Prefixes, Statement, in_languages, value_of
+from bfsql.models.records import EdgeRecord, GraphRecord, GraphStream, NodeRecord, Refusal
 from bfsql.sources.fields import Unusable, identifier, sound
 from bfsql.sources.formats import SourceOptions
 
@@ -106,7 +105,7 @@ class _Graph:
         """
         subject, predicate, object_ = statement
         id_, relation = self._id(subject, "subject"), self._id(predicate, "predicate")
-        if isinstance(object_, Text):
+        if isinstance(object_, Literal):
             if in_languages(object_, self._languages):
                 yield NodeRecord(
                     id_, self._default_type, self._metadata(predicate, relation, object_)
@@ -128,7 +127,7 @@ class _Graph:
             raise Unusable(f"the {what} of a statement is a literal, and it has to be an IRI")
         return self._short(identifier(str(term), what))
 
-    def _metadata(self, predicate: object, relation: str, literal: Text) -> dict[str, object]:
+    def _metadata(self, predicate: object, relation: str, literal: Literal) -> dict[str, object]:
         value = sound(value_of(literal))
         if predicate in _NAMES:
             return {"name": str(value)}

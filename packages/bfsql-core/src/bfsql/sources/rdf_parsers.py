@@ -31,8 +31,8 @@ from rdflib.plugins.parsers.ntriples import (
 from rdflib.plugins.parsers.rdfxml import create_parser
 
 from bfsql.errors import SourceError
-from bfsql.models.rdf_terms import Statement, Term, Text
-from bfsql.models.stream import Refusal
+from bfsql.models.rdf import Literal, Statement, Term
+from bfsql.models.records import Refusal
 from bfsql.sources.files import open_bytes
 from bfsql.sources.turtle import turtle_statements
 
@@ -100,7 +100,7 @@ class _LineParser(W3CNTriplesParser):
             return None
         if literals:
             text, language, datatype = self.eat(r_literal).groups()
-            return Text(_unquoted(text), language, datatype)
+            return Literal(_unquoted(text), language, datatype)
         raise ParserError(f"an IRI or a blank node is due at {self.line}")
 
 
@@ -130,7 +130,9 @@ class _Passing(rdflib.Graph):
 
 def _term(term: Any) -> Term:
     if isinstance(term, rdflib.Literal):
-        return Text(str(term), term.language, None if term.datatype is None else str(term.datatype))
+        return Literal(
+            str(term), term.language, None if term.datatype is None else str(term.datatype)
+        )
     return None if isinstance(term, rdflib.BNode) else str(term)
 
 

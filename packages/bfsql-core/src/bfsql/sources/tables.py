@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from bfsql.errors import SourceError
-from bfsql.models.stream import GraphStream, Refusal
+from bfsql.models.records import GraphStream, Refusal
 from bfsql.sources.columns import EdgeColumns, NodeColumns, columns_of
 from bfsql.sources.fields import Unusable, is_sound, value_of
 from bfsql.sources.files import objects, open_text, records

@@ -21,7 +21,7 @@ from rdflib.plugins.parsers.notation3 import BadSyntax, RDFSink, SinkParser, sfl
 from rdflib.plugins.parsers.trig import TrigSinkParser
 
 from bfsql.errors import SourceError
-from bfsql.models.rdf_terms import Statement, Term, Text
+from bfsql.models.rdf import Literal, Statement, Term
 from bfsql.sources.files import open_text
 
 _WINDOW = 1 << 16
@@ -115,7 +115,7 @@ class _Sink(RDFSink):
         return _BLANK
 
     def newLiteral(self, s: str, dt: Any, lang: str | None) -> Any:  # noqa: N802
-        return Text(s, None if dt else lang, str(dt) if dt else None)
+        return Literal(s, None if dt else lang, str(dt) if dt else None)
 
     def makeStatement(self, quadruple: Any, why: Any = None) -> None:  # noqa: ARG002, N802
         _, predicate, subject, object_ = quadruple
@@ -170,10 +170,10 @@ def _term(term: Any) -> Term:
     if isinstance(term, rdflib.BNode):
         return None
     if isinstance(term, bool):
-        return Text(str(term).lower(), None, f"{_XSD}boolean")
+        return Literal(str(term).lower(), None, f"{_XSD}boolean")
     for kind, name in _NUMBERS:
         if isinstance(term, kind):
-            return Text(str(term), None, f"{_XSD}{name}")
+            return Literal(str(term), None, f"{_XSD}{name}")
     if isinstance(term, tuple):  # the parser's own words, as `a` for rdf:type
         return str(term[1])
-    return term if isinstance(term, Text) else str(term)
+    return term if isinstance(term, Literal) else str(term)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bfsql.models.queries import MAX_HOPS
+from bfsql.models.traversal import MAX_HOPS
 from bfsql.settings.server import LEAST_TOKENS
 
 Kind = Literal["text", "texts", "whole", "flag"]

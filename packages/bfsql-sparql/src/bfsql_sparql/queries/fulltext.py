@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from bfsql.models.prefixes import WELL_KNOWN
+from bfsql.models.rdf import WELL_KNOWN
 from bfsql_sparql.queries.patterns import of_any
 from bfsql_sparql.queries.quoting import iri, text
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bfsql.models.json_text import as_text
-from bfsql.models.prefixes import is_iri
-from bfsql.models.rdf_terms import Text
+from bfsql.models.json_values import as_text
+from bfsql.models.rdf import Literal, is_iri
 
 _ESCAPES = str.maketrans(
     {
@@ -42,6 +41,6 @@ def text(value: str) -> str:
     return f'"{as_text(value).translate(_ESCAPES)}"'
 
 
-def literal(value: Text) -> str:
+def literal(value: Literal) -> str:
     """A literal with its datatype, if any."""
     return text(value.text) + (f"^^{iri(value.datatype)}" if value.datatype else "")

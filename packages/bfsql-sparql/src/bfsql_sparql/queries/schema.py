@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from bfsql.models.prefixes import WELL_KNOWN
+from bfsql.models.rdf import WELL_KNOWN
 from bfsql_sparql.queries.patterns import begins, conditions, edge, is_node, of_any, typed
 from bfsql_sparql.queries.quoting import iri, iris
 from bfsql_sparql.vocabulary import OBJECT, PREDICATE, REIFIES, SUBCLASS, SUBJECT

@@ -1,4 +1,4 @@
-"""What a traversal found: the subgraph, and the facts that explain it.
+"""Traversals: the checked arguments, what was found, and the facts that explain it.
 
 A result keeps its nodes and edges in columns, because an answer of 60,000 hub
 neighbours is written from ids and types alone; `nodes` and `edges` make the
@@ -11,8 +11,58 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from bfsql.models.omission import Omission
-from bfsql.models.records import Edge, EdgeWithMetadata, EntityStub, Metadata, Node, Triple
+from pydantic import BaseModel, ConfigDict, Field
+
+from bfsql.models.records import (
+    Edge,
+    EdgeWithMetadata,
+    EntityStub,
+    Metadata,
+    Node,
+    Omission,
+    Triple,
+)
+
+MAX_HOPS = 5
+"""Largest `max_hops` and `k` (Appendix A: "Hop radius (1--5)")."""
+
+
+class _Filters(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    seeds: list[str] = Field(description="Canonical entity ids to start from.")
+    node_types: list[str] = Field(
+        default=[], description="Types that get full metadata; empty means all."
+    )
+    predicates: list[str] = Field(
+        default=[], description="Predicates that get full metadata; empty means all."
+    )
+    topology_only: bool = Field(
+        default=False, description="Every node and edge a stub; overrides the two filters."
+    )
+    exclude_node_types: list[str] = Field(
+        default=[], description="Types to remove, with every edge that touches them."
+    )
+    min_mentions: int = Field(
+        default=1, ge=1, description="Remove nodes whose `total_mentions` is below this."
+    )
+
+
+class BfsQuery(_Filters):
+    """The union of the seeds' neighbourhoods (Appendix A, `bfs_query`)."""
+
+    max_hops: int = Field(ge=1, le=MAX_HOPS, description="Largest distance from any seed.")
+    limit: int | None = Field(default=None, ge=1, description="Nodes a page; None is all.")
+    offset: int = Field(default=0, ge=0, description="Nodes to skip before the page.")
+
+
+class IntersectionQuery(_Filters):
+    """What lies within reach of every seed (Appendix A, `intersect_subgraphs`)."""
+
+    k: int = Field(ge=1, le=MAX_HOPS, description="Hop radius around each seed.")
+
+
+# --- results ------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,89 @@
-"""Short ids for IRIs, both ways: `prefix:local` where that can be undone.
+"""RDF terms, their literals as JSON values, and short ids for IRIs.
 
-An IRI has one id, whoever reads it: files, endpoints and what a model sends. What
-would read as the short id of another IRI, or as no IRI at all, stands in angle
-brackets, which always mean exactly the IRI inside.
+A term is an IRI (a plain text), a `Literal`, or None for a blank node. rdflib's own
+terms convert each literal when it is made and complain about what is no value of
+its type; files have both, and the text serves as well.
+
+An IRI has one id, whether it comes from a file, an endpoint or a model:
+`prefix:local` where that can be undone. What would read as the short id of
+another IRI, or as no IRI at all, stands in angle brackets, which always mean
+exactly the IRI inside.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any, TypeAlias
+
+from pydantic_core import from_json
+
+JSON = "http://www.w3.org/1999/02/22-rdf-syntax-ns#JSON"
+"""Datatype of a literal that is a JSON text."""
+
+_XSD = "http://www.w3.org/2001/XMLSchema#"
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A literal: its text, and its language or datatype, if any."""
+
+    text: str
+    language: str | None = None
+    datatype: str | None = None
+
+
+Term: TypeAlias = str | Literal | None
+"""An IRI, a literal, or None: a blank node."""
+
+Statement: TypeAlias = tuple[Term, Term, Term]
+"""Subject, predicate, object; the graph that holds it is ignored."""
+
+
+def value_of(literal: Literal) -> Any:
+    """The literal in JSON: integers, decimals, booleans and JSON as such, all else as its text."""
+    convert = _CONVERSIONS.get(literal.datatype or "")
+    if convert is None:
+        return literal.text
+    try:
+        return convert(literal.text.strip())
+    except (ValueError, KeyError):
+        return literal.text
+
+
+def in_languages(literal: Literal, languages: tuple[str, ...]) -> bool:
+    """Whether to keep the literal: it has no language, or one of these, `en-GB` being `en`."""
+    if not languages or not literal.language:
+        return True
+    language = literal.language.casefold()
+    wanted = [name.casefold() for name in languages]
+    return language in wanted or language.partition("-")[0] in wanted
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number
+
+
+_TRUTH = {"true": True, "1": True, "false": False, "0": False}
+_INTEGERS = (
+    "integer int long short byte nonNegativeInteger positiveInteger nonPositiveInteger "
+    "negativeInteger unsignedInt unsignedLong unsignedShort unsignedByte"
+)
+_CONVERSIONS: dict[str, Callable[[str], Any]] = {
+    **{f"{_XSD}{name}": int for name in _INTEGERS.split()},
+    **{f"{_XSD}{name}": _finite for name in ("decimal", "double", "float")},
+    f"{_XSD}boolean": _TRUTH.__getitem__,
+    JSON: from_json,
+}
+
+
+# --- short ids ----------------------------------------------------------------
 
 WELL_KNOWN = {
     "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",

@@ -1,8 +1,8 @@
-"""Metadata as JSON text: whatever a source gives goes in, plain JSON comes out.
+"""How values that JSON lacks become JSON, and metadata as JSON text for stores that keep it so.
 
 Dates become ISO 8601 text, bytes base64 text, a Decimal the number that it is
 or its own text where no float is that number, NaN and the infinities their
-names. Integers keep every digit. For the loaders of stores that keep metadata so.
+names. Integers keep every digit.
 """
 
 from __future__ import annotations
@@ -24,6 +24,31 @@ MAX_DIGITS = 64
 short."""
 
 _SEPARATORS = (",", ":")
+
+
+def json_number(value: Decimal) -> int | float | str:
+    """The JSON number that means the same, or the digits as text where there is none."""
+    if not value.is_finite():
+        return "NaN" if value.is_nan() else non_finite(float(value))
+    if value == value.to_integral_value() and abs(value.adjusted()) < MAX_DIGITS:
+        return int(value)
+    near = float(value)
+    return near if Decimal(repr(near)) == value else str(value)
+
+
+def non_finite(value: float) -> str:
+    """The name of NaN or of an infinity."""
+    return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+
+
+def iso_duration(value: dt.timedelta) -> str:
+    """ISO 8601: days, then seconds."""
+    sign, value = ("-", -value) if value < dt.timedelta() else ("", value)
+    seconds = f"{value.seconds + value.microseconds / 1_000_000:.6f}".rstrip("0").rstrip(".")
+    return f"{sign}P{value.days}DT{seconds}S"
+
+
+# --- metadata as text ---------------------------------------------------------
 
 
 def encode(value: Mapping[str, Any] | list[Any]) -> str:
@@ -76,7 +101,7 @@ def _default(value: Any) -> Any:
         case dt.date() | dt.time():  # a datetime is a date
             return value.isoformat()
         case Decimal():
-            return _number(value)
+            return json_number(value)
         case bytes() | bytearray() | memoryview():
             return base64.b64encode(value).decode()
         case set() | frozenset():
@@ -86,18 +111,10 @@ def _default(value: Any) -> Any:
     return str(value)
 
 
-def _number(value: Decimal) -> float | int | str:
-    if not value.is_finite():
-        return str(value)
-    if value == value.to_integral_value() and abs(value.adjusted()) < MAX_DIGITS:
-        return int(value)
-    return float(value) if Decimal(repr(float(value))) == value else str(value)
-
-
 def _plain(value: Any) -> Any:
     match value:
         case float() if not math.isfinite(value):
-            return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+            return non_finite(value)
         case int() if value.bit_length() > MAX_BITS:
             return f"{value:#x}"
         case Mapping():
