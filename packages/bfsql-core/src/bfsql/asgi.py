@@ -93,9 +93,22 @@ async def _run_http(
     graph_factory: GraphFactory, settings: ServeSettings, module: str, listener: socket.socket
 ) -> None:
     async with open_while_importing(graph_factory, module, "uvicorn") as graph:
+        import uvicorn
+
         face = import_module(module)
-        greeting = face.GREETING.format(url=url(listener, ""))
-        await _serve(face.application(graph, settings), listener, greeting)
+        config = uvicorn.Config(
+            face.application(graph, settings),
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            ws="none",
+            lifespan="on",
+            timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        )
+        sys.stderr.write(f"{face.GREETING.format(url=url(listener, ''))}\n")
+        sys.stderr.flush()
+        with _repeated_signals_ignored():
+            await uvicorn.Server(config).serve(sockets=[listener])
 
 
 @asynccontextmanager
@@ -118,25 +131,6 @@ async def open_while_importing(graph_factory: GraphFactory, *modules: str) -> As
         await asyncio.to_thread(importing.join)
         gc.set_threshold(*_GC_THRESHOLDS)
         yield graph
-
-
-async def _serve(application: ASGIApp, listener: socket.socket, greeting: str) -> None:
-    """Answer over HTTP until SIGTERM or SIGINT; the greeting is printed at every log level."""
-    import uvicorn
-
-    config = uvicorn.Config(
-        application,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        ws="none",
-        lifespan="auto",
-        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
-    )
-    sys.stderr.write(f"{greeting}\n")
-    sys.stderr.flush()
-    with _repeated_signals_ignored():
-        await uvicorn.Server(config).serve(sockets=[listener])
 
 
 @contextmanager
@@ -254,8 +248,8 @@ def url(listener: socket.socket, path: str) -> str:
 # Who may call
 
 
-class BearerAuth:
-    """Answers 401 to a request without the shared token.
+def require_token(app: ASGIApp, token: str, refusal: Refusal) -> ASGIApp:
+    """The application behind a shared token: a request without it gets 401.
 
     For verifiers of one's own, with issuers and scopes, use the SDK's
     `streamable_http_app(auth=..., token_verifier=...)`.
@@ -265,30 +259,24 @@ class BearerAuth:
         token: The secret. It is compared in constant time and never logged.
         refusal: Makes the answer.
     """
+    secret = token.encode()
 
-    def __init__(self, app: ASGIApp, token: str, refusal: Refusal) -> None:
-        self._app = app
-        self._token = token.encode()
-        self._refusal = refusal
+    def allowed(scope: Scope) -> bool:
+        given = _header_values(scope, b"authorization")
+        scheme, _, value = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
+        return scheme.lower() == b"bearer" and hmac.compare_digest(value.strip(), secret)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer 401 to a request without the token; pass on everything else."""
-        if scope["type"] == "http" and not self._allows(scope):
-            answer = self._refusal(
+    async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+        answer = app
+        if scope["type"] == "http" and not allowed(scope):
+            answer = refused = refusal(
                 HTTPStatus.UNAUTHORIZED,
                 "This server wants the header 'Authorization: Bearer TOKEN' with its token.",
             )
-            answer.headers["WWW-Authenticate"] = "Bearer"
-            await answer(scope, receive, send)
-            return
-        await self._app(scope, receive, send)
+            refused.headers["WWW-Authenticate"] = "Bearer"
+        await answer(scope, receive, send)
 
-    def _allows(self, scope: Scope) -> bool:
-        given = _header_values(scope, b"authorization")
-        if len(given) != 1:
-            return False
-        scheme, _, token = given[0].partition(b" ")
-        return scheme.lower() == b"bearer" and hmac.compare_digest(token.strip(), self._token)
+    return guarded
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,8 +310,10 @@ def allowed_names(host: str, allowed_hosts: Iterable[str]) -> AllowedNames | Non
     return AllowedNames(tuple(hosts), tuple(origins))
 
 
-class HostGuard:
-    """Answers 421 or 403 to a request with a foreign `Host` or `Origin`.
+def require_known_names(
+    app: ASGIApp, names: AllowedNames, cors_origins: Collection[str], refusal: Refusal
+) -> ASGIApp:
+    """The application behind its names: a foreign `Host` gets 421, a foreign `Origin` 403.
 
     A web page that a user has open could otherwise reach the graph under a name
     of its own (DNS rebinding). The MCP SDK has a guard like it, which takes the same names.
@@ -335,38 +325,26 @@ class HostGuard:
         refusal: Makes the answer.
     """
 
-    def __init__(
-        self, app: ASGIApp, names: AllowedNames, cors_origins: Collection[str], refusal: Refusal
-    ) -> None:
-        self._app = app
-        self._names = names
-        self._cors_origins = cors_origins
-        self._refusal = refusal
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse a request to a foreign host or from a foreign page; pass on everything else."""
-        app = self._app
+    async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+        answer = app
         if scope["type"] == "http":
-            if not self._names.allows_host(_header(scope, b"host")):
-                app = self._refusal(
+            host, origin = _header(scope, b"host"), _header(scope, b"origin")
+            known = names.allows_origin(origin) or origin in cors_origins or ANY in cors_origins
+            if not names.allows_host(host):
+                answer = refusal(
                     HTTPStatus.MISDIRECTED_REQUEST,
                     "This server is not called by the name in the header Host. Call it by a name "
                     "that it knows, or have its operator add the name to allowed_hosts.",
                 )
-            elif not self._allows_origin(_header(scope, b"origin")):
-                app = self._refusal(
+            elif not known:
+                answer = refusal(
                     HTTPStatus.FORBIDDEN,
                     "Pages of the origin in the header Origin may not ask this server. Its "
                     "operator can add the origin to cors_origins.",
                 )
-        await app(scope, receive, send)
+        await answer(scope, receive, send)
 
-    def _allows_origin(self, origin: str | None) -> bool:
-        return (
-            self._names.allows_origin(origin)
-            or ANY in self._cors_origins
-            or origin in self._cors_origins
-        )
+    return guarded
 
 
 def _matches(value: str, allowed: Iterable[str]) -> bool:

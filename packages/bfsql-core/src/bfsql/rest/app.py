@@ -1,32 +1,44 @@
-"""The web API as an ASGI application."""
+"""The web API as an ASGI application: guards, routing, deadline, and problem documents.
+
+An id is one segment of a path, whatever it holds: `a%2Fb` is the id `a/b`. So the router
+sees paths with every segment encoded, and decodes a segment when it has found the route.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
 
+from starlette.applications import Starlette
+from starlette.convertors import Convertor, register_url_convertor
+from starlette.datastructures import MutableHeaders
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.routing import Match, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bfsql import call
+from bfsql.answers.clean import clean_text
+from bfsql.asgi import allowed_names, require_known_names, require_token
 from bfsql.errors import ToolError
 from bfsql.graph import Graph
-from bfsql.rest.api import Api
-from bfsql.rest.asked import Asked, body, query
-from bfsql.rest.guard import guarded
-from bfsql.rest.problem import Problem, problem_of
+from bfsql.rest.request import Api, ApiRequest, ApiRoute, read_request
+from bfsql.rest.response import Problem, problem_of
 from bfsql.rest.routes import ROUTES
-from bfsql.rest.routing import Route, found
 from bfsql.tools import translate_errors
 
 if TYPE_CHECKING:
     from bfsql.settings import ServeSettings
 
-
 GREETING = "BFS-QL answers at {url} (its web API; see /docs)"
 """What the operator reads when the server listens."""
+
+_SHOWN = 200
+"""Characters of an unknown path that a sentence repeats."""
 
 
 def application(graph: Graph, settings: ServeSettings) -> ASGIApp:
@@ -36,59 +48,148 @@ def application(graph: Graph, settings: ServeSettings) -> ASGIApp:
             app = application(graph, ServeSettings())
 
     Args:
-        graph: Open, and closed by the caller when nobody asks any more.
-        settings: Bounds, token, names and origins. Where it listens is the caller's matter.
+        graph: Open, and closed by the caller when the application is no longer used.
+        settings: Bounds, token, names and origins; the address is not used to listen.
     """
     token = settings.bearer_token is not None
-    keeping = f"{'private' if token else 'public'}, max-age={settings.max_age}"
-    api = Api(graph, settings.max_request_bytes, token)
-    return guarded(_Application(api, keeping), settings)
+    cache_control = f"{'private' if token else 'public'}, max-age={settings.max_age}"
+    api = Api(graph, ROUTES, settings.max_request_bytes, token)
+    app = Starlette(
+        routes=[
+            Route(
+                route.path.replace("}", ":bfsql_segment}"),
+                _Endpoint(api, route, cache_control),
+                methods=[route.method],
+            )
+            for route in ROUTES
+        ],
+        exception_handlers={
+            HTTPStatus.NOT_FOUND: _no_route,
+            HTTPStatus.METHOD_NOT_ALLOWED: _no_method,
+            Problem: _problem,
+            ToolError: _problem,
+        },
+    )
+    app.router.redirect_slashes = False
+    return _guarded(_with_encoded_path(app), settings)
 
 
-class _Application:
-    """Reads a request, has it answered, and makes problem documents of what goes wrong."""
+def _guarded(app: ASGIApp, settings: ServeSettings) -> ASGIApp:
+    """The application behind token, origins and names.
 
-    def __init__(self, api: Api, keeping: str) -> None:
+    Preflights of browsers carry no token, so origins are checked before it.
+    """
+    if settings.bearer_token is not None:
+        app = require_token(app, settings.bearer_token.get_secret_value(), _refusal)
+    if settings.cors_origins:
+        app = _Cors(
+            app,
+            allow_origins=settings.cors_origins,
+            allow_methods=["GET", "HEAD", "POST"],
+            allow_headers=["Authorization", "Content-Type", "If-None-Match"],
+            expose_headers=["ETag", "Link", "Retry-After"],
+        )
+    names = allowed_names(settings.host, settings.allowed_hosts)
+    if names is None:
+        return app
+    return require_known_names(app, names, settings.cors_origins, _refusal)
+
+
+def _refusal(status: HTTPStatus, sentence: str) -> Response:
+    return Problem(status, sentence).response()
+
+
+class _Cors(CORSMiddleware):
+    """Sends `Vary: Origin` with every answer, to programs too.
+
+    Otherwise a cache would give a page an answer that does not allow the page to read it.
+    """
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def varying(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                if "origin" not in headers.get("vary", "").lower():
+                    headers.add_vary_header("Origin")
+            await send(message)
+
+        await super().__call__(scope, receive, varying)
+
+
+def _with_encoded_path(app: ASGIApp) -> ASGIApp:
+    """The application, given the path as it was sent, without the prefix of where it is mounted.
+
+    Every segment is decoded and encoded again, so that a path has one spelling.
+    """
+
+    async def rewritten(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await app(scope, receive, send)
+            return
+        raw: bytes = (scope.get("raw_path") or scope["path"].encode()).partition(b"?")[0]
+        raw = raw.removeprefix(scope.get("root_path", "").encode())
+        try:
+            segments = [unquote(part, errors="strict") for part in raw.decode("ascii").split("/")]
+        except UnicodeDecodeError:
+            problem = _refusal(
+                HTTPStatus.BAD_REQUEST,
+                "The path cannot be read: ids in it have to be UTF-8 text, percent-encoded.",
+            )
+            await problem(scope, receive, send)
+            return
+        path = "/" + "/".join(quote(segment, safe="") for segment in segments[1:])
+        await app({**scope, "path": path, "root_path": ""}, receive, send)
+
+    return rewritten
+
+
+class _Segment(Convertor[str]):
+    """One encoded segment of a path, which may be empty."""
+
+    regex = "[^/]*"
+
+    def convert(self, value: str) -> str:
+        return unquote(value)
+
+    def to_string(self, value: str) -> str:
+        return quote(value, safe="")
+
+
+register_url_convertor("bfsql_segment", _Segment())
+
+
+class _Endpoint:
+    """Answers one route."""
+
+    def __init__(self, api: Api, route: ApiRoute, cache_control: str) -> None:
         self._api = api
-        self._keeping = keeping
+        self._route = route
+        self._cache_control = cache_control
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         try:
-            route, path = found(ROUTES, scope)
-            content = None
-            if route.method == "POST":
-                content = await body(request, self._api.max_request_bytes)
-            asked = Asked(path, query(request), content, _caller(request))
-            response = await _while_connected(receive, self._response(request, route, asked))
-        except Problem as problem:
-            response = problem.response()
+            read = await read_request(self._api, self._route, request)
+            response = await _while_connected(receive, self._response(request, read))
         except ClientDisconnect:
             return
         if response is not None:
             await response(scope, receive, send)
 
-    async def _response(self, request: Request, route: Route, asked: Asked) -> Response:
-        limits = self._api.graph.limits
-        try:
-            with (
-                call.scope(seconds=limits.deadline, caller=asked.caller),
-                translate_errors(limits, f"{route.method} {route.path}"),
-            ):
-                reply = await route.handler(self._api, asked)
-        except ToolError as error:
-            return problem_of(error).response()
-        return reply.response(request, self._keeping)
-
-
-def _caller(request: Request) -> call.Caller:
-    return call.Caller(client=request.headers.get("user-agent"))
+    async def _response(self, request: Request, read: ApiRequest) -> Response:
+        limits, route = self._api.graph.limits, self._route
+        with (
+            call.scope(seconds=limits.deadline, caller=read.caller),
+            translate_errors(limits, f"{route.method} {route.path}"),
+        ):
+            reply = await route.handler(read)
+        return reply.response(request, self._cache_control)
 
 
 async def _while_connected(
     receive: Receive, answering: Coroutine[Any, Any, Response]
 ) -> Response | None:
-    """The answer, or None where the client left; then the store is not asked any longer."""
+    """The answer; None where the client left, which cancels what the store is asked."""
     answer = asyncio.ensure_future(answering)
     left = asyncio.ensure_future(_disconnect(receive))
     try:
@@ -103,3 +204,33 @@ async def _while_connected(
 async def _disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+async def _problem(_: Request, error: Exception) -> Response:
+    problem = problem_of(error) if isinstance(error, ToolError) else error
+    assert isinstance(problem, Problem)
+    return problem.response()
+
+
+async def _no_route(request: Request, _: Exception) -> Response:
+    path = clean_text(unquote(request.scope["path"]))
+    return _refusal(
+        HTTPStatus.NOT_FOUND,
+        f"There is nothing at {path[:_SHOWN]}. GET /docs lists what there is; ids in a path "
+        "are percent-encoded, a slash in them as %2F.",
+    )
+
+
+async def _no_method(request: Request, _: Exception) -> Response:
+    allowed = sorted(
+        method
+        for route in request.app.routes
+        if route.matches(request.scope)[0] is not Match.NONE
+        for method in route.methods
+    )
+    return Problem(
+        HTTPStatus.METHOD_NOT_ALLOWED,
+        f"{request.method[:_SHOWN]} is not for this path, which takes {' and '.join(allowed)}. "
+        "The graph can be read and not changed.",
+        headers={"Allow": ", ".join(allowed)},
+    ).response()

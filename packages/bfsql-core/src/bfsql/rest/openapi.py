@@ -1,16 +1,22 @@
-"""The API as an OpenAPI 3.1 document: every path, parameter and answer."""
+"""The web API's description of itself: an OpenAPI 3.1 document, and a page that loads nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from html import escape
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Literal
+from urllib.parse import quote
 
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from bfsql.answers import encode
 from bfsql.plugins.distributions import __version__
-from bfsql.rest import entities, relations
-from bfsql.rest.problem import MEDIA_TYPE
-from bfsql.rest.reply import JSON, JSON_LD
-from bfsql.rest.schemas import SCHEMAS, TEXT, TEXTS, Schema, ref
+from bfsql.rest.request import ApiRequest, ApiRoute, JsonSchema, PublishedSchema, query_schema
+from bfsql.rest.response import JSON, JSON_LD, PROBLEM_JSON, Reply
 from bfsql.tools import ToolDefinition
 
 _REASONS = {
@@ -27,39 +33,67 @@ _REASONS = {
     504: "The store did not answer in time.",
 }
 _ALWAYS = (400, 401, 403, 421, 500, 502, 503, 504)
-
-_ID: Schema = {
+_TEXT: JsonSchema = {"type": "string"}
+_ID: JsonSchema = {
     "name": "id",
     "in": "path",
     "required": True,
-    "schema": TEXT,
+    "schema": _TEXT,
     "description": "Canonical id, percent-encoded as one segment.",
 }
-_KEPT = {
-    "ETag": {"schema": TEXT, "description": "Changes with every byte; for If-None-Match."},
-    "Cache-Control": {"schema": TEXT},
+_CACHED = {
+    "ETag": {"schema": _TEXT, "description": "Changes with every byte; for If-None-Match."},
+    "Cache-Control": {"schema": _TEXT},
 }
-_NEXT = {"Link": {"schema": TEXT, "description": "The next page, as rel=next."}}
+_LINK = {"Link": {"schema": _TEXT, "description": "The next page, as rel=next."}}
+
+HTML = "text/html; charset=utf-8"
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'"
+
+_SCHEMA_LINK = re.compile(r"&quot;#/components/schemas/(\w+)&quot;")
+
+_STYLE = """\
+body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 56rem; padding: 0 1rem }
+code, pre { font-size: .9em } pre { background: #8881; overflow: auto; padding: .7rem }
+p { white-space: pre-line } h2 { border-top: 1px solid #8886; padding-top: 1rem }
+td { padding-right: 1rem; vertical-align: top } summary { cursor: pointer }
+:root { color-scheme: light dark }"""
 
 
-def openapi(tools: Iterable[ToolDefinition], *, token: bool) -> dict[str, Any]:
-    """The document.
+class Problem(BaseModel):
+    """RFC 9457."""
 
-    Args:
-        tools: The six, as the open graph defines them.
-        token: Whether requests have to carry one.
-    """
-    secured: dict[str, Any] = {
-        "components": {
-            "schemas": SCHEMAS,
-            **(
-                {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}}
-                if token
-                else {}
-            ),
-        },
-        **({"security": [{"token": []}]} if token else {}),
-    }
+    model_config = ConfigDict(extra="forbid")
+
+    type: str
+    title: str
+    status: int
+    detail: str = Field(description="What happened, and what would be right.")
+    kind: str = Field("", description="What was wrong, in one word.")
+    argument: str = Field("", description="The parameter that is at fault.")
+
+
+async def document(request: ApiRequest) -> Reply:
+    """This description."""
+    return Reply(encode(_openapi(request)))
+
+
+async def page(request: ApiRequest) -> Reply:
+    """This description, as a page."""
+    text = "\n".join(_page(_openapi(request)))
+    headers = {"Content-Security-Policy": _POLICY, "X-Content-Type-Options": "nosniff"}
+    return Reply(text.encode(), "text/html", headers)
+
+
+def _openapi(request: ApiRequest) -> dict[str, Any]:
+    api = request.api
+    paths, schemas = _described(api.routes)
+    [tools] = [route for route in api.routes if route.answer is None]
+    security: dict[str, Any] = {}
+    components: dict[str, Any] = {"schemas": schemas}
+    if api.token:
+        components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        security = {"security": [{"token": []}]}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -69,55 +103,90 @@ def openapi(tools: Iterable[ToolDefinition], *, token: bool) -> dict[str, Any]:
             "GET is answered, so is HEAD.",
         },
         "servers": [{"url": "./"}],
-        "paths": {**_PATHS, **_tool_paths(tools)},
-        **secured,
+        "paths": {**paths, **_tool_paths(api.graph.definitions(), tools)},
+        "components": components,
+        **security,
     }
 
 
-def _get(summary: str, answer: str, *parameters: Schema, **about: Any) -> Schema:
-    """A path that is read."""
-    headers = {**_KEPT, **about.get("headers", {})}
-    media = about.get("media", JSON_LD)
-    content = {media: {"schema": ref(answer) if answer in SCHEMAS else {"type": answer}}}
-    described: Schema = {
-        "summary": summary,
-        **({"parameters": list(parameters)} if parameters else {}),
-        "responses": {
-            "200": {"description": "What was asked for.", "headers": headers, "content": content},
-            "304": {"description": "The client has these bytes already.", "headers": _KEPT},
-            **_problems(*about.get("problems", ())),
-        },
-    }
-    return {"get": described}
-
-
-def _post(
-    summary: str,
-    body: Schema,
-    answer: Schema,
-    *,
-    needed: bool = True,
-    description: str = "",
-) -> Schema:
-    """A path that reads what a body names."""
-    return {
-        "post": {
-            "summary": summary,
-            **({"description": description} if description else {}),
-            "requestBody": {"required": needed, "content": {JSON: {"schema": body}}},
-            "responses": {
-                "200": {
-                    "description": "What was asked for.",
-                    "content": {JSON: {"schema": answer}},
-                },
-                **_problems(404, 413, 415),
-            },
+@cache
+def _described(routes: Sequence[ApiRoute]) -> tuple[JsonSchema, JsonSchema]:
+    """The paths of all routes but the tools', and the schemas that they refer to."""
+    described = [route for route in routes if route.answer is not None]
+    types: list[tuple[Any, Literal["validation", "serialization"], TypeAdapter[Any]]] = [
+        ("problem", "serialization", TypeAdapter(Problem)),
+        *((r, "serialization", TypeAdapter(r.answer)) for r in described),
+        *((r, "validation", TypeAdapter(r.takes)) for r in described if r.method == "POST"),
+    ]
+    schemas, definitions = TypeAdapter.json_schemas(
+        types, ref_template="#/components/schemas/{model}", schema_generator=PublishedSchema
+    )
+    paths = {
+        route.path: {
+            route.method.lower(): {
+                "summary": (route.handler.__doc__ or "").partition("\n")[0].rstrip("."),
+                **_operation(
+                    route, schemas[route, "serialization"], schemas.get((route, "validation"))
+                ),
+            }
         }
+        for route in described
+    }
+    return paths, definitions["$defs"]
+
+
+def _tool_paths(tools: Iterable[ToolDefinition], route: ApiRoute) -> JsonSchema:
+    return {
+        route.path.format(name=tool.name): {
+            "post": {
+                "summary": tool.title,
+                "description": tool.description,
+                **_operation(route, tool.output_schema, tool.input_schema),
+            }
+        }
+        for tool in tools
     }
 
 
-def _problems(*statuses: int) -> Schema:
-    content = {MEDIA_TYPE: {"schema": ref("Problem")}}
+def _operation(route: ApiRoute, answer: JsonSchema, body: JsonSchema | None = None) -> JsonSchema:
+    """What a route takes and answers."""
+    fields = getattr(route.answer, "model_fields", {})
+    media_type = JSON_LD if "context" in fields else HTML if route.answer is str else JSON
+    ok: JsonSchema = {
+        "description": "What was asked for.",
+        "content": {media_type: {"schema": answer}},
+    }
+    if body is not None:
+        return {
+            "requestBody": {
+                "required": route.answer is not None or bool(body.get("required")),
+                "content": {JSON: {"schema": body}},
+            },
+            "responses": {"200": ok, **_problems(404, 413, 415)},
+        }
+    ok["headers"] = {**_CACHED, **(_LINK if "next" in fields else {})}
+    unchanged = {"description": "The client has these bytes already.", "headers": _CACHED}
+    parameters = [*([_ID] if "{id}" in route.path else []), *_query_parameters(route)]
+    return {
+        **({"parameters": parameters} if parameters else {}),
+        "responses": {"200": ok, "304": unchanged, **_problems(*([404] if route.exact else []))},
+    }
+
+
+def _query_parameters(route: ApiRoute) -> Iterator[JsonSchema]:
+    described = query_schema(route)
+    for name, schema in described["properties"].items():
+        yield {
+            "name": name,
+            "in": "query",
+            "required": name in described.get("required", ()),
+            "schema": {key: value for key, value in schema.items() if key != "description"},
+            "description": schema["description"],
+        }
+
+
+def _problems(*statuses: int) -> JsonSchema:
+    content = {PROBLEM_JSON: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     return {
         str(status): {
             "description": f"{HTTPStatus(status).phrase}. {_REASONS[status]}",
@@ -127,83 +196,72 @@ def _problems(*statuses: int) -> Schema:
     }
 
 
-def _parameter(name: str, schema: Schema, description: str, *, needed: bool = False) -> Schema:
-    return {
-        "name": name,
-        "in": "query",
-        "required": needed,
-        "schema": schema,
-        "description": description,
-    }
+def _page(described: dict[str, Any]) -> Iterator[str]:
+    """The page, line by line."""
+    title = escape(described["info"]["title"])
+    yield f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+    yield f"<style>{_STYLE}</style></head><body><h1>{title}</h1>"
+    yield f"<p>{escape(described['info']['description'])}</p>"
+    yield '<p>The same for programs: <a href="openapi.json">openapi.json</a>.</p>'
+    operations = [
+        (f"{verb.upper()} {path}", operation)
+        for path, verbs in described["paths"].items()
+        for verb, operation in verbs.items()
+    ]
+    yield "<ul>"
+    for name, operation in operations:
+        yield f'<li><a href="#{_anchor(name)}"><code>{escape(name)}</code></a> '
+        yield f"{escape(operation['summary'])}</li>"
+    yield "</ul>"
+    for name, operation in operations:
+        yield f'<h2 id="{_anchor(name)}"><code>{escape(name)}</code></h2>'
+        yield from _section(operation)
+    yield "<h2>Shapes</h2>"
+    for name, schema in described["components"]["schemas"].items():
+        yield from _folded(escape(name), schema, name)
+    yield "</body></html>"
 
 
-def _limit(default: int, most: int) -> Schema:
-    schema = {"type": "integer", "minimum": 1, "maximum": most, "default": default}
-    return _parameter("limit", schema, "How many at the most.")
+def _section(operation: dict[str, Any]) -> Iterator[str]:
+    yield f"<p>{escape(operation.get('description') or operation['summary'])}</p>"
+    if parameters := operation.get("parameters"):
+        yield "<table>"
+        for p in parameters:
+            facts = [p["in"], *(["required"] if p["required"] else []), _brief(p["schema"])]
+            yield f"<tr><td><code>{escape(p['name'])}</code></td>"
+            yield f"<td>{escape(', '.join(facts))}</td>"
+            yield f"<td>{escape(p['description'])}</td></tr>"
+        yield "</table>"
+    if body := operation.get("requestBody"):
+        yield from _folded("Body", next(iter(body["content"].values()))["schema"])
+    for status, answer in operation["responses"].items():
+        for kind, content in answer.get("content", {"": {}}).items():
+            if status == "200" and content:
+                yield from _folded(f"Answer, {escape(kind)}", content["schema"])
+    others = [status for status in operation["responses"] if status != "200"]
+    yield f"<p>Otherwise: {', '.join(others)}.</p>"
 
 
-def _tool_paths(tools: Iterable[ToolDefinition]) -> Schema:
-    return {
-        f"/tools/{tool.name}": _post(
-            tool.title,
-            tool.input_schema,
-            tool.output_schema,
-            needed=bool(tool.input_schema.get("required")),
-            description=tool.description,
-        )
-        for tool in tools
-    }
+def _brief(schema: dict[str, Any]) -> str:
+    names = {"minimum": "at least", "maximum": "at most", "default": "default"}
+    kind = " or ".join(schema["enum"]) if "enum" in schema else schema["type"]
+    return ", ".join([kind, *(f"{names[k]} {v}" for k, v in schema.items() if k in names)])
 
 
-_PATHS: Schema = {
-    "/schema": _get("What the graph contains, and where batches are taken", "Schema", media=JSON),
-    "/context": _get("The JSON-LD context", "Context"),
-    "/entities": _get(
-        "Find entities by name",
-        "Hits",
-        _parameter("q", TEXT, "A name, an alias, a part of a name, or an id.", needed=True),
-        _parameter(
-            "types", TEXTS, "Entity types to keep: repeated, or one text with commas between."
-        ),
-        _limit(entities.HITS, entities.MOST_HITS),
-    ),
-    "/entities/{id}": _get("All that is known of an entity", "Entity", _ID, problems=(404,)),
-    "/entities/{id}/relations": _get(
-        "Relations of an entity, in pages",
-        "Relations",
-        _ID,
-        _parameter(
-            "direction",
-            {"enum": [*relations.DIRECTIONS], "default": "both"},
-            "Those that leave it, enter it, or both.",
-        ),
-        _limit(relations.PAGE, relations.MOST_IN_PAGE),
-        _parameter("cursor", TEXT, "From `next` of the page before; opaque."),
-        headers=_NEXT,
-        problems=(404,),
-    ),
-    "/entities/{id}/provenance": _get(
-        "The evidence that touches an entity",
-        "Provenance",
-        _ID,
-        _limit(entities.EVIDENCE, entities.MOST_EVIDENCE),
-        media=JSON,
-        problems=(404,),
-    ),
-    "/relations": _get(
-        "A relation with its metadata",
-        "RelationWithMetadata",
-        *(_parameter(part, TEXT, "Exact.", needed=True) for part in relations.PARTS),
-        problems=(404,),
-    ),
-    "/entities/batch": _post(
-        "Many entities at once; unknown ids are left out", ref("EntityBatch"), ref("Entities")
-    ),
-    "/relations/batch": _post(
-        "Every relation that touches one of the ids, or the metadata of relations",
-        ref("RelationBatch"),
-        {"oneOf": [ref("Ring"), ref("RelationsWithMetadata")]},
-    ),
-    "/openapi.json": _get("This description", "object", media=JSON),
-    "/docs": _get("This description, as a page", "string", media="text/html; charset=utf-8"),
-}
+def _folded(title: str, schema: dict[str, Any], name: str = "") -> Iterator[str]:
+    """A shape to unfold; one that is nothing but another's name is a link to that one."""
+    if "$ref" in schema:
+        yield f"<p>{title}: {_linked(json.dumps(schema['$ref']))}</p>"
+        return
+    text = _linked(json.dumps(schema, indent=2, ensure_ascii=False))
+    anchor = f' id="{_anchor(name)}"' if name else ""
+    yield f"<details><summary>{title}</summary><pre{anchor}>{text}</pre></details>"
+
+
+def _linked(text: str) -> str:
+    """JSON as HTML: names of shapes lead to them. A browser unfolds what a link leads to."""
+    return _SCHEMA_LINK.sub(r'<a href="#\1">\1</a>', escape(text))
+
+
+def _anchor(name: str) -> str:
+    return quote(name, safe="").replace("%", "_")

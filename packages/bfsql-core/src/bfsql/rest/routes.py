@@ -1,21 +1,251 @@
-"""Everything that the API answers, in one table; the OpenAPI document describes the same."""
+"""Everything that the web API answers: one table of routes, and the shapes of their documents.
+
+The router, the check of parameters and the OpenAPI document are made from the table.
+"""
 
 from __future__ import annotations
 
-from bfsql.rest import description, entities, relations, tools, vocabulary
-from bfsql.rest.routing import Route
+from functools import partial
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bfsql.answers import shapes
+from bfsql.models.records import Direction
+from bfsql.rest import handlers, openapi
+from bfsql.rest.request import ApiRoute
+
+_Triple = Annotated[
+    list[str], Field(min_length=3, max_length=3, description="[subject, predicate, object]")
+]
+_Type = Annotated[str, Field(alias="@type", description="The entity type.")]
+
+
+def _optional(description: str | None = None, **about: Any) -> Any:
+    """A field that may be absent."""
+    return Field(default=None, description=description, **about)
+
+
+def _limit(default: int, maximum: int) -> Any:
+    return Field(default, ge=1, le=maximum, description="How many at the most.")
+
+
+class _Exact(BaseModel):
+    model_config = ConfigDict(extra="forbid", defer_build=True)
+
+
+class SearchQuery(_Exact):
+    """Parameters of a search."""
+
+    q: str = Field(description="A name, an alias, a part of a name, or an id.")
+    types: list[str] = _optional("Entity types to keep: repeated, or one text with commas between.")
+    limit: int = _limit(20, 100)
+
+
+class PageQuery(_Exact):
+    """Parameters of a page of relations."""
+
+    direction: Literal["out", "in", "both"] = Field(
+        "both", description="Those that leave it, enter it, or both."
+    )
+    limit: int = _limit(1_000, 10_000)
+    cursor: str = _optional("From `next` of the page before; opaque.")
+
+
+class EvidenceQuery(_Exact):
+    """Parameters of evidence."""
+
+    limit: int = _limit(20, 1_000)
+
+
+class RelationQuery(_Exact):
+    """The three parts of a relation."""
+
+    subject: str = Field(description="Exact.")
+    predicate: str = Field(description="Exact.")
+    object: str = Field(description="Exact.")
+
+
+class EntityBatch(_Exact):
+    """Entities by their ids."""
+
+    ids: list[str] = Field(max_length=handlers.MAX_BATCH)
+    metadata: bool = False
+
+
+class RingBatch(_Exact):
+    """The ring around ids."""
+
+    ids: list[str] = Field(max_length=handlers.MAX_BATCH)
+
+
+class MetadataBatch(_Exact):
+    """Metadata of relations."""
+
+    relations: list[_Triple] = Field(max_length=handlers.MAX_BATCH)
+
+
+class Omission(_Exact):
+    """What the store has and this answer has not."""
+
+    id: str = Field(description="The entity, the text searched for, or the record.")
+    direction: Direction = Field(
+        description="Edges that leave, enter or both; hits of a search; or the metadata of a "
+        "record, which could not be redacted."
+    )
+    at_least: int = _optional("Edges missing, at the least.")
+    reason: str = _optional()
+    lasting: Literal[True] = _optional("No request can show it.")
+
+
+class _Document(_Exact):
+    omissions: list[Omission] = _optional("What is missing; absent where nothing is.")
+
+
+class _JsonLd(_Document):
+    context: list[Any] = Field(
+        alias="@context",
+        description="The JSON-LD context: its address, then what holds for this document alone.",
+    )
+
+
+class EntityInBatch(BaseModel):
+    """An entity, with its metadata beside id and @type.
+
+    A metadata key that is id or omissions, or begins with @ or metadata., has the prefix
+    metadata. before it.
+    """
+
+    model_config = ConfigDict(extra="allow", defer_build=True)
+
+    id: str
+    type: _Type
+
+
+class Entity(EntityInBatch, _JsonLd):
+    """An entity as a document of its own."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class Entities(_Document):
+    """The entities of a batch."""
+
+    results: list[EntityInBatch]
+
+
+class Hit(_Exact):
+    """An entity that a search found."""
+
+    id: str
+    type: _Type
+    name: str = _optional()
+    score: float = _optional("Vector similarity, 0 to 1.")
+
+
+class Hits(_JsonLd):
+    """What a search found, best first."""
+
+    results: list[Hit]
+
+
+class Relation(shapes.StubEdge):
+    """An edge."""
+
+
+class RelationInBatch(shapes.FullEdge):
+    """An edge with its metadata: all that is known beyond the identity."""
+
+
+class RelationWithMetadata(RelationInBatch, _JsonLd):
+    """An edge with its metadata, as a document of its own."""
+
+
+class Relations(_JsonLd):
+    """A page of an entity's relations."""
+
+    id: str
+    relations: list[Relation] = Field(description="Sorted.")
+    next: str = _optional(
+        "The next page, relative to this one; absent on the last.",
+        json_schema_extra={"format": "uri-reference"},
+    )
+
+
+class Ring(_Document):
+    """Every relation that touches one of the ids."""
+
+    relations: list[_Triple]
+
+
+class RelationsWithMetadata(_Document):
+    """The relations of a batch."""
+
+    results: list[RelationInBatch]
+
+
+class Evidence(shapes.EvidenceItem):
+    """A passage behind an edge; unknown fields are absent."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class Provenance(_Document):
+    """The evidence that touches an entity."""
+
+    model_config = ConfigDict(extra="allow")
+
+    total: int | None = Field(description="Null where not all edges were looked at.")
+    items: list[Evidence]
+    edges_read: int = _optional()
+
+
+class Batches(_Exact):
+    """Where batches are taken, and how large they may be."""
+
+    entities: str
+    relations: str
+    limit: int
+    max_bytes: int
+
+
+class Schema(_Document):
+    """What the graph contains."""
+
+    description: str
+    comprehensive: bool = Field(description="Whether the two lists are complete.")
+    entity_types: list[str]
+    predicates: list[str]
+    next_steps: str
+    batch: Batches
+
+
+class Context(_Document):
+    """A JSON-LD context."""
+
+    context: dict[str, Any] = Field(alias="@context")
+
+
+_get, _post = partial(ApiRoute, "GET"), partial(ApiRoute, "POST")
+_one = partial(ApiRoute, "GET", exact=True)
 
 ROUTES = (
-    Route("GET", "/schema", vocabulary.schema),
-    Route("GET", "/context", vocabulary.terms),
-    Route("GET", "/entities", entities.search),
-    Route("POST", "/entities/batch", entities.batch),
-    Route("GET", "/entities/{id}", entities.entity),
-    Route("GET", "/entities/{id}/relations", relations.of_entity),
-    Route("GET", "/entities/{id}/provenance", entities.provenance),
-    Route("GET", "/relations", relations.one),
-    Route("POST", "/relations/batch", relations.batch),
-    Route("POST", "/tools/{name}", tools.run),
-    Route("GET", "/openapi.json", description.document),
-    Route("GET", "/docs", description.page),
+    _get("/schema", handlers.schema, "The schema", Schema),
+    _get("/context", handlers.json_ld_context, "The context", Context),
+    _get("/entities", handlers.search, "A search", Hits, SearchQuery),
+    _post("/entities/batch", handlers.entity_batch, "A batch of entities", Entities, EntityBatch),
+    _one("/entities/{id}", handlers.entity, "An entity", Entity),
+    _one("/entities/{id}/relations", handlers.relations, "Relations", Relations, PageQuery),
+    _one("/entities/{id}/provenance", handlers.provenance, "Provenance", Provenance, EvidenceQuery),
+    _one("/relations", handlers.relation, "A relation", RelationWithMetadata, RelationQuery),
+    _post(
+        "/relations/batch",
+        handlers.relation_batch,
+        "A batch of relations",
+        Ring | RelationsWithMetadata,
+        RingBatch | MetadataBatch,
+    ),
+    _post("/tools/{name}", handlers.tool, "A tool's path"),
+    _get("/openapi.json", openapi.document, "The description", dict[str, Any]),
+    _get("/docs", openapi.page, "The description", str),
 )

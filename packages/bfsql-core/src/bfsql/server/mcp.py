@@ -29,7 +29,7 @@ from mcp_types import (
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp
 
-from bfsql.asgi import BearerAuth, GraphFactory, allowed_names
+from bfsql.asgi import GraphFactory, allowed_names, require_token
 from bfsql.cache import MAX_RECORDS
 from bfsql.call import Caller
 from bfsql.errors import ToolError
@@ -248,6 +248,15 @@ def _caller(ctx: _Context) -> Caller | None:
     )
 
 
+def server_of(graph: Graph, settings: ServeSettings) -> BfsqlServer:
+    """A server over a graph that the caller has opened and will close."""
+    return BfsqlServer(
+        lambda: nullcontext(graph),
+        instructions=settings.instructions,
+        structured_content=settings.structured_content,
+    )
+
+
 def application(graph: Graph, settings: ServeSettings) -> ASGIApp:
     """Streamable HTTP at `/mcp`: one open graph for any number of clients.
 
@@ -255,19 +264,14 @@ def application(graph: Graph, settings: ServeSettings) -> ASGIApp:
         graph: Open, and closed by the caller afterwards.
         settings: Of the HTTP transport.
     """
-    server = BfsqlServer(
-        lambda: nullcontext(graph),
-        instructions=settings.instructions,
-        structured_content=settings.structured_content,
-    )
-    app: ASGIApp = server.streamable_http_app(
+    app: ASGIApp = server_of(graph, settings).streamable_http_app(
         stateless_http=settings.stateless,
         max_request_body_size=settings.max_request_bytes,
         transport_security=transport_security(settings.host, settings.allowed_hosts),
     )
     if settings.bearer_token is None:
         return app
-    return BearerAuth(app, settings.bearer_token.get_secret_value(), _plain_text)
+    return require_token(app, settings.bearer_token.get_secret_value(), _plain_text)
 
 
 def transport_security(host: str, allowed_hosts: Iterable[str]) -> TransportSecuritySettings:

@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
 from bfsql.asgi import GraphFactory, log_to_stderr, open_while_importing
@@ -76,15 +76,10 @@ async def _serve(graph: Graph, settings: ServeSettings, out: TextIO) -> None:
     """Answer until the client closes standard input."""
     import anyio
 
-    from bfsql.server.mcp import BfsqlServer
+    from bfsql.server.mcp import server_of
 
-    server = BfsqlServer(
-        lambda: nullcontext(graph),
-        instructions=settings.instructions,
-        structured_content=settings.structured_content,
-    )
     try:
-        await server.run_stdio(stdout=anyio.wrap_file(out))
+        await server_of(graph, settings).run_stdio(stdout=anyio.wrap_file(out))
     except* BrokenPipeError:
         pass  # the client left in the middle of an answer
 

@@ -1,0 +1,285 @@
+"""What the web API answers: the vocabulary, entities, relations, batches, and the six tools.
+
+`bfsql.rest.routes` says which handler answers which path. The first line of its docstring is
+published as the summary of the route.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from bfsql.abc import DEFAULT_NEXT_STEPS
+from bfsql.answers import encode, evidence_item
+from bfsql.answers.clean import clean_metadata, clean_text
+from bfsql.call import within
+from bfsql.errors import ToolError
+from bfsql.models import Edge, EntityStub, Metadata, Triple
+from bfsql.rest.request import Api, ApiRequest, wrong_value
+from bfsql.rest.response import Reply, context, context_document, relation_context, reply
+from bfsql.tools.validate import shown
+
+MAX_BATCH = 10_000
+"""Ids or relations that one batch may name."""
+
+_PARTS = ("subject", "predicate", "object")
+"""Of a relation, in their order."""
+
+_RESERVED = re.compile(r"id|omissions|@.*|metadata\..*", re.DOTALL)
+"""Metadata keys that would mean something else in a document; they get a prefix."""
+
+
+# The graph
+
+
+async def schema(request: ApiRequest) -> Reply:
+    """What the graph contains, and where batches are taken."""
+    api = request.api
+    types, predicates = await api.vocabulary()
+    return reply(
+        {
+            "description": clean_text(api.graph.description),
+            "comprehensive": await within(api.db.comprehensive()),
+            "entity_types": types,
+            "predicates": predicates,
+            "next_steps": clean_text(await within(api.db.next_steps()) or DEFAULT_NEXT_STEPS),
+            "batch": {
+                "entities": "/entities/batch",
+                "relations": "/relations/batch",
+                "limit": MAX_BATCH,
+                "max_bytes": api.max_request_bytes,
+            },
+        }
+    )
+
+
+async def json_ld_context(request: ApiRequest) -> Reply:
+    """The JSON-LD context."""
+    types, predicates = await request.api.vocabulary()
+    return reply(context_document([*types, *predicates]))
+
+
+async def tool(request: ApiRequest) -> Reply:
+    """One of the six tools, with the checks and hooks of MCP.
+
+    An object is the tool's text; a list stands under `result`, since notes stand beside it
+    (`protocol.md` 20).
+    """
+    answer = await request.api.graph.call(request.path["name"], request.body, caller=request.caller)
+    content = answer.text.encode()
+    if not answer.text.startswith("["):
+        return Reply(content)
+    notes = b',"notes":' + encode(list(answer.notes)) if answer.notes else b""
+    return Reply(b'{"result":' + content + notes + b"}")
+
+
+# Entities
+
+
+async def search(request: ApiRequest) -> Reply:
+    """Find entities by name."""
+    query = request.query
+    types = await _types(request.api, query["types"])
+    found = await within(request.api.db.search_entities(query["q"], types))
+    return reply(
+        {"@context": context("./"), "results": [_hit(stub) for stub in found[: query["limit"]]]}
+    )
+
+
+async def _types(api: Api, given: Sequence[str]) -> list[str]:
+    """The types of a search; a text that is no type of the graph is split at its commas."""
+    if not any("," in value for value in given):
+        return [value for value in given if value]
+    known = frozenset((await api.vocabulary())[0])
+    parts = [
+        part.strip()
+        for value in given
+        for part in ([value] if value in known else value.split(","))
+    ]
+    return [part for part in dict.fromkeys(parts) if part]
+
+
+def _hit(stub: EntityStub) -> dict[str, Any]:
+    hit: dict[str, Any] = {"id": stub.id, "@type": stub.entity_type}
+    if stub.name is not None:
+        hit["name"] = clean_text(stub.name)
+    if stub.score is not None and math.isfinite(stub.score):
+        hit["score"] = float(stub.score)
+    return hit
+
+
+async def entity(request: ApiRequest) -> Reply:
+    """All that is known of an entity."""
+    db = request.api.db
+    node = await request.api.node(request.path["id"])
+    metadata = _prefixed({**node.metadata, **await within(db.metadata_for_node(node.id))})
+    identity = {"id": node.id, "@type": node.entity_type}
+    return reply({"@context": context("../", metadata), **identity, **metadata})
+
+
+async def provenance(request: ApiRequest) -> Reply:
+    """The evidence that touches an entity."""
+    limit = request.query["limit"]
+    node = await request.api.node(request.path["id"])
+    evidence = await within(request.api.db.provenance_for_node(node.id, limit))
+    items = [evidence_item(item) for item in evidence.get("items", ())][:limit]
+    return reply({**evidence, "items": items})
+
+
+async def entity_batch(request: ApiRequest) -> Reply:
+    """Many entities at once; unknown ids are left out."""
+    given = request.fields(("ids", "metadata"))
+    ids, detailed = _ids(given.get("ids")), given.get("metadata", False)
+    if not isinstance(detailed, bool):
+        raise wrong_value("metadata", "true or false", shown(detailed))
+    db = request.api.db
+    nodes = list(await within(db.get_nodes_batch(ids))) if ids else []
+    known: Mapping[str, Metadata] = {}
+    if detailed and nodes:
+        known = await within(db.metadata_for_nodes_batch([n.id for n in nodes]))
+    results = [{"id": n.id, "@type": n.entity_type} for n in nodes]
+    if detailed:
+        for n, result in zip(nodes, results, strict=True):
+            result.update(_prefixed({**n.metadata, **known.get(n.id, {})}))
+    return reply({"results": results})
+
+
+def _prefixed(metadata: Metadata) -> dict[str, Any]:
+    """Metadata as it stands beside an identity."""
+    return {
+        f"metadata.{key}" if _RESERVED.fullmatch(key) else key: value
+        for key, value in clean_metadata(metadata).items()
+    }
+
+
+def _ids(given: Any) -> list[str]:
+    """The ids of a batch, each once."""
+    if not isinstance(given, list) or not all(isinstance(item, str) for item in given):
+        have = "nothing" if given is None else shown(given)
+        raise wrong_value("ids", "a list of strings", have)
+    _check_size("ids", given)
+    return list(dict.fromkeys(given))
+
+
+def _check_size(name: str, given: Sequence[Any]) -> None:
+    if len(given) > MAX_BATCH:
+        raise ToolError(
+            f"{name} holds {len(given)} values; at most {MAX_BATCH} are taken. Make several "
+            "requests.",
+            kind="too_large",
+            argument=name,
+        )
+
+
+# Relations
+
+
+async def relations(request: ApiRequest) -> Reply:
+    """Relations of an entity, in pages."""
+    direction, limit = request.query["direction"], request.query["limit"]
+    after = _position(request.query["cursor"])
+    node = await request.api.node(request.path["id"])
+    edges = await within(_edges(request.api, node.id, direction))
+    start = 0 if after is None else bisect_right(edges, after)
+    page = edges[start : start + limit]
+    document: dict[str, Any] = {
+        "@context": context("../../"),
+        "id": node.id,
+        "relations": [_relation(edge) for edge in page],
+    }
+    if start + limit >= len(edges):
+        return reply(document)
+    link = "?" + urlencode({"direction": direction, "limit": limit, "cursor": _cursor(page[-1])})
+    return reply(document | {"next": link}, headers={"Link": f'<{link}>; rel="next"'})
+
+
+async def _edges(api: Api, entity_id: str, direction: str) -> list[Triple]:
+    if direction == "both":
+        return _sorted(await api.db.edges_batch([entity_id]))
+    one_way = api.db.edges_from if direction == "out" else api.db.edges_to
+    return _sorted(await one_way(entity_id))
+
+
+def _cursor(edge: Triple) -> str:
+    return urlsafe_b64encode(json.dumps(edge).encode()).decode().rstrip("=")
+
+
+def _position(cursor: str | None) -> Triple | None:
+    """The last relation of the page before."""
+    if cursor is None:
+        return None
+    try:
+        subject, predicate, object_ = json.loads(
+            urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+        )
+        if all(isinstance(part, str) for part in (subject, predicate, object_)):
+            return subject, predicate, object_
+    except (ValueError, TypeError, RecursionError):
+        pass
+    raise wrong_value("cursor", "one that `next` of an earlier page gave", shown(cursor))
+
+
+async def relation(request: ApiRequest) -> Reply:
+    """A relation with its metadata."""
+    subject, predicate, object_ = (request.query[part] for part in _PARTS)
+    edge = Edge(subject, predicate, object_)
+    try:
+        metadata = await within(request.api.db.metadata_for_edge(edge))
+    except KeyError:
+        raise ToolError(
+            f"There is no relation {shown(predicate)} from {shown(subject)} to {shown(object_)}. "
+            "Relations are exact; GET /entities/{id}/relations lists those of an entity.",
+            kind="unknown_entity",
+        ) from None
+    known = {**_relation(edge), "metadata": clean_metadata(metadata)}
+    return reply({"@context": relation_context("./"), **known})
+
+
+async def relation_batch(request: ApiRequest) -> Reply:
+    """Every relation that touches one of the ids, or the metadata of relations."""
+    db = request.api.db
+    given = request.fields(("ids", "relations"))
+    if len(given) != 1:
+        raise ToolError(
+            "A batch of relations takes either ids, for every relation that touches one of them, "
+            "or relations, for their metadata.",
+            kind="bad_value",
+        )
+    if "ids" in given:
+        ids = _ids(given["ids"])
+        return reply({"relations": _sorted(await within(db.edges_batch(ids))) if ids else []})
+    triples = _triples(given["relations"])
+    known = await within(db.metadata_for_edges_batch(triples)) if triples else {}
+    results = [
+        _relation(triple) | {"metadata": clean_metadata(known[triple])}
+        for triple in triples
+        if triple in known
+    ]
+    return reply({"results": results})
+
+
+def _triples(given: Any) -> list[Triple]:
+    """The relations of a batch, each once."""
+    if not isinstance(given, list) or not all(_is_triple(item) for item in given):
+        right = "a list of [subject, predicate, object]"
+        raise wrong_value("relations", right, shown(given))
+    _check_size("relations", given)
+    return list(dict.fromkeys((s, p, o) for s, p, o in given))
+
+
+def _is_triple(item: Any) -> bool:
+    return isinstance(item, list) and list(map(type, item)) == [str, str, str]
+
+
+def _sorted(edges: Iterable[Any]) -> list[Triple]:
+    return sorted({(s, p, o) for s, p, o in edges})
+
+
+def _relation(edge: Triple) -> dict[str, Any]:
+    return dict(zip(_PARTS, edge, strict=True))
