@@ -1,5 +1,5 @@
-"""Pure traversal over the interface: traverse, intersect, select, page."""
+"""Pure traversal over the interface: traverse, intersect, select."""
 
-from bfsql.engine.page import bfs_query, neighborhood_intersection
+from bfsql.engine.query import bfs_query, neighborhood_intersection
 
 __all__ = ["bfs_query", "neighborhood_intersection"]

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from bfsql.abc import GraphDbInterface
 from bfsql.answers import Draft, SubgraphWriter
-from bfsql.engine.page import (
+from bfsql.engine.select import (
     Pages,
     trimmed,
     with_edge_metadata,

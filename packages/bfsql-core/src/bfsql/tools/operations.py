@@ -21,8 +21,7 @@ from bfsql.answers import Answer, SubgraphWriter
 from bfsql.answers.notes import counted, left_out, listed
 from bfsql.call import Caller
 from bfsql.engine.intersect import intersect
-from bfsql.engine.page import Pages
-from bfsql.engine.select import select
+from bfsql.engine.select import Pages, select
 from bfsql.engine.traverse import traverse
 from bfsql.errors import (
     FirstRingUnfinished,
