@@ -18,7 +18,7 @@ from bfsql.models import GraphRecord
 from bfsql.testing import BackendSuite, Kind
 from bfsql_servers.fuseki import FusekiServer
 from bfsql_servers.fuseki import jar as program
-from bfsql_sparql import SparqlBackend, inprocess
+from bfsql_sparql import SparqlBackend, files
 from bfsql_sparql.dataset import Reply
 
 # A node is what statements speak of, so an edge makes nodes of its ends; and bytes come back as
@@ -140,7 +140,7 @@ class TestFilesByRdflib(BackendSuite):
 
     @pytest.fixture(autouse=True)
     def _by_rdflib(self, monkeypatch: pytest.MonkeyPatch, place: Callable[..., Any]) -> None:
-        monkeypatch.setattr(inprocess, "open_files", partial(inprocess.open_files, oxigraph=False))
+        monkeypatch.setattr(files, "open_files", partial(files.open_files, oxigraph=False))
         self.there = place("files")
 
     @asynccontextmanager

@@ -16,8 +16,7 @@ from bfsql import call
 from bfsql.errors import StoreError, StoreUnavailable
 from bfsql.models.rdf import Literal
 from bfsql_sparql.dataset import Refused, TooSlow
-from bfsql_sparql.inprocess import Files, open_files
-from bfsql_sparql.queries.local import fetching
+from bfsql_sparql.files import Files, fetching, open_files
 from bfsql_sparql.results import rows, truth
 from bfsql_sparql.settings import SparqlSettings
 from bfsql_sparql.terms import Blank

@@ -2,8 +2,8 @@
 
 import json
 
-from bfsql_sparql.files.rdflib_engine import RdflibEngine
-from bfsql_sparql.files.stopping import Stop
+from bfsql_sparql.files import Stop
+from bfsql_sparql.rdflib_engine import RdflibEngine
 
 EX = "http://ex.org/"
 

@@ -20,7 +20,7 @@ from bfsql.models.rdf import Prefixes
 from bfsql.sources.formats import SourceOptions
 from bfsql.sources.rdf import open_rdf
 from bfsql_sparql.backend import SparqlBackend
-from bfsql_sparql.inprocess import open_files
+from bfsql_sparql.files import open_files
 from bfsql_sparql.mapping import Mapping
 from bfsql_sparql.queries.quoting import iri
 from bfsql_sparql.settings import SparqlSettings

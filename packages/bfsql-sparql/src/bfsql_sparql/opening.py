@@ -29,7 +29,7 @@ async def open_dataset(settings: SparqlSettings) -> Dataset:
             "SPARQL_ENDPOINT_URL may have set, or --data FILE..."
         )
     if settings.data:
-        from bfsql_sparql.inprocess import open_files
+        from bfsql_sparql.files import open_files
 
         return await open_files(settings)
     if not settings.endpoint:

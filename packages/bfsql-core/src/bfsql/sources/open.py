@@ -102,7 +102,7 @@ def _prefixes(formats: Mapping[Path, str], named: Mapping[str, str]) -> dict[str
     found = dict(named)
     for path, format_ in formats.items():
         if format_ in _RDF:
-            from bfsql.sources.prefixes import prefixes_of
+            from bfsql.sources.rdf import prefixes_of
 
             for prefix, namespace in prefixes_of(path, format_).items():
                 found.setdefault(prefix, namespace)

@@ -16,14 +16,22 @@ JSON-LD become one.
 from __future__ import annotations
 
 import importlib.util
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic_core import from_json
 
 from bfsql.errors import SourceError
-from bfsql.models.rdf import WELL_KNOWN, Literal, Prefixes, Statement, in_languages, value_of
+from bfsql.models.rdf import WELL_KNOWN, Literal, Prefixes, in_languages, value_of
 from bfsql.models.records import EdgeRecord, GraphRecord, GraphStream, NodeRecord, Refusal
 from bfsql.sources.fields import Unusable, identifier, sound
+from bfsql.sources.files import guarded, open_bytes
 from bfsql.sources.formats import SourceOptions
+
+if TYPE_CHECKING:
+    from bfsql.sources.rdf_parsers import Quad
 
 _TYPE = WELL_KNOWN["rdf"] + "type"
 _NAMES = {
@@ -39,6 +47,10 @@ _SYNONYMS = {
     "https://schema.org/alternateName",
 }
 _REMEMBERED = 1 << 16
+_XML_HEAD = 1 << 16
+_TURTLE = re.compile(rb"^\s*@?prefix\s+([^\s:]*):\s*<([^\s<>]+)>", re.IGNORECASE)
+_XML = re.compile(rb"""xmlns:([^\s=]+)\s*=\s*["']([^"'&<]+)["']""")
+_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 def open_rdf(path: Path, format_: str, options: SourceOptions) -> GraphStream:
@@ -59,24 +71,24 @@ def open_rdf(path: Path, format_: str, options: SourceOptions) -> GraphStream:
             f"reading {format_} needs a library that is not installed; install it with: "
             'pip install "bfsql-core[rdf]"',
         )
-    from bfsql.sources.rdf_parsers import statements
+    from bfsql.sources.rdf_parsers import quads
 
-    return _records(path, statements(path, format_), options)
+    return _records(path, quads(path, format_), options)
 
 
-def _records(
-    path: Path, found: Iterator[Statement | Refusal], options: SourceOptions
-) -> GraphStream:
+def _records(path: Path, found: Iterator[Quad | Refusal], options: SourceOptions) -> GraphStream:
     graph = _Graph(options)
     blank = 0
-    for statement in found:
-        if isinstance(statement, Refusal):
-            yield statement
-        elif None in statement:
+    for quad in found:
+        if isinstance(quad, Refusal):
+            yield quad
+            continue
+        subject, predicate, object_, _ = quad
+        if subject is None or predicate is None or object_ is None:
             blank += 1
         else:
             try:
-                yield from graph.records(statement)
+                yield from graph.records(subject, predicate, object_)
             except Unusable as reason:
                 yield Refusal(path, None, str(reason))
     if blank:
@@ -96,14 +108,13 @@ class _Graph:
         self._default_type = options.default_type
         self._said: set[str] = set()
 
-    def records(self, statement: Statement) -> Iterator[GraphRecord]:
+    def records(self, subject: object, predicate: object, object_: object) -> Iterator[GraphRecord]:
         """The records of one statement without blank nodes.
 
         Raises:
             Unusable: An id in it holds a lone surrogate, or a literal stands
                 where an IRI has to be.
         """
-        subject, predicate, object_ = statement
         id_, relation = self._id(subject, "subject"), self._id(predicate, "predicate")
         if isinstance(object_, Literal):
             if in_languages(object_, self._languages):
@@ -145,3 +156,53 @@ class _Graph:
 def _bracketed(iri: str) -> str:
     """The spelling of an id that means this IRI, whichever prefixes are bound."""
     return f"<{iri}>"
+
+
+def prefixes_of(path: Path, format_: str) -> dict[str, str]:
+    """The prefixes that a file declares, of two for one prefix the first.
+
+    One IRI must have one id, in the first statement of the first file as in the last of the
+    last. So the prefixes are collected before anything is read, and stay the same from then on.
+    Turtle and TriG are looked through to the end, a line at a time; of RDF/XML
+    the first 64 KB are, where the root element stands.
+
+    Args:
+        path: The file.
+        format_: One of the RDF formats.
+
+    Raises:
+        SourceError: The file cannot be read.
+    """
+    found: dict[str, str] = {}
+    for prefix, namespace in guarded(path, _declared(path, format_)):
+        if _ABSOLUTE.match(namespace):
+            found.setdefault(prefix, namespace)
+    return found
+
+
+def _declared(path: Path, format_: str) -> Any:
+    if format_ in {"turtle", "trig"}:
+        with open_bytes(path) as stream:
+            for line in stream:
+                if found := _TURTLE.match(line.removeprefix(b"\xef\xbb\xbf")):
+                    yield found[1].decode(), found[2].decode()
+    elif format_ == "rdfxml":
+        with open_bytes(path) as stream:
+            for prefix, namespace in _XML.findall(stream.read(_XML_HEAD)):
+                yield prefix.decode(), namespace.decode()
+    elif format_ == "jsonld":
+        with open_bytes(path) as stream:
+            yield from _in_context(stream.read())
+
+
+def _in_context(content: bytes) -> Any:
+    try:
+        document = from_json(content.removeprefix(b"\xef\xbb\xbf"))
+    except ValueError:
+        return  # the reader says it better
+    context = document.get("@context") if isinstance(document, dict) else None
+    for part in context if isinstance(context, list) else [context]:
+        if isinstance(part, dict):
+            for term, meaning in part.items():
+                if isinstance(meaning, str) and meaning.endswith(("/", "#", "_")):
+                    yield term, meaning

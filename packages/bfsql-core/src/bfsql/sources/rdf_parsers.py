@@ -1,24 +1,33 @@
-"""Statements from RDF files, by rdflib's parsers but without its store.
+"""Statements of RDF files, by rdflib's parsers but without its store.
 
-The parsers push statements into a sink; the sinks here hold them only until
-they are taken. Turtle and TriG, whose parser wants the whole text, are fed
-statement by statement from a window on the file.
+The parsers push statements into a collector, which holds them only until they are taken, so
+that memory does not grow with the file. Turtle and TriG, whose parser wants the whole text, are
+fed statement by statement from a window on the file: a run of whole lines. When a statement
+does not end in the window, what it gave is dropped and the window grows. JSON-LD is read whole.
+
+Nothing is fetched while reading: contexts of JSON-LD have to stand in the file, and external
+entities of XML are not resolved.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 import re
 from collections.abc import Callable, Iterator
+from decimal import Decimal
+from functools import cache, partial
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, NamedTuple, TypeAlias
 from xml import sax
 
 import rdflib
 from pydantic_core import from_json
 from rdflib.exceptions import ParserError
 from rdflib.parser import InputSource
-from rdflib.plugins.parsers.jsonld import to_rdf
+from rdflib.plugins.parsers.notation3 import BadSyntax, RDFSink, SinkParser, sfloat
 from rdflib.plugins.parsers.ntriples import (
     W3CNTriplesParser,
     r_literal,
@@ -28,112 +37,314 @@ from rdflib.plugins.parsers.ntriples import (
     r_wspace,
     unquote,
 )
-from rdflib.plugins.parsers.rdfxml import create_parser
+from rdflib.plugins.parsers.trig import TrigSinkParser
 
 from bfsql.errors import SourceError
-from bfsql.models.rdf import Literal, Statement, Term
+from bfsql.models.rdf import Literal, Term
 from bfsql.models.records import Refusal
-from bfsql.sources.files import open_bytes
-from bfsql.sources.turtle import turtle_statements
+from bfsql.sources.files import open_bytes, open_text
 
 _CHUNK = 1 << 16
+_WINDOW = 1 << 16
+_LONGEST_STATEMENT = 1 << 26
+_WORD = re.compile(r"\S")
+_UNCLOSED = "newline found in string literal"
+"""What rdflib says where a text has no closing quote."""
+_XSD = str(rdflib.XSD)
+_NUMBERS = ((int, "integer"), (Decimal, "decimal"), (sfloat, "double"))
 
-# It writes a traceback to stderr for every literal that is no value of its datatype.
+Quad: TypeAlias = tuple[Term, Term, Term, Term]
+"""Subject, predicate, object and graph; the graph is None outside of named graphs.
+
+A blank node is None, or in `exact` reading an `rdflib.BNode`.
+"""
+
+exact_literal = partial(rdflib.Literal, normalize=False)
+"""Makes a literal of rdflib whose text stays as it is: `0042` does not become `42`."""
+
+# rdflib writes a traceback to stderr for every literal that is no value of its datatype.
 logging.getLogger("rdflib.term").setLevel(logging.ERROR)
 
 
-def statements(path: Path, format_: str) -> Iterator[Statement | Refusal]:
-    """The statements of a file, in its order; of N-Triples and N-Quads bad lines are refused.
+def quads(path: Path, format_: str, *, exact: bool = False) -> Iterator[Quad | Refusal]:
+    """The statements of a file, in its order; bad lines of N-Triples and N-Quads are refusals.
 
     Args:
         path: The file.
         format_: `turtle`, `ntriples`, `nquads`, `trig`, `rdfxml` or `jsonld`.
+        exact: Whether blank nodes and graphs are told apart, and literals of RDF/XML and JSON-LD
+            keep their text. Memory grows with the number of labelled blank nodes then.
 
     Raises:
-        SourceError: A syntax error, in the formats that cannot go on after one.
+        SourceError: A syntax error, in the formats that cannot go on after one; with its line
+            where the format has lines.
     """
-    return _READERS[format_](path)
+    return _READERS[format_](path, exact=exact)
+
+
+class _Collector(rdflib.Graph):
+    """A graph that holds statements only until they are taken; its named graphs share the list."""
+
+    def __init__(
+        self, *, exact: bool, name: Term = None, waiting: list[Quad] | None = None
+    ) -> None:
+        super().__init__(bind_namespaces="none")
+        self.context_aware = True  # so that the parser of JSON-LD asks for named graphs
+        self.default_context = self
+        self.name = name
+        self._exact = exact
+        self._waiting: list[Quad] = [] if waiting is None else waiting
+
+    def get_context(self, identifier: Any) -> _Collector:
+        """The collector of a named graph; the parser of JSON-LD calls it."""
+        name = self.term(identifier)
+        return _Collector(exact=self._exact, name=name, waiting=self._waiting)
+
+    def add(self, triple: Any) -> _Collector:
+        subject, predicate, object_ = map(self.term, triple)
+        self._waiting.append((subject, predicate, object_, self.name))
+        return self
+
+    def taken(self) -> list[Quad]:
+        waiting, self._waiting[:] = self._waiting[:], []
+        return waiting
+
+    def term(self, term: Any) -> Term:
+        """What one of the parsers made, as a plain term."""
+        if type(term) is str or isinstance(term, Literal):
+            return term
+        if isinstance(term, rdflib.BNode):
+            return term if self._exact else None
+        if isinstance(term, rdflib.Literal):
+            datatype = None if term.datatype is None else str(term.datatype)
+            return Literal(str(term), term.language, datatype)
+        if isinstance(term, bool):
+            return Literal(str(term).lower(), None, f"{_XSD}boolean")
+        for kind, name in _NUMBERS:
+            if isinstance(term, kind):
+                return Literal(str(term), None, f"{_XSD}{name}")
+        return str(term[1]) if isinstance(term, tuple) else str(term)  # `a`, for rdf:type
+
+
+def _short(error: BaseException) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:200]
 
 
 # --- N-Triples and N-Quads --------------------------------------------------
 
 
-def _lines(path: Path, *, quads: bool) -> Iterator[Statement | Refusal]:
-    parser = _LineParser()
+def _lines(path: Path, *, exact: bool, named_graphs: bool = False) -> Iterator[Quad | Refusal]:
+    parser = _LineParser(exact=exact)
     with open_bytes(path) as stream:
         for number, raw in enumerate(stream, 1):
             try:
                 line = raw.decode("utf-8-sig" if number == 1 else "utf-8").strip()
                 if line and not line.startswith("#"):
-                    yield parser.statement(line, quads=quads)
+                    yield parser.quad(line, named_graphs=named_graphs)
             except (ParserError, ValueError) as error:
-                kind = "N-Quads" if quads else "N-Triples"
+                kind = "N-Quads" if named_graphs else "N-Triples"
                 reason = "not UTF-8" if isinstance(error, UnicodeDecodeError) else _short(error)
                 yield Refusal(path, number, f"is no statement of {kind}: {reason}")
 
 
 class _LineParser(W3CNTriplesParser):
-    """The parser of one line; its terms are plain, and no blank node is remembered."""
+    """The parser of one line; its terms are plain."""
 
-    __slots__ = ()
+    __slots__ = ("_exact",)
 
-    def statement(self, line: str, *, quads: bool) -> Statement:
+    def __init__(self, *, exact: bool) -> None:
+        super().__init__()
+        self._exact = exact
+
+    def quad(self, line: str, *, named_graphs: bool) -> Quad:
         self.line = line
-        subject = self._term(literals=False)
+        subject = self._node()
         self.eat(r_wspace)
-        predicate = self._term(literals=False)
+        predicate = self._node(blank=not self._exact)
         self.eat(r_wspace)
-        object_ = self._term(literals=True)
+        object_ = self._literal() if self.peek('"') else self._node()
         self.eat(r_wspace)
-        if quads and not self.peek("."):
-            self._term(literals=False)
+        graph = self._node() if named_graphs and not self.peek(".") else None
         self.eat(r_tail)
         if self.line:
             raise ParserError(f"more after the full stop: {self.line}")
-        return subject, predicate, object_
+        return subject, predicate, object_, graph
 
-    def _term(self, *, literals: bool) -> Term:
+    def _node(self, *, blank: bool = True) -> Term:
         if self.peek("<"):
-            return _unquoted(self.eat(r_uriref)[1])
-        if self.peek("_"):
+            iri = _unescaped(self.eat(r_uriref)[1])
+            if iri or not self._exact:
+                return iri
+        elif blank and self.peek("_"):
+            if self._exact:
+                return self.nodeid() or None
             self.eat(r_nodeid)
             return None
-        if literals:
-            text, language, datatype = self.eat(r_literal).groups()
-            return Literal(_unquoted(text), language, datatype)
         raise ParserError(f"an IRI or a blank node is due at {self.line}")
 
+    def _literal(self) -> Literal:
+        text, language, datatype = self.eat(r_literal).groups()
+        return Literal(_unescaped(text), language, datatype and _unescaped(datatype))
 
-def _unquoted(text: str) -> str:
+
+def _unescaped(text: str) -> str:
     return unquote(text) if "\\" in text else text
+
+
+# --- Turtle and TriG --------------------------------------------------------
+
+
+def _turtle(path: Path, *, exact: bool, named_graphs: bool = False) -> Iterator[Quad]:
+    collector = _Collector(exact=exact)
+    kind = _TrigParser if named_graphs else _TurtleParser
+    parser = kind(collector, path.absolute().as_uri(), exact=exact)
+    with open_text(path) as stream:
+        text, last = _more(stream, _WINDOW)
+        at, lines = 0, 1
+        while True:
+            after, fault = _next(parser, text, at)
+            if after >= 0:
+                yield from collector.taken()
+                at = after
+                if at < len(text):
+                    continue
+            collector.taken()
+            if fault is not None and (last or len(text) - at > _LONGEST_STATEMENT):
+                line = lines + text.count("\n", 0, fault.at)
+                raise SourceError(path, f"bad syntax: {fault.reason}", line) from fault.cause
+            lines += text.count("\n", 0, at)
+            if last:
+                break
+            more, last = _more(stream, max(_WINDOW, len(text) - at))
+            text, at = text[at:] + more, 0
+    if parser.inside:
+        raise SourceError(path, "bad syntax: a graph is not closed by '}'", lines)
+
+
+class _Fault(NamedTuple):
+    """What is wrong with a statement, and where in the window."""
+
+    at: int
+    reason: str
+    cause: Exception | None = None
+
+
+def _more(stream: TextIOWrapper, size: int) -> tuple[str, bool]:
+    """At least so many characters, up to the end of a line; and whether they are the last."""
+    text = stream.read(size)
+    return text + stream.readline(), len(text) < size
+
+
+def _next(parser: _TurtleParser, text: str, at: int) -> tuple[int, _Fault | None]:
+    """Where the statement at a position ends, or -1 and what is wrong with it."""
+    start = at
+    try:
+        start = parser.skipSpace(text, at)
+        after = len(text) if start < 0 else parser.directiveOrStatement(text, start)
+    except BadSyntax as error:  # its own text shows the window
+        place, reason = error._i, error._why  # noqa: SLF001
+        if not reason.startswith(_UNCLOSED):  # raised at its place, others before the bad word
+            place = _word_after(text, place)
+        return -1, _Fault(place, reason, error)
+    except Exception as error:  # noqa: BLE001 - a statement cut off runs into errors of any kind
+        return -1, _Fault(_word_after(text, start), str(error) or type(error).__name__, error)
+    if after >= 0:
+        return after, None
+    return after, _Fault(_word_after(text, start), "the statement does not end")
+
+
+def _word_after(text: str, at: int) -> int:
+    found = _WORD.search(text, at)
+    return found.start() if found else at
+
+
+class _Sink(RDFSink):
+    """Hands the statements of the parser to a collector, with plain terms."""
+
+    def __init__(self, collector: _Collector, *, exact: bool) -> None:
+        super().__init__(collector)
+        self._any_blank = None if exact else rdflib.BNode()
+
+    # The names are the parser's.
+
+    def newSymbol(self, *args: str) -> Any:  # noqa: N802
+        return str(args[0])
+
+    def newBlankNode(self, *_: Any, **__: Any) -> rdflib.BNode:  # noqa: N802
+        return self._any_blank or rdflib.BNode()
+
+    def newLiteral(self, s: str, dt: Any, lang: str | None) -> Any:  # noqa: N802
+        return Literal(s, None if dt else lang, str(dt) if dt else None)
+
+    def makeStatement(self, quadruple: Any, why: Any = None) -> None:  # noqa: ARG002, N802
+        _, predicate, subject, object_ = quadruple
+        self.graph.add((subject, predicate, object_))
+
+
+class _TurtleParser(SinkParser):
+    """The parser; unless it is exact, labels of blank nodes are not remembered."""
+
+    inside = False
+    """Whether a graph of TriG is open."""
+
+    def __init__(self, collector: _Collector, base: str, *, exact: bool) -> None:
+        super().__init__(_Sink(collector, exact=exact), baseURI=base, turtle=True)
+        self._collector = collector
+        self._exact = exact
+
+    def anonymousNode(self, ln: str) -> rdflib.BNode:  # noqa: N802
+        return super().anonymousNode(ln) if self._exact else self.blankNode()
+
+
+class _TrigParser(_TurtleParser, TrigSinkParser):
+    """The same with named graphs, whose braces are statements that say nothing."""
+
+    def directiveOrStatement(self, argstr: str, h: int) -> int:  # noqa: N802
+        i = self.skipSpace(argstr, h)
+        if i < 0:
+            return i
+        if self.inside and argstr[i] == "}":
+            self.inside, self._collector.name = False, None
+            return i + 1
+        opened = -1 if self.inside else self._opened(argstr, i)
+        return opened if opened >= 0 else SinkParser.directiveOrStatement(self, argstr, i)
+
+    def _opened(self, argstr: str, i: int) -> int:
+        """Where the content of the graph that begins here starts; -1 where none begins."""
+        after = self.sparqlTok("GRAPH", argstr, i)
+        names: list[Any] = []
+        label = self.labelOrSubject(argstr, i if after < 0 else after, names)
+        brace = self.skipSpace(argstr, max(i, after, label))
+        if brace >= 0 and argstr[brace] == "=":  # older TriG
+            brace = self.skipSpace(argstr, brace + 1)
+        if brace < 0 or argstr[brace] != "{":
+            return -1
+        self.inside = True
+        self._collector.name = self._collector.term(names[0]) if names else None
+        return brace + 1
 
 
 # --- RDF/XML and JSON-LD ----------------------------------------------------
 
 
-class _Passing(rdflib.Graph):
-    """A graph that holds statements only until they are taken."""
+@cache
+def _parser_module(name: str, *, exact: bool) -> ModuleType:
+    """One of rdflib's modules that make literals inside themselves.
 
-    def __init__(self) -> None:
-        super().__init__(bind_namespaces="none")
-        self._waiting: list[Statement] = []
-
-    def add(self, triple: Any) -> _Passing:
-        subject, predicate, object_ = map(_term, triple)
-        self._waiting.append((subject, predicate, object_))
-        return self
-
-    def taken(self) -> list[Statement]:
-        waiting, self._waiting = self._waiting, []
-        return waiting
-
-
-def _term(term: Any) -> Term:
-    if isinstance(term, rdflib.Literal):
-        return Literal(
-            str(term), term.language, None if term.datatype is None else str(term.datatype)
-        )
-    return None if isinstance(term, rdflib.BNode) else str(term)
+    rdflib rewrites each literal when it makes it, and what would prevent that is one switch for
+    the whole process. So for exact literals the module is loaded a second time, with a maker of
+    literals that keep their text; it never asks whether something is a `Literal`.
+    """
+    full = f"rdflib.plugins.parsers.{name}"
+    if not exact:
+        return importlib.import_module(full)
+    spec = importlib.util.find_spec(full)
+    if spec is None or spec.loader is None:
+        raise ModuleNotFoundError(f"this rdflib has no module {full}", name=full)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.Literal = exact_literal  # type: ignore[attr-defined]
+    return module
 
 
 class _Locator(sax.xmlreader.Locator):
@@ -151,16 +362,16 @@ class _Locator(sax.xmlreader.Locator):
         return line
 
 
-def _rdf_xml(path: Path) -> Iterator[Statement]:
-    graph = _Passing()
+def _rdf_xml(path: Path, *, exact: bool) -> Iterator[Quad]:
+    collector = _Collector(exact=exact)
     source = InputSource(path.absolute().as_uri())
-    parser: Any = create_parser(source, graph)
+    parser: Any = _parser_module("rdfxml", exact=exact).create_parser(source, collector)
     parser.getContentHandler().setDocumentLocator(_Locator(source, parser))
     try:
         with open_bytes(path) as stream:
             while chunk := stream.read(_CHUNK):
                 parser.feed(chunk)
-                yield from graph.taken()
+                yield from collector.taken()
         parser.close()
     except sax.SAXParseException as error:
         reason = f"is not well-formed XML: {error.getMessage()}"
@@ -168,49 +379,48 @@ def _rdf_xml(path: Path) -> Iterator[Statement]:
     except (ParserError, sax.SAXException) as error:
         reason = re.sub(r"^\S*: ", "", _short(error))  # without its own account of the place
         raise SourceError(path, f"is no RDF/XML: {reason}", parser.getLineNumber()) from error
-    yield from graph.taken()
+    yield from collector.taken()
 
 
-def _json_ld(path: Path) -> Iterator[Statement]:
+def _json_ld(path: Path, *, exact: bool) -> Iterator[Quad]:
     with open_bytes(path) as stream:
         content = stream.read().removeprefix(b"\xef\xbb\xbf")
     try:
-        document = local_contexts(path, from_json(content))
+        parsed = from_json(content)
     except ValueError as error:
-        if isinstance(error, SourceError):
-            raise
-        raise SourceError(path, f"is not JSON: {error}") from error
-    graph = _Passing()
+        line = re.search(r"at line (\d+)", str(error))
+        reason = f"is not JSON: {_short(error)}"
+        raise SourceError(path, reason, int(line[1]) if line else None) from error
+    document = _with_local_contexts(path, parsed)
+    collector = _Collector(exact=exact)
     try:
-        to_rdf(document, graph, base=path.absolute().as_uri())
+        _parser_module("jsonld", exact=exact).to_rdf(
+            document, collector, base=path.absolute().as_uri()
+        )
     except Exception as error:  # the parser lets through whatever goes wrong inside of it
         raise SourceError(path, f"is no JSON-LD: {_short(error)}") from error
-    yield from graph.taken()
+    yield from collector.taken()
 
 
-def local_contexts(path: Path, value: Any) -> Any:
+def _with_local_contexts(path: Path, value: Any) -> Any:
     """A JSON-LD document without contexts that would be fetched; schema.org's is its vocabulary.
-
-    Args:
-        path: Its file, for the error.
-        value: The document, or a part of it.
 
     Raises:
         SourceError: Another context is a document elsewhere.
     """
     if isinstance(value, list):
-        return [local_contexts(path, item) for item in value]
+        return [_with_local_contexts(path, item) for item in value]
     if not isinstance(value, dict):
         return value
-    found = {key: local_contexts(path, item) for key, item in value.items()}
+    found = {key: _with_local_contexts(path, item) for key, item in value.items()}
     if "@context" in found:
         context = found["@context"]
         listed = context if isinstance(context, list) else [context]
-        found["@context"] = [_context(path, part) for part in listed]
+        found["@context"] = [_local_context(path, part) for part in listed]
     return found
 
 
-def _context(path: Path, context: Any) -> Any:
+def _local_context(path: Path, context: Any) -> Any:
     remote = context if isinstance(context, str) else None
     if isinstance(context, dict) and isinstance(context.get("@import"), str):
         remote = context["@import"]
@@ -225,15 +435,11 @@ def _context(path: Path, context: Any) -> Any:
     )
 
 
-def _short(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0][:200]
-
-
-_READERS: dict[str, Callable[[Path], Iterator[Statement | Refusal]]] = {
-    "turtle": turtle_statements,
-    "trig": lambda path: turtle_statements(path, graphs=True),
-    "ntriples": lambda path: _lines(path, quads=False),
-    "nquads": lambda path: _lines(path, quads=True),
+_READERS: dict[str, Callable[..., Iterator[Quad | Refusal]]] = {
+    "turtle": _turtle,
+    "trig": partial(_turtle, named_graphs=True),
+    "ntriples": _lines,
+    "nquads": partial(_lines, named_graphs=True),
     "rdfxml": _rdf_xml,
     "jsonld": _json_ld,
 }

@@ -5,19 +5,17 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import logging
+import re
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from bfsql import call
 from bfsql.errors import SourceError, StoreError, StoreUnavailable
 from bfsql.sources.formats import FORMATS
-from bfsql.sources.prefixes import prefixes_of
+from bfsql.sources.rdf import prefixes_of
 from bfsql_sparql.dataset import Dataset, Refused, Reply, TooSlow
-from bfsql_sparql.files.engine import Engine
-from bfsql_sparql.files.stopping import Stop, Stopped
-from bfsql_sparql.queries.local import fetching
 from bfsql_sparql.settings import SparqlSettings
 
 if TYPE_CHECKING:
@@ -29,7 +27,81 @@ _RDF = ("turtle", "ntriples", "nquads", "trig", "rdfxml", "jsonld")
 _STORE_MARK = "CURRENT"
 """File that each folder of oxigraph (and of RocksDB, below it) has."""
 
+_TOKEN = re.compile(
+    r"""<[^<>"{}|^`\\\x00-\x20]*>"""  # an IRI
+    r'''|"{3}(?:[^"\\]|\\.|"{1,2}(?!"))*"{3}|"(?:[^"\\\n\r]|\\.)*"'''
+    r"""|'{3}(?:[^'\\]|\\.|'{1,2}(?!'))*'{3}|'(?:[^'\\\n\r]|\\.)*'"""
+    r"""|\#[^\n\r]*|[?$@]\w+|\w*:[^\s<>"'{}()|^`;,]*"""  # comments, variables, short names
+    r"""|(?P<escape>\\[uU])|(?P<word>\w+)""",
+    re.DOTALL,
+)
+_FETCHING = {"service", "from", "load"}
+_SUSPECT = re.compile(r"service|from|load|\\u", re.IGNORECASE)
+
 T = TypeVar("T")
+
+
+class Stopped(Exception):
+    """Nobody waits for the result any more."""
+
+
+class Stop:
+    """A flag between the event loop, which sets it, and a thread, which looks at it often."""
+
+    __slots__ = ("_set",)
+
+    def __init__(self) -> None:
+        self._set = False
+
+    def set(self) -> None:
+        """Ask the thread to end."""
+        self._set = True
+
+    def check(self) -> None:
+        """Go on, if that is still wanted.
+
+        Raises:
+            Stopped: It is not.
+        """
+        if self._set:
+            raise Stopped
+
+
+class Engine(Protocol):
+    """A dataset in process. Its methods block, and run in threads."""
+
+    @property
+    def dataset(self) -> rdflib.Dataset:
+        """The same as rdflib sees it."""
+
+    def read(self, path: Path, format_: str, stop: Stop) -> None:
+        """Add the statements of a file.
+
+        Args:
+            path: The file.
+            format_: Name of its format, one of core's for RDF.
+            stop: Looked at while reading.
+
+        Raises:
+            SourceError: A syntax error, with its line where the format has lines.
+            Stopped: As asked.
+        """
+
+    def finish(self) -> bool:
+        """All files are read: get ready for queries; whether there is any statement."""
+
+    def answer(self, query: str, stop: Stop, most: int) -> bytes:
+        """A SELECT or ASK query's answer, in the SPARQL JSON results format.
+
+        Args:
+            query: The whole text.
+            stop: Looked at between solutions, and more often where the engine allows.
+            most: Bytes of the answer at most.
+
+        Raises:
+            Refused: It is no such query, or the answer is larger.
+            Stopped: As asked.
+        """
 
 
 async def open_files(settings: SparqlSettings, *, oxigraph: bool | None = None) -> Files:
@@ -156,10 +228,10 @@ def _loaded(
 
 def _engine(*, oxigraph: bool) -> Engine:
     if oxigraph:
-        from bfsql_sparql.files.oxigraph_engine import OxigraphEngine
+        from bfsql_sparql.oxigraph_engine import OxigraphEngine
 
         return OxigraphEngine()
-    from bfsql_sparql.files.rdflib_engine import RdflibEngine
+    from bfsql_sparql.rdflib_engine import RdflibEngine
 
     return RdflibEngine()
 
@@ -181,7 +253,7 @@ def _folder(paths: list[Path], *, oxigraph: bool) -> tuple[Engine, dict[str, str
             "opening a store of oxigraph needs a library that is not installed; install it with: "
             'pip install "bfsql-sparql[oxigraph]"',
         )
-    from bfsql_sparql.files.oxigraph_engine import OxigraphEngine
+    from bfsql_sparql.oxigraph_engine import OxigraphEngine
 
     engine = OxigraphEngine(folder)
     return engine, {}, engine.finish()
@@ -201,3 +273,24 @@ def _format(path: Path) -> str:
         "the ending of this name tells no format of RDF; rename the file, or convert it. Known "
         f"are: {known}, each also with .gz",
     )
+
+
+def fetching(query: str) -> str | None:
+    """The word by which a query would have something fetched, or None where there is none.
+
+    Args:
+        query: The whole text. Escapes outside of strings and IRIs count, for they could
+            spell such a word.
+    """
+    if _SUSPECT.search(query) is None:
+        return None
+    for token in _TOKEN.finditer(query):
+        if token["escape"]:
+            return token["escape"]
+        word = token["word"]
+        if word and word.casefold() in _FETCHING:
+            return word
+        # A processor that resolves \u0022 first ends the string there.
+        if re.search(r"(?<!\\)(?:\\\\)*\\[uU]", token[0]):
+            return "\\u"
+    return None

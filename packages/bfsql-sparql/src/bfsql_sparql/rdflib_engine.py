@@ -11,7 +11,7 @@ import threading
 from collections.abc import Collection, Generator
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rdflib
 from pydantic_core import to_json
@@ -22,9 +22,15 @@ from rdflib.plugins.sparql.parser import Query
 from rdflib.plugins.sparql.parserutils import CompValue, Expr
 from rdflib.plugins.stores.memory import Memory
 
+from bfsql.errors import SourceError
+from bfsql.models.rdf import Literal
+from bfsql.models.records import Refusal
+from bfsql.sources.files import faults_of
+from bfsql.sources.rdf_parsers import exact_literal, quads
 from bfsql_sparql.dataset import Refused
-from bfsql_sparql.files.readers import read
-from bfsql_sparql.files.stopping import Stop
+
+if TYPE_CHECKING:
+    from bfsql_sparql.files import Stop
 
 _PATTERNS = ("p", "p1", "p2")
 _ANSWERED = {"SelectQuery", "AskQuery"}
@@ -61,6 +67,39 @@ class RdflibEngine:
         if len(body) > most:
             raise Refused(f"The answer has {len(body)} bytes, and {most} are allowed.")
         return body
+
+
+def read(path: Path, format_: str, dataset: rdflib.Dataset, stop: Stop) -> None:
+    """Add the statements of a file to a dataset, blank nodes and graphs kept.
+
+    Args:
+        path: The file, plain or with the ending `.gz`.
+        format_: `turtle`, `ntriples`, `nquads`, `trig`, `rdfxml` or `jsonld`.
+        dataset: Where they go; those without a graph into its default graph.
+        stop: Checked at each statement.
+
+    Raises:
+        SourceError: The file cannot be read, or has a syntax error; with its line
+            where the format has lines.
+        Stopped: As asked.
+    """
+    graphs: dict[Any, rdflib.Graph] = {None: dataset.default_graph}
+    with faults_of(path):
+        for found in quads(path, format_, exact=True):
+            stop.check()
+            if isinstance(found, Refusal):
+                raise SourceError(path, found.reason, found.line)
+            subject, predicate, object_, name = map(_rdflib_term, found)
+            if name not in graphs:
+                graphs[name] = dataset.graph(name)
+            graphs[name].add((subject, predicate, object_))
+
+
+def _rdflib_term(term: Any) -> Any:
+    if isinstance(term, Literal):
+        language = None if term.datatype else term.language
+        return exact_literal(term.text, lang=language, datatype=term.datatype)
+    return term if term is None or isinstance(term, rdflib.BNode) else rdflib.URIRef(term)
 
 
 def _prepared(query: str) -> Any:

@@ -9,19 +9,19 @@ ring of 1,000 nodes is answered in 0.01 s instead of 0.08 s.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyoxigraph
 from oxrdflib import OxigraphStore
 
 from bfsql.errors import SourceError, StoreError
 from bfsql.sources.files import faults_of, open_bytes
-from bfsql.sources.rdf_parsers import statements
+from bfsql.sources.rdf_parsers import quads
 from bfsql_sparql.dataset import Refused
-from bfsql_sparql.files.rdflib_engine import Graphs
-from bfsql_sparql.files.readers import read
-from bfsql_sparql.files.stopping import Stop
-from bfsql_sparql.queries.local import UNITE
+from bfsql_sparql.rdflib_engine import Graphs, read
+
+if TYPE_CHECKING:
+    from bfsql_sparql.files import Stop
 
 _FORMATS = {
     "turtle": pyoxigraph.RdfFormat.TURTLE,
@@ -30,6 +30,8 @@ _FORMATS = {
     "trig": pyoxigraph.RdfFormat.TRIG,
     "rdfxml": pyoxigraph.RdfFormat.RDF_XML,
 }
+_UNITE = "INSERT { ?s ?p ?o } WHERE { GRAPH ?g { ?s ?p ?o } }"
+"""Update by which a query that names no graph sees the triples of all graphs, each once."""
 _JSON = pyoxigraph.QueryResultsFormat.JSON
 
 
@@ -61,7 +63,7 @@ class OxigraphEngine:
                 self._store.bulk_load(source, format=_FORMATS[format_], base_iri=base)
         except SyntaxError as error:
             if error.lineno is None:
-                for _ in statements(path, format_):  # core's reader says where
+                for _ in quads(path, format_):  # core's reader says where
                     pass
             reason = f"bad syntax: {str(error.msg).rpartition(': ')[2]}"
             raise SourceError(path, reason, error.lineno) from error
@@ -70,7 +72,7 @@ class OxigraphEngine:
         """See `Engine`."""
         if any(True for _ in self._store.named_graphs()):
             if self._folder is None:
-                self._store.update(UNITE)
+                self._store.update(_UNITE)
             else:
                 self._union = True
         return len(self._store) > 0

@@ -1,1 +1,0 @@
-"""RDF files in process: reading them, and the two engines that answer over them."""
