@@ -32,7 +32,7 @@ from bfsql_servers.sparql import SparqlServer
 from bfsql_servers.virtuoso import VirtuosoServer
 from bfsql_sparql.dataset import Refused, TooSlow
 from bfsql_sparql.endpoint import Endpoint
-from bfsql_sparql.request import request_of
+from bfsql_sparql.request import query_request
 from bfsql_sparql.results import rows, truth
 from bfsql_sparql.settings import SparqlSettings
 
@@ -148,7 +148,8 @@ async def test_a_deadline_that_is_far_stays_with_the_query(
 @pytest.mark.parametrize(("unit", "sent"), [("s", "2"), ("ms", "1500"), ("duration", "2s")])
 async def test_the_time_limit_is_whole_in_each_unit(unit: str, sent: str) -> None:
     settings = SparqlSettings(timeout_parameter="t", timeout_unit=unit)  # type: ignore[arg-type]
-    made = request_of("ASK {}", settings, "http://x.test/sparql", 1.5)
+    made = query_request("ASK {}", settings, "http://x.test/sparql", 1.5)
+    assert made.body is not None
     assert f"t={sent}" in made.body.decode().split("&")
 
 

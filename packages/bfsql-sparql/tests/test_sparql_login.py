@@ -14,7 +14,6 @@ from bfsql_servers.bad_endpoint import BadEndpoint
 from bfsql_servers.bad_replies import Reply, boolean, redirect, refused
 from bfsql_servers.fuseki import PASSWORD, USER, FusekiServer
 from bfsql_servers.virtuoso import VirtuosoServer
-from bfsql_sparql.authentication import own
 from bfsql_sparql.endpoint import Endpoint
 from bfsql_sparql.results import truth
 
@@ -343,21 +342,3 @@ async def test_a_redirect_to_no_address_is_refused(
     with pytest.raises(StoreError, match="sends queries elsewhere"):
         await (await opened(bad_endpoint.url)).reply("ASK {}")
     assert len(bad_endpoint.requests) == 1
-
-
-@pytest.mark.parametrize(
-    ("other", "same"),
-    [
-        ("http://x.test/b", True),
-        ("http://x.test:80/", True),
-        ("https://x.test/", True),
-        ("http://X.TEST/", True),
-        ("http://x.test:81/", False),
-        ("https://x.test:444/", False),
-        ("http://y.test/", False),
-        ("http://x.test.evil.test/", False),
-    ],
-)
-def test_whose_login_it_is(other: str, same: bool) -> None:
-    assert own("http://x.test/sparql", other) is same
-    assert not own("https://x.test/sparql", "http://x.test/sparql")

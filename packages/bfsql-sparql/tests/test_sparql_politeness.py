@@ -16,7 +16,6 @@ from bfsql_servers.bad_endpoint import BadEndpoint
 from bfsql_servers.bad_replies import Reply, boolean, refused, reset, silence
 from bfsql_sparql.dataset import TooSlow
 from bfsql_sparql.endpoint import Endpoint
-from bfsql_sparql.politeness import pause, retry_after
 from bfsql_sparql.results import truth
 
 Opened = Callable[..., Awaitable[Endpoint]]
@@ -145,26 +144,3 @@ async def test_a_connection_that_always_breaks_off_is_told(
     with pytest.raises(StoreUnavailable, match="broke off"):
         await endpoint.reply("ASK {}")
     assert len(bad_endpoint.requests) == 3
-
-
-def test_pauses_grow_and_are_bounded() -> None:
-    for attempt, most in ((1, 0.5), (2, 1), (3, 2), (20, 30)):
-        assert all(most / 2 <= pause(attempt) <= most for _ in range(100))
-
-
-@pytest.mark.parametrize(
-    ("header", "seconds"),
-    [
-        (None, None),
-        ("3", 3),
-        (" 2.5", 2.5),
-        ("-3", 0),
-        ("nan", None),
-        ("inf", None),
-        ("soon", None),
-        ("Wed, 21 Oct 2015 07:28:00 GMT", 0),
-        ("Wed, 99 Oct 2015", None),
-    ],
-)
-def test_retry_after_is_read_in_all_its_forms(header: str | None, seconds: float | None) -> None:
-    assert retry_after(header) == seconds

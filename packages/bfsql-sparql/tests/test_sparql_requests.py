@@ -12,7 +12,7 @@ import pytest
 from bfsql_servers.bad_endpoint import BadEndpoint
 from bfsql_sparql.endpoint import Endpoint
 from bfsql_sparql.presets import with_preset
-from bfsql_sparql.request import request_of
+from bfsql_sparql.request import query_request
 from bfsql_sparql.settings import SparqlSettings
 
 Opened = Callable[..., Awaitable[Endpoint]]
@@ -56,7 +56,8 @@ def test_each_preset_sends_the_time_limit_as_its_server_takes_it(
 ) -> None:
     url = "http://graph.x.test/sparql"
     settings = with_preset(SparqlSettings(endpoint=url, preset=preset))
-    made = request_of(QUERY, settings, url, 29.5)
+    made = query_request(QUERY, settings, url, 29.5)
+    assert made.body is not None
     sent = parse_qs(made.body.decode())
     sent = {name: values for name, values in sent.items() if "timeout" in name.lower()}
     assert sent == fields

@@ -1,47 +1,63 @@
-"""A SPARQL endpoint over HTTP.
+"""A SPARQL endpoint over HTTP, for queries and, in the loader, for updates.
 
-SPARQLWrapper makes the request (`request.py`); an asynchronous HTTP client
-carries it, over connections that stay open. So an answer is bounded while it
-streams, a login goes to one host, and cancelling closes the connection. What
-the server then does with the query is its own affair: the time limit that is
+The requests of `request.py` go out through `bfsql.http`, over connections that stay open: an
+answer is bounded while it streams, a login goes to one server, and cancelling closes the
+connection. What the server then does with the query is its own affair: the time limit that is
 sent along, where it takes one, ends it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urljoin, urlsplit
 
-import httpx2
-
 from bfsql import call
 from bfsql.errors import ConfigurationError, StoreError, StoreUnavailable
-from bfsql_sparql.authentication import Credentials, own, trust
-from bfsql_sparql.connecting import BROKEN, no_answer
+from bfsql.http import (
+    EndlessRedirects,
+    HttpClient,
+    HttpReply,
+    HttpRequest,
+    NoReply,
+    RateLimited,
+    RateLimiter,
+    ReplyTooLarge,
+    Retryable,
+    follow_redirects,
+    hide_login,
+    is_unencrypted,
+    retry,
+    same_server,
+    seconds_left,
+)
 from bfsql_sparql.dataset import Dataset, Reply
-from bfsql_sparql.failures import Failures, Heard, Passing
-from bfsql_sparql.politeness import Gate, Held, pause
+from bfsql_sparql.failures import Failures, Timed
 from bfsql_sparql.request import (
     TURTLE,
-    Request,
+    Login,
     address,
     check_parameters,
-    request_for_description,
-    request_of,
-    shown,
+    description_request,
+    query_request,
+    trust,
+    update_request,
 )
 from bfsql_sparql.signs import ROW_LIMIT_HEADERS, cut_at
 
 if TYPE_CHECKING:
     from bfsql_sparql.settings import SparqlSettings
 
-_MOST_REDIRECTS = 5
-_MOST_WORDS = 64 * 1024
+log = logging.getLogger("bfsql")
+
+_MAX_REDIRECTS = 4
+_MAX_ERROR_BYTES = 64 * 1024
 """Bytes of an error that are read; its first line is shown."""
-_IDLE = 30.0
-"""Seconds that an unused connection stays open."""
+_NOT_DONE = (429, 503)
+"""What an endpoint answers that did nothing yet with an update; after anything else it may have."""
 
 
 class Endpoint(Dataset):
@@ -49,31 +65,36 @@ class Endpoint(Dataset):
 
     Args:
         settings: Where it is, and how it is asked.
-        client: Carries the requests; it is closed with the endpoint.
-        credentials: Shown to the endpoint's own host.
+
+    Raises:
+        ConfigurationError: Settings that cannot be used.
     """
 
     endings = "/sparql or /query"
     """How the addresses of such endpoints often end."""
 
-    def __init__(
-        self, settings: SparqlSettings, client: httpx2.AsyncClient, credentials: Credentials
-    ) -> None:
+    def __init__(self, settings: SparqlSettings) -> None:
+        check_parameters(settings)
         if settings.endpoint is None:
             raise ConfigurationError("There is no endpoint: set endpoint or SPARQL_ENDPOINT_URL.")
+        login = Login.of(settings)
         self._url = address(settings.endpoint, "endpoint")
-        self.name = shown(self._url)
+        self.name = hide_login(self._url)
         self._settings = settings
-        self._client: httpx2.AsyncClient | None = client
-        self._credentials = credentials
-        self._gate = Gate(settings.max_concurrent, settings.request_delay)
-        self._failures = Failures(
-            f"The SPARQL endpoint {self.name}",
-            credentials.scheme,
-            credentials.secrets,
-            settings.max_response_bytes,
-            self.endings,
+        self._credentials = login.credentials
+        self._limiter = RateLimiter(settings.max_concurrent, settings.request_delay)
+        self._failures = Failures(f"The SPARQL endpoint {self.name}", login, settings, self.endings)
+        self._client = HttpClient(
+            connect_timeout=settings.connect_timeout,
+            keep_open=settings.max_concurrent,
+            tls=trust(settings),
         )
+        if login.scheme and is_unencrypted(self._url):
+            log.warning(
+                "%s gets its %s unencrypted; an https URL hides it.",
+                self._failures.name,
+                login.scheme,
+            )
 
     @classmethod
     async def open(cls, settings: SparqlSettings) -> Self:
@@ -82,23 +103,7 @@ class Endpoint(Dataset):
         Raises:
             ConfigurationError: Settings that cannot be used.
         """
-        check_parameters(settings)
-        credentials = Credentials.of(settings)
-        client = httpx2.AsyncClient(
-            verify=trust(settings),
-            timeout=httpx2.Timeout(None, connect=settings.connect_timeout),
-            limits=httpx2.Limits(
-                max_keepalive_connections=settings.max_concurrent, keepalive_expiry=_IDLE
-            ),
-            follow_redirects=False,
-        )
-        try:
-            endpoint = cls(settings, client, credentials)
-        except BaseException:
-            await client.aclose()
-            raise
-        credentials.warn(endpoint._url, endpoint._failures.name)
-        return endpoint
+        return cls(settings)
 
     async def reply(self, query: str, seconds: float | None = None) -> Reply:
         """Ask one SELECT or ASK query (chapter 10).
@@ -119,7 +124,7 @@ class Endpoint(Dataset):
         most = self._settings.query_timeout
         limit = most if seconds is None else min(seconds, most)
         try:
-            async with asyncio.timeout(call.remaining()), self._gate:
+            async with asyncio.timeout(call.remaining()), self._limiter:
                 return await self._within(query, limit)
         except TimeoutError:
             raise TimeoutError(
@@ -130,92 +135,84 @@ class Endpoint(Dataset):
         """See `Dataset`. Asked for once: an endpoint need not have one, and most have none."""
         began = time.monotonic()
         try:
-            async with asyncio.timeout(seconds), self._gate:
-                await self._gate.turn(began + seconds)
-                request = request_for_description(self._settings, self._url)
-                heard = await self._send(request, began, seconds)
-        except (TimeoutError, Held, StoreError, *BROKEN):
+            async with asyncio.timeout(seconds), self._limiter:
+                await self._limiter.turn(began + seconds)
+                request = description_request(self._settings, self._url)
+                reply = (await self._send(request, seconds)).reply
+        except (TimeoutError, RateLimited, StoreError):
             return None
-        fine = heard.status == httpx2.codes.OK and heard.kind == TURTLE
-        return heard.body if fine else None
+        fine = reply.status == HTTPStatus.OK and reply.content_type == TURTLE
+        return reply.body if fine else None
 
     async def close(self) -> None:
         """Close its connections; a query under way ends."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.aclose()
+        await self._client.close()
 
     async def _within(self, query: str, limit: float) -> Reply:
+        """Ask, and ask again as long as it may help and there is time."""
+        ends = time.monotonic() + seconds_left(limit)
         try:
             async with asyncio.timeout(limit):
-                return await self._patiently(query, limit)
+                return await retry(
+                    lambda: self._ask(query, ends),
+                    retries=self._settings.retries,
+                    ends=ends,
+                    hold=self._limiter.hold,
+                )
         except TimeoutError:
             raise self._failures.too_late(limit) from None
 
-    async def _patiently(self, query: str, limit: float) -> Reply:
-        """Ask, and ask again as long as it may help and there is time."""
-        left = call.remaining()
-        ends = time.monotonic() + (limit if left is None else min(limit, left))
-        attempt = 0
-        while True:
-            attempt += 1
-            try:
-                await self._gate.turn(ends)
-                heard = await self._ask(query, ends)
-            except Held as held:
-                raise self._failures.held(held.seconds) from None
-            except Passing as passing:
-                if attempt > self._settings.retries:
-                    raise
-                await self._wait(passing, attempt, ends)
-            else:
-                return _reply(query, heard)
-
-    async def _wait(self, passing: Passing, attempt: int, ends: float) -> None:
-        wait = pause(attempt) if passing.wait is None else passing.wait
-        if passing.asked:
-            self._gate.hold(wait)
-        if time.monotonic() + wait >= ends:
-            raise passing
-        await asyncio.sleep(wait)
-
-    async def _ask(self, query: str, ends: float) -> Heard:
+    async def _ask(self, query: str, ends: float) -> Reply:
+        await self._turn(ends)
         limit = max(0.001, ends - time.monotonic())
-        request = request_of(query, self._settings, self._url, limit)
-        began = time.monotonic()
-        try:
-            heard = await self._send(request, began, limit)
-        except BROKEN as error:
-            if self._client is None:
-                raise self._closed() from None
-            waited = self._settings.connect_timeout
-            raise no_answer(self._failures.name, error, waited) from error
-        failure = self._failures.of(heard)
+        request = query_request(query, self._settings, self._url, limit)
+        timed = await self._send(request, limit)
+        failure = self._failures.of(timed)
         if failure is not None:
             raise failure
-        return heard
+        return _reply(query, timed.reply)
 
-    async def _send(self, request: Request, began: float, limit: float) -> Heard:
-        """Send to where the endpoint is, or to where it sends."""
-        url = request.url
-        for _ in range(_MOST_REDIRECTS):
-            if self._client is None:
-                raise self._closed()
-            shows = own(self._url, url)
-            headers = {**request.headers, **(self._credentials.headers if shows else {})}
-            auth = self._credentials.auth if shows else None
-            async with self._client.stream(
-                request.method, url, content=request.body, headers=headers, auth=auth
-            ) as response:
-                if not response.has_redirect_location:
-                    return await self._read(response, began, limit)
-                url = self._next(url, response.status_code, response.headers["location"])
-        raise self._failures.elsewhere(response.status_code, shown(url), "it does so in a circle.")
-
-    def _next(self, url: str, status: int, location: str) -> str:
-        """Where a redirect leads, if a query may go there."""
+    async def _turn(self, ends: float) -> None:
         try:
-            to = urljoin(url, location)
+            await self._limiter.turn(ends)
+        except RateLimited as limited:
+            raise self._failures.held(limited.seconds) from None
+
+    async def _send(self, request: HttpRequest, limit: float) -> Timed:
+        """Send to where the endpoint is, or to where it redirects.
+
+        Args:
+            request: What is sent.
+            limit: Seconds that it may take; the caller ends it then.
+        """
+        began = time.monotonic()
+        try:
+            reply = await follow_redirects(
+                request, self._exchange, self._target, most=_MAX_REDIRECTS
+            )
+        except EndlessRedirects as error:
+            raise self._failures.elsewhere(
+                error.reply.status, hide_login(error.request.url), "it does so in a circle."
+            ) from None
+        except ReplyTooLarge:
+            raise self._failures.too_large() from None
+        except NoReply as error:
+            raise self._failures.no_reply(error, time.monotonic() - began, limit) from error
+        return Timed(reply, time.monotonic() - began, limit)
+
+    async def _exchange(self, request: HttpRequest) -> HttpReply:
+        return await self._client.send(
+            request,
+            max_bytes=self._settings.max_response_bytes,
+            max_error_bytes=_MAX_ERROR_BYTES,
+            credentials=self._credentials if same_server(request.url, self._url) else None,
+        )
+
+    def _target(self, reply: HttpReply) -> str:
+        """Where a redirect leads, if a query may go there."""
+        url, status = reply.request.url, reply.status
+        try:
+            to = urljoin(url, reply.location or "")
             host = urlsplit(to).hostname or ""
             address(to, "endpoint")
         except (ValueError, ConfigurationError):
@@ -233,43 +230,81 @@ class Endpoint(Dataset):
                 "trusted. No login goes there."
             )
         if why is not None:
-            raise self._failures.elsewhere(status, shown(to), why)
+            raise self._failures.elsewhere(status, hide_login(to), why)
         return to
 
-    async def _read(self, response: httpx2.Response, began: float, limit: float) -> Heard:
-        """Take in an answer, and stop where it is larger than it may be."""
-        fine = response.status_code == httpx2.codes.OK
-        most = self._settings.max_response_bytes if fine else _MOST_WORDS
-        chunks: list[bytes] = []
-        size = 0
+
+class UpdateEndpoint(Endpoint):
+    """An endpoint that takes updates, for the loader alone; its settings are those for queries."""
+
+    endings = "/update or /statements"
+
+    @classmethod
+    async def of(cls, settings: SparqlSettings) -> Self:
+        """The one that the settings name; nothing is sent.
+
+        Raises:
+            ConfigurationError: None is named, or the settings cannot be used.
+        """
+        if settings.update_endpoint is None:
+            raise ConfigurationError(
+                "Loading needs the URL that takes updates: set update_endpoint, or "
+                "SPARQL_UPDATE_URL. The one for queries is often another, as /update is beside "
+                "/sparql."
+            )
+        return cls(settings.model_copy(update={"endpoint": settings.update_endpoint}))
+
+    async def update(self, text: str, seconds: float) -> None:
+        """Send one update, and wait until it is done.
+
+        Args:
+            text: The whole text.
+            seconds: How long it may take.
+
+        Raises:
+            Refused: It is not done, since the endpoint will not do it.
+            StoreUnavailable: It may be done or not: there was no answer.
+            StoreError: It is no endpoint for updates, or wants a login.
+        """
+        request = update_request(text, self._settings, self._url)
         try:
-            async for chunk in response.aiter_bytes():
-                chunks.append(chunk)
-                size += len(chunk)
-                if size > most:
-                    if fine:
-                        raise self._failures.too_large()
-                    break
-        except (httpx2.TransportError, httpx2.DecodingError) as error:
-            if self._client is None:
-                raise self._closed() from None
-            if fine:
-                raise self._failures.broke_off(time.monotonic() - began, limit) from error
-        seconds = time.monotonic() - began
-        return Heard(response.status_code, response.headers, b"".join(chunks), seconds, limit)
+            async with asyncio.timeout(seconds), self._limiter:
+                ends = time.monotonic() + seconds
+                await retry(
+                    lambda: self._update(request, ends),
+                    retries=self._settings.retries,
+                    ends=ends,
+                    hold=self._limiter.hold,
+                )
+        except TimeoutError:
+            raise self._failures.too_late(seconds) from None
 
-    def _closed(self) -> StoreError:
-        return StoreUnavailable(f"{self._failures.name} was closed.")
+    async def _update(self, request: HttpRequest, ends: float) -> None:
+        """Raises `Retryable` only where nothing can have been done yet."""
+        await self._turn(ends)
+        status = None
+        try:
+            timed = await self._send(request, ends - time.monotonic())
+            status = timed.reply.status
+            if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
+                return
+            failure = self._failures.of(timed)
+            assert failure is not None
+            raise failure
+        except Retryable as again:
+            if status not in _NOT_DONE:
+                raise StoreUnavailable(str(again)) from again
+            raise
 
 
-def _reply(query: str, heard: Heard) -> Reply:
+def _reply(query: str, reply: HttpReply) -> Reply:
     """A whole answer, with the endpoint's own sign that it is not all."""
     for name in ROW_LIMIT_HEADERS:
-        told = heard.headers.get(name, "")
+        told = reply.headers.get(name, "")
         if told.isdecimal():
             limit = int(told)
-            cut = cut_at(limit, query, heard.body)
+            cut = cut_at(limit, query, reply.body)
             return Reply(
-                heard.body, f"no answer has more than {limit:,} rows" if cut else None, limit
+                reply.body, f"no answer has more than {limit:,} rows" if cut else None, limit
             )
-    return Reply(heard.body)
+    return Reply(reply.body)

@@ -1,23 +1,22 @@
 """What an endpoint did in place of answering, as a sentence and as an error that says what helps.
 
-`Refused` and `TooSlow`: a smaller query may be answered. `Passing`: the same
-one may, in a moment. `StoreError`: none will before somebody acts.
+`Refused` and `TooSlow`: a smaller query may be answered. `Retryable`: the same
+one may, in a moment. `StoreError`: none will before the operator acts.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
 from bfsql.errors import StoreError, StoreUnavailable
-from bfsql.settings import HIDDEN
+from bfsql.http import Failure, HttpReply, NoReply, Retryable
 from bfsql_sparql.dataset import Refused, TooSlow
-from bfsql_sparql.politeness import retry_after
 from bfsql_sparql.signs import TIME_UP, TIME_UP_HEADERS, is_whole, said
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from bfsql_sparql.request import Login
+    from bfsql_sparql.settings import SparqlSettings
 
 _NEAR = 0.8
 """Of the time that there was: whatever breaks after so much of it, breaks because of it."""
@@ -30,74 +29,88 @@ _BUSY = (408, 425, 429, 502, 503, 504, *range(520, 600))
 """What may pass; from 520 on they are those of gateways."""
 
 
-class Passing(StoreUnavailable):
-    """The endpoint may answer the same query in a moment.
+_UNUSABLE = "{name} cannot be spoken with: {why}."
+_NO_REPLY = {
+    Failure.CLOSED: "{name} was closed.",
+    Failure.UNTRUSTED: "The certificate of {name} is not trusted ({why}). If it is the right "
+    "server, name the certificate of its authority in ca_file.",
+    Failure.NO_TLS: "{name} speaks no TLS that can be used ({why}). Is it an http:// address, or "
+    "does it want a client_certificate?",
+    Failure.NO_HOST: "{name} cannot be found: there is no such host ({why}). Look at its address.",
+    Failure.CONNECT_TIMEOUT: "{name} took no connection within {waited:g} s (connect_timeout). Is "
+    "it running, and is its address right?",
+    Failure.UNREACHABLE: "{name} cannot be reached ({why}). Is it running, and is its address "
+    "right?",
+    Failure.PROXY: "The proxy on the way to {name} refused: {why}. The variables HTTP_PROXY, "
+    "HTTPS_PROXY and NO_PROXY say which one is used.",
+}
+"""What failures before an answer mean, except for those that the time explains."""
+_LASTING = (Failure.UNTRUSTED, Failure.NO_TLS, Failure.INVALID_URL, Failure.UNUSABLE)
+"""Those that do not pass by themselves."""
 
-    Args:
-        message: The sentence for the operator.
-        wait: Seconds that it asks to wait, or 0 where there is nothing to wait for; None where
-            nobody knows.
-        asked: Whether the endpoint itself named that time.
-    """
 
-    def __init__(self, message: str, *, wait: float | None = None, asked: bool = False) -> None:
-        super().__init__(message)
-        self.wait = wait
-        self.asked = asked
+class Timed(NamedTuple):
+    """A reply, and when it was complete."""
 
-
-class Heard(NamedTuple):
-    """What came back."""
-
-    status: int
-    headers: Mapping[str, str]
-    """By name, of any case."""
-    body: bytes
+    reply: HttpReply
     seconds: float
     """How long it took, to the last byte."""
     limit: float
     """How long it might take."""
 
-    @property
-    def kind(self) -> str:
-        """The media type, bare."""
-        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
-
-@dataclass(frozen=True)
 class Failures:
     """The sentences about one endpoint.
 
     Args:
         name: What they call it.
-        scheme: What it is shown to log in; empty for nothing.
-        secrets: What none of them repeats.
-        most_bytes: The bound of an answer.
+        login: What it is shown; none of them repeats its secrets.
+        settings: The bounds that they name.
         endings: How addresses of its kind often end, in words.
     """
 
-    name: str
-    scheme: str
-    secrets: tuple[str, ...]
-    most_bytes: int
-    endings: str
+    def __init__(self, name: str, login: Login, settings: SparqlSettings, endings: str) -> None:
+        self.name = name
+        self._login = login
+        self._settings = settings
+        self._endings = endings
 
-    def of(self, heard: Heard) -> StoreError | None:
+    def of(self, timed: Timed) -> StoreError | None:
         """What was wrong with an answer; None where it is a whole one."""
-        if heard.status == HTTPStatus.OK:
-            return self._not_whole(heard)
-        words = self._quoted(heard.body)
-        if _gave_up(heard):
+        reply = timed.reply
+        if reply.status == HTTPStatus.OK:
+            return self._not_whole(timed)
+        words = self._quoted(reply.body)
+        if _gave_up(timed):
             return TooSlow(
-                f"{self.name} gave up on a query after {heard.seconds:.1f} s: "
-                f"{heard.status}{words}."
+                f"{self.name} gave up on a query after {timed.seconds:.1f} s: "
+                f"{reply.status}{words}."
             )
-        return self._refusal(heard, words)
+        return self._refusal(reply, words)
+
+    def no_reply(self, error: NoReply, seconds: float, limit: float) -> StoreError:
+        """There was no whole answer: no host, no connection, no trust, or no end.
+
+        Args:
+            error: Why.
+            seconds: After how long.
+            limit: How long it might have taken.
+        """
+        if error.kind is Failure.INCOMPLETE:
+            return self.broke_off(seconds, limit)
+        if error.kind is Failure.BROKE_OFF:
+            # Mostly a connection that was idle, and that the server just closed.
+            return Retryable(f"{self.name} broke off: {error.reason}.", wait=0.0)
+        sentence = _NO_REPLY.get(error.kind, _UNUSABLE).format(
+            name=self.name, why=error.reason, waited=self._settings.connect_timeout
+        )
+        return (StoreError if error.kind in _LASTING else StoreUnavailable)(sentence)
 
     def too_large(self) -> StoreError:
         """The answer went beyond the bound."""
+        most = self._settings.max_response_bytes
         return Refused(
-            f"{self.name} answered with more than {self.most_bytes:,} bytes, and was stopped there "
+            f"{self.name} answered with more than {most:,} bytes, and was stopped there "
             "(max_response_bytes).",
             HTTPStatus.OK,
         )
@@ -113,7 +126,7 @@ class Failures:
         after = f"{self.name} broke off before the end of its answer, after {seconds:.1f} s."
         if _late(seconds, limit) or _says_time_up(tail):
             return TooSlow(f"{after} Its time for one query was probably up.")
-        return Passing(after)
+        return Retryable(after)
 
     def too_late(self, limit: float) -> StoreError:
         """It did not answer in the time for one query."""
@@ -130,45 +143,46 @@ class Failures:
         """It sends to another place, where no query goes."""
         return StoreError(f"{self.name} sends queries elsewhere ({status}, to {to}): {why}")
 
-    def _not_whole(self, heard: Heard) -> StoreError | None:
+    def _not_whole(self, timed: Timed) -> StoreError | None:
+        reply = timed.reply
         state = next(
-            (name for name, sign in TIME_UP_HEADERS.items() if heard.headers.get(name) == sign), ""
+            (name for name, sign in TIME_UP_HEADERS.items() if reply.headers.get(name) == sign), ""
         )
         if state:
             return TooSlow(
                 f"{self.name} gave a part of an answer, since its time for one query was up "
-                f"({state.title()}: {heard.headers[state]})."
+                f"({state.title()}: {reply.headers[state]})."
             )
-        start = heard.body.lstrip()[:1]
-        if heard.kind == "text/html" or (start == b"<" and "xml" not in heard.kind):
+        kind, start = reply.content_type, reply.body.lstrip()[:1]
+        if kind == "text/html" or (start == b"<" and "xml" not in kind):
             return StoreError(
                 f"{self.name} answered with a web page, not with results. Look at its address; a "
                 "page for people and the endpoint itself are often two."
             )
         if start != b"{":
-            if not heard.body.strip():
-                return self.broke_off(heard.seconds, heard.limit)
+            if not reply.body.strip():
+                return self.broke_off(timed.seconds, timed.limit)
             return StoreError(
-                f"{self.name} answered in {heard.kind or 'no named type'}, not in JSON as it was "
+                f"{self.name} answered in {kind or 'no named type'}, not in JSON as it was "
                 "asked to. Is it a SPARQL 1.1 endpoint? Some want a request parameter for it, as "
                 "in parameter format=json."
             )
-        if not is_whole(heard.body):
-            return self.broke_off(heard.seconds, heard.limit, heard.body[-_TAIL:])
+        if not is_whole(reply.body):
+            return self.broke_off(timed.seconds, timed.limit, reply.body[-_TAIL:])
         return None
 
-    def _refusal(self, heard: Heard, words: str) -> StoreError:
+    def _refusal(self, reply: HttpReply, words: str) -> StoreError:
         """An error of which nothing says that the time was up."""
-        match heard.status:
+        match reply.status:
             case 401 | 403 | 407:
-                return StoreError(self._login(heard, words))
+                return StoreError(self._login_refused(reply, words))
             case 404 | 405 | 406 | 410 | 415:
                 return StoreError(
-                    f"{self.name} is no SPARQL endpoint: it answered {heard.status}{words}. Look "
-                    f"at its address; it is often one that ends in {self.endings}."
+                    f"{self.name} is no SPARQL endpoint: it answered {reply.status}{words}. Look "
+                    f"at its address; it is often one that ends in {self._endings}."
                 )
             case status if status in _BUSY:
-                return self._busy(heard, words)
+                return self._busy(reply, words)
             case status if status < HTTPStatus.BAD_REQUEST:
                 return StoreError(
                     f"{self.name} answered {status}, which is nothing that a SPARQL endpoint "
@@ -177,40 +191,42 @@ class Failures:
             case status:
                 return Refused(f"{self.name} refused a query: {status}{words}.", status)
 
-    def _busy(self, heard: Heard, words: str) -> StoreError:
-        wait = retry_after(heard.headers.get("retry-after"))
-        later = "" if wait is None else f", Retry-After: {heard.headers['retry-after'][:40]}"
-        return Passing(
-            f"{self.name} is too busy, or not there at the moment: {heard.status}{later}{words}.",
+    def _busy(self, reply: HttpReply, words: str) -> StoreError:
+        wait = reply.retry_after
+        later = "" if wait is None else f", Retry-After: {reply.headers['retry-after'][:40]}"
+        return Retryable(
+            f"{self.name} is too busy, or not there at the moment: {reply.status}{later}{words}.",
             wait=wait,
             asked=wait is not None,
         )
 
-    def _login(self, heard: Heard, words: str) -> str:
-        if self.scheme:
-            wants = heard.headers.get("www-authenticate", "").partition(" ")[0].lower()
+    def _login_refused(self, reply: HttpReply, words: str) -> str:
+        scheme = self._login.scheme
+        if scheme:
+            wants = reply.headers.get("www-authenticate", "").partition(" ")[0].lower()
             cure = "Look at what is set, and at authentication, which is basic or digest."
-            if wants in ("basic", "digest") and wants not in self.scheme:
+            if wants in ("basic", "digest") and wants not in scheme:
                 cure = f"It asks for {wants} authentication: set authentication to {wants}."
-            return f"{self.name} did not accept the {self.scheme} ({heard.status}{words}). {cure}"
+            return f"{self.name} did not accept the {scheme} ({reply.status}{words}). {cure}"
         return (
-            f"{self.name} wants a login ({heard.status}{words}), and none is set: give username "
+            f"{self.name} wants a login ({reply.status}{words}), and none is set: give username "
             "and password (SPARQL_USERNAME, SPARQL_PASSWORD), token (SPARQL_TOKEN) or key "
             "(SPARQL_KEY)."
         )
 
     def _quoted(self, body: bytes) -> str:
-        words = said(body, self.secrets, HIDDEN)
+        words = said(body, self._login.credentials.secrets)
         return f", {words!r}" if words else ""
 
 
-def _gave_up(heard: Heard) -> bool:
+def _gave_up(timed: Timed) -> bool:
     """Whether an error means that the time for one query was up."""
-    if _says_time_up(heard.body):
+    status, body = timed.reply.status, timed.reply.body
+    if _says_time_up(body):
         return True
-    if heard.status in (408, 504):
-        return _late(heard.seconds, heard.limit)
-    return heard.status == HTTPStatus.SERVICE_UNAVAILABLE and heard.seconds >= _NEAR * heard.limit
+    if status in (408, 504):
+        return _late(timed.seconds, timed.limit)
+    return status == HTTPStatus.SERVICE_UNAVAILABLE and timed.seconds >= _NEAR * timed.limit
 
 
 def _says_time_up(body: bytes) -> bool:

@@ -24,11 +24,11 @@ from bfsql.errors import ConfigurationError, StoreError
 from bfsql.models.records import GraphRecord, LoadReport
 from bfsql.staging import Staging, staged
 from bfsql_sparql.dataset import Refused
+from bfsql_sparql.endpoint import UpdateEndpoint
 from bfsql_sparql.mapping import Mapping
 from bfsql_sparql.presets import with_preset
 from bfsql_sparql.queries import loading
 from bfsql_sparql.settings import SparqlSettings
-from bfsql_sparql.updating import UpdateEndpoint
 from bfsql_sparql.writing import Writing
 
 STATEMENTS = 8_000

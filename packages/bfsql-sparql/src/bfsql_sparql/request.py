@@ -1,11 +1,10 @@
-"""The request that carries a query, as SPARQLWrapper makes it.
+"""What goes out to an endpoint: queries and updates, with parameters and logins of the settings.
 
-SPARQLWrapper knows the SPARQL 1.1 protocol: how a query is put into a form,
-which types it may be answered in, where further parameters go. Its own
-transport is not used: it closes the connection after each request, follows
-redirects to anywhere with the login, blocks its thread until the server is
-done, and takes in whatever comes, however long it is. So it makes the request,
-and an HTTP client that can be bounded and cancelled sends it (`endpoint.py`).
+SPARQLWrapper knows the SPARQL 1.1 protocol: how a query is put into a form, which types it may be
+answered in, where further parameters go. Its own transport is not used: it closes the connection
+after each request, follows redirects to anywhere with the login, blocks its thread until the
+server is done, and takes in whatever comes, however long it is. So it makes the request, and
+`bfsql.http` sends it (`endpoint.py`).
 """
 
 from __future__ import annotations
@@ -14,19 +13,28 @@ import math
 from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 from SPARQLWrapper import ASK, JSON, POST, SELECT, SPARQLWrapper
 
 from bfsql.errors import ConfigurationError
+from bfsql.http import (
+    Credentials,
+    HttpRequest,
+    UnusableCertificate,
+    basic,
+    header_secret,
+    tls_context,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from urllib.request import Request as MadeRequest
+    import ssl
+
+    from pydantic import SecretStr
 
     from bfsql_sparql.settings import SparqlSettings
 
-_OURS = ("query", "update")
+_RESERVED = ("query", "update")
 """Parameters that no setting may fill."""
 _DISTRIBUTION = "bfsql-sparql"
 
@@ -34,33 +42,8 @@ TURTLE = "text/turtle"
 """The media type of the one format in which a description is asked for."""
 
 
-class Request(NamedTuple):
-    """What is sent."""
-
-    url: str
-    body: bytes
-    headers: Mapping[str, str]
-    method: str = "POST"
-
-
-class _Wrapper(SPARQLWrapper):
-    """One query, and never an update.
-
-    The query is not looked through for its form, which would take longer than to send it, and
-    could find a form in a text that was searched for.
-    """
-
-    def _parseQueryType(self, query: str) -> str:  # noqa: N802 - SPARQLWrapper's name
-        return str(ASK if query.lstrip()[:3].upper() == ASK else SELECT)
-
-    def made(self) -> MadeRequest:
-        """The request that SPARQLWrapper would send."""
-        request: MadeRequest = self._createRequest()
-        return request
-
-
-def request_of(query: str, settings: SparqlSettings, url: str, seconds: float) -> Request:
-    """The request that carries one query (chapter 10).
+def query_request(query: str, settings: SparqlSettings, url: str, seconds: float) -> HttpRequest:
+    """The request that carries one query (chapter 10), as SPARQLWrapper makes it; never an update.
 
     Args:
         query: The whole text.
@@ -68,30 +51,36 @@ def request_of(query: str, settings: SparqlSettings, url: str, seconds: float) -
         url: Of the endpoint.
         seconds: How long it may take, for the endpoint's own parameter.
     """
-    wrapper = _Wrapper(url, returnFormat=JSON, agent=agent(settings.contact))
+    wrapper = SPARQLWrapper(url, returnFormat=JSON, agent=agent(settings.contact))
     wrapper.setMethod(POST)
     # Three guesses at the parameter for the format are left out: the header is the standard's way.
     wrapper.setOnlyConneg(True)
-    wrapper.setQuery(query)
+    # `setQuery` would search the text for its form, which takes longer than to send it, and could
+    # find the form of an update in a text that is searched for.
+    wrapper.queryString = query
+    wrapper.queryType = ASK if query.lstrip()[:3].upper() == ASK else SELECT
     for name, value in settings.parameter.items():
         wrapper.addParameter(name, value)
     if settings.timeout_parameter is not None:
         wrapper.clearParameter(settings.timeout_parameter)
         wrapper.addParameter(settings.timeout_parameter, _duration(seconds, settings.timeout_unit))
-    made = wrapper.made()
+    made = wrapper._createRequest()  # noqa: SLF001 - no public method makes a request unsent
     assert isinstance(made.data, bytes)
-    return Request(made.full_url, made.data, dict(made.header_items()))
+    return HttpRequest(made.full_url, POST, made.data, dict(made.header_items()))
 
 
-def request_for_description(settings: SparqlSettings, url: str) -> Request:
-    """The request for what an endpoint publishes of itself (SPARQL 1.1 Service Description).
+def update_request(text: str, settings: SparqlSettings, url: str) -> HttpRequest:
+    """The request that carries one update, by POST directly (SPARQL 1.1 Protocol 2.2.2)."""
+    headers = {
+        "Content-Type": "application/sparql-update; charset=utf-8",
+        "User-Agent": agent(settings.contact),
+    }
+    return HttpRequest(url, POST, text.encode(), headers)
 
-    Args:
-        settings: Whose contact goes along.
-        url: Of the endpoint.
-    """
-    headers = {"Accept": TURTLE, "User-Agent": agent(settings.contact)}
-    return Request(url, b"", headers, "GET")
+
+def description_request(settings: SparqlSettings, url: str) -> HttpRequest:
+    """The request for what an endpoint publishes of itself (SPARQL 1.1 Service Description)."""
+    return HttpRequest(url, "GET", b"", {"Accept": TURTLE, "User-Agent": agent(settings.contact)})
 
 
 def agent(contact: str | None) -> str:
@@ -133,21 +122,15 @@ def address(url: str, setting: str) -> str:
     return parts._replace(fragment="").geturl()
 
 
-def shown(url: str) -> str:
-    """An address as sentences show it: no login, and no parameters, which may be keys."""
-    parts: SplitResult = urlsplit(url)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
-
-
 def check_parameters(settings: SparqlSettings) -> None:
-    """See that no parameter takes the place of the query, and that the contact fits a header.
+    """Check that no parameter takes the place of the query, and that the contact fits a header.
 
     Raises:
         ConfigurationError: One does; the sentence names it.
     """
     names = [*settings.parameter, *filter(None, [settings.timeout_parameter])]
     for name in names:
-        if name.strip().lower() in _OURS or not name.strip():
+        if name.strip().lower() in _RESERVED or not name.strip():
             raise ConfigurationError(
                 f"{name!r} cannot be a parameter of requests: query and update are what the "
                 "backend itself sends. Take it out of parameter and timeout_parameter."
@@ -158,6 +141,83 @@ def check_parameters(settings: SparqlSettings) -> None:
             f"contact is {contact!r}, which cannot stand in a header: give a mail address or a URL "
             "in ASCII, on one line."
         )
+
+
+class Login(NamedTuple):
+    """What is shown to the endpoint, and to no other server."""
+
+    scheme: str
+    """What sentences call it; empty where there is nothing to show."""
+    credentials: Credentials
+
+    @classmethod
+    def of(cls, settings: SparqlSettings) -> Login:
+        """That of the settings.
+
+        Raises:
+            ConfigurationError: Parts of it are missing, there twice, or fit no header.
+        """
+        token, key = _secret(settings.token, "token"), _secret(settings.key, "key")
+        name, password = settings.username, settings.password
+        if (name is None) != (password is None):
+            has, lacks = ("password", "username") if name is None else ("username", "password")
+            raise ConfigurationError(
+                f"There is a {has} for the endpoint, but no {lacks}: set both or neither."
+            )
+        if name is not None and token is not None:
+            raise ConfigurationError(
+                "There are both a username and a token for the endpoint: set one of them."
+            )
+        headers, kinds, secrets, digest = {}, [], [key or "", token or ""], None
+        if key is not None:
+            if not settings.key_header.replace("-", "").replace("_", "").isalnum():
+                raise ConfigurationError(
+                    f"key_header is {settings.key_header!r}, no header's name."
+                )
+            headers[settings.key_header] = key
+            kinds.append("key")
+        if token is not None:
+            headers["Authorization"] = f"Bearer {token}"
+            kinds.append("token")
+        if name is not None and password is not None:
+            plain = password.get_secret_value()
+            login = basic(name, plain)
+            if settings.authentication == "digest":
+                digest = (name, plain)
+            else:
+                headers["Authorization"] = login
+            kinds.append(f"login by {settings.authentication} authentication")
+            secrets += [plain, login.removeprefix("Basic ")]
+        return cls(" and ".join(kinds), Credentials(headers, digest=digest, secrets=secrets))
+
+
+def trust(settings: SparqlSettings) -> ssl.SSLContext:
+    """The certificates that are trusted, and the one that is shown.
+
+    Raises:
+        ConfigurationError: A file that a setting names is no such thing.
+    """
+    try:
+        return tls_context(settings.ca_file, settings.client_certificate)
+    except UnusableCertificate as wrong:
+        more = "." if wrong.setting == "ca_file" else " with a certificate and its unencrypted key."
+        raise ConfigurationError(
+            f"{wrong.setting} is {wrong.path}, which cannot be used ({wrong.reason}). It has to be "
+            f"a PEM file{more}"
+        ) from None
+
+
+def _secret(secret: SecretStr | None, setting: str) -> str | None:
+    """A secret that goes into a header."""
+    if secret is None:
+        return None
+    value = header_secret(secret)
+    if value is None:
+        raise ConfigurationError(
+            f"The {setting} for the endpoint is empty, or has characters that none has: look at "
+            f"{setting}."
+        )
+    return value
 
 
 @cache

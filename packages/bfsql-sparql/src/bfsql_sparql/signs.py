@@ -10,6 +10,8 @@ import re
 
 from pydantic_core import from_json
 
+from bfsql.http import hide_secrets
+
 TIME_UP = (
     "java.util.concurrent.TimeoutException",  # Blazegraph, the Wikidata Query Service: 500
     "QueryTimeoutException",  # Blazegraph
@@ -74,17 +76,14 @@ def cut_at(limit: int, query: str, body: bytes) -> bool:
         return False
 
 
-def said(body: bytes, secrets: tuple[str, ...], hidden: str) -> str:
+def said(body: bytes, secrets: tuple[str, ...]) -> str:
     """The first line of what a server says, or of its JSON's message; at most 300 characters.
 
     Args:
         body: Of its error, of any type.
         secrets: What must not be repeated.
-        hidden: What stands in their place.
     """
-    text = _message(body.decode("utf-8", errors="replace"))
-    for secret in secrets:
-        text = text.replace(secret, hidden)
+    text = hide_secrets(_message(body.decode("utf-8", errors="replace")), secrets)
     lines = [line for line in map(_clean, text.splitlines()) if line]
     if lines and lines[0].startswith(_ECHO):
         lines = [line for line in lines if "Exception" in line] or lines
