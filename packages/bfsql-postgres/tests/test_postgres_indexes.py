@@ -8,10 +8,11 @@ import pytest
 from bfsql.errors import StoreError
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
 from bfsql_postgres import PostgresSettings
-from bfsql_postgres.indexes import layout_of, prepare
+from bfsql_postgres.discovery import layout_of
+from bfsql_postgres.indexes import prepare
 from bfsql_postgres.loader import load_graph
-from bfsql_postgres.queries import Topology
-from bfsql_postgres.search import Looks, patterns
+from bfsql_postgres.queries import ring
+from bfsql_postgres.search import by_name, by_similarity
 
 BARE = """
 CREATE TABLE entity (entity_id text, entity_type text, name text, synonyms jsonb, embedding {});
@@ -206,11 +207,10 @@ async def test_a_schema_without_a_graph_is_told(settings) -> None:
 async def test_searches_and_rings_of_a_loaded_graph_scan_no_table(settings, owner) -> None:
     await load_graph(settings, many(20_000))
     layout = await layout_of(owner, settings)
-    looks = Looks(layout)
-    named, values = looks.by_name("alias 1234", ["alias 1234"], patterns("alias 1234"), None)
-    alike = looks.by_likeness("nme 12345", None)
+    named, values = by_name(layout, "alias 1234", ["alias 1234"], None)
+    alike = by_similarity(layout, "nme 12345", None)
     assert alike is not None
-    ring = (Topology(layout).ring, [f"n{i}" for i in range(10)])
-    for statement, *given in ((named, *values), (alike[0], *alike[1]), ring):
+    ring_of_ids = (ring(layout), [f"n{i}" for i in range(10)])
+    for statement, *given in ((named, *values), (alike[0], *alike[1]), ring_of_ids):
         found = await plan(owner, statement, *given)
         assert "Seq Scan" not in found, found

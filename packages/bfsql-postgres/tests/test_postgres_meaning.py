@@ -192,8 +192,8 @@ async def test_a_graph_that_brings_vectors_is_searched_by_meaning_as_it_is_loade
 async def test_the_index_that_is_told_is_the_one_that_a_search_uses(
     database: Database, schema: str, owner: asyncpg.Connection, settings: PostgresSettings
 ) -> None:
-    from bfsql_postgres.indexes import layout_of
-    from bfsql_postgres.search import Looks
+    from bfsql_postgres.discovery import layout_of
+    from bfsql_postgres.search import by_vector
 
     some = [
         NodeRecord(f"n{n}", "T", {"embedding": [math.sin(n * k) for k in range(1, 65)]})
@@ -203,8 +203,9 @@ async def test_the_index_that_is_told_is_the_one_that_a_search_uses(
     wanted = settings.model_copy(update={"embedding": "module:function"})
     (told,) = await prepare(wanted, apply=True)
     assert 'USING hnsw ("embedding" "public".vector_cosine_ops)' in told
-    looks = Looks(await layout_of(owner, settings))
-    statement, values = looks.by_vector([1.0, *[0.0] * 63], None)
+    layout = await layout_of(owner, settings)
+    assert layout.embedded is not None
+    statement, values = by_vector(layout, layout.embedded, [1.0, *[0.0] * 63], None)
     await owner.execute(f"SET random_page_cost = {OWN_WAY['random_page_cost']}")
     rows = await owner.fetch(f"EXPLAIN {statement}", *values)
     plan = "\n".join(row[0] for row in rows)

@@ -293,7 +293,7 @@ async def test_an_index_in_another_order_is_not_walked(
     owner: asyncpg.Connection, database: Database, schema: str
 ) -> None:
     from bfsql_postgres import PostgresSettings
-    from bfsql_postgres.indexes import layout_of
+    from bfsql_postgres.discovery import layout_of
 
     await owner.execute("""
         CREATE TABLE n (id text, type text); CREATE INDEX ON n (type text_pattern_ops);
@@ -303,6 +303,6 @@ async def test_an_index_in_another_order_is_not_walked(
         dsn=database.owner_url, schema_=schema, nodes=["n: type=type"], edges=["e"]
     )
     layout = await layout_of(owner, settings)
-    assert "RECURSIVE" not in queries.Schema(layout).types
+    assert "RECURSIVE" not in queries.types(layout)
     await owner.execute("CREATE INDEX ON n (type)")
-    assert "RECURSIVE" in queries.Schema(await layout_of(owner, settings)).types
+    assert "RECURSIVE" in queries.types(await layout_of(owner, settings))

@@ -1,8 +1,9 @@
-"""PostgresBackend: the questions of core, answered from tables."""
+"""PostgresBackend: the methods of the interface, answered from tables."""
 
 from __future__ import annotations
 
 import logging
+import os
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from itertools import repeat
@@ -13,18 +14,19 @@ from bfsql.embedding import Embedder, open_embedder
 from bfsql.errors import EmbeddingFailed, StoreError
 from bfsql.models.merge import UNTYPED
 from bfsql.models.records import NO_METADATA, Edge, EntityStub, Metadata, Node, Triple
+from bfsql.settings import resolve
 from bfsql_postgres import queries
 from bfsql_postgres.connection import Pool
-from bfsql_postgres.discovery import find_layout, told_of_shared_ids, wanted
-from bfsql_postgres.indexes import lacking
-from bfsql_postgres.metadata import Details, Passages
-from bfsql_postgres.schema import CATALOGUE, Layout, paths, read
-from bfsql_postgres.search import Looks, Search, vector_size
+from bfsql_postgres.discovery import layout_of, warning_of_shared_ids
+from bfsql_postgres.indexes import index_statements
+from bfsql_postgres.metadata import MetadataReader
+from bfsql_postgres.schema import Layout
+from bfsql_postgres.search import Search, vector_size
 from bfsql_postgres.settings import PostgresSettings
 from bfsql_postgres.sql import known_ids, storable
 
 CHUNK = 20_000
-"""Ids that one statement is asked for at most."""
+"""Ids in one statement at most."""
 NAMED_TYPES = 10
 """Types whose numbers of nodes `next_steps` tells."""
 
@@ -38,7 +40,7 @@ class PostgresBackend(GraphDbInterface):
         pool: Connections to the database.
         layout: Where in it the graph is.
         embedder: Makes vectors of search texts; None for names alone.
-        caution: What whoever asks has to know of its ids.
+        caution: A warning about its ids that `next_steps` ends with.
     """
 
     def __init__(
@@ -48,10 +50,10 @@ class PostgresBackend(GraphDbInterface):
         self._layout = layout
         self._embedder = embedder
         self._caution = caution
-        self._topology = queries.Topology(layout)
-        self._schema = queries.Schema(layout)
-        self._details = Details(pool, layout)
-        self._passages = Passages(pool, layout)
+        self._ring, self._nodes = queries.ring(layout), queries.nodes(layout)
+        self._leaving = queries.edges_at(layout, "out")
+        self._entering = queries.edges_at(layout, "in")
+        self._metadata = MetadataReader(pool, layout)
         self._search = Search(pool, layout, embedder)
 
     @classmethod
@@ -65,32 +67,33 @@ class PostgresBackend(GraphDbInterface):
         """Open a graph.
 
         Args:
-            dsn: The database's URL; without it `DATABASE_URL` or libpq's variables say it.
+            dsn: The database's URL; without it `DATABASE_URL` or libpq's variables count.
             embedding_fn: One text to its vector, plain or async; the model has to be the
                 one that the stored vectors were made with.
             **settings: The other fields of `PostgresSettings`.
 
         Raises:
-            ConfigurationError: Nothing says where the database is, or a setting is wrong.
+            ConfigurationError: Nothing names the database, or a setting is wrong.
             StoreError: It cannot be reached, or is not a graph that can be read.
         """
-        checked = PostgresSettings.of(dsn, settings)
-        return await cls.open(checked, Embedder.of(embedding_fn) if embedding_fn else None)
+        given = settings if dsn is None else {**settings, "dsn": dsn}
+        resolved = resolve(PostgresSettings, options=given, environment=os.environ).settings
+        return await cls.open(resolved, Embedder.of(embedding_fn) if embedding_fn else None)
 
     @classmethod
     async def open(cls, settings: PostgresSettings, embedder: Embedder | None = None) -> Self:
-        """The same from settings that are checked already.
+        """Open a graph from validated settings.
 
         Args:
             settings: Where the graph is.
-            embedder: In place of the one that the settings mean.
+            embedder: In place of the one that the settings name.
         """
         embedder = embedder or open_embedder(settings)
         pool = await Pool.open(settings)
         try:
-            layout = await find(pool, settings)
+            layout = await layout_of(pool, settings)
             fitting = await _fitting(embedder, pool, layout)
-            caution = await told_of_shared_ids(pool, layout)
+            caution = await warning_of_shared_ids(pool, layout)
         except BaseException:
             await pool.close()
             if embedder is not None:
@@ -102,7 +105,7 @@ class PostgresBackend(GraphDbInterface):
         return cls(pool, layout, fitting, caution)
 
     async def close(self) -> None:
-        """Give the connections back; what is under way stops."""
+        """Close all connections; what is under way stops."""
         await self._pool.close()
         if self._embedder is not None:
             await self._embedder.close()
@@ -117,11 +120,11 @@ class PostgresBackend(GraphDbInterface):
 
     async def edges_from(self, entity_id: str) -> list[Edge]:
         """All edges that leave the entity."""
-        return await self._edges(entity_id, self._topology.leaving)
+        return await self._edges(entity_id, self._leaving)
 
     async def edges_to(self, entity_id: str) -> list[Edge]:
         """All edges that enter the entity."""
-        return await self._edges(entity_id, self._topology.entering)
+        return await self._edges(entity_id, self._entering)
 
     async def get_node(self, entity_id: str) -> Node:
         """Id and type."""
@@ -140,12 +143,12 @@ class PostgresBackend(GraphDbInterface):
 
     async def entity_types(self) -> list[str]:
         """The types that occur, sorted."""
-        rows = await self._pool.fetch(self._schema.types)
+        rows = await self._pool.fetch(queries.types(self._layout))
         return sorted({name or UNTYPED for (name,) in rows})
 
     async def predicates(self) -> list[str]:
         """The predicates that occur, sorted."""
-        rows = await self._pool.fetch(self._schema.predicates)
+        rows = await self._pool.fetch(queries.predicates(self._layout))
         return sorted(name for (name,) in rows if name is not None)
 
     # --- in one go ----------------------------------------------------------
@@ -154,8 +157,8 @@ class PostgresBackend(GraphDbInterface):
         """The nodes that exist, each once."""
         known = list(known_ids(ids, self._layout).values())
         rows: list[Any] = []
-        for chunk in chunks(known):
-            rows += await self._pool.fetch(self._topology.nodes, chunk)
+        for chunk in _chunks(known):
+            rows += await self._pool.fetch(self._nodes, chunk)
         if len(self._layout.nodes) > 1:
             rows = [row[:2] for row in sorted(rows, key=lambda row: (row[2], row[1] or ""))]
         if not rows:
@@ -170,31 +173,31 @@ class PostgresBackend(GraphDbInterface):
     async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:
         """Every edge with an asked node at either end, as the driver gives them."""
         ring: list[Triple] = []
-        for chunk in chunks(list(known_ids(ids, self._layout).values())):
-            ring += await self._pool.fetch(self._topology.ring, chunk)
+        for chunk in _chunks(list(known_ids(ids, self._layout).values())):
+            ring += await self._pool.fetch(self._ring, chunk)
         return ring
 
     async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:
         """Metadata by id."""
         known = known_ids(ids, self._layout)
         found: dict[str, Metadata] = {}
-        for chunk in chunks(list(known)):
-            found |= await self._details.of_nodes(chunk, [known[i] for i in chunk])
+        for chunk in _chunks(list(known)):
+            found |= await self._metadata.of_nodes(chunk, [known[i] for i in chunk])
         return found
 
     async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:
         """Metadata by triple."""
         distinct = dict.fromkeys(edges)
         ends = known_ids((end for s, _, o in distinct for end in (s, o)), self._layout)
-        spelled = {predicate for _, predicate, _ in distinct}
-        spelled = {predicate for predicate in spelled if storable((predicate,), self._layout.codec)}
+        codec = self._layout.codec
+        spelled = {name for name in {p for _, p, _ in distinct} if storable((name,), codec)}
         known = [t for t in distinct if t[0] in ends and t[1] in spelled and t[2] in ends]
         found: dict[Triple, Metadata] = {}
-        for chunk in chunks(known):
+        for chunk in _chunks(known):
             subjects = [ends[subject] for subject, _, _ in chunk]
             objects = [ends[obj] for _, _, obj in chunk]
             values = (subjects, [predicate for _, predicate, _ in chunk], objects)
-            found |= await self._details.of_edges(chunk, values)
+            found |= await self._metadata.of_edges(chunk, values)
         return found
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
@@ -202,17 +205,17 @@ class PostgresBackend(GraphDbInterface):
         known = known_ids([entity_id], self._layout)
         if not known:
             return {"total": 0, "items": []}
-        return await self._passages.of_node(entity_id, known[entity_id], limit)
+        return await self._metadata.provenance(entity_id, known[entity_id], limit)
 
     async def next_steps(self) -> str:
         """The generic advice, how many nodes each type has, and what is odd about the ids."""
         counts: Counter[str] = Counter()
-        for kind, number in await self._pool.fetch(self._schema.counts):
+        for kind, number in await self._pool.fetch(queries.counts(self._layout)):
             counts[kind or UNTYPED] += number
         most = sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:NAMED_TYPES]
         by_type = ", ".join(f"{kind} {number}" for kind, number in most)
         told = [DEFAULT_NEXT_STEPS]
-        if not self._schema.estimated:
+        if not queries.are_estimates(self._layout):
             told.append(f"Nodes by type: {by_type}.")
         elif most:  # the planner may have no figures
             told.append(f"Nodes by type, about: {by_type}.")
@@ -227,26 +230,16 @@ class PostgresBackend(GraphDbInterface):
         return [Edge(*row) for row in dict.fromkeys(map(tuple, rows)) if row[0] is not None]
 
 
-def chunks(keys: Sequence[Any]) -> list[Any]:
-    """As few parts as `CHUNK` allows."""
+def _chunks(keys: Sequence[Any]) -> list[Any]:
+    """Parts of at most `CHUNK`."""
     return [keys[start : start + CHUNK] for start in range(0, len(keys), CHUNK)]
-
-
-async def find(pool: Pool, settings: PostgresSettings) -> Layout:
-    """Where the graph is in the database, read in one statement.
-
-    Raises:
-        StoreError: It is not there, or may not be read.
-    """
-    [[text]] = await pool.fetch(CATALOGUE, *paths(wanted(settings)))
-    return find_layout(settings, read(text))
 
 
 async def _fitting(embedder: Embedder | None, pool: Pool, layout: Layout) -> Embedder | None:
     """The embedder, when its vectors are as long as those of the store."""
     if embedder is None:
         return None
-    nodes = Looks(layout).embedded
+    nodes = layout.embedded
     if nodes is None:
         log.warning("No table of nodes has a column of vectors: searches go by names alone.")
         return embedder
@@ -275,7 +268,7 @@ def _warn_of_slowness(layout: Layout, *, by_meaning: bool) -> None:
             "Ids are of different types, so %s are compared as text, which is slow.",
             ", ".join(slow),
         )
-    if missing := lacking(layout, by_meaning=by_meaning):
+    if missing := index_statements(layout, by_meaning=by_meaning):
         log.warning(
             "Indexes that make this graph fast are not there: %d. `bfsql index --backend postgres` "
             "prints the statements that make them.",

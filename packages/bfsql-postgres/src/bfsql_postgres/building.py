@@ -18,7 +18,8 @@ from bfsql_postgres.ddl import (
     constraints,
     created,
 )
-from bfsql_postgres.indexes import lacks, layout_of
+from bfsql_postgres.discovery import layout_of
+from bfsql_postgres.indexes import missing_indexes
 from bfsql_postgres.settings import PostgresSettings
 from bfsql_postgres.sql import identifier
 
@@ -156,9 +157,9 @@ class Building:
             await connection.execute(f"ALTER TABLE {path} ADD CONSTRAINT {called} {refers}")
         names = {known: PREFIX + known for known in ("entity", "relationship", *EVIDENCE_TABLES)}
         found = await layout_of(connection, self.settings.model_copy(update={"names": names}))
-        for lack in lacks(found):
-            if lack.relation.name == PREFIX + table.name:
-                for statement in lack.statements(concurrently=False):
+        for missing in missing_indexes(found):
+            if missing.relation.name == PREFIX + table.name:
+                for statement in missing.statements(concurrently=False):
                     await connection.execute(statement)
         await connection.execute(f"ANALYZE {path}")
 

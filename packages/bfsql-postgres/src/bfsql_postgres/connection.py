@@ -1,8 +1,8 @@
-"""Connections that only read, each statement within the time of the call that needs it.
+"""The database's address, and connections that only read.
 
 A call that is cancelled, or whose deadline passes, cancels its statement on the
-server; the connection is given back when the server has said so, and nobody
-waits for that.
+server; the connection is released when the server has confirmed that, and no
+call waits for it.
 """
 
 from __future__ import annotations
@@ -23,17 +23,24 @@ from bfsql_postgres.failures import FAULTS, exhausted, not_answered, not_connect
 from bfsql_postgres.settings import PostgresSettings
 from bfsql_postgres.sql import storable
 
+# --- the address ------------------------------------------------------------
+
+UNREADABLE = (
+    "The database's URL cannot be read. It has to be postgresql://user:password@host:port/name, "
+    "with %40 for an @, %2F for a / and %3A for a : in user and password."
+)
+
 _DRIVER = re.compile(r"^(postgres(?:ql)?)\+\w+://")
 _VARIABLES = ("PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGUSER", "PGSERVICE")
 
 
 def address(settings: PostgresSettings, environment: Mapping[str, str] | None = None) -> str | None:
-    """The URL to connect to; None where libpq's variables say it.
+    """The URL to connect to; None where libpq's variables name the database.
 
-    A URL of SQLAlchemy (`postgresql+asyncpg://`) is one as well.
+    SQLAlchemy's URLs (`postgresql+asyncpg://`) are accepted as well.
 
     Raises:
-        ConfigurationError: Nothing says where the database is, or it is no URL.
+        ConfigurationError: Nothing names the database, or the URL is malformed.
     """
     if settings.dsn is not None and (given := settings.dsn.get_secret_value().strip()):
         url = _DRIVER.sub(r"\1://", given)
@@ -51,14 +58,8 @@ def address(settings: PostgresSettings, environment: Mapping[str, str] | None = 
     )
 
 
-UNREADABLE = (
-    "The database's URL cannot be read. It has to be postgresql://user:password@host:port/name, "
-    "with %40 for an @, %2F for a / and %3A for a : in user and password."
-)
-
-
 def place(url: str | None) -> str:
-    """The server in words: its host, port and database, and nothing that could be secret."""
+    """The server in words: host, port and database, and nothing that could be secret."""
     if url is None:
         named = os.environ.get("PGHOST") or "localhost"
         return f"the Postgres server at {named}:{os.environ.get('PGPORT') or 5432}"
@@ -67,12 +68,14 @@ def place(url: str | None) -> str:
         host, port, database = parts.hostname, parts.port, parts.path.strip("/")
     except ValueError:
         return "the Postgres server"
-    # Signs of a password that are not escaped end the host early, and part of it then seems a port.
+    # Unescaped characters of a password end the host early, and part of it then looks like a port.
     if not host or "@" in f"{parts.path}{parts.query}{parts.fragment}":
         return "the Postgres server"
     where = f"{host}:{port or 5432}"
     return f"the Postgres server at {where}" + (f", database {database}" if database else "")
 
+
+# --- the pool ---------------------------------------------------------------
 
 OLDEST = 12
 """The oldest server that understands the statements."""
@@ -86,17 +89,17 @@ OWN_WAY = {
     "jit": "off",
     "random_page_cost": "1.1",
 }
-"""The server's settings while it reads. A function or operator that somebody else made never takes
-the place of the server's own; values come in one spelling, whatever the role's settings are;
-compiling takes longer than any of the statements; and what they read is a few scattered rows that
-are mostly in memory (a ring of 1,500 nodes among a million edges: 30 ms in place of 110)."""
+"""The server's settings while it reads. No user's function or operator takes the place of the
+server's own; values come in one spelling, whatever the role's settings are; compiling takes longer
+than any of the statements; and what they read is a few scattered rows that are mostly in memory (a
+ring of 1,500 nodes among a million edges: 30 ms in place of 110)."""
 
-_GIVEN_BACK = 5.0
+_RELEASE = 5.0
 """Seconds that the server has to confirm that a statement is cancelled."""
 _CLOSING = 1.0
-"""Seconds that closing leaves for that; whoever is terminated before leaves the server at work."""
+"""Seconds that closing leaves for that; one that is terminated before leaves the server at work."""
 _LATER = 1.0
-"""Seconds after the deadline that the server stops a statement by itself, if nobody told it."""
+"""Seconds after the deadline at which the server itself stops a statement behind a pooler."""
 
 
 class Pool:
@@ -117,10 +120,10 @@ class Pool:
 
     @classmethod
     async def open(cls, settings: PostgresSettings) -> Self:
-        """Connect once, so that whatever is wrong is said now.
+        """Connect once, so that any fault is reported now.
 
         Raises:
-            ConfigurationError: Nothing says where the database is.
+            ConfigurationError: Nothing names the database.
             StoreError: It refuses, does not answer, or is too old.
         """
         url = address(settings)
@@ -137,11 +140,11 @@ class Pool:
     async def fetch(
         self, statement: str, *values: Any, seconds: float | None = None
     ) -> list[asyncpg.Record]:
-        """The rows that a statement gives.
+        """The rows of a statement.
 
         Args:
             statement: Its text, with `$1` for the first value.
-            *values: What it is asked with.
+            *values: Its parameters.
             seconds: Less time than the call has; None for all of it.
 
         Raises:
@@ -166,7 +169,7 @@ class Pool:
                 raise not_answered(error, self._where, self._settings, closed=closed) from error
 
     async def close(self) -> None:
-        """Stop what is under way and give all connections back; a second time does nothing."""
+        """Stop what is under way and release all connections; a second time does nothing."""
         if self._closed:
             return
         self._closed = True
@@ -177,13 +180,11 @@ class Pool:
         if self._returning:
             await asyncio.gather(*self._returning, return_exceptions=True)
         try:
-            async with asyncio.timeout(_GIVEN_BACK):
+            async with asyncio.timeout(_RELEASE):
                 await self._pool.close()
         except (TimeoutError, *FAULTS):
             self._pool.terminate()
-        await asyncio.sleep(0)  # what was terminated lets go of its socket in the loop's next turn
-
-    # --- one connection -----------------------------------------------------
+        await asyncio.sleep(0)  # a terminated connection closes its socket in the loop's next turn
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[Any]:
@@ -191,9 +192,12 @@ class Pool:
         try:
             yield connection
         except BaseException:
-            self._give_back(connection)  # it may have to wait for the server first
+            # In a task, since releasing may have to wait for the server first.
+            task = asyncio.ensure_future(self._release(connection))
+            self._returning.add(task)
+            task.add_done_callback(self._returning.discard)
             raise
-        await self._released(connection)
+        await self._release(connection)
 
     async def _acquired(self) -> Any:
         if self._closed:
@@ -211,16 +215,11 @@ class Pool:
         except FAULTS as error:
             raise not_connected(error, self._where, self._settings) from error
 
-    def _give_back(self, connection: Any) -> None:
-        task = asyncio.ensure_future(self._released(connection))
-        self._returning.add(task)
-        task.add_done_callback(self._returning.discard)
-
-    async def _released(self, connection: Any) -> None:
+    async def _release(self, connection: Any) -> None:
         try:
             if self._settings.transaction_pooling and connection.is_in_transaction():
-                await connection.execute("ROLLBACK", timeout=_GIVEN_BACK)
-            await self._pool.release(connection, timeout=_GIVEN_BACK)
+                await connection.execute("ROLLBACK", timeout=_RELEASE)
+            await self._pool.release(connection, timeout=_RELEASE)
         except (TimeoutError, *FAULTS):
             if not _is_closed(connection):
                 connection.terminate()  # the pool makes a new one
@@ -231,13 +230,13 @@ class Pool:
     async def _in_transaction(
         self, connection: Any, statement: str, values: tuple[Any, ...], limit: float | None
     ) -> list[asyncpg.Record]:
-        """A session's settings would reach whoever the pooler gives the connection to next."""
+        """Run a statement with settings that do not reach the next client of the pooler."""
         own = self._settings.statement_timeout
         seconds = own if limit is None else min(own, limit + _LATER)
         await connection.execute(
             "BEGIN READ ONLY; "
             + "".join(f"SET LOCAL {name} = '{value}'; " for name, value in OWN_WAY.items())
-            + f"SET LOCAL statement_timeout = {max(1, round(seconds * 1000))}"
+            + f"SET LOCAL statement_timeout = {_milliseconds(seconds)}"
         )
         try:
             rows: list[asyncpg.Record] = await connection.fetch(statement, *values)
@@ -259,7 +258,7 @@ def _options(settings: PostgresSettings) -> dict[str, Any]:
         "min_size": 0,
         "max_size": settings.pool_size,
         "timeout": settings.connect_timeout,
-        "reset": _as_it_is,
+        "reset": _no_reset,
     }
     server = {"application_name": "bfsql"}
     if settings.transaction_pooling:
@@ -267,10 +266,14 @@ def _options(settings: PostgresSettings) -> dict[str, Any]:
     else:
         server |= {
             "default_transaction_read_only": "on",
-            "statement_timeout": str(max(1, round(settings.statement_timeout * 1000))),
+            "statement_timeout": _milliseconds(settings.statement_timeout),
             **OWN_WAY,
         }
     return options | {"server_settings": server}
+
+
+def _milliseconds(seconds: float) -> str:
+    return str(max(1, round(seconds * 1000)))
 
 
 def _is_closed(connection: Any) -> bool:
@@ -280,5 +283,5 @@ def _is_closed(connection: Any) -> bool:
         return True
 
 
-async def _as_it_is(_: Any) -> None:
+async def _no_reset(_: Any) -> None:
     """Nothing is ever set on a connection, so nothing has to be reset, which is a round trip."""

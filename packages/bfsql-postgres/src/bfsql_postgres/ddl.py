@@ -1,10 +1,10 @@
 """The tables that a load makes: kgraph's, and which value goes to which column.
 
 A metadata value stands in a column of its own where that column gives it back
-as it was, of the same type; everything else stands in the table's JSON column,
+unchanged, with the same type; everything else stands in the table's JSON column,
 whose type is `json` because `jsonb` rewrites numbers and drops what it calls
 duplicates. So a reader that puts both together has what the records had. The
-one exception is a vector, of which readers tell the length alone.
+one exception is a vector, of which readers give the length alone.
 
 `bundle_evidence` has one column more than the pipeline makes, `properties`,
 for the fields of a passage that have no column.
@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bfsql.models.json_values import encode, is_text
-from bfsql_postgres.sql import LONG_ARRAY
+from bfsql.models.json_values import encode
+from bfsql_postgres.sql import LONG_ARRAY, storable
 
 MARK = "A graph that bfsql load wrote; the next load into this schema replaces it."
 """Comment on every table that a load made: without it none is replaced."""
@@ -31,15 +31,12 @@ _FLOAT4 = 3.4e38
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """A column that holds the values of one metadata key."""
+class Kind:
+    """A kind of column for metadata."""
 
-    name: str
     type: str
-    key: str
-    """The metadata key."""
     fits: Callable[[Any], bool]
-    """Whether the column gives a value back as it is."""
+    """Whether the column gives a value back unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +46,7 @@ class Table:
     name: str
     fixed: Mapping[str, str]
     """Columns that every row fills, with their types."""
-    own: tuple[Column, ...]
+    own: Mapping[str, Kind]
     """Columns for metadata."""
     rest: str
     """The JSON column for everything else."""
@@ -64,12 +61,12 @@ class Table:
     @property
     def kept(self) -> tuple[str, ...]:
         """Columns that `split` gives the values of."""
-        return (*(column.name for column in self.own), self.rest)
+        return (*self.own, self.rest)
 
     @property
     def definitions(self) -> dict[str, str]:
         """Every column with its type."""
-        own = {column.name: column.type for column in self.own}
+        own = {name: kind.type for name, kind in self.own.items()}
         return {**self.fixed, **own, self.rest: "json", **self.more}
 
     def split(self, metadata: Mapping[str, Any]) -> list[Any]:
@@ -80,13 +77,13 @@ class Table:
         """
         rest = dict(metadata)
         values: list[Any] = []
-        for column in self.own:
-            value = rest.get(column.key)
-            if value is None or not column.fits(value):
+        for name, kind in self.own.items():
+            value = rest.get(_KEYS.get(name, name))
+            if value is None or not kind.fits(value):
                 values.append(None)
                 continue
-            del rest[column.key]
-            values.append(encode(value) if column.type == "json" else value)
+            del rest[_KEYS.get(name, name)]
+            values.append(encode(value) if kind.type == "json" else value)
         values.append(encode(rest) if rest else None)
         return values
 
@@ -94,42 +91,18 @@ class Table:
         """The metadata that `split` took apart."""
         *own, rest = values
         metadata: dict[str, Any] = json.loads(rest) if rest else {}
-        for column, value in zip(self.own, own, strict=True):
+        for (name, kind), value in zip(self.own.items(), own, strict=True):
             if value is not None:
-                metadata[column.key] = json.loads(value) if column.type == "json" else value
+                read = json.loads(value) if kind.type == "json" else value
+                metadata[_KEYS.get(name, name)] = read
         return metadata
 
 
 # --- what fits --------------------------------------------------------------
 
 
-def storable(text: str) -> bool:
-    """Whether a column of the type `text` can hold it."""
-    return "\0" not in text and is_text(text)
-
-
 def _text(value: Any) -> bool:
-    return type(value) is str and storable(value)
-
-
-def _short(value: Any) -> bool:
-    return _text(value) and len(value.encode()) <= MAX_INDEXED
-
-
-def _status(value: Any) -> bool:
-    return _text(value) and value != "merged"  # the column would hide the node
-
-
-def _number(value: Any) -> bool:
-    return type(value) is float
-
-
-def _whole(value: Any) -> bool:
-    return type(value) is int and -_INT64 <= value < _INT64
-
-
-def _flag(value: Any) -> bool:
-    return type(value) is bool
+    return type(value) is str and storable((value,))
 
 
 def _list(value: Any) -> bool:
@@ -145,23 +118,35 @@ def _vector(value: Any) -> bool:
     return all(type(one) in (int, float) and -_FLOAT4 < one < _FLOAT4 for one in value)
 
 
+_TEXT = Kind("text", _text)
+_SHORT = Kind("text", lambda value: _text(value) and len(value.encode()) <= MAX_INDEXED)
+# A status of `merged` would hide the node.
+_STATUS = Kind("text", lambda value: _text(value) and value != "merged")
+_NUMBER = Kind("float8", lambda value: type(value) is float)
+_WHOLE = Kind("bigint", lambda value: type(value) is int and -_INT64 <= value < _INT64)
+_FLAG = Kind("boolean", lambda value: type(value) is bool)
+_LIST = Kind("json", _list)
+# Its type becomes pgvector's when all nodes are there.
+_VECTOR = Kind("json", _vector)
+
 # --- the tables -------------------------------------------------------------
 
+_KEYS = {"paper_id": "document_id", "confidence_score": "confidence"}
+"""Metadata keys of the columns that have another name."""
 
 ENTITY = Table(
     "entity",
     {"entity_id": "text NOT NULL", "entity_type": "text NOT NULL"},
-    (
-        Column("name", "text", "name", _text),
-        Column("status", "text", "status", _status),
-        Column("confidence", "float8", "confidence", _number),
-        Column("usage_count", "bigint", "usage_count", _whole),
-        Column("source", "text", "source", _text),
-        Column("canonical_url", "text", "canonical_url", _text),
-        Column("synonyms", "json", "synonyms", _list),
-        # Its type changes to that of pgvector when all nodes are there.
-        Column("embedding", "json", "embedding", _vector),
-    ),
+    {
+        "name": _TEXT,
+        "status": _STATUS,
+        "confidence": _NUMBER,
+        "usage_count": _WHOLE,
+        "source": _TEXT,
+        "canonical_url": _TEXT,
+        "synonyms": _LIST,
+        "embedding": _VECTOR,
+    },
     "properties",
     {"merged_into": "text"},
 )
@@ -169,10 +154,7 @@ ENTITY = Table(
 RELATIONSHIP = Table(
     "relationship",
     {"subject_id": "text NOT NULL", "predicate": "text NOT NULL", "object_id": "text NOT NULL"},
-    (
-        Column("confidence", "float8", "confidence", _number),
-        Column("source_documents", "json", "source_documents", _list),
-    ),
+    {"confidence": _NUMBER, "source_documents": _LIST},
     "properties",
     {"id": "uuid NOT NULL DEFAULT gen_random_uuid()"},
 )
@@ -180,15 +162,15 @@ RELATIONSHIP = Table(
 BUNDLE_EVIDENCE = Table(
     "bundle_evidence",
     {"relationship_key": "text NOT NULL"},
-    (
-        Column("document_id", "text", "document_id", _short),
-        Column("section", "text", "section", _text),
-        Column("start_offset", "bigint", "start_offset", _whole),
-        Column("end_offset", "bigint", "end_offset", _whole),
-        Column("text_span", "text", "text_span", _text),
-        Column("confidence", "float8", "confidence", _number),
-        Column("supports", "boolean", "supports", _flag),
-    ),
+    {
+        "document_id": _SHORT,
+        "section": _TEXT,
+        "start_offset": _WHOLE,
+        "end_offset": _WHOLE,
+        "text_span": _TEXT,
+        "confidence": _NUMBER,
+        "supports": _FLAG,
+    },
     "properties",
     {"id": "bigint GENERATED ALWAYS AS IDENTITY"},
 )
@@ -196,11 +178,7 @@ BUNDLE_EVIDENCE = Table(
 EVIDENCE = Table(
     "evidence",
     {"relationship_id": "uuid NOT NULL"},
-    (
-        Column("paper_id", "text", "document_id", _short),
-        Column("evidence_type", "text", "evidence_type", _text),
-        Column("confidence_score", "float8", "confidence", _number),
-    ),
+    {"paper_id": _SHORT, "evidence_type": _TEXT, "confidence_score": _NUMBER},
     "metadata_",
     {"id": "uuid NOT NULL DEFAULT gen_random_uuid()"},
 )
@@ -226,16 +204,12 @@ def created(path: str, columns: Mapping[str, str], *, logged: bool = True) -> st
 def constraints(table: Table) -> Iterator[tuple[str, str]]:
     """Keys of a table, each as a name and a definition.
 
-    The definition of a foreign key leaves the table open, as `{relationship}`.
+    The definition of a foreign key has `{relationship}` in place of the table.
     """
-    match table.name:
-        case "entity":
-            yield "entity_pkey", "PRIMARY KEY (entity_id)"
-        case "evidence":
-            yield "evidence_pkey", "PRIMARY KEY (id)"
-            yield (
-                "evidence_relationship_id_fkey",
-                "FOREIGN KEY (relationship_id) REFERENCES {relationship} (id)",
-            )
-        case name:
-            yield f"{name}_pkey", "PRIMARY KEY (id)"
+    key = "entity_id" if table.name == "entity" else "id"
+    yield f"{table.name}_pkey", f"PRIMARY KEY ({key})"
+    if table.name == "evidence":
+        yield (
+            "evidence_relationship_id_fkey",
+            "FOREIGN KEY (relationship_id) REFERENCES {relationship} (id)",
+        )

@@ -1,87 +1,109 @@
-"""From what the settings say and the database has to a layout, or one error with all that lacks."""
+"""Discovery: which tables of the database are the graph, or one error with all that is missing."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from bfsql.errors import StoreError
-from bfsql_postgres import queries
+from bfsql_postgres import failures, queries
 from bfsql_postgres.connection import Pool
 from bfsql_postgres.schema import (
+    CATALOGUE,
     Catalogue,
     Column,
     Constant,
     Edges,
     Evidence,
     Fields,
+    Key,
     Layout,
     Mentions,
     Nodes,
     Path,
     Relation,
     Term,
-    key_of,
+    paths,
+    read,
 )
-from bfsql_postgres.settings import (
-    NEEDED,
-    TABLES,
-    EdgeTable,
-    Names,
-    NodeTable,
-    PostgresSettings,
-    Table,
-    constant,
-)
-from bfsql_postgres.sql import identifier, relation_name
+from bfsql_postgres.settings import KGRAPH_TABLES, EdgeTable, NodeTable, PostgresSettings, constant
 
-_LIFTED = ("metadata_", "metadata", "properties")
-"""JSON columns of evidence whose keys come up into the item."""
 MOST_COLUMNS = 1_600
 """Columns that one statement fetches from all its tables: Postgres takes 1,664, some of which are
 not metadata."""
-_SHOWN = 30
+
+SECONDS = 2.0
+"""Time limit of the look for shared ids."""
+NAMED = 3
+"""Pairs of tables with shared ids that are named."""
+
+_NEEDED = {
+    "entity": ("entity_id", "entity_type"),
+    "relationship": ("subject_id", "predicate", "object_id"),
+}
+"""The columns without which kgraph's tables are no graph."""
+
+_LIFTED = ("metadata_", "metadata", "properties")
+"""JSON columns of evidence whose keys become keys of the item."""
+
+_ITEM_KEYS = {
+    "document_id": "document_id",
+    "paper_id": "document_id",
+    "confidence_score": "confidence",
+}
+"""Columns of evidence whose key in an item is another."""
+
+log = logging.getLogger("bfsql.postgres")
+
+
+async def layout_of(database: Any, settings: PostgresSettings) -> Layout:
+    """Where the graph is in the database, read in one statement.
+
+    Args:
+        database: A `Pool`, or a connection of the driver.
+        settings: Which tables to look for.
+
+    Raises:
+        StoreError: As `find_layout`.
+    """
+    [[text]] = await database.fetch(CATALOGUE, *paths(wanted(settings)))
+    return find_layout(settings, read(text))
 
 
 def wanted(settings: PostgresSettings) -> list[Path]:
-    """Every table that is looked for."""
+    """All tables that are looked for."""
     if settings.nodes:
-        own: list[Table] = [*settings.nodes, *settings.edges]
-        return [_path(table, settings) for table in own]
-    names = Names(settings.names)
-    return [(settings.schema_, names.table(table)) for table in TABLES]
+        return [settings.path_of(table) for table in (*settings.nodes, *settings.edges)]
+    return [(settings.schema_, settings.name_of(table)) for table in KGRAPH_TABLES]
 
 
 def find_layout(settings: PostgresSettings, catalogue: Catalogue) -> Layout:
     """Where nodes, edges and evidence are.
 
     Raises:
-        StoreError: Something needed is not there, or may not be read: what was
+        StoreError: Something needed does not exist, or may not be read: what was
             looked for, what was found, and the GRANT that helps.
     """
     finder = _Finder(settings, catalogue)
     layout = finder.own_tables() if settings.nodes else finder.kgraph()
-    if finder.lacks or layout is None:
-        raise StoreError("\n".join([*finder.lacks, *finder.cures]))
+    if finder.missing or layout is None:
+        advice = [failures.advice(own=bool(settings.nodes))] if finder.misnamed else []
+        raise StoreError("\n".join([*finder.missing, *advice]))
     return layout
-
-
-def _path(table: Table, settings: PostgresSettings) -> Path:
-    schema, name = table.path
-    return schema or settings.schema_, name
 
 
 @dataclass(slots=True)
 class _Finder:
     settings: PostgresSettings
     catalogue: Catalogue
-    lacks: list[str] = field(default_factory=list)
-    """A sentence for each thing that is not there."""
-    cures: dict[str, None] = field(default_factory=dict)
-    """What helps against them, each once."""
+    missing: dict[str, None] = field(default_factory=dict)
+    """A sentence for each thing that is not there, without duplicates."""
+    misnamed: bool = False
+    """Whether other names in the settings could help."""
 
-    # --- any tables ---------------------------------------------------------
+    # --- tables of the user's own ---------------------------------------------
 
     def own_tables(self) -> Layout | None:
         nodes = [self._own_nodes(table) for table in self.settings.nodes]
@@ -89,156 +111,125 @@ class _Finder:
         return self._layout([n for n in nodes if n], [e for e in edges if e])
 
     def _own_nodes(self, table: NodeTable) -> Nodes | None:
-        relation = self._relation(_path(table, self.settings))
+        relation = self._relation(self.settings.path_of(table))
         if relation is None:
             return None
         have = relation.columns
         name = table.name or ("name" if "name" in have else None)
-        needed = [table.id, name, table.aliases, *(table.metadata or ()), _column(table.type)]
-        if not self._has(relation, needed):
+        used, kind = [table.id, name, table.aliases], _column(table.type)
+        if not self._has(relation, [*used, *(table.metadata or ()), kind]):
             return None
-        kind = _term(relation, table.type)
         named = [("name", have[name])] if name else []
         named += [("synonyms", have[table.aliases])] if table.aliases else []
-        used = {table.id, name, table.aliases, _column(table.type)}
         return Nodes(
             relation=relation,
             id=have[table.id],
-            type=kind,
+            type=_term(relation, table.type),
             name=have[name] if name else None,
             aliases=have[table.aliases] if table.aliases else None,
-            metadata=(*named, *_rest(relation, table, used)),
+            metadata=(*named, *_chosen(relation, table.metadata, [*used, kind])),
         )
 
     def _own_edges(self, table: EdgeTable) -> Edges | None:
-        relation = self._relation(_path(table, self.settings))
+        relation = self._relation(self.settings.path_of(table))
         if relation is None:
             return None
-        needed = [table.subject, table.object, *(table.metadata or ()), _column(table.predicate)]
-        if not self._has(relation, needed):
+        used, predicate = [table.subject, table.object], _column(table.predicate)
+        if not self._has(relation, [*used, *(table.metadata or ()), predicate]):
             return None
-        used = {table.subject, table.object, _column(table.predicate)}
         return Edges(
             relation=relation,
             subject=relation.columns[table.subject],
             predicate=_term(relation, table.predicate),
             object=relation.columns[table.object],
-            metadata=_rest(relation, table, used),
+            metadata=_chosen(relation, table.metadata, [*used, predicate]),
         )
 
-    # --- kgraph's -----------------------------------------------------------
+    # --- kgraph's tables ------------------------------------------------------
 
     def kgraph(self) -> Layout | None:
-        entity = self._kgraph("entity")
-        relationship = self._kgraph("relationship")
+        entity = self._needed("entity")
+        relationship = self._needed("relationship")
         nodes = [self._entities(entity)] if entity else []
         edges = [self._relationships(relationship)] if relationship else []
-        evidence = [
-            found
-            for table, reference in (
-                ("bundle_evidence", "relationship_key"),
-                ("evidence", "relationship_id"),
-            )
-            for found in self._evidence(table, reference, edges)
-        ]
+        by_key = self._evidence("bundle_evidence", "relationship_key")
+        by_row = self._evidence("evidence", "relationship_id")
+        evidence = [by_key] if by_key else []
+        if by_row and edges and edges[0].row:
+            evidence.append(by_row)
         return self._layout(nodes, edges, evidence, self._mentions())
 
-    def _kgraph(self, table: str) -> Relation | None:
-        """One of the two needed tables, when it has what it needs."""
-        names = Names(self.settings.names)
-        needed = [names.column(table, column) for column in NEEDED[table]]
-        relation = self._relation((self.settings.schema_, names.table(table)), needed)
+    def _needed(self, table: str) -> Relation | None:
+        """One of the two needed tables, when it has the needed columns."""
+        needed = [self.settings.name_of(f"{table}.{column}") for column in _NEEDED[table]]
+        relation = self._relation((self.settings.schema_, self.settings.name_of(table)), needed)
         return relation if relation and self._has(relation, needed) else None
 
-    def _entities(self, relation: Relation) -> Nodes:
-        names = Names(self.settings.names)
-        known = {
-            column: relation.columns.get(names.column("entity", column))
-            for column in TABLES["entity"]
+    def _known(self, relation: Relation, table: str) -> dict[str, Column]:
+        """The columns with a meaning that the table has, by kgraph's names."""
+        return {
+            column: relation.columns[name]
+            for column in KGRAPH_TABLES[table]
+            if (name := self.settings.name_of(f"{table}.{column}")) in relation.columns
         }
-        kept = [column for column in TABLES["entity"][2:] if column != "properties"]
-        id_, kind = known["entity_id"], known["entity_type"]
-        assert id_ is not None
-        assert kind is not None
+
+    def _entities(self, relation: Relation) -> Nodes:
+        known = self._known(relation, "entity")
         return Nodes(
             relation=relation,
-            id=id_,
-            type=kind,
-            name=known["name"],
-            aliases=known["synonyms"],
-            metadata=_fields(relation, known, kept),
-            status=known["status"],
-            properties=known["properties"],
-            embedding=known["embedding"],
+            id=known["entity_id"],
+            type=known["entity_type"],
+            name=known.get("name"),
+            aliases=known.get("synonyms"),
+            metadata=_metadata(relation, known, ["name", "synonyms", "status", "embedding"]),
+            status=known.get("status"),
+            properties=known.get("properties"),
+            embedding=known.get("embedding"),
         )
 
     def _relationships(self, relation: Relation) -> Edges:
-        names = Names(self.settings.names)
-        known = {
-            column: relation.columns.get(names.column("relationship", column))
-            for column in TABLES["relationship"]
-        }
-        subject, predicate, obj = (known[c] for c in NEEDED["relationship"])
-        assert subject is not None
-        assert predicate is not None
-        assert obj is not None
+        known = self._known(relation, "relationship")
         return Edges(
             relation=relation,
-            subject=subject,
-            predicate=predicate,
-            object=obj,
-            metadata=_fields(relation, known, ["source_documents"]),
-            row=known["id"],
-            documents=known["source_documents"],
-            properties=known["properties"],
+            subject=known["subject_id"],
+            predicate=known["predicate"],
+            object=known["object_id"],
+            metadata=_metadata(relation, known, ["source_documents"]),
+            row=known.get("id"),
+            documents=known.get("source_documents"),
+            properties=known.get("properties"),
         )
 
-    def _evidence(self, table: str, reference: str, edges: Sequence[Edges]) -> list[Evidence]:
-        names = Names(self.settings.names)
-        path = (self.settings.schema_, names.table(table))
-        if path not in self.catalogue.relations:
-            return []
-        relation = self._relation(path)
+    def _evidence(self, table: str, reference: str) -> Evidence | None:
+        path = (self.settings.schema_, self.settings.name_of(table))
+        relation = self._relation(path) if path in self.catalogue.relations else None
         if relation is None:
-            return []
-        by_row = table == "evidence"
-        column = relation.columns.get(names.column(table, reference))
-        if column is None or (by_row and not (edges and edges[0].row)):
-            return []  # a table of that name that is something else
-        document = names.column(table, "paper_id" if by_row else "document_id")
-        renamed = {document: "document_id"}
-        if by_row:
-            renamed[names.column(table, "confidence_score")] = "confidence"
+            return None
+        known = self._known(relation, table)
+        column = known.get(reference)
+        if column is None:  # a table of that name that is something else
+            return None
+        keys = {known[one].name: key for one, key in _ITEM_KEYS.items() if one in known}
         lifted = [c for name in _LIFTED if (c := relation.columns.get(name)) and c.is_json]
-        used = {column.name, "id", *(one.name for one in lifted)}
-        return [
-            Evidence(
-                relation=relation,
-                reference=column,
-                by_row=by_row,
-                document=relation.columns.get(document),
-                fields=tuple(
-                    (renamed.get(name, name), one)
-                    for name, one in relation.columns.items()
-                    if name not in used and not one.is_derived
-                ),
-                lifted=tuple(lifted),
-            )
-        ]
+        used = [column.name, "id", *(one.name for one in lifted)]
+        return Evidence(
+            relation=relation,
+            reference=column,
+            by_row=reference == "relationship_id",
+            document=known.get("paper_id") or known.get("document_id"),
+            fields=tuple((keys.get(name, name), one) for name, one in _others(relation, used)),
+            lifted=tuple(lifted),
+        )
 
     def _mentions(self) -> Mentions | None:
-        names = Names(self.settings.names)
-        path = (self.settings.schema_, names.table("bundle_mention"))
+        path = (self.settings.schema_, self.settings.name_of("bundle_mention"))
         relation = self.catalogue.relations.get(path)
-        if relation is None:
+        known = self._known(relation, "bundle_mention") if relation else {}
+        if relation is None or "entity_id" not in known:
             return None
-        entity = relation.columns.get(names.column("bundle_mention", "entity_id"))
-        if entity is None:
-            return None
-        document = relation.columns.get(names.column("bundle_mention", "document_id"))
-        return Mentions(relation, entity, document)
+        return Mentions(relation, known["entity_id"], known.get("document_id"))
 
-    # --- what is there ------------------------------------------------------
+    # --- what the database has --------------------------------------------------
 
     def _layout(
         self,
@@ -247,94 +238,57 @@ class _Finder:
         evidence: Sequence[Evidence] = (),
         mentions: Mentions | None = None,
     ) -> Layout | None:
-        if self.lacks:
+        if self.missing:
             return None
-        self._fits([(one.relation, one.metadata) for one in nodes])
-        told = [(one.relation, one.metadata) for one in edges]
-        self._fits([*told, *((one.relation, one.fields) for one in evidence)])
+        self._check_width([(one.relation, one.metadata) for one in nodes])
+        of_edges = [(one.relation, one.metadata) for one in edges]
+        self._check_width([*of_edges, *((one.relation, one.fields) for one in evidence)])
         ids = [one.id for one in nodes] + [end for e in edges for end in (e.subject, e.object)]
         return Layout(
-            self.catalogue, key_of(ids), tuple(nodes), tuple(edges), tuple(evidence), mentions
+            self.catalogue, _key_of(ids), tuple(nodes), tuple(edges), tuple(evidence), mentions
         )
 
-    def _fits(self, tables: Sequence[tuple[Relation, Fields]]) -> None:
-        """Look whether one answer of the server can have the columns of all these tables."""
+    def _check_width(self, tables: Sequence[tuple[Relation, Fields]]) -> None:
+        """Check that one answer of the server can have the columns of all these tables."""
         number = sum(len(fields) for _, fields in tables)
         if number > MOST_COLUMNS:
-            names = _listing(f"{relation.schema}.{relation.name}" for relation, _ in tables)
-            self._lack(
-                f"{names} have {number} columns for metadata, and Postgres answers with "
-                f"{MOST_COLUMNS} at the most. Name those that matter, as metadata=born|died in "
-                "--nodes and --edges, or serve views without the others."
-            )
+            relations = [relation for relation, _ in tables]
+            self.missing[failures.too_wide(relations, number, MOST_COLUMNS)] = None
 
     def _relation(self, path: Path, columns: Sequence[str] = ()) -> Relation | None:
         """The table, when the role may read it."""
-        schema, name = path
-        role = identifier(self.catalogue.role)
-        if schema not in self.catalogue.schemas:
-            self._lack(
-                f"The database {self.catalogue.database!r} has no schema {schema!r}. "
-                "Name the right one with --schema."
-            )
-            return None
-        if not self.catalogue.schemas[schema]:
-            self._lack(
-                f"The role {self.catalogue.role!r} may not look into the schema {schema!r}. Let "
-                f"its owner run: GRANT USAGE ON SCHEMA {identifier(schema)} TO {role};"
-            )
-            return None
-        relation = self.catalogue.relations.get(path)
-        if relation is None:
-            with_columns = f" with the columns {_listing(columns)}" if columns else ""
-            self._lack(
-                f"The schema {schema!r} of the database {self.catalogue.database!r} has no table "
-                f"{name!r}{with_columns}; {self._found(schema)}"
-            )
-            return None
-        unreadable = set(relation.unreadable)
-        if not relation.columns or unreadable.intersection(columns):
-            self._lack(
-                f"The role {self.catalogue.role!r} may not read the table {schema}.{name}. Let its "
-                f"owner run: GRANT SELECT ON {relation_name(relation)} TO {role};"
-            )
-            return None
-        return relation
+        found = self.catalogue.relations.get(path)
+        if not self.catalogue.schemas.get(path[0]):
+            sentence = failures.no_schema(self.catalogue, path[0])
+        elif found is None:
+            self.misnamed = True
+            sentence = failures.no_table(self.catalogue, path, columns)
+        elif not found.columns or set(found.unreadable).intersection(columns):
+            sentence = failures.not_readable(self.catalogue, found)
+        else:
+            return found
+        self.missing[sentence] = None
+        return None
 
     def _has(self, relation: Relation, columns: Iterable[str | None]) -> bool:
         absent = [column for column in columns if column and column not in relation.columns]
         denied = [column for column in absent if column in relation.unreadable]
         if denied:
-            self._lack(
-                f"The role {self.catalogue.role!r} may not read {_listing(denied)} of the table "
-                f"{relation.schema}.{relation.name}. Let its owner run: GRANT SELECT ON "
-                f"{relation_name(relation)} TO {identifier(self.catalogue.role)};"
-            )
+            self.missing[failures.not_readable(self.catalogue, relation, denied)] = None
         elif absent:
-            self._advise()
-            self._lack(
-                f"The table {relation.schema}.{relation.name} has no column {_listing(absent)}; it "
-                f"has {_listing(relation.columns)}."
-            )
+            self.misnamed = True
+            self.missing[failures.no_column(relation, absent)] = None
         return not absent
 
-    def _found(self, schema: str) -> str:
-        self._advise()
-        found = self.catalogue.others.get(schema, ())
-        have = f"it has {_listing(found)}" if found else "it has no table at all"
-        return f"{have}."
 
-    def _advise(self) -> None:
-        own = "Correct --nodes or --edges, or name another schema with --schema."
-        kgraph = (
-            "Name another schema with --schema, other names with --names, tables of another kind "
-            "with --nodes and --edges, or load a graph: bfsql load SOURCE --backend postgres"
-        )
-        self.cures[own if self.settings.nodes else kgraph] = None
-
-    def _lack(self, sentence: str) -> None:
-        if sentence not in self.lacks:
-            self.lacks.append(sentence)
+def _key_of(columns: list[Column]) -> Key:
+    if all(column.is_text for column in columns):
+        return "text"
+    if all(column.is_whole for column in columns):
+        return "whole"
+    if all(column.type == "uuid" for column in columns):
+        return "uuid"
+    return "mixed"
 
 
 def _column(term: str | None) -> str | None:
@@ -349,10 +303,8 @@ def _term(relation: Relation, term: str | None) -> Term:
     return relation.columns[term] if text is None else Constant(text)
 
 
-def _rest(relation: Relation, table: Table, used: set[str | None]) -> Fields:
-    """The metadata columns: those that are named, or all that mean nothing else."""
-    if table.metadata is not None:
-        return tuple((name, relation.columns[name]) for name in table.metadata)
+def _others(relation: Relation, used: Iterable[str | None]) -> Fields:
+    """The columns of metadata that are not used otherwise."""
     return tuple(
         (name, column)
         for name, column in relation.columns.items()
@@ -360,37 +312,26 @@ def _rest(relation: Relation, table: Table, used: set[str | None]) -> Fields:
     )
 
 
-def _fields(relation: Relation, known: dict[str, Column | None], kept: Sequence[str]) -> Fields:
-    """Metadata of a kgraph table: what it keeps of the known columns, and all others."""
-    own = [(key, column) for key in kept if (column := known[key]) is not None]
-    taken = {column.name for column in known.values() if column is not None}
-    others = [
-        (name, column)
-        for name, column in relation.columns.items()
-        if name not in taken and not column.is_derived
-    ]
-    return (*own, *others)
+def _chosen(
+    relation: Relation, columns: Sequence[str] | None, used: Sequence[str | None]
+) -> Fields:
+    """The columns of metadata that the settings name, or all others."""
+    if columns is None:
+        return _others(relation, used)
+    return tuple((name, relation.columns[name]) for name in columns)
 
 
-def _listing(names: Iterable[str]) -> str:
-    shown = [repr(name) for name in names]
-    more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
-    return ", ".join(shown[:_SHOWN]) + more
+def _metadata(relation: Relation, known: dict[str, Column], kept: Sequence[str]) -> Fields:
+    """Metadata of a kgraph table: some of the known columns, by kgraph's names, and all others."""
+    own = ((key, known[key]) for key in kept if key in known)
+    return (*own, *_others(relation, [column.name for column in known.values()]))
 
 
-SECONDS = 2.0
-"""What the look for them may take."""
-NAMED = 3
-"""Pairs of tables that are told."""
+async def warning_of_shared_ids(pool: Pool, layout: Layout) -> str:
+    """Which tables of nodes share ids, with an example and a cure; empty where none do.
 
-log = logging.getLogger("bfsql.postgres")
-
-
-async def told_of_shared_ids(pool: Pool, layout: Layout) -> str:
-    """Which tables share ids, with an example and a cure; nothing where none do.
-
-    It is no error, since two tables may tell of the same things. A look at some ids of each table
-    finds tables that both count from 1.
+    It is no error, since two tables may describe the same things. Looking at some ids of each
+    table finds tables that both count from 1.
 
     Args:
         pool: Where the statement runs.
@@ -399,21 +340,14 @@ async def told_of_shared_ids(pool: Pool, layout: Layout) -> str:
     if len(layout.nodes) < 2:  # noqa: PLR2004 - one table shares with none
         return ""
     try:
-        rows = await pool.fetch(queries.shared(layout), seconds=SECONDS)
+        rows = await pool.fetch(queries.shared_ids(layout), seconds=SECONDS)
     except TimeoutError:
         log.info("Whether tables of nodes share ids could not be seen within %g s.", SECONDS)
         return ""
     examples = {tuple(sorted((one, other))): entity_id for one, other, entity_id in rows}
-    if not examples:
-        return ""
-    tables = [f"{nodes.relation.schema}.{nodes.relation.name}" for nodes in layout.nodes]
-    told = [
-        f"the id {entity_id!r} is in {tables[one]} and in {tables[other]}"
-        for (one, other), entity_id in sorted(examples.items())[:NAMED]
-    ]
-    return (
-        f"Ids are shared between tables of nodes: {', '.join(told)}. An id is one node, with the "
-        f"type of the first table and the edges of both. Where that mixes up different things, "
-        "serve views whose ids carry a prefix (SELECT 'person:' || id::text AS id, ...), those of "
-        "the edges too."
+    return failures.shared_ids(
+        [
+            (entity_id, layout.nodes[one].relation, layout.nodes[other].relation)
+            for (one, other), entity_id in sorted(examples.items())[:NAMED]
+        ]
     )

@@ -1,13 +1,16 @@
-"""What went wrong between driver and server, as sentences for the person who reads them."""
+"""What is missing in a database, and what the driver raised, as sentences for people."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Sequence
 
 import asyncpg
 
 from bfsql.errors import StoreError, StoreUnavailable
+from bfsql_postgres.schema import Catalogue, Path, Relation
 from bfsql_postgres.settings import PostgresSettings
+from bfsql_postgres.sql import identifier, relation_name
 
 FAULTS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
 """What the driver raises. A TimeoutError is an OSError, and is looked at before."""
@@ -170,3 +173,93 @@ def _reason(error: OSError) -> str:
 
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
+
+
+# --- what discovery did not find ------------------------------------------------
+
+_SHOWN = 30
+
+
+def no_schema(catalogue: Catalogue, schema: str) -> str:
+    """The schema does not exist, or the role has no USAGE on it."""
+    if schema not in catalogue.schemas:
+        return (
+            f"The database {catalogue.database!r} has no schema {schema!r}. "
+            "Name the right one with --schema."
+        )
+    return (
+        f"The role {catalogue.role!r} may not look into the schema {schema!r}. Let its owner run: "
+        f"GRANT USAGE ON SCHEMA {identifier(schema)} TO {identifier(catalogue.role)};"
+    )
+
+
+def no_table(catalogue: Catalogue, path: Path, columns: Sequence[str]) -> str:
+    """The schema has no such table; the ones it has."""
+    schema, name = path
+    with_columns = f" with the columns {_listing(columns)}" if columns else ""
+    others = catalogue.others.get(schema, ())
+    have = f"it has {_listing(others)}" if others else "it has no table at all"
+    return (
+        f"The schema {schema!r} of the database {catalogue.database!r} has no table "
+        f"{name!r}{with_columns}; {have}."
+    )
+
+
+def no_column(relation: Relation, absent: Sequence[str]) -> str:
+    """The table lacks columns; the ones it has."""
+    return (
+        f"The table {relation.schema}.{relation.name} has no column {_listing(absent)}; it "
+        f"has {_listing(relation.columns)}."
+    )
+
+
+def not_readable(catalogue: Catalogue, relation: Relation, columns: Sequence[str] = ()) -> str:
+    """The role may not read a table, or some of its columns."""
+    what = f"{_listing(columns)} of the table" if columns else "the table"
+    return (
+        f"The role {catalogue.role!r} may not read {what} {relation.schema}.{relation.name}. Let "
+        f"its owner run: GRANT SELECT ON {relation_name(relation)} TO "
+        f"{identifier(catalogue.role)};"
+    )
+
+
+def too_wide(relations: Sequence[Relation], number: int, most: int) -> str:
+    """The tables have more columns than one answer of the server can have."""
+    names = _listing(f"{relation.schema}.{relation.name}" for relation in relations)
+    return (
+        f"{names} have {number} columns for metadata, and Postgres answers with "
+        f"{most} at the most. Name those that matter, as metadata=born|died in "
+        "--nodes and --edges, or serve views without the others."
+    )
+
+
+def advice(*, own: bool) -> str:
+    """Which settings name tables; `own` where they name some."""
+    if own:
+        return "Correct --nodes or --edges, or name another schema with --schema."
+    return (
+        "Name another schema with --schema, other names with --names, tables of another kind "
+        "with --nodes and --edges, or load a graph: bfsql load SOURCE --backend postgres"
+    )
+
+
+def shared_ids(examples: Sequence[tuple[str, Relation, Relation]]) -> str:
+    """Tables of nodes share ids; empty without an example."""
+    if not examples:
+        return ""
+    shared = ", ".join(
+        f"the id {entity_id!r} is in {one.schema}.{one.name} and in {other.schema}.{other.name}"
+        for entity_id, one, other in examples
+    )
+    return (
+        f"Ids are shared between tables of nodes: {shared}. An id is one node, with the "
+        f"type of the first table and the edges of both. Where that mixes up different things, "
+        "serve views whose ids carry a prefix (SELECT 'person:' || id::text AS id, ...), those of "
+        "the edges too."
+    )
+
+
+def _listing(names: Iterable[str]) -> str:
+    shown = [repr(name) for name in names]
+    more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
+    return ", ".join(shown[:_SHOWN]) + more

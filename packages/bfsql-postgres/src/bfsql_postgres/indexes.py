@@ -1,4 +1,4 @@
-"""Indexes that make reading fast: which of them a graph lacks, and how they are made."""
+"""Indexes that make reading fast: which of them a graph lacks, and the statements for them."""
 
 from __future__ import annotations
 
@@ -8,20 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bfsql_postgres.discovery import find_layout, wanted
-from bfsql_postgres.schema import (
-    CATALOGUE,
-    Column,
-    Edges,
-    Evidence,
-    Index,
-    Layout,
-    Nodes,
-    Relation,
-    paths,
-    read,
-)
-from bfsql_postgres.search import Looks, searched, vector_size
+from bfsql_postgres.discovery import layout_of
+from bfsql_postgres.schema import Column, Edges, Evidence, Layout, Nodes, Relation
+from bfsql_postgres.search import searched, vector_size
 from bfsql_postgres.settings import PostgresSettings
 from bfsql_postgres.sql import identifier, relation_name, text, type_name
 from bfsql_postgres.writing import writer
@@ -33,62 +22,21 @@ MOST_DIMENSIONS = {"vector": 2_000, "halfvec": 4_000}
 """Numbers of a vector that pgvector's index takes, by type."""
 
 _FIXED_TEXTS = frozenset({"int2", "int4", "int8", "numeric", "uuid", "bool", "bpchar"})
-"""Types whose text is the same in every session, so that an index can be made of it. That of a
-date, an enumeration or an array is not, as the server sees it."""
+"""Types whose cast to text is immutable, so that it can be indexed; that of a date, an
+enumeration or an array is not."""
 
 _LEFT = "Indexes that were made before it stay; run it again for the others."
 
 log = logging.getLogger("bfsql.postgres")
 
 
-@dataclass(frozen=True, slots=True)
-class Lack:
-    """An index that a statement of the reader would use."""
-
-    relation: Relation
-    method: str
-    keys: tuple[str, ...]
-    """What it is made of, as SQL."""
-    opclass: str = ""
-    """Operator class of the one key, with its schema; empty for the type's own."""
-    unfinished: tuple[Index, ...] = ()
-    """The same, where building it was interrupted."""
-
-    def statements(self, *, concurrently: bool = True) -> list[str]:
-        """What makes it.
-
-        Args:
-            concurrently: Whether others can write meanwhile, which a transaction does not allow.
-        """
-        here = self.relation
-        how = " CONCURRENTLY" if concurrently and here.kind != "p" else ""
-        keys = ", ".join(f"{key} {self.opclass}".rstrip() for key in self.keys)
-        dropped = [
-            f"DROP INDEX{how} {identifier(here.schema)}.{identifier(index.name)}"
-            for index in self.unfinished
-        ]
-        using = "" if self.method == "btree" else f"USING {self.method} "
-        return [*dropped, f"CREATE INDEX{how} ON {relation_name(here)} {using}({keys})"]
-
-
-def lacking(layout: Layout, *, by_meaning: bool) -> list[str]:
-    """The statements that make what a graph lacks.
-
-    Args:
-        layout: Where the graph is. Views have no indexes, so nothing is said of them.
-        by_meaning: Whether its vectors are searched.
-    """
-    found = lacks(layout, by_meaning=by_meaning)
-    return [one for lack in found for one in lack.statements()]
-
-
 async def prepare(settings: PostgresSettings, apply: bool) -> list[str]:  # noqa: FBT001 - the contract's
-    """Find what a graph lacks, and make it.
+    """Find the indexes that a graph lacks, and make them.
 
     Args:
         settings: Where the graph is; a role that may make indexes, if they are to be made.
         apply: Whether to run the statements, one by one and outside of a transaction, so that
-            nobody is kept from writing.
+            others can write meanwhile.
 
     Returns:
         The statements, each with its semicolon, so that all of them can be pasted at once.
@@ -101,22 +49,57 @@ async def prepare(settings: PostgresSettings, apply: bool) -> list[str]:  # noqa
         layout = await layout_of(connection, settings)
         by_meaning = settings.embedding is not None
         if by_meaning:
-            await _tell_of_lengths(connection, layout)
-        statements = lacking(layout, by_meaning=by_meaning)
+            await _warn_of_untyped_vectors(connection, layout)
+        statements = index_statements(layout, by_meaning=by_meaning)
         if apply:
             for statement in statements:
                 await connection.execute(statement)
     return [f"{statement};" for statement in statements]
 
 
-async def layout_of(connection: asyncpg.Connection, settings: PostgresSettings) -> Layout:
-    """Where the graph is, as it is now."""
-    found = await connection.fetchval(CATALOGUE, *paths(wanted(settings)))
-    return find_layout(settings, read(found))
+def index_statements(layout: Layout, *, by_meaning: bool) -> list[str]:
+    """The statements for the indexes that a graph lacks.
+
+    Args:
+        layout: Where the graph is. Views have no indexes and are left out.
+        by_meaning: Whether its vectors are searched.
+    """
+    missing = missing_indexes(layout, by_meaning=by_meaning)
+    return [statement for index in missing for statement in index.statements()]
 
 
-def lacks(layout: Layout, *, by_meaning: bool = False) -> Iterator[Lack]:
-    """What `lacking` has statements for."""
+@dataclass(frozen=True, slots=True)
+class MissingIndex:
+    """An index that a statement of the reader would use."""
+
+    relation: Relation
+    keys: tuple[str, ...]
+    """What it is made of, as SQL."""
+    method: str = "btree"
+    opclass: str = ""
+    """Operator class of the one key, with its schema; empty for the type's own."""
+    unfinished: tuple[str, ...] = ()
+    """Names of the same index where building it was interrupted."""
+
+    def statements(self, *, concurrently: bool = True) -> list[str]:
+        """The statements that make it.
+
+        Args:
+            concurrently: Whether others can write meanwhile, which a transaction does not allow.
+        """
+        here = self.relation
+        how = " CONCURRENTLY" if concurrently and here.kind != "p" else ""
+        keys = ", ".join(f"{key} {self.opclass}".rstrip() for key in self.keys)
+        dropped = [
+            f"DROP INDEX{how} {identifier(here.schema)}.{identifier(name)}"
+            for name in self.unfinished
+        ]
+        using = "" if self.method == "btree" else f"USING {self.method} "
+        return [*dropped, f"CREATE INDEX{how} ON {relation_name(here)} {using}({keys})"]
+
+
+def missing_indexes(layout: Layout, *, by_meaning: bool = False) -> Iterator[MissingIndex]:
+    """The indexes that `index_statements` makes."""
     for nodes in layout.nodes:
         if nodes.relation.is_indexable:
             yield from _of_nodes(layout, nodes, by_meaning=by_meaning)
@@ -128,125 +111,109 @@ def lacks(layout: Layout, *, by_meaning: bool = False) -> Iterator[Lack]:
             yield from _of_evidence(evidence)
     mentions = layout.mentions
     if mentions is not None and mentions.relation.is_indexable:
-        yield from _leading(mentions.relation, (_text(mentions.entity, mentions.relation),))
+        yield from _missing(mentions.relation, (_text(mentions.entity, mentions.relation),))
 
 
-# --- by table ---------------------------------------------------------------
-
-
-def _of_nodes(layout: Layout, nodes: Nodes, *, by_meaning: bool) -> Iterator[Lack]:
+def _of_nodes(layout: Layout, nodes: Nodes, *, by_meaning: bool) -> Iterator[MissingIndex]:
     here, catalogue = nodes.relation, layout.catalogue
-    yield from _leading(here, (_id(layout, nodes.id, here),))
+    yield from _missing(here, (_id(layout, nodes.id, here),))
     if isinstance(nodes.type, Column):
-        yield from _leading(here, (_plain(nodes.type),))
+        yield from _missing(here, (identifier(nodes.type.name),))
     if catalogue.trigrams is not None:
-        opclass = f"{identifier(catalogue.trigrams)}.gin_trgm_ops"
-        for expression in searched(nodes, identifier(here.name)):
-            if expression not in _changing(nodes):
-                yield from _absent(Lack(here, "gin", (f"({expression})",), opclass), "_trgm_ops")
+        opclass = (catalogue.trigrams, "gin_trgm_ops")
+        for expression in _immutable(nodes):
+            yield from _missing(here, (f"({expression})",), method="gin", opclass=opclass)
     vector = nodes.embedding if by_meaning else None
     if vector and 0 < (vector.dimensions or 0) <= MOST_DIMENSIONS.get(vector.type, 0):
-        opclass = f"{identifier(vector.type_schema)}.{vector.type}_cosine_ops"
-        yield from _absent(Lack(here, "hnsw", (_plain(vector),), opclass), "_cosine_ops")
+        opclass = (vector.type_schema, f"{vector.type}_cosine_ops")
+        yield from _missing(here, (identifier(vector.name),), method="hnsw", opclass=opclass)
 
 
-def _of_edges(layout: Layout, edges: Edges) -> Iterator[Lack]:
-    here = edges.relation
+def _of_edges(layout: Layout, edges: Edges) -> Iterator[MissingIndex]:
+    here, predicate = edges.relation, edges.predicate
     subject, obj = (_id(layout, end, here) for end in (edges.subject, edges.object))
-    predicate = (_plain(edges.predicate),) if isinstance(edges.predicate, Column) else ()
-    spelled = (_text(edges.predicate, here),) if isinstance(edges.predicate, Column) else ()
+    spelled = (_text(predicate, here),) if isinstance(predicate, Column) else ()
     triple = (subject, *spelled, obj)
-    if not any(_same_keys(index, triple) for index in here.indexes):
-        yield Lack(here, "btree", triple, unfinished=_unfinished(here, triple))
-    yield from _leading(here, (obj, *spelled, subject))
-    if predicate:
-        yield from _leading(here, predicate)
+    yield from _missing(here, triple, leading=len(triple))
+    yield from _missing(here, (obj, *spelled, subject))
+    if isinstance(predicate, Column):
+        yield from _missing(here, (identifier(predicate.name),))
     if edges.row is not None and any(evidence.by_row for evidence in layout.evidence):
-        yield from _leading(here, (_plain(edges.row),))
+        yield from _missing(here, (identifier(edges.row.name),))
 
 
-def _of_evidence(evidence: Evidence) -> Iterator[Lack]:
+def _of_evidence(evidence: Evidence) -> Iterator[MissingIndex]:
     here, reference = evidence.relation, evidence.reference
-    yield from _leading(here, (_plain(reference) if evidence.by_row else _text(reference, here),))
+    key = identifier(reference.name) if evidence.by_row else _text(reference, here)
+    yield from _missing(here, (key,))
     if evidence.document is not None:
-        yield from _leading(here, (_text(evidence.document, here),))
+        yield from _missing(here, (_text(evidence.document, here),))
 
 
-# --- what there is ----------------------------------------------------------
+def _missing(
+    relation: Relation,
+    keys: tuple[str, ...],
+    *,
+    leading: int = 1,
+    method: str = "btree",
+    opclass: tuple[str, str] | None = None,
+) -> Iterator[MissingIndex]:
+    """An index of these keys, unless the table has one that does.
 
-
-def _leading(relation: Relation, keys: tuple[str, ...]) -> Iterator[Lack]:
-    """An index of these keys, where none begins with the first of them."""
-    if not any(_same_keys(index, keys[:1]) for index in relation.indexes):
-        yield Lack(relation, "btree", keys, unfinished=_unfinished(relation, keys))
-
-
-def _same_keys(index: Index, keys: tuple[str, ...]) -> bool:
-    """Whether an index that can be walked begins with these keys, in whatever order."""
-    first = {_bare(key) for key in index.keys[: len(keys)]}
-    usable = index.method == "btree" and index.valid and not index.partial
-    return usable and first == {_bare(key) for key in keys}
-
-
-def _absent(lack: Lack, opclass: str) -> Iterator[Lack]:
-    """The index, where none of its expression has an operator class of that kind."""
-    same = [
-        index
-        for index in lack.relation.indexes
-        if [_bare(key) for key in index.keys] == [_bare(key) for key in lack.keys]
-        and index.opclasses[0].endswith(opclass)
-        and not index.partial
-    ]
-    if not any(index.valid for index in same):
-        yield Lack(lack.relation, lack.method, lack.keys, lack.opclass, tuple(same))
-
-
-def _unfinished(relation: Relation, keys: tuple[str, ...]) -> tuple[Index, ...]:
+    With an operator class, an index does that has the same key and a class of the same kind;
+    otherwise one in sort order that begins with the first `leading` keys, in any order.
+    """
     bare = [_bare(key) for key in keys]
-    return tuple(
-        index
-        for index in relation.indexes
-        if not index.valid and not index.partial and [_bare(key) for key in index.keys] == bare
-    )
+    kind = opclass[1][opclass[1].index("_") :] if opclass else ""
+    unfinished = []
+    for index in relation.indexes:
+        own = [_bare(key) for key in index.keys]
+        same = own == bare and index.opclasses[0].endswith(kind)
+        begins = index.method == "btree" and set(own[:leading]) == set(bare[:leading])
+        if index.partial:
+            continue
+        if index.valid and (same if opclass else begins):
+            return
+        if same and not index.valid:
+            unfinished.append(index.name)
+    qualified = f"{identifier(opclass[0])}.{opclass[1]}" if opclass else ""
+    yield MissingIndex(relation, keys, method, qualified, tuple(unfinished))
 
 
 def _bare(expression: str) -> str:
-    """An expression without what the server writes in another way than the statements do."""
+    """An expression without what the server writes differently from the statements."""
     unqualified = re.sub(r'"(?:[^"]|"")*"\.|\w+\.(?=")', "", expression)
     return re.sub(r'::text\b|[\s()"]', "", unqualified).lower()
 
 
-# --- spelling ---------------------------------------------------------------
-
-
-def _plain(column: Column) -> str:
-    return identifier(column.name)
-
-
 def _text(column: Column, relation: Relation) -> str:
-    """A column as statements compare it with texts, as far as it can be indexed so."""
+    """A column as statements compare it with texts, as far as that can be indexed."""
     if column.type not in _FIXED_TEXTS:
-        return _plain(column)
+        return identifier(column.name)
     return f"({text(identifier(relation.name), column)})"
 
 
 def _id(layout: Layout, column: Column, relation: Relation) -> str:
     """A column of ids as statements compare it: as it is, or as text."""
-    return _text(column, relation) if layout.key == "mixed" else _plain(column)
+    return _text(column, relation) if layout.key == "mixed" else identifier(column.name)
 
 
-def _changing(nodes: Nodes) -> set[str]:
-    """The searched expressions that cannot be indexed."""
+def _immutable(nodes: Nodes) -> list[str]:
+    """The searched expressions that can be indexed."""
     alias = identifier(nodes.relation.name)
     found = [column for column in (nodes.name, nodes.id, nodes.aliases) if column is not None]
     changing = [c for c in found if not (c.is_text or c.is_json or c.type in _FIXED_TEXTS)]
     texts = {text(alias, column) for column in changing}
-    return texts | {one for one in searched(nodes, alias) if one.startswith("array_to_string")}
+    return [
+        one
+        for one in searched(nodes, alias)
+        if one not in texts and not one.startswith("array_to_string")
+    ]
 
 
-async def _tell_of_lengths(connection: asyncpg.Connection, layout: Layout) -> None:
-    """Say how the type of the vectors gets their length, without which they have no index."""
-    nodes = Looks(layout).embedded
+async def _warn_of_untyped_vectors(connection: asyncpg.Connection, layout: Layout) -> None:
+    """Warn of vectors whose type states no length, without which they have no index."""
+    nodes = layout.embedded
     column = nodes.embedding if nodes else None
     if nodes is None or column is None or column.dimensions or nodes.relation.kind not in "rp":
         return
@@ -258,6 +225,6 @@ async def _tell_of_lengths(connection: asyncpg.Connection, layout: Layout) -> No
             "The type of the vectors in %s.%s does not say their length, so they can have no "
             "index, and every search by meaning compares all of them. This gives them one: "
             "ALTER TABLE %s ALTER COLUMN %s TYPE %s(%d)",
-            *(nodes.relation.name, column.name, relation_name(nodes.relation), _plain(column)),
-            *(type_name(column), length),
+            *(nodes.relation.name, column.name, relation_name(nodes.relation)),
+            *(identifier(column.name), type_name(column), length),
         )

@@ -1,4 +1,9 @@
-"""What the database has: tables, columns, indexes, extensions and rights, read once at start."""
+"""What the database has, read once at start, and which part of it is the graph.
+
+`Catalogue` holds tables, columns, indexes, extensions and rights; `Layout` says
+which of these tables are nodes, edges, evidence and mentions. `discovery`
+makes the one from the other.
+"""
 
 from __future__ import annotations
 
@@ -9,33 +14,31 @@ from typing import Any, Literal
 
 from pydantic_core import from_json
 
+# --- what the database has ---------------------------------------------------
+
 Path = tuple[str, str]
 """Schema and name of a table."""
 
 _TEXTS = frozenset({"text", "varchar"})
-_WHOLE = frozenset({"int2", "int4", "int8"})
-_FLOATS = frozenset({"float4", "float8"})
-_TIMES = frozenset({"date", "time", "timetz", "timestamp", "timestamptz"})
-_JSON = frozenset({"json", "jsonb"})
-_VECTORS = frozenset({"vector", "halfvec", "sparsevec"})
+_NUMBERS = frozenset({"int2", "int4", "int8", "float4", "float8", "numeric"})
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column, with the type that its values have (that of a domain is its base type)."""
+    """A column, with the type that its values have (for a domain, its base type)."""
 
     name: str
     type_schema: str
     type: str
     """The type's own name: `int4`, `text`, `_text` for an array of texts, `vector`."""
     element: str | None = None
-    """Name of the elements' type, where it is an array."""
+    """Name of the elements' type, for an array."""
     required: bool = False
-    """Whether it has no nulls."""
+    """Whether it is NOT NULL."""
     modifier: int = -1
-    """What stands in brackets after the type, as the catalogue has it; -1 for nothing."""
+    """The type's modifier as the catalogue has it; -1 for none."""
     folded: bool = False
-    """Whether its collation takes different texts for the same (`a` and `A`, say)."""
+    """Whether its collation is nondeterministic, that is, takes `a` and `A`, say, for equal."""
 
     @property
     def is_text(self) -> bool:
@@ -44,47 +47,32 @@ class Column:
 
     @property
     def is_whole(self) -> bool:
-        """Whether its values are whole numbers of at most 64 bits."""
-        return self.type in _WHOLE
-
-    @property
-    def is_number(self) -> bool:
-        """Whether its values are numbers of any kind."""
-        return self.type in _WHOLE | _FLOATS | {"numeric"}
-
-    @property
-    def is_uuid(self) -> bool:
-        """Whether its values are UUIDs."""
-        return self.type == "uuid"
+        """Whether its values are integers of at most 64 bits."""
+        return self.type in {"int2", "int4", "int8"}
 
     @property
     def is_json(self) -> bool:
-        """Whether it holds JSON, in either of the two types."""
-        return self.type in _JSON
-
-    @property
-    def is_time(self) -> bool:
-        """Whether its values are dates, times or both."""
-        return self.type in _TIMES
+        """Whether it is `json` or `jsonb`."""
+        return self.type in {"json", "jsonb"}
 
     @property
     def is_vector(self) -> bool:
         """Whether it is of one of pgvector's types."""
-        return self.type in _VECTORS
+        return self.type in {"vector", "halfvec", "sparsevec"}
 
     @property
     def dimensions(self) -> int | None:
-        """The length of all its vectors, where its type states it."""
+        """The length of its vectors, where its type states it."""
         return self.modifier if self.is_vector and self.modifier > 0 else None
 
     @property
     def is_ordered(self) -> bool:
-        """Whether `<` and `>` are those of the server, in the order of a plain index."""
+        """Whether `<` and `>` on it are the server's own, in the order of a plain index."""
         return self.type_schema == "pg_catalog" and not self.folded
 
     @property
     def is_derived(self) -> bool:
-        """Whether it repeats what other columns say, as the vectors of a text search do."""
+        """Whether it repeats other columns, as the vectors of a text search do."""
         return self.type == "tsvector"
 
     @property
@@ -95,7 +83,7 @@ class Column:
     @property
     def is_number_array(self) -> bool:
         """Whether it is an array of numbers."""
-        return self.element in _WHOLE | _FLOATS | {"numeric"}
+        return self.element in _NUMBERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,16 +94,13 @@ class Index:
     method: str
     """`btree`, `hash`, `gin`, `gist`, `hnsw`, `ivfflat` and so on."""
     keys: tuple[str, ...]
-    """What it is made of, in order: names of columns as they are, expressions as the server
-    writes them."""
+    """Its keys in order: names of columns, or expressions as the server writes them."""
     opclasses: tuple[str, ...]
     """Operator class of each key, such as `text_ops` or `gin_trgm_ops`."""
-    unique: bool
     valid: bool
     """False where building it was interrupted."""
     partial: bool
-    """Whether it holds only some of the rows."""
-    definition: str
+    """Whether it covers only some of the rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +125,7 @@ class Relation:
         return self.kind in "rpm"
 
     def leads(self, column: str) -> bool:
-        """Whether a whole, valid index begins with the column, in an order that can be walked."""
+        """Whether a complete, valid index begins with the column, in sort order."""
         return any(
             index.method == "btree"
             and index.valid
@@ -155,30 +140,23 @@ class Relation:
 class Catalogue:
     """What was found in the database."""
 
-    version: int
-    """As the server spells it: 150004 is 15.4."""
     encoding: str
-    """What characters the database's texts can have: `UTF8`, `LATIN1`."""
+    """The database's encoding: `UTF8`, `LATIN1`."""
     database: str
     role: str
     relations: Mapping[Path, Relation]
-    """Those that were asked for and are there."""
+    """Those of the requested tables that exist."""
     extensions: Mapping[str, str]
     """Schema of each installed extension."""
     schemas: Mapping[str, bool]
-    """The schemas asked for that are there, and whether the role may look into them."""
+    """The requested schemas that exist, and whether the role has USAGE on them."""
     others: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What else each schema has, by name; the first fifty."""
+    """Names of the tables in each schema, the first fifty."""
 
     @property
     def trigrams(self) -> str | None:
         """Schema of pg_trgm, None where it is not installed."""
         return self.extensions.get("pg_trgm")
-
-    @property
-    def vectors(self) -> str | None:
-        """Schema of pgvector, None where it is not installed."""
-        return self.extensions.get("vector")
 
 
 CATALOGUE = """
@@ -190,7 +168,6 @@ WITH asked AS (
     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
 )
 SELECT json_build_object(
-    'version', current_setting('server_version_num')::int,
     'encoding', getdatabaseencoding(),
     'database', current_database(),
     'role', current_user,
@@ -219,9 +196,8 @@ SELECT json_build_object(
             ),
             'indexes', (
                 SELECT json_agg(json_build_object(
-                    'name', ic.relname, 'method', am.amname, 'unique', i.indisunique,
+                    'name', ic.relname, 'method', am.amname,
                     'valid', i.indisvalid, 'partial', i.indpred IS NOT NULL,
-                    'definition', pg_get_indexdef(i.indexrelid),
                     'keys', (
                         SELECT json_agg(
                             coalesce(k.attname::text, pg_get_indexdef(i.indexrelid, p, true))
@@ -270,11 +246,10 @@ SELECT json_build_object(
 
 
 def read(text: str) -> Catalogue:
-    """The catalogue out of what `CATALOGUE` answers."""
+    """The catalogue from the answer to `CATALOGUE`."""
     found: dict[str, Any] = from_json(text)
     relations = [_relation(one) for one in found["relations"] or ()]
     return Catalogue(
-        version=found["version"],
         encoding=found["encoding"],
         database=found["database"],
         role=found["role"],
@@ -285,25 +260,15 @@ def read(text: str) -> Catalogue:
     )
 
 
-def paths(wanted: Iterable[Path]) -> tuple[list[str], list[str]]:
-    """The two values of `CATALOGUE`."""
-    pairs = list(dict.fromkeys(wanted))
-    return [schema for schema, _ in pairs], [name for _, name in pairs]
-
-
 def _relation(found: dict[str, Any]) -> Relation:
-    columns = found["columns"] or ()
+    columns = [(one.pop("readable"), one) for one in found["columns"] or ()]
     return Relation(
         schema=found["schema"],
         name=found["name"],
         kind=found["kind"],
         rows=found["rows"],
-        columns={
-            one["name"]: Column(**{key: one[key] for key in one if key != "readable"})
-            for one in columns
-            if one["readable"]
-        },
-        unreadable=tuple(one["name"] for one in columns if not one["readable"]),
+        columns={one["name"]: Column(**one) for readable, one in columns if readable},
+        unreadable=tuple(one["name"] for readable, one in columns if not readable),
         indexes=tuple(
             Index(**{**one, "keys": tuple(one["keys"]), "opclasses": tuple(one["opclasses"])})
             for one in found["indexes"] or ()
@@ -311,13 +276,21 @@ def _relation(found: dict[str, Any]) -> Relation:
     )
 
 
+def paths(wanted: Iterable[Path]) -> tuple[list[str], list[str]]:
+    """The two values of `CATALOGUE`."""
+    pairs = list(dict.fromkeys(wanted))
+    return [schema for schema, _ in pairs], [name for _, name in pairs]
+
+
+# --- which part of it is the graph -------------------------------------------
+
 Key = Literal["text", "whole", "uuid", "mixed"]
-"""What ids are: texts, whole numbers, UUIDs; or of several or other types, compared as text."""
+"""How ids compare: as text, integers or UUIDs; `mixed` is several or other types, cast to text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A text that stands for a column: the type of all rows of a table, say."""
+    """A text in place of a column: the type of all rows of a table, say."""
 
     text: str
 
@@ -326,7 +299,7 @@ Term = Column | Constant
 """Where a type or a predicate comes from."""
 
 Fields = tuple[tuple[str, Column], ...]
-"""Keys of metadata, and the columns that they come from."""
+"""Metadata keys with their columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,9 +316,9 @@ class Nodes:
     status: Column | None = None
     """Rows where it is `merged` do not exist."""
     properties: Column | None = None
-    """JSON whose keys come up into the metadata."""
+    """JSON whose keys become metadata keys."""
     embedding: Column | None = None
-    """The entity's vector, of whatever type; never fetched."""
+    """The entity's vector, of any type; never fetched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,11 +331,11 @@ class Edges:
     object: Column
     metadata: Fields
     row: Column | None = None
-    """What evidence refers to a row by."""
+    """The row's own id, which evidence refers to."""
     documents: Column | None = None
-    """The documents that a row comes from, as JSON or an array."""
+    """Documents that a row comes from, as JSON or an array."""
     properties: Column | None = None
-    """JSON whose keys come up into the metadata."""
+    """JSON whose keys become metadata keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,12 +351,12 @@ class Evidence:
     fields: Fields
     """Keys of an item; the document's included."""
     lifted: tuple[Column, ...] = ()
-    """JSON whose keys come up into the item."""
+    """JSON columns whose keys become keys of the item."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mentions:
-    """A table of the places where entities are named, counted for those that bring no count."""
+    """A table of the places where entities are named, counted where nodes have no count."""
 
     relation: Relation
     entity: Column
@@ -392,19 +365,19 @@ class Mentions:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A graph in a database."""
+    """Where the graph is in a database."""
 
     catalogue: Catalogue
     key: Key
     nodes: tuple[Nodes, ...]
-    """Where two tables have the same id, the first one tells the type."""
+    """Where two tables have the same id, the first one gives the type."""
     edges: tuple[Edges, ...]
     evidence: tuple[Evidence, ...] = ()
     mentions: Mentions | None = None
 
     @property
     def codec(self) -> str:
-        """What Python calls the database's encoding; UTF-8 where it has no name for it."""
+        """Python's name of the database's encoding; UTF-8 where Python does not have it."""
         name = self.catalogue.encoding.replace("WIN", "cp").replace("KOI8", "koi8_")
         try:
             return codecs.lookup(name).name
@@ -412,22 +385,16 @@ class Layout:
             return "utf-8"
 
     @property
+    def embedded(self) -> Nodes | None:
+        """The first table of nodes that has vectors."""
+        return next((nodes for nodes in self.nodes if nodes.embedding is not None), None)
+
+    @property
     def cast_columns(self) -> tuple[tuple[Relation, Column], ...]:
-        """Columns of ids that are compared as text and are none: an index on them is no help."""
+        """Id columns of other types that are compared as text, so that no index on them helps."""
         if self.key != "mixed":
             return ()
         columns = [(nodes.relation, nodes.id) for nodes in self.nodes]
         columns += [(e.relation, column) for e in self.edges for column in (e.subject, e.object)]
         cast = {(r.schema, r.name, c.name): (r, c) for r, c in columns if not c.is_text}
         return tuple(cast.values())
-
-
-def key_of(columns: list[Column]) -> Key:
-    """How ids compare, from all the columns that hold them."""
-    if all(column.is_text for column in columns):
-        return "text"
-    if all(column.is_whole for column in columns):
-        return "whole"
-    if all(column.is_uuid for column in columns):
-        return "uuid"
-    return "mixed"

@@ -1,13 +1,23 @@
-"""What the backend can be told: where the graph is, how it is laid out, what reading may cost."""
+"""The settings: where the database is, which tables hold the graph, what reading may cost.
+
+Tables that are not kgraph's are described one by one, in a short form:
+
+    people: id=person_id, name=full_name, type='Person', aliases=nicknames, metadata=born|died
+    employment: subject=person_id, predicate='works for', object=company_id
+
+A table with a colon and what its columns are, separated by commas; a semicolon
+ends it. A value in single quotes is a constant, any other is a column. Names
+with spaces or signs stand in double quotes. In a configuration file the same is
+a table: `{table = "people", id = "person_id", type = "'Person'", metadata = ["born"]}`.
+"""
 
 from __future__ import annotations
 
 import difflib
 import json
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -20,9 +30,11 @@ from pydantic import (
 )
 
 from bfsql.embedding import EmbeddingSettings
-from bfsql.settings import Env, resolve
+from bfsql.settings import Env
 
-TABLES: dict[str, tuple[str, ...]] = {
+# --- kgraph's names ----------------------------------------------------------
+
+KGRAPH_TABLES: dict[str, tuple[str, ...]] = {
     "entity": (
         "entity_id",
         "entity_type",
@@ -44,44 +56,16 @@ TABLES: dict[str, tuple[str, ...]] = {
     "evidence": ("relationship_id", "paper_id", "confidence_score", "metadata_"),
     "bundle_mention": ("entity_id", "document_id"),
 }
-"""Columns that mean something, by table; all others are metadata under their own names."""
-
-NEEDED = {
-    "entity": ("entity_id", "entity_type"),
-    "relationship": ("subject_id", "predicate", "object_id"),
-}
-"""What a graph cannot be without."""
-
-MERGED = "merged"
-"""Status of an entity that another one stands for: kept for audits, never shown (chapter 9)."""
+"""Tables of the pipeline, with the columns that have a meaning; all others are metadata under
+their own names."""
 
 
-class Names:
-    """What kgraph's tables and columns are called in one database.
-
-    Args:
-        given: `entity` or `entity.entity_id` to another name.
-    """
-
-    def __init__(self, given: Mapping[str, str]) -> None:
-        self._given = given
-
-    def table(self, table: str) -> str:
-        """The name of a table."""
-        return self._given.get(table, table)
-
-    def column(self, table: str, column: str) -> str:
-        """The name of a column of it."""
-        return self._given.get(f"{table}.{column}", column)
-
-
-def checked(given: dict[str, str]) -> dict[str, str]:
-    """The names, when all of them rename something that is looked for.
-
-    Raises:
-        ValueError: One of them does not, in a sentence that gives those that do.
-    """
-    known = [*TABLES, *(f"{table}.{column}" for table, own in TABLES.items() for column in own)]
+def _checked_names(given: dict[str, str]) -> dict[str, str]:
+    """The names, when every key is `TABLE` or `TABLE.COLUMN` of `KGRAPH_TABLES`."""
+    known = [
+        *KGRAPH_TABLES,
+        *(f"{table}.{column}" for table, own in KGRAPH_TABLES.items() for column in own),
+    ]
     for key, name in given.items():
         if key not in known:
             close = difflib.get_close_matches(key, known, n=1)
@@ -92,13 +76,90 @@ def checked(given: dict[str, str]) -> dict[str, str]:
     return given
 
 
-Name = Annotated[str, Field(min_length=1), AfterValidator(lambda value: _sound(value))]  # noqa: PLW0108 - it is defined below
-"""Name of something in Postgres."""
+# --- the short form of a table ----------------------------------------------
 
-Columns = Annotated[
-    tuple[str, ...],
-    BeforeValidator(lambda value: _listed(value)),  # noqa: PLW0108 - it is defined below
-]
+_NAME = r'(?:"(?:[^"]|"")*"|[^\s:=,;"\'.|]+)'
+_NAME_PART = rf"{_NAME}|[^.]+"
+_HEAD = re.compile(rf"({_NAME}(?:\.{_NAME})?)\s*(?::|$)")
+_ITEM = re.compile(
+    rf"([a-z]+)\s*=\s*('(?:[^']|'')*'|{_NAME}(?:\s*\|\s*{_NAME})*|)$",
+)
+_CUT = re.compile(r"""((?:"[^"]*"|'[^']*'|[^,;"'])+)""")
+_UNREADABLE = (
+    "{!r} cannot be read; write a table, a colon and what its columns are, as in "
+    "people: id=person_id, name=full_name, type='Person', metadata=born|died"
+)
+
+
+def _tables(value: Any) -> Any:
+    """Replace texts by the tables they describe; other items stay unchanged.
+
+    The command line splits its texts at commas, so the pieces are joined again first.
+    """
+    if isinstance(value, str):
+        value = [value]
+    if not isinstance(value, Iterable) or isinstance(value, Mapping):
+        return value
+    items = list(value)
+    texts = [item for item in items if isinstance(item, str)]
+    return [*(item for item in items if not isinstance(item, str)), *_parsed(", ".join(texts))]
+
+
+def _parsed(text: str) -> Iterator[dict[str, Any]]:
+    if text.lstrip().startswith("{"):
+        try:
+            yield from json.loads(f"[{text}]")
+        except ValueError as error:
+            raise ValueError(f"it is no JSON ({error})") from None
+        return
+    table: dict[str, Any] | None = None
+    for piece in (found.strip() for found in _CUT.findall(text)):
+        rest = piece
+        if head := _HEAD.match(piece):
+            if table is not None:
+                yield table
+            table = {"table": head[1]}
+            rest = piece[head.end() :].strip()
+        item = _ITEM.match(rest)
+        if table is None or (rest and item is None):
+            raise ValueError(_UNREADABLE.format(piece))
+        if item:
+            raw = item[1] == "metadata" or item[2].startswith("'")
+            table[item[1]] = item[2] if raw else _unquoted(item[2])
+    if table is not None:
+        yield table
+
+
+def _listed(value: Any) -> Any:
+    if isinstance(value, str):
+        return [_unquoted(part.strip()) for part in re.findall(_NAME, value)]
+    return value
+
+
+def _unquoted(name: str) -> str:
+    """A name without its double quotes."""
+    return name[1:-1].replace('""', '"') if name[:1] == name[-1:] == '"' else name
+
+
+def _printable(name: str) -> str:
+    if "\0" in name or not name.isprintable():
+        raise ValueError(f"{name!r} is no name of anything in Postgres")
+    return name
+
+
+def constant(value: str) -> str | None:
+    """The text of a constant in single quotes; None for the name of a column."""
+    if len(value) > 1 and value[0] == value[-1] == "'":
+        return value[1:-1].replace("''", "'")
+    return None
+
+
+# --- the models -------------------------------------------------------------
+
+Name = Annotated[str, Field(min_length=1), AfterValidator(_printable)]
+"""Name of a schema or a table."""
+
+Columns = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 """Names of columns: a list, or one text with bars between them."""
 
 
@@ -114,8 +175,8 @@ class Table(BaseModel):
 
     @property
     def path(self) -> tuple[str | None, str]:
-        """Schema, or None where the setting `schema` says it, and name."""
-        parts = [_bare(part) for part in re.findall(_NAME_PART, self.table)]
+        """Schema, or None where the setting `schema` applies, and name."""
+        parts = [_unquoted(part) for part in re.findall(_NAME_PART, self.table)]
         return (parts[0], parts[1]) if len(parts) == 2 else (None, parts[0])  # noqa: PLR2004
 
 
@@ -144,110 +205,6 @@ class EdgeTable(Table):
     object: str = Field(default="object", description="Column of the id that the edge enters.")
 
 
-T = TypeVar("T", NodeTable, EdgeTable)
-
-
-def constant(value: str) -> str | None:
-    """The text of a constant in single quotes, None for the name of a column."""
-    if len(value) > 1 and value[0] == value[-1] == "'":
-        return value[1:-1].replace("''", "'")
-    return None
-
-
-def tables(value: Any) -> Any:
-    """Tables out of texts; what is no text goes through as it is.
-
-    Args:
-        value: A text, or a list of texts, mappings and models. A command line cuts
-            its texts at commas, so that the pieces are put together again here.
-
-    Raises:
-        ValueError: A sentence on what cannot be read.
-    """
-    if isinstance(value, str):
-        value = [value]
-    if not isinstance(value, Iterable) or isinstance(value, Mapping):
-        return value
-    parsed: list[Any] = []
-    texts: list[str] = []
-    for item in value:
-        if isinstance(item, str):
-            texts.append(item)
-        else:
-            parsed.append(item)
-    return [*parsed, *_parsed(texts)]
-
-
-# --- the short form ---------------------------------------------------------
-
-_NAME = r'(?:"(?:[^"]|"")*"|[^\s:=,;"\'.|]+)'
-_NAME_PART = rf"{_NAME}|[^.]+"
-_HEAD = re.compile(rf"({_NAME}(?:\.{_NAME})?)\s*(?::|$)")
-_ITEM = re.compile(
-    rf"([a-z]+)\s*=\s*('(?:[^']|'')*'|{_NAME}(?:\s*\|\s*{_NAME})*|)$",
-)
-_CUT = re.compile(r"""((?:"[^"]*"|'[^']*'|[^,;"'])+)""")
-
-
-def _parsed(texts: list[str]) -> Iterator[dict[str, Any]]:
-    joined = ", ".join(texts)
-    if joined.lstrip().startswith("{"):
-        yield from _json(joined)
-        return
-    table: dict[str, Any] | None = None
-    for piece in (found.strip() for found in _CUT.findall(joined)):
-        head = _HEAD.match(piece)
-        rest = piece
-        if head:
-            if table is not None:
-                yield table
-            table = {"table": head[1]}
-            rest = piece[head.end() :].strip()
-        item = _ITEM.match(rest)
-        if table is None or (rest and item is None):
-            raise ValueError(_UNREAD.format(piece))
-        if item:
-            table[item[1]] = item[2] if item[1] == "metadata" else _unquoted(item[2])
-    if table is not None:
-        yield table
-
-
-_UNREAD = (
-    "{!r} cannot be read; write a table, a colon and what its columns are, as in "
-    "people: id=person_id, name=full_name, type='Person', metadata=born|died"
-)
-
-
-def _json(text: str) -> list[dict[str, Any]]:
-    try:
-        found: list[dict[str, Any]] = json.loads(f"[{text}]")
-    except ValueError as error:
-        raise ValueError(f"it is no JSON ({error})") from None
-    return found
-
-
-def _listed(value: Any) -> Any:
-    if isinstance(value, str):
-        return [_bare(part.strip()) for part in re.findall(_NAME, value)]
-    return value
-
-
-def _unquoted(text: str) -> str:
-    return text if text.startswith("'") else _bare(text)
-
-
-def _sound(name: str) -> str:
-    """The name, when Postgres can have one like it."""
-    if "\0" in name or not name.isprintable():
-        raise ValueError(f"{name!r} is no name of anything in Postgres")
-    return name
-
-
-def _bare(name: str) -> str:
-    """A name without its double quotes."""
-    return name[1:-1].replace('""', '"') if name[:1] == name[-1:] == '"' else name
-
-
 class PostgresSettings(EmbeddingSettings):
     """Where the graph is, which tables it is in, and what reading it may cost."""
 
@@ -259,20 +216,27 @@ class PostgresSettings(EmbeddingSettings):
     schema_: Annotated[Name, Env("BFSQL_POSTGRES_SCHEMA")] = Field(
         default="public", description="Schema of all tables that name no other."
     )
-    names: Annotated[dict[str, str], AfterValidator(checked), Env("BFSQL_POSTGRES_NAMES")] = Field(
+    names: Annotated[
+        dict[str, str], AfterValidator(_checked_names), Env("BFSQL_POSTGRES_NAMES")
+    ] = Field(
         default_factory=dict,
         description="Names of kgraph's tables and columns where yours differ: entity=node, "
         "entity.entity_id=id, relationship=link.",
     )
-    nodes: Annotated[list[NodeTable], BeforeValidator(tables), Env("BFSQL_POSTGRES_NODES")] = Field(
-        default_factory=list,
-        description="Tables of nodes, for a graph that is not kgraph's: \"people: id=person_id, "
-        "name=full_name, type='Person', aliases=nicknames, metadata=born|died\". Can be repeated.",
+    nodes: Annotated[list[NodeTable], BeforeValidator(_tables), Env("BFSQL_POSTGRES_NODES")] = (
+        Field(
+            default_factory=list,
+            description="Tables of nodes, for a graph that is not kgraph's: \"people: "
+            "id=person_id, name=full_name, type='Person', aliases=nicknames, "
+            'metadata=born|died". Can be repeated.',
+        )
     )
-    edges: Annotated[list[EdgeTable], BeforeValidator(tables), Env("BFSQL_POSTGRES_EDGES")] = Field(
-        default_factory=list,
-        description="Tables of edges, likewise: \"jobs: subject=person_id, predicate='works for', "
-        'object=company_id, metadata=since".',
+    edges: Annotated[list[EdgeTable], BeforeValidator(_tables), Env("BFSQL_POSTGRES_EDGES")] = (
+        Field(
+            default_factory=list,
+            description="Tables of edges, likewise: \"jobs: subject=person_id, predicate='works "
+            "for', object=company_id, metadata=since\".",
+        )
     )
     transaction_pooling: Annotated[bool, Env("BFSQL_POSTGRES_TRANSACTION_POOLING")] = Field(
         default=False,
@@ -302,7 +266,6 @@ class PostgresSettings(EmbeddingSettings):
 
     @model_validator(mode="after")
     def _both_or_none(self) -> Self:
-        """Nodes without edges are no graph, and edges alone have no nodes to touch."""
         if bool(self.nodes) != bool(self.edges):
             given, lacking = ("nodes", "edges") if self.nodes else ("edges", "nodes")
             raise ValueError(
@@ -311,16 +274,11 @@ class PostgresSettings(EmbeddingSettings):
             )
         return self
 
-    @classmethod
-    def of(cls, dsn: str | None, settings: dict[str, Any]) -> Self:
-        """The settings of a program: what it says, then what the environment says.
+    def name_of(self, kgraph: str) -> str:
+        """What `TABLE` or `TABLE.COLUMN` of kgraph's schema is called in this database."""
+        return self.names.get(kgraph, kgraph.rpartition(".")[2])
 
-        Args:
-            dsn: The database's URL, or None.
-            settings: Any of the other fields.
-
-        Raises:
-            ConfigurationError: One of them cannot be used.
-        """
-        given = settings if dsn is None else {**settings, "dsn": dsn}
-        return resolve(cls, options=given, environment=dict(os.environ)).settings
+    def path_of(self, table: Table) -> tuple[str, str]:
+        """Schema and name of a table."""
+        schema, name = table.path
+        return schema or self.schema_, name

@@ -19,7 +19,8 @@ from bfsql.models.records import (
     NodeRecord,
     Refusal,
 )
-from bfsql_postgres.ddl import MAX_INDEXED, RELATIONSHIP, Table, storable
+from bfsql_postgres.ddl import MAX_INDEXED, RELATIONSHIP, Table
+from bfsql_postgres.sql import storable
 
 RECORDS = 5_000
 """Records of a batch."""
@@ -146,7 +147,7 @@ def _check(*names: str) -> None:
         ValueError: The reason why they cannot.
     """
     together = "".join(names)
-    if not storable(together):
+    if not storable((together,)):
         raise ValueError(_NUL if is_text(together) else _HALF)
     # A character has four bytes at the most.
     if len(together) > MAX_INDEXED // 4 and (size := len(together.encode())) > MAX_INDEXED:
