@@ -14,11 +14,10 @@ from collections.abc import Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from bfsql.errors import StoreUnavailable
-from bfsql_sparql.dataset import Dataset, Refused, TooSlow
+from bfsql_sparql.dataset import Dataset, Refused, TooSlow, gather
 from bfsql_sparql.queries.patterns import number_of
 from bfsql_sparql.results import NoResults, rows
 from bfsql_sparql.settings import SparqlSettings
-from bfsql_sparql.together import together
 
 LARGE = 256 * 1024
 """Bytes from which an answer is decoded in a thread, so that other calls go on meanwhile."""
@@ -97,7 +96,7 @@ class Batches:
                 start += len(chunk)
                 parts.extend(await self._part(chunk, question))
 
-        await together(*(work() for _ in range(min(self._workers, len(keys)))))
+        await gather(*(work() for _ in range(min(self._workers, len(keys)))))
         return parts
 
     async def _part(
@@ -131,7 +130,7 @@ class Batches:
         if len(keys) == 1:
             return [Part(keys, found, cut=True)]
         self._shrink(len(keys))
-        halves = await together(*(self._part(half, question, count) for half in _halves(keys)))
+        halves = await gather(*(self._part(half, question, count) for half in _halves(keys)))
         return [part for half in halves for part in half]
 
     async def _alone(self, key: K, question: Question[K, R], error: Exception) -> list[Part[K, R]]:

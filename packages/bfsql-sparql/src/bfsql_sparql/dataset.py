@@ -6,12 +6,19 @@ behind them is written once.
 
 from __future__ import annotations
 
+import asyncio
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
+from bfsql import call
 from bfsql.errors import StoreError, StoreUnavailable
+from bfsql_sparql.results import NoResults, rows, truth
+from bfsql_sparql.terms import Row
+
+T = TypeVar("T")
 
 
 class Reply(NamedTuple):
@@ -23,6 +30,14 @@ class Reply(NamedTuple):
     """The store's own sign that rows are missing, in words; None where it gave none."""
     limit: int | None = None
     """The number of rows that no answer of this store exceeds, where it tells."""
+
+
+class Rows(NamedTuple):
+    """The solutions of a SELECT."""
+
+    rows: list[Row]
+    cut: bool
+    """Whether the store says that more are missing."""
 
 
 class Refused(StoreError):
@@ -72,6 +87,48 @@ class Dataset(ABC):
             StoreError: It is no SPARQL store, or wants a login.
         """
 
+    async def ask(self, query: str, seconds: float) -> bool | None:
+        """The answer to an ASK; None where the store refuses it or is too slow.
+
+        Args:
+            query: The whole text.
+            seconds: How long it may take; without any it is not asked.
+
+        Raises:
+            TimeoutError: The call's deadline is over.
+            StoreError: The store is not there, or cannot be used.
+        """
+        found = await self._found(query, seconds)
+        try:
+            return None if found is None else truth(found.body)
+        except NoResults:
+            return None
+
+    async def select(self, query: str, seconds: float) -> Rows | None:
+        """The solutions of a SELECT; None where the store refuses it or is too slow.
+
+        Args:
+            query: The whole text.
+            seconds: How long it may take; without any it is not asked.
+
+        Raises:
+            TimeoutError: The call's deadline is over.
+            StoreError: The store is not there, or cannot be used.
+        """
+        found = await self._found(query, seconds)
+        try:
+            return None if found is None else Rows(rows(found.body), found.cut is not None)
+        except NoResults:
+            return None
+
+    async def _found(self, query: str, seconds: float) -> Reply | None:
+        if seconds <= 0:
+            return None
+        try:
+            return await self.reply(query, seconds)
+        except (Refused, TooSlow):
+            return None
+
     async def description(self, seconds: float) -> bytes | None:  # noqa: ARG002
         """What the store publishes of itself beside its data, as Turtle; None for nothing.
 
@@ -83,3 +140,31 @@ class Dataset(ABC):
     @abstractmethod
     async def close(self) -> None:
         """Give back connections and files; what is under way ends."""
+
+
+class TimeBudget:
+    """Time that several questions share.
+
+    Args:
+        seconds: All of it.
+        share: The part of the time left to the call under way that it may be at most.
+    """
+
+    def __init__(self, seconds: float, share: float = 1.0) -> None:
+        left = call.remaining()
+        self._end = time.monotonic() + (seconds if left is None else min(seconds, left * share))
+
+    def left(self) -> float:
+        """Seconds, 0 at the least."""
+        return max(0.0, self._end - time.monotonic())
+
+
+async def gather(*awaitables: Awaitable[T]) -> list[T]:
+    """All results at once; where one fails, its error, after the others were cancelled."""
+    tasks = [asyncio.ensure_future(one) for one in awaitables]
+    try:
+        return await asyncio.gather(*tasks)  # a TaskGroup would hide the store's own error
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from bfsql.models.rdf import Literal, is_iri
-from bfsql_sparql import asking
-from bfsql_sparql.asking import Clock
-from bfsql_sparql.dataset import Dataset
+from bfsql_sparql.dataset import Dataset, TimeBudget
 from bfsql_sparql.kinds import Kinds
 from bfsql_sparql.mapping import Mapping
 from bfsql_sparql.published import Partition, published
@@ -66,7 +64,7 @@ class Lists:
         self._marked = marked
         self._distinct = settings.distinct
 
-    async def types(self, clock: Clock) -> Listing:
+    async def types(self, clock: TimeBudget) -> Listing:
         """Types that are the one of a node."""
         mapping = self._mapping
         whole = await self._whole(schema.types(mapping, MOST + 1), clock)
@@ -80,13 +78,13 @@ class Lists:
             return Listing(self._nodes(sample), whole=False)
         # One after the other: each may need the memory of the store for itself.
         best = await self._best(whole, clock)
-        untyped = await asking.ask(self._dataset, schema.untyped(mapping), clock.left())
+        untyped = await self._dataset.ask(schema.untyped(mapping), clock.left())
         # Without an answer, a type too many is better than one that no filter can name.
         return Listing(
             self._nodes(best | ({UNTYPED} if untyped is not False else set())), whole=True
         )
 
-    async def predicates(self, clock: Clock) -> Listing:
+    async def predicates(self, clock: TimeBudget) -> Listing:
         """Predicates of edges."""
         mapping = self._mapping
         whole = await self._whole(schema.predicates(mapping, MOST + 1), clock)
@@ -102,16 +100,16 @@ class Lists:
         walked = frozenset(inverse.get(name, name) for name in names)
         return Listing(walked, whole=whole is not None)
 
-    async def _whole(self, query: str, clock: Clock) -> frozenset[str] | None:
+    async def _whole(self, query: str, clock: TimeBudget) -> frozenset[str] | None:
         """All names, None where the store gives no whole list."""
         if not self._distinct:
             return None
-        found = await asking.select(self._dataset, query, clock.left() * _FIRST)
+        found = await self._dataset.select(query, clock.left() * _FIRST)
         if found is None or found.cut or len(found.rows) > MOST:
             return None
         return _names(found.rows)
 
-    async def _best(self, types: frozenset[str], clock: Clock) -> frozenset[str]:
+    async def _best(self, types: frozenset[str], clock: TimeBudget) -> frozenset[str]:
         """Of all types, those that are the one of a node; all where the store cannot tell."""
         if not types or len(types) > COMPARED:
             return types
@@ -119,7 +117,7 @@ class Lists:
         query = schema.best_types(self._mapping, ranked, marked=self._marked)
         asked = [query, schema.marked_types(self._mapping, MOST + 1)][: 1 + self._marked]
         found = await asyncio.gather(
-            *(asking.select(self._dataset, query, clock.left()) for query in asked)
+            *(self._dataset.select(query, clock.left()) for query in asked)
         )
         if any(one is None or one.cut for one in found):
             return types
@@ -129,7 +127,7 @@ class Lists:
 
     async def _sampled(
         self,
-        clock: Clock,
+        clock: TimeBudget,
         some: str,
         around: Callable[[Sequence[str]], str],
         partition: Partition,
@@ -138,8 +136,8 @@ class Lists:
         mapping, left = self._mapping, clock.left
         half = left() / 2
         first, kept, described, start = await asyncio.gather(
-            asking.select(self._dataset, some, half),
-            asking.select(self._dataset, schema.published(partition, MOST), half),
+            self._dataset.select(some, half),
+            self._dataset.select(schema.published(partition, MOST), half),
             published(self._dataset, partition, half),
             self._start(half),
         )
@@ -151,9 +149,7 @@ class Lists:
             more += [schema.of_edges(mapping, sorted(told)[:COMPARED])] if told else []
         else:
             names |= told
-        found = await asyncio.gather(
-            *(asking.select(self._dataset, query, left()) for query in more)
-        )
+        found = await asyncio.gather(*(self._dataset.select(query, left()) for query in more))
         return names.union(*(_names(one.rows) for one in found if one))
 
     async def _start(self, seconds: float) -> Sequence[str]:
@@ -161,7 +157,7 @@ class Lists:
         if self._mapping.probe_seeds:
             return self._mapping.probe_seeds
         query = schema.most_linked(self._mapping, SAMPLE, SEEDS)
-        found = await asking.select(self._dataset, query, seconds)
+        found = await self._dataset.select(query, seconds)
         return sorted(_names(found.rows)) if found else ()
 
     def _nodes(self, types: Iterable[str]) -> frozenset[str]:

@@ -7,7 +7,6 @@ import logging
 
 from bfsql.errors import StoreUnavailable
 from bfsql.models.rdf import Literal
-from bfsql_sparql import asking
 from bfsql_sparql.dataset import Dataset
 from bfsql_sparql.mapping import Mapping
 from bfsql_sparql.queries import schema
@@ -47,8 +46,7 @@ async def working_dialect(
             return PORTABLE
         found = await asyncio.gather(
             *(
-                asking.select(
-                    dataset,
+                dataset.select(
                     _finding(DIALECTS[name](wanted, mapping), mapping),
                     seconds,
                 )
@@ -64,7 +62,7 @@ async def working_dialect(
 
 async def _some_word(dataset: Dataset, mapping: Mapping, seconds: float) -> str | None:
     """A word of a label, long enough to be in any index."""
-    labels = await asking.select(dataset, schema.some_labels(mapping, _LABELS), seconds)
+    labels = await dataset.select(schema.some_labels(mapping, _LABELS), seconds)
     for (label,) in labels.rows if labels else ():
         if isinstance(label, Literal):
             wanted = asked(label.text, 1)

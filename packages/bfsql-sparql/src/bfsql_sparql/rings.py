@@ -9,13 +9,12 @@ from typing import TypeAlias
 from bfsql import call
 from bfsql.models import Omission, Triple
 from bfsql_sparql.batches import Batches, Question
-from bfsql_sparql.dataset import Dataset
+from bfsql_sparql.dataset import Dataset, gather
 from bfsql_sparql.mapping import Mapping
 from bfsql_sparql.queries import ring as texts
 from bfsql_sparql.queries.ring import Direction
 from bfsql_sparql.results import links
 from bfsql_sparql.settings import SparqlSettings
-from bfsql_sparql.together import together
 from bfsql_sparql.windows import Windows, counted, read_windows
 
 BLANK = "the other end is a blank node, which has no id"
@@ -54,7 +53,7 @@ class Rings:
         Args:
             nodes: IRIs, without duplicates.
         """
-        out, into = await together(self._edges(nodes, "out"), self._edges(nodes, "in"))
+        out, into = await gather(self._edges(nodes, "out"), self._edges(nodes, "in"))
         return out + into
 
     async def one_way(self, node: str, direction: Direction) -> list[Triple]:

@@ -11,10 +11,8 @@ from bfsql import call
 from bfsql.models.json_values import is_text
 from bfsql.models.rdf import WELL_KNOWN, Literal, is_iri
 from bfsql.models.records import EntityStub, Omission
-from bfsql_sparql import asking
 from bfsql_sparql.accents import any_accents
-from bfsql_sparql.asking import Clock
-from bfsql_sparql.dataset import Dataset
+from bfsql_sparql.dataset import Dataset, Rows, TimeBudget, gather
 from bfsql_sparql.mapping import Mapping
 from bfsql_sparql.naming import names
 from bfsql_sparql.queries import fulltext
@@ -23,7 +21,6 @@ from bfsql_sparql.ranking import Candidate, Ranking, folded
 from bfsql_sparql.settings import SparqlSettings
 from bfsql_sparql.survey import Survey
 from bfsql_sparql.terms import Row, Term
-from bfsql_sparql.together import together
 from bfsql_sparql.vocabulary import CLASSES, UNTYPED
 
 LIMIT = 20
@@ -88,7 +85,7 @@ class _Search:
         self._dataset = dataset
         self._mapping = mapping
         self._survey = survey
-        self._clock = Clock(settings.search_timeout, _SHARE)
+        self._clock = TimeBudget(settings.search_timeout, _SHARE)
         self._query = query
         self._text = query.strip()
         self._kept = frozenset(node_types)
@@ -107,7 +104,7 @@ class _Search:
             return []
         searchable = is_text(self._text) and "\0" not in self._text
         if searchable and len(self._text) <= LONGEST:
-            _, named, called = await together(self._by_id(), self._named(), self._called())
+            _, named, called = await gather(self._by_id(), self._named(), self._called())
             if not self._nodes:
                 await self._otherwise()
             elif named and not called:  # the store's own search does not know a name that is there
@@ -128,7 +125,7 @@ class _Search:
         if not exact:
             return
         query = texts.with_ids(exact, self._local, self._mapping, marked=self._survey.primary)
-        rows = await asking.select(self._dataset, query, self._clock.left())
+        rows = await self._dataset.select(query, self._clock.left())
         self._take(rows.rows if rows else ())
 
     async def _named(self) -> bool:
@@ -198,9 +195,9 @@ class _Search:
         self._take(rows.rows if rows else ())
         return bool(rows and rows.rows)
 
-    async def _rows(self, found: str) -> asking.Rows | None:
+    async def _rows(self, found: str) -> Rows | None:
         query = texts.described(found, self._mapping, marked=self._survey.primary)
-        return await asking.select(self._dataset, query, self._clock.left())
+        return await self._dataset.select(query, self._clock.left())
 
     # --- what they find -----------------------------------------------------
 

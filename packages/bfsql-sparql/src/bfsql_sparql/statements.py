@@ -11,6 +11,7 @@ from bfsql.models import Metadata, Omission, Triple, evidence_items, merge_edges
 from bfsql.models.merge import merge_metadata, sorted_union
 from bfsql.models.rdf import Literal, value_of
 from bfsql_sparql.batches import Batches, Question
+from bfsql_sparql.dataset import gather
 from bfsql_sparql.mapping import Mapping
 from bfsql_sparql.queries import statements as texts
 from bfsql_sparql.queries.statements import End, Lead
@@ -18,7 +19,6 @@ from bfsql_sparql.results import rows
 from bfsql_sparql.rings import NOWHERE
 from bfsql_sparql.settings import SparqlSettings
 from bfsql_sparql.terms import Blank, Row, Term
-from bfsql_sparql.together import together
 from bfsql_sparql.wikibase import REFERENCE, claim, is_said, reference
 
 CHECKED = 100
@@ -65,7 +65,7 @@ class Statements:
         triples = self._triples(edges)
         asked = list(dict.fromkeys(triple for some in triples.values() for triple in some))
         checked = len(asked) <= CHECKED
-        there, *said = await together(
+        there, *said = await gather(
             self._existing(asked if checked else []),
             *(self._said(form, asked) for form in self._forms),
             *([self._graphs(asked)] if self._mapping.statement_graph else []),
@@ -88,7 +88,7 @@ class Statements:
         """
         if self._mapping.inverse or "wikibase" in self._forms:
             return None
-        found = await together(
+        found = await gather(
             *(self._evidence(form, node, end) for form in self._forms for end in _ENDS)
         )
         by_edge: dict[Triple, dict[Literal, None]] = defaultdict(dict)
@@ -149,7 +149,7 @@ class Statements:
             return lambda some: texts.said(form, some, self._mapping, self._limit, lead)
 
         groups = _by_lead(form, triples)
-        found = await together(*(self._rows(some, text(lead)) for lead, some in groups.items()))
+        found = await gather(*(self._rows(some, text(lead)) for lead, some in groups.items()))
         by_statement = _grouped(row for group in found for row in group)
         return _by_triple(
             (triple, self._metadata(said)) for (triple, _), said in by_statement.items()

@@ -8,9 +8,7 @@ from typing import Self
 
 from bfsql.abc import DEFAULT_NEXT_STEPS
 from bfsql.errors import StoreUnavailable
-from bfsql_sparql import asking
-from bfsql_sparql.asking import Clock
-from bfsql_sparql.dataset import Dataset
+from bfsql_sparql.dataset import Dataset, TimeBudget
 from bfsql_sparql.kinds import Kinds
 from bfsql_sparql.listing import Listing, Lists
 from bfsql_sparql.mapping import Mapping
@@ -95,13 +93,13 @@ class Survey:
 
     async def entity_types(self) -> list[str]:
         """Every type that is the one of a node, as ids, sorted; or some, where there is no list."""
-        clock = Clock(self._settings.schema_timeout, _SHARE)
+        clock = TimeBudget(self._settings.schema_timeout, _SHARE)
         self._types = await self._lists.types(clock)
         return self._ids(self._types)
 
     async def predicates(self) -> list[str]:
         """Every predicate of an edge, as ids, sorted; or some, where there is no list."""
-        clock = Clock(self._settings.schema_timeout, _SHARE)
+        clock = TimeBudget(self._settings.schema_timeout, _SHARE)
         self._predicates = await self._lists.predicates(clock)
         return self._ids(self._predicates)
 
@@ -132,7 +130,7 @@ class Survey:
 async def _holds(dataset: Dataset, query: str) -> bool:
     """Whether a store says yes; no where it does not answer."""
     try:
-        return bool(await asking.ask(dataset, query, PROBE))
+        return bool(await dataset.ask(query, PROBE))
     except StoreUnavailable as error:
         _log.warning("a question about the store had no answer: %s", error)
         return False
@@ -151,7 +149,7 @@ async def _statements(dataset: Dataset, mapping: Mapping) -> frozenset[str]:
 async def _kinds(dataset: Dataset, mapping: Mapping) -> Kinds:
     query = schema.subclasses(mapping, MOST_SUBCLASSES + 1)
     try:
-        found = await asking.select(dataset, query, PROBE)
+        found = await dataset.select(query, PROBE)
     except StoreUnavailable as error:
         _log.warning("the classes of the store could not be read: %s", error)
         found = None
