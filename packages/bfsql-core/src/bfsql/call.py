@@ -51,7 +51,7 @@ class Caller:
 
 @dataclass(slots=True)
 class Scope:
-    """One tool call, or one flight of the cache that several calls share."""
+    """One tool call, or one call of the cache to a backend that several tool calls share."""
 
     deadline: float | None = None
     """`time.monotonic()` at which the call ends, or None for no end."""

@@ -1,4 +1,4 @@
-"""CachedGraphDb: any backend, each question asked once.
+"""CachedGraphDb: any backend behind a cache of its answers.
 
 Chapter 8: "Because the cache is transparent -- CachedGraphDb implements
 GraphDbInterface -- backends do not implement caching themselves."
@@ -7,29 +7,42 @@ GraphDbInterface -- backends do not implement caching themselves."
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import chain
 from typing import Any
 
 from bfsql.abc import AdaptedGraphDb, GraphDbInterface, implements
-from bfsql.cache.asked import Asked, Terms
-from bfsql.cache.snapshots import own_node, restored, snapshot
-from bfsql.cache.store import FOREVER, Room
+from bfsql.cache.singleflight import CachedMethod, CachePolicy
+from bfsql.cache.store import (
+    FOREVER,
+    CacheBudget,
+    lengths,
+    own_node,
+    pages,
+    restored,
+    snapshots,
+)
 from bfsql.models import NO_METADATA, Edge, EntityStub, Metadata, Node, Triple
 
 MAX_RECORDS = 500_000
 """Records held by default: nodes, edges and pieces of metadata."""
 
-PAGE = 1024
-"""Bytes of metadata that count as a record."""
+BATCHES = (
+    "get_nodes_batch",
+    "edges_batch",
+    "metadata_for_nodes_batch",
+    "metadata_for_edges_batch",
+    "provenance_for_node",
+)
+"""Methods with a default, which runs over the cache where the backend has none of its own."""
 
 
 class CachedGraphDb(AdaptedGraphDb):
     """A backend behind a cache of its answers.
 
-    Each distinct question reaches the backend at most once while its answer is
-    held; callers that ask the same at the same time share one flight. Failures
-    are not kept, and unknown ids for a few seconds only.
+    Each distinct call reaches the backend at most once while its answer is held;
+    concurrent equal calls share one call to the backend. Failures are not cached,
+    and unknown ids for a few seconds only.
 
     Args:
         backend: The backend to ask.
@@ -48,18 +61,21 @@ class CachedGraphDb(AdaptedGraphDb):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(backend)
-        terms = Terms(Room(maxsize), FOREVER if ttl is None else ttl, clock)
-        self._search: Asked[Any] = Asked(terms, keep=tuple, weigh=_lengths, ids=False)
-        self._leaving: Asked[str] = Asked(terms, keep=tuple, weigh=_lengths)
-        self._entering: Asked[str] = Asked(terms, keep=tuple, weigh=_lengths)
-        self._rings: Asked[str] = Asked(terms, weigh=_lengths)
-        self._nodes: Asked[str] = Asked(terms)
-        detail: dict[str, Any] = {"keep": snapshot, "give": restored, "weigh": _pages}
-        self._node_metadata: Asked[str] = Asked(terms, **detail)
-        self._edge_metadata: Asked[Triple] = Asked(terms, **detail)
-        self._provenance: Asked[Any] = Asked(terms, **detail)
-        # Small, and asked for by every session: never let go for want of room.
-        self._schema: Asked[str] = Asked(Terms(Room(1_000), terms.ttl, clock), ids=False)
+        self._own = frozenset(method for method in BATCHES if implements(backend, method))
+        lifetime = FOREVER if ttl is None else ttl
+        policy = CachePolicy(CacheBudget(maxsize), lifetime, clock)
+        self._search: CachedMethod[Any] = CachedMethod(policy, weigh=lengths, ids=False)
+        self._leaving: CachedMethod[str] = CachedMethod(policy, weigh=lengths)
+        self._entering: CachedMethod[str] = CachedMethod(policy, weigh=lengths)
+        self._rings: CachedMethod[str] = CachedMethod(policy, weigh=lengths)
+        self._nodes: CachedMethod[str] = CachedMethod(policy)
+        detail: dict[str, Any] = {"keep": snapshots, "give": restored, "weigh": pages}
+        self._node_metadata: CachedMethod[str] = CachedMethod(policy, **detail)
+        self._edge_metadata: CachedMethod[Triple] = CachedMethod(policy, **detail)
+        self._provenance: CachedMethod[Any] = CachedMethod(policy, **detail)
+        # Small, and used by every session: a budget of its own, so that it is never evicted.
+        schema = CachePolicy(CacheBudget(1_000), lifetime, clock)
+        self._schema: CachedMethod[str] = CachedMethod(schema, ids=False)
 
     # --- the eight ----------------------------------------------------------
 
@@ -68,17 +84,17 @@ class CachedGraphDb(AdaptedGraphDb):
     ) -> list[EntityStub]:
         """Candidates; the backend is given the types where its signature takes them."""
         types = tuple(node_types or ())
-        ask = lambda: AdaptedGraphDb.search_entities(self, query, list(types))
+        ask = lambda: _tuple(AdaptedGraphDb.search_entities(self, query, list(types)))
         return list(await self._search.one((query, types), ask))
 
     async def edges_from(self, entity_id: str) -> list[Edge]:
         """All edges that leave the entity."""
-        ask = lambda: _listed(self._inner.edges_from(entity_id))
+        ask = lambda: _tuple(self._inner.edges_from(entity_id))
         return list(await self._leaving.one(entity_id, ask))
 
     async def edges_to(self, entity_id: str) -> list[Edge]:
         """All edges that enter the entity."""
-        ask = lambda: _listed(self._inner.edges_to(entity_id))
+        ask = lambda: _tuple(self._inner.edges_to(entity_id))
         return list(await self._entering.one(entity_id, ask))
 
     async def get_node(self, entity_id: str) -> Node:
@@ -91,58 +107,61 @@ class CachedGraphDb(AdaptedGraphDb):
         return own_node(node)
 
     async def metadata_for_node(self, entity_id: str) -> Metadata:
-        """Everything the store knows of the entity, in a mapping of the caller's own."""
+        """Everything the store knows of the entity, in a new mapping."""
         ask = lambda: self._inner.metadata_for_node(entity_id)
         metadata: Metadata = await self._node_metadata.one(entity_id, ask)
         return metadata
 
     async def metadata_for_edge(self, edge: Edge) -> Metadata:
-        """Everything the store knows of the edge, in a mapping of the caller's own."""
+        """Everything the store knows of the edge, in a new mapping."""
         ask = lambda: self._inner.metadata_for_edge(edge)
-        metadata: Metadata = await self._edge_metadata.one(_triple(edge), ask)
+        subject, predicate, object_ = edge
+        metadata: Metadata = await self._edge_metadata.one((subject, predicate, object_), ask)
         return metadata
 
     async def entity_types(self) -> list[str]:
         """The types, asked once."""
-        ask = lambda: _listed(self._inner.entity_types())
+        ask = lambda: _tuple(self._inner.entity_types())
         return list(await self._schema.one("entity_types", ask))
 
     async def predicates(self) -> list[str]:
         """The predicates, asked once."""
-        ask = lambda: _listed(self._inner.predicates())
+        ask = lambda: _tuple(self._inner.predicates())
         return list(await self._schema.one("predicates", ask))
 
     # --- in one go ----------------------------------------------------------
 
     async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
         """The nodes that exist; those not held are asked for in one batch."""
-        if not implements(self._inner, "get_nodes_batch"):
+        if "get_nodes_batch" not in self._own:
             return list(await super().get_nodes_batch(ids))
         nodes = await self._nodes.many(ids, self._fetch_nodes)
         return [own_node(node) if node.metadata else node for node in nodes.values()]
 
     async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:
         """A ring; what is not held is asked for in one batch."""
-        if not implements(self._inner, "edges_batch"):
+        if "edges_batch" not in self._own:
             return list(await super().edges_batch(ids))
         rings = await self._rings.many(ids, self._fetch_ring)
         return list(chain.from_iterable(rings.values()))
 
     async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:
         """Metadata by id; what is not held is asked for in one batch."""
-        if not implements(self._inner, "metadata_for_nodes_batch"):
+        if "metadata_for_nodes_batch" not in self._own:
             return await super().metadata_for_nodes_batch(ids)
         return await self._node_metadata.many(ids, self._fetch_node_metadata)
 
     async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:
         """Metadata by triple; what is not held is asked for in one batch."""
-        if not implements(self._inner, "metadata_for_edges_batch"):
+        if "metadata_for_edges_batch" not in self._own:
             return await super().metadata_for_edges_batch(edges)
-        return await self._edge_metadata.many(map(_triple, edges), self._fetch_edge_metadata)
+        return await self._edge_metadata.many(
+            [(s, p, o) for s, p, o in edges], self._fetch_edge_metadata
+        )
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
-        """Evidence, in a mapping of the caller's own."""
-        if implements(self._inner, "provenance_for_node"):
+        """Evidence, in a new mapping."""
+        if "provenance_for_node" in self._own:
             ask = lambda: self._inner.provenance_for_node(entity_id, limit)
         else:  # over the cache, like every default
             ask = lambda: GraphDbInterface.provenance_for_node(self, entity_id, limit)
@@ -160,8 +179,8 @@ class CachedGraphDb(AdaptedGraphDb):
 
     async def release(self) -> None:
         """End the calls under way, and leave the backend open."""
-        for asked in [value for value in vars(self).values() if isinstance(value, Asked)]:
-            await asked.give_up()
+        for method in [value for value in vars(self).values() if isinstance(value, CachedMethod)]:
+            await method.close()
 
     async def close(self) -> None:
         """End the calls under way, then close the backend."""
@@ -179,10 +198,10 @@ class CachedGraphDb(AdaptedGraphDb):
 
     async def _fetch_edge_metadata(self, missing: list[Triple]) -> dict[Triple, Metadata]:
         found = await self._inner.metadata_for_edges_batch(missing)
-        return {_triple(edge): known for edge, known in found.items()}
+        return {(s, p, o): metadata for (s, p, o), metadata in found.items()}
 
     async def _fetch_ring(self, missing: list[str]) -> dict[str, list[Any]]:
-        """The ring by the ends that were asked for; an edge between two of them is under both."""
+        """The ring by the asked ends; an edge between two of them is under both."""
         ring = list(map(tuple, await self._inner.edges_batch(missing)))
         if len(missing) == 1:
             return {missing[0]: ring}
@@ -197,21 +216,5 @@ class CachedGraphDb(AdaptedGraphDb):
         return by_end
 
 
-async def _listed(answer: Any) -> tuple[Any, ...]:
+async def _tuple(answer: Any) -> tuple[Any, ...]:
     return tuple(await answer)
-
-
-def _triple(edge: Triple) -> Triple:
-    """The edge as a plain tuple, which is what keys are made of."""
-    subject, predicate, object_ = edge
-    return subject, predicate, object_
-
-
-def _lengths(answers: Iterable[Sequence[Any]]) -> int:
-    """Records in answers that are lists of them; the answer itself counts, too."""
-    return sum(1 + len(answer) for answer in answers)
-
-
-def _pages(snapshots: Iterable[Any]) -> int:
-    """Records in metadata: one a snapshot, and one more for every page of evidence in it."""
-    return sum(1 + len(s) // PAGE if isinstance(s, bytes) else 1 for s in snapshots)

@@ -1,46 +1,54 @@
-"""What the cache holds: answers by key, bounded by the records in them.
+"""What the cache holds: answers by key, bounded by the records in them, that no caller can change.
 
-Two generations: what is new goes to the young one; when that has half of the
-room, it becomes the old one, and what was old is let go. An answer that is used
+Two generations: new answers go to the young one; when that has half of the
+budget, it becomes the old one, and what was old is evicted. An answer that is used
 again moves to the young one. So what is in use stays, 60,000 neighbours cost a
 dictionary update, and no list of keys has to be kept in order.
+
+Metadata is held as a pickle: the cheapest copy there is, made and read in C, and
+smaller than the objects. It never leaves the process.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+import copy
+import pickle
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from bfsql.models import Omission
+from bfsql.models import NO_METADATA, Metadata, Node, Omission
 
 K = TypeVar("K", bound=Hashable)
 
 FOREVER = float("inf")
-"""When an answer expires that is good for the life of the cache."""
+"""Expiry of an answer that is good for the life of the cache."""
+
+PAGE = 1024
+"""Bytes of metadata that count as a record."""
 
 
 @dataclass(slots=True)
-class Room:
-    """The bound on records, shared by the shelves of one cache.
+class CacheBudget:
+    """The bound on records, shared by the methods of one cache.
 
     Args:
         maxsize: Records to hold at the most.
     """
 
     maxsize: int
-    shelves: list[Shelf[Any]] = field(default_factory=list)
+    caches: list[GenerationalCache[Any]] = field(default_factory=list)
     young: int = 0
-    """Records in the young generation."""
+    """Records in the young generations."""
 
     def take(self, records: int) -> bool:
-        """Make room; False for what is too large to be held at all."""
+        """Reserve room, evicting as needed; False for what is too large to be held at all."""
         half = self.maxsize // 2
         if records > half:
             return False
         if self.young + records > half:
-            for shelf in self.shelves:  # those that nobody asks any more, too
-                shelf.turn()
+            for cache in self.caches:  # also those that are no longer used
+                cache.turn()
             self.young = 0
         self.young += records
         return True
@@ -55,7 +63,7 @@ class _Generation(Generic[K]):
     """Only for answers that something was left out of."""
 
     def find(self, keys: Sequence[K], now: float) -> dict[K, Any]:
-        """The answers that are held and still good; those that are not are let go."""
+        """The answers that are held and have not expired; expired ones are evicted."""
         values = self.values
         if not values:
             return {}
@@ -63,43 +71,39 @@ class _Generation(Generic[K]):
         if self.expiry:
             for key in [key for key in found if self.expiry.get(key, FOREVER) <= now]:
                 del found[key]
-                self.drop(key)
+                for part in (self.values, self.expiry, self.omissions):
+                    part.pop(key, None)
         return found
 
-    def drop(self, key: K) -> None:
-        """Let go of one answer."""
-        for part in self.parts:
-            part.pop(key, None)
-
-    def give(self, keys: Collection[K], other: _Generation[K]) -> None:
-        """Let another generation have these answers, with all that is known of them."""
-        for mine, others in zip(self.parts, other.parts, strict=True):
-            if mine:
-                others.update((key, mine.pop(key)) for key in keys if key in mine)
-
-    @property
-    def parts(self) -> tuple[dict[K, Any], ...]:
-        """What is known of the answers, each by key."""
-        return self.values, self.expiry, self.omissions
+    def move(self, keys: Collection[K], other: _Generation[K]) -> None:
+        """Move these answers to another generation, with their expiry and omissions."""
+        _move(keys, self.values, other.values)
+        _move(keys, self.expiry, other.expiry)
+        _move(keys, self.omissions, other.omissions)
 
 
-class Shelf(Generic[K]):
-    """The answers of one method.
+def _move(keys: Collection[K], part: dict[K, Any], other: dict[K, Any]) -> None:
+    if part:
+        other.update((key, part.pop(key)) for key in keys if key in part)
+
+
+class GenerationalCache(Generic[K]):
+    """The held answers of one method.
 
     Args:
-        room: The bound, shared with the other shelves.
+        budget: The bound, shared with the other methods.
         weigh: Number of records in some answers.
     """
 
-    def __init__(self, room: Room, weigh: Callable[[Iterable[Any]], int]) -> None:
-        self._room = room
+    def __init__(self, budget: CacheBudget, weigh: Callable[[Collection[Any]], int]) -> None:
+        self._budget = budget
         self._weigh = weigh
         self._young: _Generation[K] = _Generation()
         self._old: _Generation[K] = _Generation()
-        room.shelves.append(self)
+        budget.caches.append(self)
 
     def find(self, keys: Sequence[K], now: float) -> dict[K, Any]:
-        """The answers that are held and still good, by key."""
+        """The answers that are held and have not expired, by key."""
         found = self._young.find(keys, now)
         if self._old.values:
             again = self._old.find([key for key in keys if key not in found], now)
@@ -117,8 +121,8 @@ class Shelf(Generic[K]):
     def put(
         self, values: dict[K, Any], expires: float, omissions: dict[K, tuple[Omission, ...]]
     ) -> None:
-        """Hold answers, as far as there is room for them at all."""
-        if not values or not self._room.take(self._weigh(values.values())):
+        """Hold answers, unless they are too large for the budget."""
+        if not values or not self._budget.take(self._weigh(values.values())):
             return
         young = self._young
         young.values.update(values)
@@ -127,13 +131,78 @@ class Shelf(Generic[K]):
         young.omissions.update(omissions)
 
     def turn(self) -> None:
-        """Let go of what is old; what is young becomes old."""
+        """Evict the old generation; the young one becomes the old one."""
         self._old = self._young
         self._young = _Generation()
 
     def _renew(self, answers: dict[K, Any]) -> None:
-        """Move answers that are used again to the young generation."""
-        old = self._old  # making room may let go of it
-        if not answers or not self._room.take(self._weigh(answers.values())):
-            return
-        old.give(answers.keys(), self._young)
+        old = self._old  # making room may evict it
+        if answers and self._budget.take(self._weigh(answers.values())):
+            old.move(answers.keys(), self._young)
+
+
+# --- how many records are in some answers -------------------------------------
+
+
+def lengths(answers: Collection[Sequence[Any]]) -> int:
+    """Records in answers that are lists of them; the answer itself counts, too."""
+    return sum(1 + len(answer) for answer in answers)
+
+
+def pages(snapshots: Collection[Any]) -> int:
+    """Records in metadata: one a snapshot, and one more for every page of evidence in it."""
+    return sum(1 + len(s) // PAGE if isinstance(s, bytes) else 1 for s in snapshots)
+
+
+# --- copies that no caller can change -----------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Original:
+    """Something that cannot be pickled; copied at every reading."""
+
+    value: Any
+
+
+def snapshots(metadata: Mapping[K, Metadata]) -> dict[K, Any]:
+    """Metadata by key, as it is now."""
+    return {key: _snapshot(value) for key, value in metadata.items()}
+
+
+def restored(held: Mapping[K, Any]) -> dict[K, Any]:
+    """Metadata by key from its snapshots, in new mappings."""
+    loads = pickle.loads  # our own pickles, from `snapshots`
+    return {
+        key: loads(value) if type(value) is bytes else _copied(value.value)
+        for key, value in held.items()
+    }
+
+
+def own_node(node: Node) -> Node:
+    """The node with a copy of its metadata."""
+    if node.metadata is NO_METADATA:
+        return node
+    if not node.metadata:
+        return Node(node.id, node.entity_type)
+    return Node(node.id, node.entity_type, restored(snapshots({"": node.metadata}))[""])
+
+
+def _snapshot(metadata: Metadata) -> bytes | _Original:
+    plain = metadata if type(metadata) is dict else dict(metadata)
+    try:
+        return pickle.dumps(plain, pickle.HIGHEST_PROTOCOL)
+    except (pickle.PicklingError, TypeError, AttributeError):
+        return _Original(_copied(plain))
+
+
+def _copied(value: Any) -> Any:
+    """A copy of what pickle refuses: read-only mappings and views of memory have no copy."""
+    match value:
+        case Mapping():
+            return {key: _copied(item) for key, item in value.items()}
+        case list():
+            return [_copied(item) for item in value]
+        case memoryview():
+            return value.tobytes()
+        case _:
+            return copy.deepcopy(value)

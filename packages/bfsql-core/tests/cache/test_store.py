@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bfsql.cache import CachedGraphDb
-from bfsql.cache.asked import Asked
-from bfsql.cache.store import FOREVER, Room, Shelf
+from bfsql.cache.singleflight import CachedMethod
+from bfsql.cache.store import FOREVER, CacheBudget, GenerationalCache
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, EntityStub, Node, NodeRecord, Omission
 
@@ -20,14 +20,14 @@ HUB = 60_000
 
 
 def records_held(db: CachedGraphDb) -> int:
-    """Everything that hangs on the shelves, counted one by one."""
+    """Everything that is held, counted one by one."""
     total = 0
-    for asked in vars(db).values():
-        if not isinstance(asked, Asked) or asked is db._schema:
+    for method in vars(db).values():
+        if not isinstance(method, CachedMethod) or method is db._schema:
             continue
-        for shelf in (asked._shelf, asked._unknown):
-            for generation in (shelf._young, shelf._old):
-                total += shelf._weigh(generation.values.values())
+        for held in (method._held, method._unknown):
+            for generation in (held._young, held._old):
+                total += held._weigh(generation.values.values())
     return total
 
 
@@ -159,7 +159,7 @@ async def test_what_is_used_again_outlives_what_is_not(memory):
     assert watch.count("search_entities") == 201
 
 
-async def test_a_shelf_that_nobody_asks_any_more_gives_its_room_back(memory):
+async def test_a_method_that_is_no_longer_called_gives_its_room_back(memory):
     backend, _ = memory
     db = CachedGraphDb(backend, maxsize=20)
     for number in range(9):
@@ -168,7 +168,7 @@ async def test_a_shelf_that_nobody_asks_any_more_gives_its_room_back(memory):
         for ids in (["a"], ["b"], ["c"], ["x"], ["y"], ["z"]):
             await db.edges_batch(ids)
             assert records_held(db) <= 20
-    assert not db._search._shelf._old.values
+    assert not db._search._held._old.values
 
 
 KEYS = [f"n{i}" for i in range(12)]
@@ -214,24 +214,24 @@ async def test_never_more_than_maxsize_is_held_and_answers_stay_right(maxsize, c
 
 
 def test_answers_found_while_the_generation_turns_are_all_given():
-    room = Room(10)
-    shelf: Shelf[str] = Shelf(room, lambda values: sum(1 for _ in values))
-    shelf.put({"a": 1, "b": 2, "c": 3}, FOREVER, {})
-    room.take(3)  # something else makes these three the old ones
-    shelf.put({"d": 4}, FOREVER, {})
-    assert shelf.find(["a", "b", "c", "d"], 0.0) == {"a": 1, "b": 2, "c": 3, "d": 4}
-    assert shelf.find(["a", "b", "c", "d"], 0.0) == {"a": 1, "b": 2, "c": 3, "d": 4}
+    budget = CacheBudget(10)
+    held: GenerationalCache[str] = GenerationalCache(budget, len)
+    held.put({"a": 1, "b": 2, "c": 3}, FOREVER, {})
+    budget.take(3)  # something else makes these three the old ones
+    held.put({"d": 4}, FOREVER, {})
+    assert held.find(["a", "b", "c", "d"], 0.0) == {"a": 1, "b": 2, "c": 3, "d": 4}
+    assert held.find(["a", "b", "c", "d"], 0.0) == {"a": 1, "b": 2, "c": 3, "d": 4}
 
 
 def test_what_is_used_again_keeps_its_time_and_what_was_left_out_of_it():
-    room = Room(20)
-    shelf: Shelf[str] = Shelf(room, lambda values: sum(1 for _ in values))
+    budget = CacheBudget(20)
+    held: GenerationalCache[str] = GenerationalCache(budget, len)
     gap = Omission("a")
-    shelf.put({"a": 1, "b": 2}, 50.0, {"a": (gap,)})
-    shelf.turn()
-    assert shelf.find(["a", "b"], 40.0) == {"a": 1, "b": 2}
-    shelf.turn()
-    assert shelf.find(["a", "b"], 49.0) == {"a": 1, "b": 2}
-    assert shelf.omissions(["a", "b"]) == [gap]
-    assert shelf.find(["a", "b"], 50.0) == {}
-    assert shelf.omissions(["a", "b"]) == []
+    held.put({"a": 1, "b": 2}, 50.0, {"a": (gap,)})
+    held.turn()
+    assert held.find(["a", "b"], 40.0) == {"a": 1, "b": 2}
+    held.turn()
+    assert held.find(["a", "b"], 49.0) == {"a": 1, "b": 2}
+    assert held.omissions(["a", "b"]) == [gap]
+    assert held.find(["a", "b"], 50.0) == {}
+    assert held.omissions(["a", "b"]) == []

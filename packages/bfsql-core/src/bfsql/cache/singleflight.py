@@ -1,0 +1,299 @@
+"""Single-flight: concurrent callers that ask a backend the same share one call, and its answer.
+
+The call runs in a task and a context of its own, so that no caller's cancellation
+or deadline ends it; when the last one leaves, it is cancelled (`protocol.md` 25).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import time
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from bfsql import call
+from bfsql.cache.store import FOREVER, CacheBudget, GenerationalCache
+from bfsql.errors import StoreUnavailable
+from bfsql.models import Omission
+
+K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
+Fetch: TypeAlias = Callable[[list[K]], Awaitable[dict[K, Any]]]
+"""Asks the backend for these keys; those that it has nothing for are left out."""
+
+UNKNOWN_SECONDS = 5.0
+"""How long an unknown id is remembered as such."""
+
+
+class SharedCall(Generic[T]):
+    """A call under way, which any number of callers await.
+
+    Args:
+        ask: Makes the call; runs inside the shared call's own scope, which it is given.
+        on_end: Called when no caller may join any more: the last waiter has left, or
+            the call has ended. Where both happen it is called twice.
+    """
+
+    def __init__(
+        self, ask: Callable[[call.Scope], Awaitable[T]], on_end: Callable[[], None]
+    ) -> None:
+        self._on_end = on_end
+        self._waiters = 0
+        self._closed = False
+        self._first_deadline = _deadline()
+        self._scope = call.Scope(self._first_deadline)
+        context = contextvars.Context()
+        self._task = asyncio.get_running_loop().create_task(self._run(ask), context=context)
+        self._task.add_done_callback(self._ended)
+
+    async def join(self) -> T:
+        """Wait for the answer.
+
+        Raises:
+            StoreUnavailable: `close` ended the call.
+            BaseException: What the backend raised, in every waiter alike.
+        """
+        self._waiters += 1
+        mine, deadline = self._scope.deadline, _deadline()
+        # The call may take as long as the most patient of its waiters.
+        self._scope.deadline = None if mine is None or deadline is None else max(mine, deadline)
+        try:
+            return await asyncio.shield(self._task)
+        except asyncio.CancelledError:
+            if self._closed and not _being_cancelled():
+                raise StoreUnavailable("The graph was closed during this call.") from None
+            raise
+        finally:
+            self._waiters -= 1
+            if not self._waiters and not self._task.done():
+                self._on_end()
+                self._task.cancel()
+
+    async def close(self) -> None:
+        """Cancel the call, whether or not callers wait for it."""
+        self._closed = True
+        self._task.cancel()
+        await asyncio.wait([self._task])
+
+    @property
+    def done(self) -> bool:
+        """Whether the call has returned, raised or been cancelled."""
+        return self._task.done()
+
+    @property
+    def cut_short(self) -> bool:
+        """Whether the current caller has more time than the one that began the call."""
+        mine = _deadline()
+        return self._first_deadline is not None and (mine is None or mine > self._first_deadline)
+
+    async def _run(self, ask: Callable[[call.Scope], Awaitable[T]]) -> T:
+        with call.entered(self._scope) as scope:
+            return await ask(scope)
+
+    def _ended(self, task: asyncio.Task[T]) -> None:
+        self._on_end()
+        if not task.cancelled():
+            task.exception()  # read here, since the last waiter may have left before it came
+
+
+@dataclass(frozen=True, slots=True)
+class CachePolicy:
+    """How long answers are good, and how much of them is held."""
+
+    budget: CacheBudget
+    ttl: float = FOREVER
+    """Seconds."""
+    clock: Callable[[], float] = time.monotonic
+    """Seconds, never going back."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Fetched(Generic[K]):
+    """What a shared call returned."""
+
+    values: dict[K, Any]
+    """As the backend returned it, for the caller that started the call."""
+    kept: dict[K, Any]
+    """As it is held, for all others."""
+    omissions: dict[K, tuple[Omission, ...]]
+    asked: frozenset[K]
+
+    @property
+    def respelled(self) -> bool:
+        """Whether answers have keys that were not asked for; whose they are is unknown."""
+        return not self.kept.keys() <= self.asked
+
+
+class CachedMethod(Generic[K]):
+    """One method of a backend: its answers by key, held, under way, or asked for now.
+
+    Args:
+        policy: How long answers are good, and how much of them is held.
+        keep: Makes of answers by key what can be held, nothing that a caller can
+            change; None where they are such already.
+        give: Makes of what is held answers for a caller; None likewise.
+        weigh: Number of records in some answers, as they are held.
+        ids: Whether the keys are ids, so that KeyError is an answer.
+    """
+
+    def __init__(
+        self,
+        policy: CachePolicy,
+        *,
+        keep: Callable[[dict[K, Any]], dict[K, Any]] | None = None,
+        give: Callable[[dict[K, Any]], dict[K, Any]] | None = None,
+        weigh: Callable[[Collection[Any]], int] = len,
+        ids: bool = True,
+    ) -> None:
+        self._absence: tuple[type[Exception], ...] = (KeyError,) if ids else ()
+        self._policy = policy
+        self._keep = keep
+        self._give = give
+        self._held: GenerationalCache[K] = GenerationalCache(policy.budget, weigh)
+        # The value tells whether that is certain: beside others that were found, an id may be
+        # a second spelling of one of them, and only a question about it alone can tell.
+        self._unknown: GenerationalCache[K] = GenerationalCache(policy.budget, len)
+        self._any_omission = False  # of an answer that is or was held
+        self._calls: dict[SharedCall[_Fetched[K]], frozenset[K]] = {}
+
+    async def one(self, key: K, ask: Callable[[], Awaitable[Any]]) -> Any:
+        """The answer for one key.
+
+        Raises:
+            KeyError: The store does not have it; the backend raised it now or just before.
+        """
+
+        async def fetch(_: list[K]) -> dict[K, Any]:
+            try:
+                return {key: await ask()}
+            except self._absence:
+                return {}
+
+        answers = await self.many([key], fetch)
+        if key not in answers:
+            raise KeyError(key)
+        return answers[key]
+
+    async def many(self, keys: Iterable[K], fetch: Fetch[K]) -> dict[K, Any]:
+        """The answers by key: held ones, those under way, and one batch for the rest.
+
+        Keys that the store has nothing for are left out. Omissions of any of the
+        answers are reported to the current call again.
+        """
+        wanted = list(dict.fromkeys(keys))
+        now = self._policy.clock()
+        answers = self._held.find(wanted, now)
+        if self._any_omission:
+            call.omitted(*self._held.omissions(answers))
+        if self._give is not None and answers:
+            answers = self._give(answers)
+        if len(answers) == len(wanted):
+            return answers
+        missing = [key for key in wanted if key not in answers]
+        unknown = self._unknown.find(missing, now)
+        alone = len(wanted) == 1
+        missing = [k for k in missing if k not in unknown or (alone and not unknown[k])]
+        joinable = self._joinable(missing)
+        elsewhere = frozenset(key for shared in joinable.values() for key in shared)
+        missing = [key for key in missing if key not in elsewhere]
+        if missing:
+            fetched = await self._start(missing, fetch).join()
+            _report(fetched.omissions, missing)
+            answers = answers | fetched.values if answers else fetched.values
+        for shared_call, shared in joinable.items():
+            answers = answers | await self._join(shared_call, shared, fetch)
+        return answers
+
+    async def close(self) -> None:
+        """End the calls under way."""
+        for shared_call in list(self._calls):
+            await shared_call.close()
+
+    def _joinable(self, missing: list[K]) -> dict[SharedCall[_Fetched[K]], list[K]]:
+        """The calls under way that ask for some of these keys, each with those keys."""
+        shared: dict[SharedCall[_Fetched[K]], list[K]] = {}
+        for shared_call, asked in self._calls.items():
+            keys = [key for key in missing if key in asked]
+            if keys:
+                shared[shared_call] = keys
+        return shared
+
+    async def _join(
+        self, shared_call: SharedCall[_Fetched[K]], keys: list[K], fetch: Fetch[K]
+    ) -> dict[K, Any]:
+        """The answers of a call that another caller began; if that ends it, those of a new one."""
+        try:
+            fetched = await shared_call.join()
+        except TimeoutError:
+            if call.remaining() == 0 or not shared_call.cut_short:
+                raise
+            return await self.many(keys, fetch)
+        except asyncio.CancelledError:
+            if not shared_call.done or _being_cancelled():
+                raise
+            return await self.many(keys, fetch)
+        whole = len(keys) == len(fetched.asked)
+        if fetched.respelled and not whole:
+            return await self.many(keys, fetch)
+        _report(fetched.omissions, keys)
+        kept = fetched.kept
+        mine = dict(kept) if whole else {k: kept[k] for k in keys if k in kept}
+        return mine if self._give is None else self._give(mine)
+
+    def _start(self, missing: list[K], fetch: Fetch[K]) -> SharedCall[_Fetched[K]]:
+        asked = frozenset(missing)
+
+        async def ask(scope: call.Scope) -> _Fetched[K]:
+            values = await fetch(missing)
+            kept = values if self._keep is None else self._keep(values)
+            fetched = _Fetched(values, kept, _by_key(scope.omissions, missing), asked)
+            if not any(omission.passing for omission in scope.omissions):
+                self._hold(fetched)
+            return fetched
+
+        def forget() -> None:
+            self._calls.pop(shared_call, None)
+
+        shared_call: SharedCall[_Fetched[K]] = SharedCall(ask, forget)
+        self._calls[shared_call] = asked
+        return shared_call
+
+    def _hold(self, fetched: _Fetched[K]) -> None:
+        now, ttl = self._policy.clock(), self._policy.ttl
+        self._held.put(fetched.kept, now + ttl, fetched.omissions)
+        self._any_omission = self._any_omission or bool(fetched.omissions)
+        if len(fetched.kept) < len(fetched.asked) and not fetched.respelled:
+            unknown = dict.fromkeys(fetched.asked - fetched.kept.keys(), not fetched.kept)
+            self._unknown.put(unknown, now + min(ttl, UNKNOWN_SECONDS), {})
+
+
+def _by_key(omissions: tuple[Omission, ...], keys: list[K]) -> dict[K, tuple[Omission, ...]]:
+    """The omissions to report with each key: its own, and those that belong to no key."""
+    if not omissions:
+        return {}
+    own: dict[Any, tuple[Omission, ...]] = dict.fromkeys(keys, ())
+    common: list[Omission] = []
+    for omission in omissions:
+        if omission.id in own:  # keys that are no ids match none
+            own[omission.id] += (omission,)
+        else:
+            common.append(omission)
+    return {key: found for key in keys if (found := (*own[key], *common))}
+
+
+def _report(omissions: dict[K, tuple[Omission, ...]], keys: Iterable[K]) -> None:
+    if omissions:
+        call.omitted(*(omission for key in keys for omission in omissions.get(key, ())))
+
+
+def _being_cancelled() -> bool:
+    """Whether the current task itself is being cancelled."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _deadline() -> float | None:
+    under_way = call.current()
+    return None if under_way is None else under_way.deadline
