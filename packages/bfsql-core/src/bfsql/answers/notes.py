@@ -33,18 +33,11 @@ def left_out(known: Iterable[Omission] = ()) -> Iterator[str]:
         known: Omissions that a result carries from a call that is over.
     """
     under_way = call.current()
-    further = under_way.omissions if under_way is not None else ()
-    yield from omissions(dict.fromkeys([*known, *further]))
-    yield from withheld()
-
-
-def withheld() -> Iterator[str]:
-    """What may not leave in the call under way, because its redaction failed."""
-    under_way = call.current()
-    if under_way is None:
-        return
-    further_back = [one for one in under_way.omissions if one.direction == "metadata"]
-    if records := len(under_way.withheld) + len(further_back):
+    every = dict.fromkeys([*known, *(under_way.omissions if under_way else ())])
+    yield from omissions(every)
+    records = sum(one.direction == "metadata" for one in every)  # withheld by a server behind
+    records += len(under_way.withheld) if under_way else 0
+    if records:
         yield (
             f"The metadata of {counted(records, 'record')} read for this answer is "
             "withheld, because the server's redaction of it failed. No call can show it until the "

@@ -133,7 +133,7 @@ class Operations:
 
     async def search_entities(self, query: str, node_types: Sequence[str]) -> Answer:
         """Resolution: a name to ids."""
-        types, notes = await self._known_types("node_types", node_types)
+        types, notes = await self._matched("node_types", node_types)
         found = (await call.within(self.db.search_entities(query, types)))[:MOST_HITS]
         try:
             found = await call.within(self._with_names(found))
@@ -258,27 +258,18 @@ class Operations:
                 argument="seeds",
             )
         prepared, notes = {**arguments, "seeds": seeds}, []
-        for argument in ("node_types", "exclude_node_types"):
-            prepared[argument], told = await self._known_types(argument, arguments[argument])
-            notes += told
-        if arguments["predicates"]:
-            schema = await call.within(self.schema())
-            prepared["predicates"], told = matched(
-                "predicates",
-                arguments["predicates"],
-                schema.predicates,
-                complete=schema.comprehensive,
-            )
+        for argument in ("node_types", "exclude_node_types", "predicates"):
+            prepared[argument], told = await self._matched(argument, arguments[argument])
             notes += told
         return prepared, notes
 
-    async def _known_types(
-        self, argument: str, values: Sequence[str]
-    ) -> tuple[list[str], list[str]]:
+    async def _matched(self, argument: str, values: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Types or predicates in the graph's spelling, and notes on those that it does not have."""
         if not values:
             return [], []
         schema = await call.within(self.schema())
-        return matched(argument, values, schema.entity_types, complete=schema.comprehensive)
+        known = schema.predicates if argument == "predicates" else schema.entity_types
+        return matched(argument, values, known, complete=schema.comprehensive)
 
     async def _with_names(self, stubs: Sequence[EntityStub]) -> list[EntityStub]:
         """Hits with their names: those that came without one get it from one metadata batch."""

@@ -25,6 +25,7 @@ from bfsql.answers.notes import SHOWN as LISTED
 from bfsql.answers.notes import listed
 from bfsql.errors import ToolError
 from bfsql.models import EntityStub, Node
+from bfsql.models.json_values import is_text
 from bfsql.tools.parameters import MAX_TEXT_BYTES, PARAMETERS, Parameter
 
 SHOWN = 60
@@ -228,7 +229,7 @@ async def known_nodes(db: AdaptedGraphDb, ids: Sequence[str]) -> tuple[list[Node
     one may be another spelling, of a node that was asked for by its own id too;
     a batch does not tell, so these are asked for by themselves.
     """
-    asked = list(dict.fromkeys(i for i in ids if _is_text(i)))
+    asked = list(dict.fromkeys(i for i in ids if i.isascii() or is_text(i)))
     found: dict[str, Node | None] = {}
     if asked:
         found |= {node.id: node for node in await call.within(db.get_nodes_batch(asked))}
@@ -278,7 +279,7 @@ async def _no_such(db: AdaptedGraphDb, argument: str, unknown: Sequence[str]) ->
 async def _near(db: AdaptedGraphDb, entity_id: str) -> list[EntityStub]:
     """Candidates from one search on the id's last segment, never a scan."""
     segment = next((s for s in reversed(_BREAKS.split(entity_id)) if s.strip()), "")
-    if not segment or not _is_text(segment):
+    if not segment or not is_text(segment):
         return []
     try:
         found = await call.within(db.search_entities(segment))
@@ -290,15 +291,6 @@ async def _near(db: AdaptedGraphDb, entity_id: str) -> list[EntityStub]:
 def _candidate(stub: EntityStub) -> str:
     name = f"{clean_text(stub.name)}, " if stub.name else ""
     return f"{plain(stub.id)} ({name}{plain(stub.entity_type)})"
-
-
-def _is_text(entity_id: str) -> bool:
-    """Whether the id has a UTF-8 form; one with a lone surrogate is unknown to every store."""
-    try:
-        entity_id.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 # --- types and predicates ----------------------------------------------------------

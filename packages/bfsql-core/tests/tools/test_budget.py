@@ -1,5 +1,7 @@
 """max_tokens: every answer within it, nothing cut silently, the least loss first."""
 
+from __future__ import annotations
+
 import re
 
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from bfsql import Limits, MemoryBackend, ToolError, open_graph
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql.tools import third_of_bytes
+from bfsql.tools.budget import largest
 
 ESTIMATORS = st.sampled_from([third_of_bytes, len])
 BUDGETS = st.integers(500, 4000)
@@ -186,3 +189,17 @@ async def test_a_budget_without_room_for_one_node_is_refused_with_the_way_out():
         with pytest.raises(ToolError, match="max_tokens=500 has no room") as refused:
             await asking.asked(opened, "bfs_query", seeds=seeds, max_hops=1, max_tokens=500)
     assert (refused.value.kind, refused.value.argument) == ("too_large", "max_tokens")
+
+
+@given(st.integers(-1, 500).flatmap(lambda n: st.tuples(st.just(n), st.integers(-1, n))))
+def test_the_largest_number_is_found_and_none_is_tried_twice(case):
+    count, most = case
+    tried = []
+
+    def fits(number):
+        tried.append(number)
+        return number <= most
+
+    assert largest(count, fits) == most
+    assert len(tried) == len(set(tried))
+    assert all(0 <= number <= count for number in tried)

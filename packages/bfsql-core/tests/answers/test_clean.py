@@ -1,4 +1,4 @@
-"""Whatever a store gives becomes JSON that a model may read."""
+"""What a store gives becomes JSON that a model may read: valid, hiding nothing, ids unaltered."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bfsql.answers.clean import HUGE, clean, clean_metadata, clean_text, encode
+from bfsql.answers.clean import BIDI, HUGE, clean, clean_metadata, clean_text, encode, plain
 
 UTC = dt.UTC
 HIDDEN = "\x00\x07\x1b\x7f\x85\u061c\u200e\u200f\u202a\u202e\u2066\u2069"
@@ -231,3 +231,72 @@ def test_any_metadata_becomes_valid_json_the_same_way_twice(metadata):
     assert encode(clean_metadata(made)) == text, "cleaning what is clean changes nothing"
     assert not set(text.decode()) & set(HIDDEN)
     assert encode(clean_metadata(dict(reversed(metadata.items())))) == text
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]))
+documents = st.recursive(
+    st.none() | st.booleans() | st.integers() | texts | st.floats(allow_nan=False),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
+    max_leaves=15,
+)
+
+
+@given(documents)
+def test_anything_encoded_comes_back_as_it_was(document):
+    text = encode(document)
+    if not contains_infinity(document):
+        assert json.loads(text) == document
+
+
+def contains_infinity(document: object) -> bool:
+    return any(math.isinf(f) for f in floats(document))
+
+
+def floats(document: object) -> list[float]:
+    match document:
+        case float():
+            return [document]
+        case list():
+            return [f for item in document for f in floats(item)]
+        case dict():
+            return [f for item in document.values() for f in floats(item)]
+        case _:
+            return []
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_numbers_that_json_does_not_have_never_break_it(value):
+    def refuse(constant: str) -> None:
+        raise AssertionError(constant)
+
+    assert isinstance(json.loads(encode([value]), parse_constant=refuse)[0], str)
+
+
+def test_json_goes_out_compact_as_utf8():
+    document = {"id": "\u00e9\u4e2d\U0001f600", "n": [1, 2.5, None, True]}
+    assert encode(document).decode() == '{"id":"\u00e9\u4e2d\U0001f600","n":[1,2.5,null,true]}'
+
+
+@given(st.text(st.sampled_from('a"\\\n\t\x00\x1b\x7f\x9f\u061c\u200f\u202e\u2066\u2069\U0001f600')))
+def test_ids_with_hidden_characters_go_out_escaped_and_come_back_the_same(name):
+    text = encode({"id": name}).decode()
+    assert all(c.isprintable() for c in text)
+    assert json.loads(text) == {"id": name}
+
+
+def test_every_bidirectional_character_is_escaped():
+    import re
+
+    every = [chr(c) for c in range(0x110000) if re.match(f"[{BIDI}]", chr(c))]
+    assert len(every) == 12
+    assert encode("".join(every)).isascii()
+
+
+def test_a_lone_surrogate_does_not_stop_an_answer():
+    assert json.loads(encode({"i\ud800": ["\udfff", ("x",)]})) == {"i\ufffd": ["\ufffd", ["x"]]}
+
+
+def test_an_id_in_a_sentence_is_quoted_only_where_it_would_hide_text():
+    assert plain("RxNorm:3251") == "RxNorm:3251"
+    assert plain("a\u202eb\n") == '"a\\u202eb\\n"'
+    assert plain("a\ud800") == '"a\ufffd"'
