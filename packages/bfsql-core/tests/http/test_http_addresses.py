@@ -8,15 +8,13 @@ import pytest
 from bfsql.errors import StoreUnavailable
 from bfsql.http import (
     PrivateAddress,
-    ascii_host,
     hide_login,
     is_listed,
     is_unencrypted,
-    origin,
-    public_address,
     same_server,
     server_of,
 )
+from bfsql.http.addresses import ascii_host, origin, public_address
 
 
 @pytest.mark.parametrize(

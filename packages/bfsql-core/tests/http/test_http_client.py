@@ -243,7 +243,7 @@ async def test_headers_with_secrets_go_where_they_are_passed(
     bad_endpoint: BadEndpoint, client: Made
 ) -> None:
     sender = client()
-    shown = Credentials({"Authorization": basic("me", f"{SECRET}ü")}, secrets=[SECRET, ""])
+    shown = Credentials({"Authorization": basic("me", f"{SECRET}ü")}, hidden=[SECRET, ""])
     await sender.send(HttpRequest(bad_endpoint.url), max_bytes=MOST, credentials=shown)
     await sender.send(HttpRequest(bad_endpoint.url), max_bytes=MOST)
     first, second = bad_endpoint.requests

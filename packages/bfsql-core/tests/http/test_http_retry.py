@@ -18,9 +18,9 @@ from bfsql.http import (
     hide_secrets,
     one_line,
     retry,
-    retry_after,
     seconds_left,
 )
+from bfsql.http.retry import retry_after
 
 
 class Server:

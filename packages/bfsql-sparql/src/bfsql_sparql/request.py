@@ -188,7 +188,7 @@ class Login(NamedTuple):
                 headers["Authorization"] = login
             kinds.append(f"login by {settings.authentication} authentication")
             secrets += [plain, login.removeprefix("Basic ")]
-        return cls(" and ".join(kinds), Credentials(headers, digest=digest, secrets=secrets))
+        return cls(" and ".join(kinds), Credentials(headers, digest=digest, hidden=secrets))
 
 
 def trust(settings: SparqlSettings) -> ssl.SSLContext:

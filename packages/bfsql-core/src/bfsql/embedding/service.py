@@ -73,7 +73,7 @@ class Service:
                 "look at embedding_key."
             )
         shown = {"Authorization": f"Bearer {self._key}"} if self._key else {}
-        self._credentials = Credentials(shown, secrets=[self._key])
+        self._credentials = Credentials(shown, hidden=[self._key])
         self._client: HttpClient | None = None
 
     async def open(self) -> None:

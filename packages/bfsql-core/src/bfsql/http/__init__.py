@@ -18,12 +18,9 @@ freed of secrets by `one_line`, `describe`, `hide_secrets` and `hide_login`.
 
 from bfsql.http.addresses import (
     PrivateAddress,
-    ascii_host,
     hide_login,
     is_listed,
     is_unencrypted,
-    origin,
-    public_address,
     same_server,
     server_of,
 )
@@ -53,7 +50,6 @@ from bfsql.http.retry import (
     Retryable,
     backoff,
     retry,
-    retry_after,
     seconds_left,
 )
 
@@ -74,7 +70,6 @@ __all__ = [
     "Retryable",
     "TokenRefused",
     "UnusableCertificate",
-    "ascii_host",
     "backoff",
     "basic",
     "describe",
@@ -86,10 +81,7 @@ __all__ = [
     "is_listed",
     "is_unencrypted",
     "one_line",
-    "origin",
-    "public_address",
     "retry",
-    "retry_after",
     "same_server",
     "seconds_left",
     "server_of",

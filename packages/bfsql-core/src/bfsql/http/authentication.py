@@ -7,8 +7,8 @@ import base64
 import json
 import math
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -50,10 +50,10 @@ class OAuthClient:
     """
 
     def __init__(self, url: str, client: str, secret: SecretStr, scope: str | None = None) -> None:
-        self.url = url
         self.secret = secret.get_secret_value().strip()
         self.current = ""
         """The access token; empty before the first one and after a refusal."""
+        self._url = url
         self._scope = scope
         self._login = basic(quote_plus(client), quote_plus(self.secret))
         self._expires = 0.0
@@ -74,20 +74,25 @@ class OAuthClient:
                 self._expires = time.monotonic() + max(lifetime - _EARLY, lifetime / 2)
             return self.current
 
+    def forget(self, token: str) -> None:
+        """Drop a token that was refused; a newer one stays."""
+        if token == self.current:
+            self.current = ""
+
     async def _fetched(self, post: Post) -> tuple[str, float]:
-        form = {"grant_type": "client_credentials"} | (
-            {"scope": self._scope} if self._scope else {}
-        )
+        """A token, and the seconds for which it is good."""
+        form = {"grant_type": "client_credentials"}
+        if self._scope:
+            form["scope"] = self._scope
         headers = {
             "Accept": "application/json",
             "Authorization": self._login,
             "Content-Type": "application/x-www-form-urlencoded",
         }
-        reply = await post(self.url, urlencode(form).encode(), headers)
+        reply = await post(self._url, urlencode(form).encode(), headers)
         answer = _json_object(reply.body)
-        token = answer.get("access_token")
+        token, code = answer.get("access_token"), answer.get("error")
         if reply.status != HTTPStatus.OK or not isinstance(token, str) or not fits_header(token):
-            code = answer.get("error")
             named = isinstance(code, str) and code.isidentifier()
             raise TokenRefused(reply.request, reply.status, str(code) if named else "")
         try:
@@ -97,64 +102,31 @@ class OAuthClient:
         return token, seconds if math.isfinite(seconds) and seconds > 0 else _LIFETIME
 
 
+@dataclass(frozen=True)
 class Credentials:
-    """What is shown to one server: pass it to `HttpClient.send` for requests to that one alone.
+    """What is shown to one server: pass it to `HttpClient.send` for requests to that one alone."""
 
-    Args:
-        headers: Headers with secrets, as in `{"Authorization": f"Bearer {token}"}`.
-        digest: User name and password for digest authentication.
-        oauth: Where a bearer token is fetched.
-        secrets: What no sentence may repeat; passwords, tokens and logins of `basic`.
-    """
-
-    def __init__(
-        self,
-        headers: Mapping[str, str] | None = None,
-        *,
-        digest: tuple[str, str] | None = None,
-        oauth: OAuthClient | None = None,
-        secrets: Iterable[str] = (),
-    ) -> None:
-        self._headers = dict(headers or {})
-        self._digest = digest
-        self._oauth = oauth
-        self._secrets = {*secrets, oauth.secret if oauth is not None else ""} - {""}
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """With secrets, as in `{"Authorization": f"Bearer {token}"}`."""
+    digest: tuple[str, str] | None = None
+    """User name and password for digest authentication."""
+    oauth: OAuthClient | None = None
+    """Where a bearer token is fetched."""
+    hidden: Collection[str] = ()
+    """What no sentence may repeat of the headers and the login."""
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What no sentence may repeat, the token of the moment among it; longest first."""
-        token = {self._oauth.current} - {""} if self._oauth is not None else set()
-        return tuple(sorted(self._secrets | token, key=len, reverse=True))
-
-    @property
-    def is_renewable(self) -> bool:
-        """Whether there may be another token after a 401."""
-        return self._oauth is not None
+        """What no sentence may repeat, OAuth's secret and token among it; longest first."""
+        oauth = () if self.oauth is None else (self.oauth.secret, self.oauth.current)
+        return tuple(sorted({*self.hidden, *oauth} - {""}, key=len, reverse=True))
 
     @cached_property
     def auth(self) -> httpx2.Auth | None:
         """The digest authentication, which remembers the server's challenge; None without."""
         import httpx2
 
-        return None if self._digest is None else httpx2.DigestAuth(*self._digest)
-
-    async def headers(self, post: Post) -> Mapping[str, str]:
-        """The headers of a request.
-
-        Args:
-            post: Asks for a token, where one is due.
-
-        Raises:
-            TokenRefused: There is no token.
-        """
-        if self._oauth is None:
-            return self._headers
-        return {**self._headers, "Authorization": f"Bearer {await self._oauth.token(post)}"}
-
-    def forget(self, headers: Mapping[str, str]) -> None:
-        """Drop the token that was sent in these headers and refused; a newer one stays."""
-        if self._oauth is not None and headers["Authorization"] == f"Bearer {self._oauth.current}":
-            self._oauth.current = ""
+        return None if self.digest is None else httpx2.DigestAuth(*self.digest)
 
 
 def basic(username: str, password: str) -> str:

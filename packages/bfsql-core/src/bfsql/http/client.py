@@ -137,22 +137,28 @@ class HttpClient:
             TokenRefused: The credentials' token was not given.
         """
         credentials = credentials or Credentials()
-        may_renew = credentials.is_renewable
+        oauth = credentials.oauth
 
         async def post(url: str, body: bytes, headers: Mapping[str, str]) -> HttpReply:
             asked = HttpRequest(url, "POST", body, headers)
             return await self._exchange(asked, asked, max_bytes)
 
+        renewed = False
         while True:
-            shown = await credentials.headers(post)
-            sent = replace(request, headers={**request.headers, **shown})
+            token = "" if oauth is None else await oauth.token(post)
+            bearer = {"Authorization": f"Bearer {token}"} if token else {}
+            shown = {**request.headers, **credentials.headers, **bearer}
             reply = await self._exchange(
-                request, sent, max_bytes, max_error_bytes, auth=credentials.auth
+                request,
+                replace(request, headers=shown),
+                max_bytes,
+                max_error_bytes,
+                auth=credentials.auth,
             )
-            if reply.status != HTTPStatus.UNAUTHORIZED or not may_renew:
+            if oauth is None or renewed or reply.status != HTTPStatus.UNAUTHORIZED:
                 return reply
-            credentials.forget(shown)
-            may_renew = False
+            oauth.forget(token)
+            renewed = True
 
     async def send_public(
         self, request: HttpRequest, *, max_bytes: int, allow_private: bool = False
