@@ -11,7 +11,7 @@ from typing import Any
 
 from bfsql.answers import encode
 from bfsql.answers.clean import clean_metadata
-from bfsql.settings.server import STRIPPED
+from bfsql.call import STRIPPED
 
 Triple = tuple[str, str, str]
 

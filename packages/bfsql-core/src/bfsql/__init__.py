@@ -16,11 +16,11 @@ from bfsql.lazy import lazy_names
 if TYPE_CHECKING:
     from bfsql.abc import GraphDbInterface
     from bfsql.cache import CachedGraphDb
+    from bfsql.call import Limits
     from bfsql.errors import BfsqlError, ToolError
     from bfsql.graph import Graph, open_graph
     from bfsql.memory import MemoryBackend
     from bfsql.server import create_server
-    from bfsql.settings import Limits
 
     __version__: str
 
@@ -41,12 +41,12 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "bfsql.abc": ("GraphDbInterface",),
+        "bfsql.call": ("Limits",),
         "bfsql.cache": ("CachedGraphDb",),
         "bfsql.errors": ("BfsqlError", "ToolError"),
         "bfsql.graph": ("Graph", "open_graph"),
         "bfsql.memory": ("MemoryBackend",),
         "bfsql.plugins.distributions": ("__version__",),
         "bfsql.server": ("create_server",),
-        "bfsql.settings": ("Limits",),
     },
 )

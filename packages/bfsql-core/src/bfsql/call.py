@@ -1,27 +1,28 @@
-"""What belongs to the call under way: who asks, its deadline, and what was left out.
+"""The call under way: its limits, who asks, its deadline, and what was left out.
 
-Two context variables, so that a backend five rooms down can ask how long it
-has and say what it could not give, without an argument through every method.
+The scope is a context variable, so that a backend reads its deadline and reports
+omissions without an argument through every method.
 
     with call.scope(seconds=30) as scope:
         await backend.edges_batch(ids)
-    scope.omissions        # what the backend left out, in the order it said so
+    scope.omissions        # what the backend left out, in the order of its reports
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from bfsql.models.records import Omission, Triple
 
 __all__ = [
     "Caller",
+    "Limits",
     "Omission",
     "Scope",
     "current",
@@ -35,8 +36,44 @@ __all__ = [
 
 T = TypeVar("T")
 
+MAX_NODES = 200_000
+"""Nodes after which a traversal stops at the end of a ring (`protocol.md` 10)."""
+
+Estimator: TypeAlias = Callable[[bytes], int]
+"""UTF-8 text to a number of tokens."""
+
+STRIPPED = (
+    "provenance",
+    "strongest_evidence_quote",
+    "evidence_confidence_avg",
+    "created_at",
+    "text_span",
+)
+"""Edge metadata that traversals leave out; `describe_entity` brings it back (`protocol.md` 16)."""
+
 Record = tuple[str, str | Triple]
 """What a redaction is asked about: `node`, `edge` or `evidence`, and the id or the triple."""
+
+
+def third_of_bytes(text: bytes) -> int:
+    """Tokens of a text, estimated: a third of its bytes, rounded up (`protocol.md` 14)."""
+    return -(-len(text) // 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one call may cost."""
+
+    max_tokens: int = 20_000
+    """Budget of an answer where the call names none; 0 is none."""
+    deadline: float | None = 60.0
+    """Seconds a call may take, all its store calls together; None is no end."""
+    max_nodes: int = MAX_NODES
+    """Nodes after which a traversal stops at the end of a ring."""
+    stripped: tuple[str, ...] = STRIPPED
+    """Edge metadata that traversals leave out."""
+    estimator: Estimator = third_of_bytes
+    """How text is counted against the budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +95,18 @@ class Scope:
     seconds: float | None = None
     """What the deadline was when the call began, for sentences about it."""
     caller: Caller | None = None
-    """Who asks; None where the transport does not tell."""
+    """Who asks; None where the transport does not know."""
     withheld: set[Record] = field(default_factory=set)
     """Records whose metadata may not leave, because its redaction failed."""
     _omissions: dict[Omission, None] = field(default_factory=dict)
 
     @property
     def omissions(self) -> tuple[Omission, ...]:
-        """What was left out so far, each once, in the order it was said."""
+        """What was left out so far, each once, in the order of the reports."""
         return tuple(self._omissions)
 
     def add(self, omissions: Iterable[Omission]) -> None:
-        """Take note of what was left out."""
+        """Record what was left out."""
         self._omissions.update(dict.fromkeys(omissions))
 
 
@@ -91,7 +128,7 @@ def scope(*, seconds: float | None = None, caller: Caller | None = None) -> Iter
 
 @contextmanager
 def entered(opened: Scope) -> Iterator[Scope]:
-    """Go on inside a scope that was made elsewhere."""
+    """Continue inside a scope that was made elsewhere."""
     token = _current.set(opened)
     try:
         yield opened
@@ -101,7 +138,7 @@ def entered(opened: Scope) -> Iterator[Scope]:
 
 @contextmanager
 def joined() -> Iterator[Scope]:
-    """Go on inside the call under way, or begin one without a deadline."""
+    """Continue inside the call under way, or begin one without a deadline."""
     under_way = _current.get()
     if under_way is not None:
         yield under_way
@@ -148,17 +185,14 @@ async def within(answer: Awaitable[T], share: float = 1.0) -> T:
 
 
 def omitted(*omissions: Omission) -> None:
-    """Say what had to be left out of what is being returned.
-
-    Outside of a call nobody listens, and nothing happens.
-    """
+    """Report what had to be left out of what is being returned; ignored outside of a call."""
     under_way = _current.get()
     if under_way is not None:
         under_way.add(omissions)
 
 
 def withheld(record: Record) -> bool:
-    """Say that the metadata of a record may not leave; whether it is the first of the call."""
+    """Report that the metadata of a record may not leave; whether it is the first of the call."""
     under_way = _current.get()
     if under_way is None:
         return True

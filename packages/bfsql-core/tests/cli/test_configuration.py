@@ -6,9 +6,10 @@ import pytest
 from bfsql_trials.distributions import install
 from pydantic import SecretStr
 
+from bfsql.call import Limits
 from bfsql.cli.configuration import choose, configure
 from bfsql.errors import ConfigurationError, UnknownBackend
-from bfsql.settings import Limits, ServeSettings, read_config
+from bfsql.settings import ServeSettings, read_config
 
 
 @pytest.fixture(autouse=True)

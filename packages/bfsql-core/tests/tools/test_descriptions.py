@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from bfsql.cache import CachedGraphDb
+from bfsql.call import Limits
 from bfsql.graph import open_graph
 from bfsql.memory import MemoryBackend
-from bfsql.settings import Limits
 from bfsql.sources import read_all
 from bfsql.tools import TOOLS, Operations, Schema, definitions
 from bfsql.tools.descriptions import USAGE_NOTES

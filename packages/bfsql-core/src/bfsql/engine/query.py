@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
+from bfsql.call import MAX_NODES
 from bfsql.engine.intersect import intersect
 from bfsql.engine.select import (
     Pages,
@@ -17,7 +18,6 @@ from bfsql.engine.select import (
 )
 from bfsql.engine.traverse import known_seeds, traverse
 from bfsql.models import BfsQuery, BfsResult, IntersectionQuery, IntersectionResult
-from bfsql.settings.server import MAX_NODES
 
 
 async def bfs_query(

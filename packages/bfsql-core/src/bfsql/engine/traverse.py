@@ -13,9 +13,9 @@ from typing import Literal
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
+from bfsql.call import MAX_NODES
 from bfsql.errors import FirstRingUnfinished, TypesUnread
 from bfsql.models import Node, Triple
-from bfsql.settings.server import MAX_NODES
 
 RING_SHARE = 0.7
 """Part of the remaining time that a ring may take: the types are read after it."""

@@ -9,7 +9,7 @@ command with `--backend NAME`. Core knows no backend's options by name.
 from bfsql.settings.file import FILE_NAME, ConfigFile, read_config
 from bfsql.settings.model import HIDDEN, BackendSettings, Env, Kind, Option, options, spelled
 from bfsql.settings.resolve import Resolved, resolve
-from bfsql.settings.server import Limits, ServeSettings
+from bfsql.settings.server import ServeSettings
 
 __all__ = [
     "FILE_NAME",
@@ -18,7 +18,6 @@ __all__ = [
     "ConfigFile",
     "Env",
     "Kind",
-    "Limits",
     "Option",
     "Resolved",
     "ServeSettings",

@@ -1,4 +1,4 @@
-"""Settings of the server: transport, texts, and the bounds that every tool call keeps.
+"""Settings of the server: transport, texts and bounds.
 
 The names are those of the configuration file, the options and `BFSQL_...`.
 """
@@ -6,14 +6,11 @@ The names are those of the configuration file, the options and `BFSQL_...`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
-MAX_NODES = 200_000
-"""Nodes after which a traversal stops at the end of a ring (`protocol.md` 10)."""
+from bfsql.call import MAX_NODES, STRIPPED, Limits
 
 LEAST_TOKENS = 500
 """Smallest `max_tokens` that leaves room for an answer (`protocol.md` 14)."""
@@ -21,40 +18,7 @@ LEAST_TOKENS = 500
 HTTP_CACHE_TTL = 600.0
 """Seconds that an answer is good for over HTTP (`protocol.md` 25)."""
 
-Estimator: TypeAlias = Callable[[bytes], int]
-"""UTF-8 text to a number of tokens."""
-
-STRIPPED = (
-    "provenance",
-    "strongest_evidence_quote",
-    "evidence_confidence_avg",
-    "created_at",
-    "text_span",
-)
-"""Edge metadata that traversals leave out; `describe_entity` brings it back (`protocol.md` 16)."""
-
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#\s]+")
-
-
-def third_of_bytes(text: bytes) -> int:
-    """Tokens of a text, estimated: a third of its bytes, rounded up (`protocol.md` 14)."""
-    return -(-len(text) // 3)
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What one call may cost."""
-
-    max_tokens: int = 20_000
-    """Budget of an answer where the call names none; 0 is none."""
-    deadline: float | None = 60.0
-    """Seconds a call may take, all its store calls together; None is no end."""
-    max_nodes: int = MAX_NODES
-    """Nodes after which a traversal stops at the end of a ring."""
-    stripped: tuple[str, ...] = STRIPPED
-    """Edge metadata that traversals leave out."""
-    estimator: Estimator = third_of_bytes
-    """How text is counted against the budget."""
 
 
 class ServeSettings(BaseModel):

@@ -1,6 +1,6 @@
 """The six operations, and what is written down about them."""
 
-from bfsql.settings.server import STRIPPED, Estimator, Limits, third_of_bytes
+from bfsql.call import STRIPPED, Estimator, Limits, third_of_bytes
 from bfsql.tools.descriptions import TOOLS, Schema, ToolDefinition, definitions
 from bfsql.tools.operations import Operations, translate_errors
 from bfsql.tools.parameters import PARAMETERS, Parameter

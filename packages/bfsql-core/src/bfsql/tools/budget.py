@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from bfsql.abc import GraphDbInterface
 from bfsql.answers import Draft, SubgraphWriter
+from bfsql.call import Estimator
 from bfsql.engine.select import (
     Pages,
     trimmed,
@@ -23,7 +24,6 @@ from bfsql.engine.select import (
     without_edge_metadata,
 )
 from bfsql.errors import NothingFits
-from bfsql.settings.server import Estimator
 
 T = TypeVar("T")
 

@@ -19,7 +19,7 @@ from bfsql import answers, call
 from bfsql.abc import DEFAULT_NEXT_STEPS, GraphDbInterface, adapted
 from bfsql.answers import Answer, SubgraphWriter
 from bfsql.answers.notes import counted, left_out, listed
-from bfsql.call import Caller
+from bfsql.call import Caller, Limits
 from bfsql.engine.intersect import intersect
 from bfsql.engine.select import Pages, select
 from bfsql.engine.traverse import traverse
@@ -33,7 +33,6 @@ from bfsql.errors import (
 )
 from bfsql.models import BfsQuery, EntityStub, IntersectionQuery, SchemaDescription
 from bfsql.plugins import NO_HOOKS, Hooks
-from bfsql.settings import Limits
 from bfsql.tools.audit import audited
 from bfsql.tools.budget import Budget, detail, fit, thinned
 from bfsql.tools.descriptions import USAGE_NOTES, Schema
