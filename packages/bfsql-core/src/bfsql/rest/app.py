@@ -232,5 +232,5 @@ async def _no_method(request: Request, _: Exception) -> Response:
         HTTPStatus.METHOD_NOT_ALLOWED,
         f"{request.method[:_SHOWN]} is not for this path, which takes {' and '.join(allowed)}. "
         "The graph can be read and not changed.",
-        headers={"Allow": ", ".join(allowed)},
+        {"Allow": ", ".join(allowed)},
     ).response()

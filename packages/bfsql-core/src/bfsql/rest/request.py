@@ -242,7 +242,7 @@ async def _json_body(request: Request, maximum: int) -> Any:
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
             f"The body is {shown(kind) if kind else 'of no stated kind'}. Send JSON, with the "
             "header 'Content-Type: application/json'.",
-            headers={"Accept-Post": JSON},
+            {"Accept-Post": JSON},
         )
     try:
         return from_json(content, allow_inf_nan=False)

@@ -58,10 +58,7 @@ _STATEMENT: dict[str, Any] = {
 _OWN: dict[str, Any] = {
     "id": "@id",
     "omissions": {"@id": f"{VOCABULARY}omissions", "@type": "@json"},
-    "relations": {
-        "@id": f"{VOCABULARY}relations",
-        "@context": _STATEMENT,
-    },
+    "relations": {"@id": f"{VOCABULARY}relations", "@context": _STATEMENT},
 }
 
 
@@ -91,8 +88,8 @@ class Reply:
             return Response(status_code=304, headers=headers)
         if request.method == "HEAD":
             headers["Content-Length"] = str(len(self.content))
-            return Response(b"", 200, headers, self.media_type)
-        return Response(self.content, 200, headers, self.media_type)
+        content = b"" if request.method == "HEAD" else self.content
+        return Response(content, 200, headers, self.media_type)
 
 
 def reply(document: Any, **about: Any) -> Reply:
@@ -115,17 +112,15 @@ def reply(document: Any, **about: Any) -> Reply:
 
 def _withheld(scope: call.Scope) -> list[call.Omission]:
     """The records whose redaction failed, sorted."""
-    return sorted(
-        (
-            call.Omission(
-                key if isinstance(key, str) else " ".join(key),
-                "metadata",
-                reason=f"the redaction of {'an' if kind[0] in 'aeiou' else 'a'} {kind} failed",
-            )
-            for kind, key in scope.withheld
-        ),
-        key=lambda one: (one.id, one.reason),
-    )
+    found = [
+        call.Omission(
+            key if isinstance(key, str) else " ".join(key),
+            "metadata",
+            reason=f"the redaction of {'an' if kind[0] in 'aeiou' else 'a'} {kind} failed",
+        )
+        for kind, key in scope.withheld
+    ]
+    return sorted(found, key=lambda one: (one.id, one.reason))
 
 
 def _omission(one: call.Omission) -> dict[str, Any]:
@@ -140,29 +135,16 @@ def _includes(if_none_match: list[str], tag: str) -> bool:
     return tag in copies or "*" in copies
 
 
+@dataclass(eq=False)
 class Problem(Exception):
-    """A request that is answered with a problem document (RFC 9457).
+    """A request that is answered with a problem document (RFC 9457)."""
 
-    Args:
-        status: The status code.
-        detail: The sentence: what happened, and what would be right.
-        headers: Of the answer.
-        members: Of the document, beside those of the RFC.
-    """
-
-    def __init__(
-        self,
-        status: HTTPStatus,
-        detail: str,
-        *,
-        headers: Mapping[str, str] | None = None,
-        members: Mapping[str, Any] | None = None,
-    ) -> None:
-        super().__init__(detail)
-        self.status = status
-        self.detail = detail
-        self.headers = dict(headers or {})
-        self.members = dict(members or {})
+    status: HTTPStatus
+    detail: str
+    """The sentence: what happened, and what would be right."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    members: Mapping[str, Any] = field(default_factory=dict)
+    """Of the document, beside those of the RFC."""
 
     def response(self) -> Response:
         """The answer, which may not be cached."""
@@ -219,11 +201,7 @@ def context(root: str, metadata: Mapping[str, Any] = MappingProxyType({})) -> li
 
 
 def relation_context(root: str) -> list[Any]:
-    """The same for a document that is one relation; its metadata is plain JSON, whatever it holds.
-
-    Args:
-        root: As for `context`.
-    """
+    """The same for a document that is one relation; its metadata is declared to be plain JSON."""
     address, own = context(root)
     return [address, {**own, **_STATEMENT, "metadata": {"@type": "@json"}}]
 
