@@ -29,6 +29,12 @@ async def test_an_unknown_route_says_where_the_list_is(web: httpx2.AsyncClient, 
     assert "GET /docs" in problem(answer, 404)["detail"]
 
 
+async def test_a_route_has_one_spelling_and_an_id_may_be_empty(web: httpx2.AsyncClient) -> None:
+    assert (await web.get("/sch%65ma")).json() == (await web.get("/schema")).json()
+    assert problem(await web.get("/entities/"), 404)["kind"] == "unknown_entity"
+    assert "GET /docs" in problem(await web.get("/entities%2Ffilm:1"), 404)["detail"]
+
+
 @pytest.mark.parametrize(
     ("verb", "path", "allowed"),
     [

@@ -1,4 +1,4 @@
-"""The address, and who may call."""
+"""MCP over HTTP: where it listens, and who may call."""
 
 import json
 import socket
@@ -10,8 +10,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from bfsql.asgi import bind, check_exposure, is_loopback, url
-from bfsql.errors import ConfigurationError
+from bfsql.asgi import check_exposure
 from bfsql.server.mcp import transport_security
 
 
@@ -23,46 +22,10 @@ def test_a_port_in_use_is_one_sentence(refused: Callable[..., str]) -> None:
     assert "choose another port" in said
 
 
-@pytest.mark.parametrize(
-    ("host", "port", "says"),
-    [
-        ("192.0.2.1", 0, "not an address of this machine"),
-        ("no-such-host.invalid", 0, "has no address"),
-        ("..", 0, "cannot listen"),
-        ("127.0.0.1", 70_000, "65535"),
-        ("127.0.0.1", -1, "65535"),
-    ],
-)
-def test_an_address_that_cannot_be_listened_on_is_refused(host: str, port: int, says: str) -> None:
-    with pytest.raises(ConfigurationError, match=says):
-        bind(host, port)
-
-
-def test_port_0_takes_a_free_one_and_says_which() -> None:
-    with bind("localhost", 0) as listening:
-        assert url(listening, "/mcp").endswith(f":{listening.getsockname()[1]}/mcp")
-
-
 def test_other_machines_are_let_in_only_with_a_name(refused: Callable[..., str]) -> None:
     assert "allowed_hosts" in refused(transport="http", host="0.0.0.0")
     check_exposure("0.0.0.0", ["graph.example.org"])
     check_exposure("127.0.0.1", [])
-
-
-@pytest.mark.parametrize(
-    ("host", "own"),
-    [
-        ("127.0.0.1", True),
-        ("127.0.0.9", True),
-        ("::1", True),
-        ("localhost", True),
-        ("0.0.0.0", False),
-        ("10.0.0.1", False),
-        ("graph.example.org", False),
-    ],
-)
-def test_loopback_is_what_only_this_machine_reaches(host: str, own: bool) -> None:
-    assert is_loopback(host) is own
 
 
 def test_allowed_names_are_served_with_and_without_a_port() -> None:

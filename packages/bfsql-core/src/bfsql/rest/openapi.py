@@ -89,11 +89,9 @@ def _openapi(request: ApiRequest) -> dict[str, Any]:
     api = request.api
     paths, schemas = _described(api.routes)
     [tools] = [route for route in api.routes if route.answer is None]
-    security: dict[str, Any] = {}
     components: dict[str, Any] = {"schemas": schemas}
     if api.token:
         components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-        security = {"security": [{"token": []}]}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -105,7 +103,7 @@ def _openapi(request: ApiRequest) -> dict[str, Any]:
         "servers": [{"url": "./"}],
         "paths": {**paths, **_tool_paths(api.graph.definitions(), tools)},
         "components": components,
-        **security,
+        **({"security": [{"token": []}]} if api.token else {}),
     }
 
 
@@ -234,10 +232,8 @@ def _section(operation: dict[str, Any]) -> Iterator[str]:
         yield "</table>"
     if body := operation.get("requestBody"):
         yield from _folded("Body", next(iter(body["content"].values()))["schema"])
-    for status, answer in operation["responses"].items():
-        for kind, content in answer.get("content", {"": {}}).items():
-            if status == "200" and content:
-                yield from _folded(f"Answer, {escape(kind)}", content["schema"])
+    for kind, content in operation["responses"]["200"]["content"].items():
+        yield from _folded(f"Answer, {escape(kind)}", content["schema"])
     others = [status for status in operation["responses"] if status != "200"]
     yield f"<p>Otherwise: {', '.join(others)}.</p>"
 
