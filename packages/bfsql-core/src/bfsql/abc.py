@@ -1,10 +1,9 @@
-"""The contract between core and a store: eight questions, and better ways to answer.
+"""The contract between core and a store: eight required methods, and faster optional ones.
 
-Eight abstract methods are the whole duty of a backend (chapter 8: "deliberately
+Eight abstract methods are all that a backend has to have (chapter 8: "deliberately
 primitive -- eight methods, all basic graph navigation, no traversal
-intelligence"). Beside them stand methods with a working default, made from the
-eight; a backend overrides those for which its store has something better. They
-are new abilities, never new duties.
+intelligence"). The others have a working default, made from the eight; a backend
+overrides those that its store can answer faster.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ PROVENANCE_EDGES = 50
 """Edges that the default `provenance_for_node` looks at (`protocol.md` 16)."""
 
 FAN_OUT = 16
-"""Single calls that a default batch method keeps under way at once."""
+"""Concurrent single calls of a default batch method."""
 
 DEFAULT_NEXT_STEPS = (
     "Resolve names to ids with search_entities. Survey a neighbourhood with "
@@ -41,8 +40,8 @@ _P = ParamSpec("_P")
 class GraphDbInterface(ABC):
     """Primitive graph navigation over one store, read only.
 
-    A backend returns fresh data on every call and never caches: core decides
-    what is kept (chapter 8: "Backends stay simple").
+    A backend returns fresh data on every call and never caches: core does that
+    (chapter 8: "Backends stay simple").
     """
 
     # --- the eight ----------------------------------------------------------
@@ -107,7 +106,7 @@ class GraphDbInterface(ABC):
     async def predicates(self) -> Sequence[str]:
         """Every value that occurs as `predicate`, sorted."""
 
-    # --- better ways to answer, where the store has them ---------------------
+    # --- methods with a default ----------------------------------------------
 
     async def get_nodes_batch(self, ids: Sequence[str]) -> Iterable[Node]:
         """The nodes that exist, each once; unknown ids are left out."""
@@ -115,7 +114,7 @@ class GraphDbInterface(ABC):
         return [node for node in found if node is not None]
 
     async def edges_batch(self, ids: Sequence[str]) -> Iterable[Triple]:
-        """Every edge with an asked id at either end: one ring, in one go.
+        """Every edge with an asked id at either end: one ring.
 
         An id that is no node gives nothing. An edge may come twice, in any
         order; core removes duplicates and sorts.
@@ -162,8 +161,8 @@ class GraphDbInterface(ABC):
         """Advice for the model that only this backend can give."""
         return DEFAULT_NEXT_STEPS
 
-    async def close(self) -> None:  # noqa: B027 - most stores have nothing to give back
-        """Give back connections and files; the backend is not used again."""
+    async def close(self) -> None:  # noqa: B027 - most stores have nothing to close
+        """Close connections and files; the backend is not used again."""
 
 
 def implements(db: GraphDbInterface, method: str) -> bool:
@@ -334,7 +333,7 @@ async def each(
 
     workers = [asyncio.ensure_future(work()) for _ in range(min(FAN_OUT, len(keys)))]
     try:
-        await asyncio.gather(*workers)  # not a TaskGroup: the store's own error has to come out
+        await asyncio.gather(*workers)  # not a TaskGroup, which would wrap the store's own error
     finally:
         for worker in workers:
             worker.cancel()

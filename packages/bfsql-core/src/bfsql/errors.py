@@ -1,7 +1,7 @@
 """Every error that the project raises on purpose.
 
-Two readers: the model, which reads `ToolError` as the answer to its call, and
-the operator, who reads everything else on stderr. Each class takes facts,
+The model reads `ToolError` as the answer to its call; the operator reads all
+others on standard error. Each class takes facts,
 keeps them as attributes and writes the sentence itself, so that a program can
 act on what a person reads: what happened, with which value, what would be
 right, and what to do next (`protocol.md` 12).
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 
 class BfsqlError(Exception):
-    """Root of all of them: catch this to catch whatever BFS-QL says no to."""
+    """Base class of all errors that BFS-QL raises on purpose."""
 
 
 # --- read by the model ------------------------------------------------------
@@ -91,7 +91,7 @@ class StoreError(BfsqlError):
     """The store is missing, unreadable, or not what the backend needs.
 
     Backends raise it with a sentence that names the store, what was found and
-    what would cure it. The model is told only that the graph cannot be reached.
+    what would cure it. The model reads only that the graph cannot be reached.
     """
 
 

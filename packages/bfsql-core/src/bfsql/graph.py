@@ -21,8 +21,9 @@ from bfsql.abc import GraphDbInterface
 from bfsql.answers import Answer
 from bfsql.cache import MAX_RECORDS, CachedGraphDb
 from bfsql.call import Caller
-from bfsql.errors import BfsqlError, NotABackend, StoreUnavailable
+from bfsql.errors import BfsqlError, StoreUnavailable
 from bfsql.plugins import NO_HOOKS, Hooks
+from bfsql.plugins.registry import created
 from bfsql.tools import Limits, Operations, Schema, ToolDefinition
 from bfsql.tools.descriptions import INSTRUCTIONS
 
@@ -175,12 +176,8 @@ async def _open(backend: Backend, given: dict[str, Any]) -> GraphDbInterface:
         resolved = settings.resolve(plugin.settings, options=given, environment=os.environ)
         return await plugin.open(resolved.settings)
     create: Any = getattr(backend, "create", backend) if inspect.isclass(backend) else backend
-    opened = create(**given)
-    if inspect.isawaitable(opened):
-        opened = await opened
-    if not isinstance(opened, GraphDbInterface):
-        raise NotABackend(getattr(backend, "__name__", "backend"), "the caller", opened)
-    return opened
+    name = getattr(backend, "__name__", "backend")
+    return await created(name, "the caller", create, **given)
 
 
 async def _schema_in_time(operations: Operations) -> Schema | None:

@@ -1,7 +1,7 @@
 """MemoryBackend: a graph in dictionaries, and the reference for every other backend.
 
-It answers the eight questions in the plainest way there is. Whatever another
-backend does, for the same records it has to give the same bytes.
+It answers in the plainest way. For the same records every other backend has to
+give the same bytes.
 """
 
 from __future__ import annotations
@@ -104,12 +104,12 @@ class MemoryBackend(GraphDbInterface):
         return Node(entity_id, self._types[entity_id])
 
     async def metadata_for_node(self, entity_id: str) -> Metadata:
-        """Everything the records say of the entity."""
+        """Everything in the records of the entity."""
         self._known(entity_id)
         return copy.deepcopy(self._node_metadata[entity_id])
 
     async def metadata_for_edge(self, edge: Edge) -> Metadata:
-        """Everything the records say of the edge, evidence under `provenance`."""
+        """Everything in the records of the edge, evidence under `provenance`."""
         return copy.deepcopy(self._edge_metadata[edge.subject, edge.predicate, edge.object])
 
     async def entity_types(self) -> list[str]:
@@ -120,7 +120,7 @@ class MemoryBackend(GraphDbInterface):
         """The predicates that occur, sorted."""
         return sorted({predicate for _, predicate, _ in self._edge_metadata})
 
-    # --- in one go ----------------------------------------------------------
+    # --- batches ------------------------------------------------------------
 
     async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
         """The nodes that exist."""

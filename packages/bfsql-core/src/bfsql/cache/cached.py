@@ -129,7 +129,7 @@ class CachedGraphDb(AdaptedGraphDb):
         ask = lambda: _tuple(self._inner.predicates())
         return list(await self._schema.one("predicates", ask))
 
-    # --- in one go ----------------------------------------------------------
+    # --- batches ------------------------------------------------------------
 
     async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
         """The nodes that exist; those not held are asked for in one batch."""

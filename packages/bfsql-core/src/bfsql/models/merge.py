@@ -64,7 +64,7 @@ def merge_metadata(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """One mapping from several that describe the same node.
 
     Args:
-        records: At least one; a single one comes back as it is, in a new dict.
+        records: At least one; a single one is returned unchanged, in a new dict.
     """
     if len(records) == 1:
         return dict(records[0])
@@ -85,8 +85,8 @@ def merge_node_records(records: Sequence[NodeRecord]) -> tuple[str, dict[str, An
     types = list(dict.fromkeys(r.entity_type for r in records if r.entity_type))
     merged = merge_metadata([r.metadata for r in records])
     if len(records) > 1:
-        told = dict.fromkeys(text for r in records for text in _texts(r.metadata.get("name")))
-        names = list(told)
+        given = (text for r in records for text in _texts(r.metadata.get("name")))
+        names = list(dict.fromkeys(given))
         merged |= {"name": names[0]} if names else {}
         if len(names) > 1:
             merged["synonyms"] = sorted_union([*_texts(merged.get("synonyms")), *names[1:]])
@@ -100,7 +100,7 @@ def merge_edges(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """One mapping from several that describe the same triple.
 
     Args:
-        records: At least one; a single one comes back as it is, in a new dict.
+        records: At least one; a single one is returned unchanged, in a new dict.
     """
     merged = merge_metadata(records)
     if len(records) == 1:
@@ -141,9 +141,9 @@ def _is_number(value: Any) -> bool:
 
 
 def combined(items: Iterable[Mapping[str, Any]]) -> list[Item]:
-    """Items of one edge, those that tell the same passage made one, in a stable order.
+    """Items of one edge, duplicates of a passage merged, in a stable order.
 
-    Two items tell the same passage when their `text_span` is the same text and
+    Two items are the same passage when their `text_span` is the same text and
     no field that both fill differs. Those that fill more come first, so that the
     order in which the items came makes no difference.
     """
@@ -162,7 +162,7 @@ def combined(items: Iterable[Mapping[str, Any]]) -> list[Item]:
 def with_evidence(metadata: dict[str, Any], items: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """The edge's metadata, with these items added to its `provenance`.
 
-    Whatever stands there already that is no item becomes the text of one.
+    A value there that is no item becomes the text of one.
     """
     have = metadata.get("provenance")
     listed = have if isinstance(have, list) else [] if have is None else [have]

@@ -53,7 +53,7 @@ class EntityStub(NamedTuple):
 
 
 class Node(NamedTuple):
-    """An entity that exists, with whatever detail came along for nothing."""
+    """An entity that exists, with the detail that the same call returned."""
 
     id: str
     """Canonical id: the spelling that core uses and echoes from here on."""
@@ -73,7 +73,7 @@ class EdgeWithMetadata:
     metadata: Metadata = field(default_factory=dict)
 
 
-# --- what a backend could not give --------------------------------------------
+# --- what a backend left out --------------------------------------------------
 
 Direction = Literal["out", "in", "both", "search", "metadata"]
 
@@ -92,7 +92,7 @@ class Omission:
     for by names alone, since it could not be compared by meaning, or, where there is a reason,
     not to the end; `metadata` for a record whose redaction failed on the server behind this one."""
     at_least: int | None = None
-    """How many edges are missing at the least, or None where nobody knows."""
+    """How many edges are missing at the least, or None where that is unknown."""
     reason: str | None = None
     """Why, in a few words for the model: `the endpoint's row limit`."""
     lasting: bool = False
@@ -111,9 +111,9 @@ class Omission:
 class NodeRecord:
     """One description of an entity; several of one id are merged.
 
-    An empty `entity_type` means that this record does not tell the type: the
-    first record that does wins, further types become `other_types` in the
-    metadata, and a node of which no record tells one is an `owl:Thing`.
+    An empty `entity_type` means that this record has no type: the first type of
+    another record is used, further types become `other_types` in the metadata, and
+    a node without any is an `owl:Thing`.
     """
 
     id: str

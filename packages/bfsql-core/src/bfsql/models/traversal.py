@@ -77,7 +77,7 @@ class SchemaSummary:
 
 @dataclass(frozen=True, slots=True)
 class SchemaDescription:
-    """What `describe_schema` tells of a graph."""
+    """The answer of `describe_schema`."""
 
     graph_description: str
     comprehensive: bool
@@ -89,7 +89,7 @@ class SchemaDescription:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Whatever makes an answer less than the truth; `bfsql.answers` makes the sentences."""
+    """What an answer leaves out, and why; `bfsql.answers` makes the sentences."""
 
     asked_depth: int | None = None
     """`max_hops` or `k` as asked, where the answer stopped before it."""
@@ -110,13 +110,13 @@ class Facts:
     edges_to_earlier: int = 0
     """Edges between this page and the ones before it."""
     cut_nodes: int = 0
-    """Nodes taken off the end of the page for want of room."""
+    """Nodes cut from the end of the page by the budget."""
     cut_types: dict[str, int] = field(default_factory=dict)
     """The same by type, for an answer without pages."""
     bare_nodes: int = 0
-    """Nodes whose metadata was due and found no room."""
+    """Nodes whose metadata was due and did not fit the budget."""
     bare_edges: int = 0
-    """Edges whose metadata was due and found no room."""
+    """Edges whose metadata was due and did not fit the budget."""
     late: tuple[Literal["nodes", "edges"], ...] = ()
     """What became stubs because the deadline passed before its metadata came."""
     omissions: tuple[Omission, ...] = ()

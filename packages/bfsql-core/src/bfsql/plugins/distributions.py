@@ -6,6 +6,7 @@ imported for `bfsql --version`, or where no hook plugin is installed.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points, version
 
 __version__ = version("bfsql-core")
@@ -26,3 +27,19 @@ def origin(point: EntryPoint) -> tuple[str, str]:
     """Name and version of the distribution that declares an entry point."""
     dist = point.dist
     return ("an unnamed distribution", "") if dist is None else (dist.name, dist.version)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PluginState:
+    """A line of `bfsql backends`."""
+
+    name: str
+    distribution: str
+    version: str
+    state: str
+    """`ok`, or the sentence that says why it cannot be used."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether it can be used."""
+        return self.state == "ok"

@@ -11,6 +11,7 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 from typing import Any, Final
@@ -19,7 +20,7 @@ from bfsql import call
 from bfsql.errors import HookPluginUnusable
 from bfsql.models.records import EntityStub, Metadata, Triple
 from bfsql.plugins.declaration import CallOutcome, CommandDeclaration
-from bfsql.plugins.distributions import HOOKS, entry_points_of, origin
+from bfsql.plugins.distributions import HOOKS, PluginState, entry_points_of, origin
 
 log = logging.getLogger("bfsql.hooks")
 
@@ -41,6 +42,14 @@ class HookPlugin:
     def ask(self, hook: str, **arguments: Any) -> Any:
         """Call a hook; what it raises is not caught here."""
         return getattr(self._relay, hook)(**arguments)
+
+    @contextmanager
+    def guard(self, hook: str) -> Iterator[None]:
+        """Log what a hook raises in this block, and go on after it."""
+        try:
+            yield
+        except FAULTS as fault:
+            self.report(hook, fault)
 
     def report(self, hook: str, fault: BaseException) -> None:
         """Log that a hook failed."""
@@ -75,7 +84,7 @@ class Hooks:
     ) -> None:
         """Pass a finished call to the plugins that watch calls."""
         for plugin in self._of("watch_call"):
-            try:
+            with plugin.guard("watch_call"):
                 plugin.ask(
                     "watch_call",
                     tool=tool,
@@ -84,25 +93,18 @@ class Hooks:
                     outcome=outcome,
                     seconds=seconds,
                 )
-            except FAULTS as fault:
-                plugin.report("watch_call", fault)
 
     async def refusal(self, tool: str, arguments: Mapping[str, Any]) -> str | None:
         """The first sentence that refuses a call, or None."""
         for plugin in self._of("refuse_call"):
-            try:
-                sentence = await _result(
-                    plugin.ask(
-                        "refuse_call", tool=tool, arguments=_own(arguments), caller=_caller()
-                    )
-                )
-                if sentence is None:
-                    continue
+            with plugin.guard("refuse_call"):
+                given = _own(arguments)
+                asked = plugin.ask("refuse_call", tool=tool, arguments=given, caller=_caller())
+                sentence = await _result(asked)
                 if isinstance(sentence, str) and sentence.strip():
                     return sentence
-                raise TypeError(f"it returned {sentence!r}, not a sentence")
-            except FAULTS as fault:
-                plugin.report("refuse_call", fault)
+                if sentence is not None:
+                    raise TypeError(f"it returned {sentence!r}, not a sentence")
         return None
 
     def redacted(self, kind: str, key: str | Triple, metadata: Metadata) -> Metadata:
@@ -112,11 +114,8 @@ class Hooks:
         given = _own(metadata)
         for plugin in self._redactors:
             try:
-                given = dict(
-                    plugin.ask(
-                        "redact_metadata", kind=kind, key=key, metadata=given, caller=_caller()
-                    )
-                )
+                asked = {"kind": kind, "key": key, "metadata": given, "caller": _caller()}
+                given = dict(plugin.ask("redact_metadata", **asked))
             except FAULTS as fault:
                 if call.withheld((kind, key)):
                     plugin.report("redact_metadata", fault)
@@ -128,34 +127,30 @@ class Hooks:
     ) -> list[EntityStub]:
         """The same candidates, in the order that the hooks give them."""
         for plugin in self._of("rerank_candidates"):
-            try:
-                order = await _result(
-                    plugin.ask(
-                        "rerank_candidates",
-                        query=query,
-                        node_types=list(node_types),
-                        candidates=list(candidates),
-                        caller=_caller(),
-                    )
+            with plugin.guard("rerank_candidates"):
+                asked = plugin.ask(
+                    "rerank_candidates",
+                    query=query,
+                    node_types=list(node_types),
+                    candidates=list(candidates),
+                    caller=_caller(),
                 )
+                order = await _result(asked)
                 if order is not None:
                     candidates = _in_order(candidates, order)
-            except FAULTS as fault:
-                plugin.report("rerank_candidates", fault)
         return candidates
 
     def commands(self) -> Iterator[tuple[HookPlugin, CommandDeclaration]]:
         """The declared commands, each with its plugin."""
         for plugin in self._of("cli_commands"):
-            try:
-                declared = list(plugin.ask("cli_commands") or ())
-                for one in declared:
+            declared: list[Any] = []
+            with plugin.guard("cli_commands"):
+                found = list(plugin.ask("cli_commands") or ())
+                for one in found:
                     if not isinstance(one, CommandDeclaration):
                         raise TypeError(f"it declared {one!r}, not a CommandDeclaration")
-            except FAULTS as fault:
-                plugin.report("cli_commands", fault)
-            else:
-                yield from ((plugin, one) for one in declared)
+                declared = found
+            yield from ((plugin, one) for one in declared)
 
     def _of(self, hook: str) -> tuple[HookPlugin, ...]:
         return tuple(plugin for plugin in self.plugins if hook in plugin.hooks)
@@ -168,22 +163,12 @@ NO_HOOKS: Final = Hooks()
 # --- loading ------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class HookState:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookState(PluginState):
     """A hook plugin's line of `bfsql backends`."""
 
-    name: str
-    distribution: str
-    version: str
     hooks: tuple[str, ...]
     """Those that it implements; empty where it cannot be used."""
-    state: str
-    """`ok`, or the sentence that says why it cannot be used."""
-
-    @property
-    def ok(self) -> bool:
-        """Whether it can be used."""
-        return self.state == "ok"
 
 
 def load_hooks(plugins: Iterable[object] | None = None) -> Hooks:
@@ -226,9 +211,12 @@ def _loaded(point: EntryPoint) -> HookPlugin:
 def _state(point: EntryPoint) -> HookState:
     distribution, version = origin(point)
     try:
-        return HookState(point.name, distribution, version, _loaded(point).hooks, "ok")
+        hooks, state = _loaded(point).hooks, "ok"
     except HookPluginUnusable as unusable:
-        return HookState(point.name, distribution, version, (), str(unusable))
+        hooks, state = (), str(unusable)
+    return HookState(
+        name=point.name, distribution=distribution, version=version, hooks=hooks, state=state
+    )
 
 
 def _named(plugin: object) -> str:

@@ -28,7 +28,7 @@ from bfsql.errors import (
     UnknownBackend,
 )
 from bfsql.plugins.declaration import BackendPlugin
-from bfsql.plugins.distributions import BACKENDS, entry_points_of, origin
+from bfsql.plugins.distributions import BACKENDS, PluginState, entry_points_of, origin
 from bfsql.settings import BackendSettings
 
 KNOWN = ("sqlite", "postgres", "sparql", "neo4j", "jsonld")
@@ -45,22 +45,12 @@ class Installed:
     entry_point: EntryPoint
 
 
-@dataclass(frozen=True, slots=True)
-class BackendState:
-    """A line of `bfsql backends`."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackendState(PluginState):
+    """A backend's line of `bfsql backends`."""
 
-    name: str
-    distribution: str
-    version: str
     summary: str
     """The plugin's own summary; empty where it cannot be loaded."""
-    state: str
-    """`ok`, or the sentence that says why it cannot be used."""
-
-    @property
-    def ok(self) -> bool:
-        """Whether it can be used."""
-        return self.state == "ok"
 
 
 def installed() -> list[Installed]:
@@ -101,7 +91,13 @@ def _state(one: Installed) -> BackendState:
         summary, state = load(one.name).summary, "ok"
     except PluginError as error:
         summary, state = "", str(error)
-    return BackendState(one.name, one.distribution, one.version, summary, state)
+    return BackendState(
+        name=one.name,
+        distribution=one.distribution,
+        version=one.version,
+        summary=summary,
+        state=state,
+    )
 
 
 def _loaded(one: Installed) -> BackendPlugin:
@@ -161,14 +157,25 @@ def plugin_for(name: str, distribution: str, backend: type[GraphDbInterface]) ->
 
     async def open_backend(chosen: BackendSettings) -> GraphDbInterface:
         positional, named = _call(arguments, chosen)
-        made = create(*positional, **named)
-        opened = await made if inspect.isawaitable(made) else made
-        if not isinstance(opened, GraphDbInterface):
-            raise NotABackend(name, distribution, opened)
-        return opened
+        return await created(name, distribution, create, *positional, **named)
 
     summary = (inspect.getdoc(backend) if backend.__doc__ else None) or f"{backend.__name__}"
     return BackendPlugin(summary.partition("\n")[0], settings, open_backend)
+
+
+async def created(
+    name: str, distribution: str, create: Callable[..., Any], *positional: Any, **named: Any
+) -> GraphDbInterface:
+    """The backend that a class, a class method or a factory makes, awaited where it is awaitable.
+
+    Raises:
+        NotABackend: It makes something else.
+    """
+    made = create(*positional, **named)
+    opened = await made if inspect.isawaitable(made) else made
+    if not isinstance(opened, GraphDbInterface):
+        raise NotABackend(name, distribution, opened)
+    return opened
 
 
 def _derived(
@@ -182,20 +189,16 @@ def _derived(
             continue
         annotation = _annotation(parameter)
         hidden = annotation in (str, str | None) and bool(_SECRETS.search(name))
+        default = ... if required else parameter.default
         if hidden:
             annotation = SecretStr if annotation is str else SecretStr | None
+            default = SecretStr(default) if isinstance(default, str) and default else default
         # A field may not hide a name of pydantic's own; `Option.key` drops the underscore again.
         field = name.strip("_") + ("_" if hasattr(_Derived, name) else "")
         positional = parameter.kind is inspect.Parameter.POSITIONAL_ONLY
         arguments.append(_Argument(name, field, positional, hidden))
-        fields[field] = (annotation, _default(parameter, hidden=hidden))
+        fields[field] = (annotation, default)
     return arguments, create_model(f"{title}Settings", __base__=_Derived, **fields)
-
-
-def _default(parameter: inspect.Parameter, *, hidden: bool) -> Any:
-    if parameter.default is inspect.Parameter.empty:
-        return ...
-    return SecretStr(parameter.default) if hidden and parameter.default else parameter.default
 
 
 def _parameters(create: Callable[..., Any]) -> dict[str, inspect.Parameter]:

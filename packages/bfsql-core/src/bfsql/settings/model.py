@@ -19,7 +19,7 @@ from pydantic.fields import FieldInfo
 Kind = Literal["text", "whole", "number", "flag", "path", "list", "mapping"]
 
 HIDDEN = "**********"
-"""What stands where a secret would."""
+"""Shown in place of a secret."""
 
 _NATURES: dict[Kind, str] = {
     "text": "a text",
@@ -52,7 +52,7 @@ class BackendSettings(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One setting, as a command line, an environment and a table see it."""
+    """One setting, as an option, an environment variable and a key of a table."""
 
     name: str
     """With dashes, as `--name` has it."""
@@ -70,7 +70,7 @@ class Option:
     choices: tuple[str, ...] = ()
     """The values that are allowed, where the model lists them."""
     optional: bool = False
-    """Whether None is a value; a text says it as `none`."""
+    """Whether None is a value; its text is `none`."""
     bounds: str = ""
     """The limits of a number, in words."""
 
@@ -96,7 +96,7 @@ class Option:
 
 
 def options(model: type[BaseModel], prefix: str | None = None) -> list[Option]:
-    """What a model's fields look like from outside: its own in their order, then inherited ones.
+    """A model's fields as options: its own in their order, then inherited ones.
 
     Args:
         model: The settings model.
@@ -109,7 +109,7 @@ def options(model: type[BaseModel], prefix: str | None = None) -> list[Option]:
 
 
 def spelled(value: Any) -> str:
-    """A setting's value as a person reads it; secrets are hidden."""
+    """A setting's value as text; secrets are hidden."""
     match value:
         case None | bool():
             return str(value).lower()

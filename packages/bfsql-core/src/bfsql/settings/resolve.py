@@ -122,9 +122,9 @@ def _from_environment(known: Sequence[Option], environment: Mapping[str, str]) -
 
 
 def _set(option: Option, name: str, environment: Mapping[str, str]) -> bool:
-    """Whether a variable says something: an empty one does not, unless it should hold our secret.
+    """Whether a variable counts as set: an empty one only where it is `BFSQL_...` for a secret.
 
-    `BFSQL_BEARER_TOKEN=` is a mistake of whoever meant to guard a server, and not a wish.
+    `BFSQL_BEARER_TOKEN=` is a mistake, and must not leave a server unguarded.
     """
     return bool(environment.get(name)) or (
         option.secret and name.startswith("BFSQL_") and name in environment
@@ -234,7 +234,7 @@ def _reason(fault: Any, option: Option | None) -> str:
 
 
 def _without_secrets(text: str, known: Mapping[str, Option], values: Mapping[str, _Given]) -> str:
-    """A validator's own message may repeat what it was given."""
+    """A validator's message with the secrets hidden that it may repeat."""
     for field, one in values.items():
         if known[field].secret and (raw := spelled(_bare(one.raw))):
             text = text.replace(raw, HIDDEN)
@@ -254,6 +254,6 @@ def _wrong(option: Option, raw: Any, origin: str, reason: str) -> str:
 
 
 def _capital(text: str) -> str:
-    """Sentences begin large, except where they begin with the name of a setting."""
+    """The sentence with a capital letter, unless it begins with the name of a setting."""
     first = text.split(" ", 1)[0]
     return text[:1].upper() + text[1:] if first in ("option", "environment", "the") else text

@@ -1,7 +1,7 @@
-"""A graph whose metadata passes the redaction hooks, whichever way it leaves.
+"""Redaction: a graph all of whose metadata passes the redaction hooks.
 
-It stands between the cache and the six operations, so that nothing above it,
-neither filter nor budget nor note nor error, sees what must not leave.
+It is placed between the cache and the six operations, so that no filter, budget,
+note or error sees what must not leave.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _TRIPLE = ("subject", "predicate", "object")
 
 
 class RedactedGraphDb(AdaptedGraphDb):
-    """The same graph, without what the hooks take out.
+    """The same graph, without what the hooks remove.
 
     Args:
         db: The graph, with its cache.
@@ -31,39 +31,39 @@ class RedactedGraphDb(AdaptedGraphDb):
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
     ) -> list[EntityStub]:
-        """Candidates, with the names that may be shown."""
+        """Candidates, their names redacted."""
         return [self._stub(stub) for stub in await super().search_entities(query, node_types)]
 
     async def get_node(self, entity_id: str) -> Node:
-        """The node, with what may leave of its metadata."""
+        """The node, its metadata redacted."""
         return self._node(await self._inner.get_node(entity_id))
 
     async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
-        """The nodes, with what may leave of their metadata."""
+        """The nodes, their metadata redacted."""
         return [self._node(node) for node in await self._inner.get_nodes_batch(ids)]
 
     async def metadata_for_node(self, entity_id: str) -> Metadata:
-        """What may leave."""
+        """Redacted."""
         metadata = await self._inner.metadata_for_node(entity_id)
         return self._hooks.redacted("node", entity_id, metadata)
 
     async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:
-        """What may leave."""
+        """Redacted."""
         found = await self._inner.metadata_for_nodes_batch(ids)
         return {i: self._hooks.redacted("node", i, metadata) for i, metadata in found.items()}
 
     async def metadata_for_edge(self, edge: Edge) -> Metadata:
-        """What may leave."""
+        """Redacted."""
         metadata = await self._inner.metadata_for_edge(edge)
         return self._hooks.redacted("edge", edge, metadata)
 
     async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:
-        """What may leave."""
+        """Redacted."""
         found = await self._inner.metadata_for_edges_batch(edges)
         return {t: self._hooks.redacted("edge", t, metadata) for t, metadata in found.items()}
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
-        """The evidence, with what may leave of each item beside its triple."""
+        """The evidence, each item redacted except for its triple."""
         evidence = await self._inner.provenance_for_node(entity_id, limit)
         return {**evidence, "items": [self._item(item) for item in evidence.get("items", ())]}
 
