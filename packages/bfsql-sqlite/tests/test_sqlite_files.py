@@ -171,7 +171,7 @@ def test_a_load_that_is_terminated_leaves_the_old_file_and_nothing_else(graph: P
     before = graph.read_bytes()
     (graph.parent / "edges.csv").write_text("subject,object\na,b\n", encoding="utf-8")
     code = (
-        "import itertools, os, signal, bfsql.loading as loading\n"
+        "import itertools, os, signal, bfsql.loading.files as loading\n"
         "from bfsql.cli import main\n"
         "from bfsql.models import NodeRecord\n"
         "def endless(*_):\n"

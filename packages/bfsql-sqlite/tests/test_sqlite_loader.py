@@ -22,7 +22,6 @@ import pytest
 from bfsql.errors import StoreError
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, LoadReport, NodeRecord
 from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
-from bfsql_sqlite.staging import Numbers
 
 OLD = [NodeRecord("old", "thing")]
 
@@ -367,22 +366,6 @@ async def test_opening_during_many_loads_always_gives_one_whole_graph(load, file
         assert (len({tuple(ring) for ring in seen}), len(steps)) == (1, 1)
         await backend.close()
     await work
-
-
-def test_numbers_that_were_forgotten_are_found_in_the_file() -> None:
-    with closing(sqlite3.connect(":memory:")) as connection:
-        connection.execute("CREATE TABLE node (n INTEGER PRIMARY KEY, id TEXT UNIQUE)")
-        number = Numbers(
-            connection,
-            "SELECT n FROM node WHERE id = ?",
-            "INSERT INTO node (n, id) VALUES (?, ?)",
-            kept=3,
-        )
-        names = [f"id {i % 7}" for i in range(50)]
-        first = {name: number(name) for name in names}
-        assert [number(name) for name in names] == [first[name] for name in names]
-        assert sorted(first.values()) == [1, 2, 3, 4, 5, 6, 7]
-        assert len(number._recent) <= 3
 
 
 async def test_memory_does_not_grow_with_the_edges(load) -> None:

@@ -7,8 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bfsql.models import NodeRecord
-from bfsql_sqlite.folding import fold
-from bfsql_sqlite.search import LIMIT
+from bfsql_sqlite.search import LIMIT, fold
 
 
 def node(entity_id: str, name: str | None, *synonyms: str, kind: str = "disease") -> NodeRecord:

@@ -15,7 +15,7 @@ from click.testing import Result
 from bfsql.cli.load import account
 from bfsql.cli.load import load as load_command
 from bfsql.errors import ConfigurationError, SourceError
-from bfsql.loading import EVERY, KEPT, Sieve, load
+from bfsql.loading import EVERY, KEPT, RefusalFilter, load
 from bfsql.models import EdgeRecord, GraphRecord, LoadReport, NodeRecord, Refusal
 from bfsql.sources import SourceOptions
 
@@ -76,7 +76,7 @@ def test_ctrl_c_and_its_like_are_a_sentence_and_leave_the_old_store(
     code = (
         "import os, signal, bfsql_trials.toy as toy\n"
         "from bfsql.cli import main\n"
-        "import bfsql.loading as loading\n"
+        "import bfsql.loading.files as loading\n"
         "real = loading.read_all\n"
         "def read_all(*args):\n"
         "    for record in real(*args):\n"
@@ -116,19 +116,19 @@ def test_the_account_shows_twenty_refusals_and_counts_all() -> None:
     assert lines[-1] == "  and 230 more"
 
 
-def test_the_sieve_keeps_a_hundred_refusals_and_tells_progress() -> None:
+def test_the_filter_keeps_a_hundred_refusals_and_tells_progress() -> None:
     told: list[int] = []
     records = [NodeRecord(str(n), "T") for n in range(EVERY + 1)]
-    sieve = Sieve(iter([*records, *[Refusal("f", 1, "bad")] * 150]), progress=told.append)
-    assert list(sieve) == records
+    kept = RefusalFilter(iter([*records, *[Refusal("f", 1, "bad")] * 150]), progress=told.append)
+    assert list(kept) == records
     assert told == [EVERY, EVERY + 1]
-    assert (len(sieve.refusals), sieve.refused) == (KEPT, 150)
+    assert (len(kept.refusals), kept.refused) == (KEPT, 150)
 
 
-def test_a_strict_sieve_raises_at_the_first_refusal() -> None:
-    sieve = Sieve(iter([Refusal("f.csv", 7, "it is bad")]), strict=True)
+def test_a_strict_filter_raises_at_the_first_refusal() -> None:
+    kept = RefusalFilter(iter([Refusal("f.csv", 7, "it is bad")]), strict=True)
     with pytest.raises(SourceError, match=r"f\.csv, line 7: it is bad \(the import is strict"):
-        list(sieve)
+        list(kept)
 
 
 async def test_what_the_loader_refuses_stands_beside_what_the_sources_did(folder: Path) -> None:

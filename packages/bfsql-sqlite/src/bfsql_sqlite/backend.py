@@ -12,7 +12,7 @@ from bfsql.models.json_values import decode, is_text
 from bfsql.models.merge import evidence_items
 from bfsql.models.records import NO_METADATA, Edge, EntityStub, Metadata, Node, Triple
 from bfsql_sqlite import queries
-from bfsql_sqlite.pool import Pool
+from bfsql_sqlite.connection import Pool
 from bfsql_sqlite.search import search
 from bfsql_sqlite.settings import SqliteSettings
 

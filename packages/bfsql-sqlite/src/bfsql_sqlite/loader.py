@@ -1,37 +1,79 @@
 """Writes a graph into a file: all of it, or nothing.
 
-A load fills a new file in a folder of its own beside the target and then puts
-it in the target's place in one step. Whoever has the old file open reads on in
-it; whoever opens later reads the new one; an interrupted load changes nothing.
+A load makes a new file in a folder of its own beside the target and then puts
+it in the target's place in one step. A reader that has the old file open goes
+on with it, one that opens later reads the new file, and an interrupted load
+changes nothing.
+
+Core's staging numbers the ids and merges the records; nodes, predicates and
+edges it writes into the new file itself. The rest is made here.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 import sqlite3
 import tempfile
-import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
+from itertools import islice
 from pathlib import Path
+from typing import Any
+from uuid import uuid4
 
+from bfsql.abc import DEFAULT_NEXT_STEPS
 from bfsql.errors import StoreError
+from bfsql.loading import Staging, Worker
+from bfsql.models.json_values import as_text, decode
 from bfsql.models.records import GraphRecord, LoadReport
-from bfsql_sqlite.finishing import finish
-from bfsql_sqlite.layout import APPLICATION_ID, LAYOUT, TABLES, read_header
+from bfsql_sqlite.connection import APPLICATION_ID, LAYOUT, TABLES, read_header
+from bfsql_sqlite.search import fold, type_code
 from bfsql_sqlite.settings import SqliteSettings
-from bfsql_sqlite.staging import Staging, Stopped
 
-_PRAGMAS = """
-PRAGMA {schema}.journal_mode = OFF;
-PRAGMA {schema}.synchronous = OFF;
-PRAGMA {schema}.locking_mode = EXCLUSIVE;
-PRAGMA {schema}.cache_size = -65536;
+BATCH = 5_000
+"""Nodes whose names are folded at a time."""
+NAMED_TYPES = 10
+"""Types that `next_steps` counts."""
+EXAMPLES = 5
+"""Dangling ids that the report names."""
+
+# `graph` is the new file, everything else in the staging's own.
+
+_FINISH = """
+INSERT INTO type (name) SELECT DISTINCT type FROM described;
+UPDATE node SET t = type.t FROM described JOIN type ON name = described.type
+WHERE node.n = described.n;
+INSERT INTO detail SELECT n, metadata FROM described ORDER BY n;
+INSERT INTO supplied SELECT n, e, items FROM document JOIN node USING (id);
+CREATE INDEX graph.edge_in ON edge (o, s, p, items);
+CREATE TABLE named (n INTEGER, t INTEGER, name TEXT, folded TEXT, others TEXT);
+CREATE TABLE labelled (n INTEGER, kind INTEGER, text TEXT);
 """
-_CHECK_EVERY = 100_000
-"""Steps of SQLite's machine between two looks at whether the load is cancelled."""
+
+_SEARCH = """
+INSERT INTO entry (n, t, name, folded, others)
+SELECT n, named.t, name, folded, others FROM named JOIN node USING (n) ORDER BY length(folded), id;
+CREATE UNIQUE INDEX graph.entry_n ON entry (n, r, t);
+INSERT INTO label
+SELECT text, kind, r, t FROM labelled JOIN entry USING (n) ORDER BY 1, 2, 3;
+INSERT INTO words (rowid, name, others, type)
+SELECT r, folded, others, type_code(t) FROM entry ORDER BY r;
+INSERT INTO grams (rowid, label, type)
+SELECT r, ' ' || folded || ' ' || replace(char(10) || others, char(10), ' ' || char(10) || ' ')
+    || ' ', type_code(t) FROM entry ORDER BY r;
+INSERT INTO words (words) VALUES ('optimize');
+INSERT INTO grams (grams) VALUES ('optimize');
+CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab(graph, grams, col);
+INSERT INTO gram SELECT term, doc FROM vocabulary WHERE col = 'label' ORDER BY 1;
+DROP TABLE temp.vocabulary;
+"""
+
+_MISSING = """
+CREATE TABLE missing AS SELECT n, id FROM node WHERE t IS NULL AND (
+    EXISTS (SELECT 1 FROM edge WHERE s = n) OR EXISTS (SELECT 1 FROM edge WHERE o = n)
+)
+"""
 
 
 async def load_graph(settings: SqliteSettings, records: Iterable[GraphRecord]) -> LoadReport:
@@ -52,22 +94,11 @@ async def load_graph(settings: SqliteSettings, records: Iterable[GraphRecord]) -
     Raises:
         StoreError: The file cannot be written, or what is there is no graph.
     """
-    stop = threading.Event()
-    work = asyncio.ensure_future(
-        asyncio.to_thread(_load, settings.path.expanduser(), records, stop.is_set)
-    )
-    try:
-        return await asyncio.shield(work)
-    except asyncio.CancelledError:
-        stop.set()
-        await asyncio.wait([work])
-        if not work.cancelled():
-            work.exception()
-        raise
+    worker = Worker()
+    return await worker.run(lambda: _load(settings.path.expanduser(), records, worker))
 
 
-def _load(path: Path, records: Iterable[GraphRecord], stopped: Callable[[], bool]) -> LoadReport:
-    report = LoadReport()
+def _load(path: Path, records: Iterable[GraphRecord], worker: Worker) -> LoadReport:
     with _explained(path):
         target = Path(os.path.realpath(path))  # a link stays a link
         mode = _check_target(target)
@@ -75,7 +106,12 @@ def _load(path: Path, records: Iterable[GraphRecord], stopped: Callable[[], bool
     try:
         made = folder / "graph.db"
         with closing(sqlite3.connect(made)) as connection:
-            _fill(connection, folder, records, report, stopped)
+            connection.executescript(TABLES)
+        with closing(Staging(folder, worker, graph=made)) as staging:
+            staging.take(records)
+            staging.merge_nodes()
+            staging.merge_edges()
+            _finish(staging.connection, staging.report)
         with _explained(path):
             _put(made, target, mode)
     except sqlite3.Error as error:
@@ -84,31 +120,72 @@ def _load(path: Path, records: Iterable[GraphRecord], stopped: Callable[[], bool
         ) from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return report
+    return staging.report
 
 
-def _fill(
-    connection: sqlite3.Connection,
-    folder: Path,
-    records: Iterable[GraphRecord],
-    report: LoadReport,
-    stopped: Callable[[], bool],
-) -> None:
-    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    connection.execute(f"PRAGMA user_version = {LAYOUT}")
-    connection.execute("ATTACH ? AS scratch", (str(folder / "scratch.db"),))
-    for schema in ("main", "scratch"):
-        connection.executescript(_PRAGMAS.format(schema=schema))
-    connection.executescript(TABLES)
-    connection.set_progress_handler(stopped, _CHECK_EVERY)
-    try:
-        Staging(connection, report, stopped).take(records)
-        finish(connection, report)
-        connection.commit()
-    except sqlite3.OperationalError:
-        if stopped():
-            raise Stopped from None
-        raise
+# --- what the staging has not in the new file ---------------------------------
+
+
+def _finish(connection: sqlite3.Connection, report: LoadReport) -> None:
+    """Write types, details, indexes and what search needs."""
+    connection.create_function("type_code", 1, type_code, deterministic=True)
+    connection.executescript(_FINISH)
+    _fold_names(connection)
+    connection.executescript(_SEARCH)
+    _count_dangling(connection, report)
+    meta = {"next_steps": _next_steps(connection), "load": uuid4().hex}
+    connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
+    connection.execute(f"PRAGMA graph.application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA graph.user_version = {LAYOUT}")
+    connection.commit()
+
+
+def _fold_names(connection: sqlite3.Connection) -> None:
+    """Fill `named` and `labelled` with the texts by which nodes are found."""
+    rows = connection.execute(
+        "SELECT n, t, id, metadata FROM described JOIN node USING (n) ORDER BY n"
+    )
+    while batch := list(islice(rows, BATCH)):
+        named, labels = [], []
+        for n, t, entity_id, metadata in batch:
+            name, texts = _texts(entity_id, decode(metadata))
+            named.append((n, t, name, texts[0], "\n".join(texts[1:])))
+            labels += [(n, int(place > 0), text) for place, text in enumerate(texts)]
+        connection.executemany("INSERT INTO named VALUES (?, ?, ?, ?, ?)", named)
+        connection.executemany("INSERT INTO labelled VALUES (?, ?, ?)", labels)
+
+
+def _texts(entity_id: str, metadata: dict[str, Any]) -> tuple[str | None, list[str]]:
+    """The display name, and the folded texts to search: the name first, the id last."""
+    given, synonyms = metadata.get("name"), metadata.get("synonyms")
+    name = as_text(given) if isinstance(given, str) else None
+    aliases = synonyms if isinstance(synonyms, list) else [synonyms]
+    folded = [fold(text) for text in (*aliases, entity_id) if isinstance(text, str)]
+    first = fold(name or "") or folded[-1]
+    return name, list(dict.fromkeys([first, *(text for text in folded if text)]))
+
+
+def _count_dangling(connection: sqlite3.Connection, report: LoadReport) -> None:
+    connection.execute(_MISSING)
+    (report.dangling_edges,) = connection.execute(
+        "SELECT count(*) FROM (SELECT e FROM edge JOIN missing ON s = n "
+        "UNION SELECT e FROM edge JOIN missing ON o = n)"
+    ).fetchone()
+    examples = connection.execute("SELECT id FROM missing ORDER BY id LIMIT ?", (EXAMPLES,))
+    report.dangling_examples = [entity_id for (entity_id,) in examples]
+
+
+def _next_steps(connection: sqlite3.Connection) -> str:
+    counts = connection.execute(
+        "SELECT type.name, count(*) FROM entry JOIN type USING (t) GROUP BY t "
+        "ORDER BY count(*) DESC, type.name LIMIT ?",
+        (NAMED_TYPES,),
+    )
+    by_type = ", ".join(f"{entity_type} {n}" for entity_type, n in counts)
+    return f"{DEFAULT_NEXT_STEPS} Nodes by type: {by_type}."
+
+
+# --- putting it in its place --------------------------------------------------
 
 
 def _check_target(target: Path) -> int | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from difflib import SequenceMatcher
@@ -19,8 +20,9 @@ from typing import Any
 from bfsql.models.json_values import is_text
 from bfsql.models.records import EntityStub
 from bfsql_sqlite import queries
-from bfsql_sqlite.folding import GRAM, fold, grams, type_code, words
 
+GRAM = 3
+"""Characters of a trigram."""
 LIMIT = 20
 """Candidates of a search."""
 ENOUGH = 5
@@ -37,6 +39,47 @@ COMPARED = 48
 """Of these, the ones that are compared letter by letter."""
 ALIKE = 0.7
 """Least likeness, 0 to 1, of a misspelling; `cusing diseas` and `cushing disease` have 0.93."""
+
+
+# --- text as search compares it ----------------------------------------------
+
+
+def fold(text: str) -> str:
+    """Text for comparison: decomposed, marks dropped, case folded, spaces single."""
+    if not text.isascii():
+        marked = unicodedata.normalize("NFKD", text)
+        text = unicodedata.normalize(
+            "NFC", "".join(c for c in marked if not unicodedata.combining(c)).casefold()
+        )
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else " " for c in text)
+    return " ".join(text.lower().split())
+
+
+def words(folded: str) -> list[str]:
+    """The runs of letters and digits in folded text, each once, in order."""
+    spaced = "".join(c if c.isalnum() else " " for c in folded)
+    return list(dict.fromkeys(spaced.split()))
+
+
+def grams(folded: str) -> set[str]:
+    """Every three characters in a row, a space at either end of the text included."""
+    padded = f" {folded} "
+    return {padded[i : i + GRAM] for i in range(len(padded) - GRAM + 1)}
+
+
+def type_code(number: int) -> str:
+    """Three private-use characters for a type: one word and one trigram at once.
+
+    So a full-text query filters by type inside the index, before any limit.
+    Folding turns private-use characters into spaces: no name holds a code.
+    """
+    high, low = divmod(number, 4096 * 4096)
+    middle, low = divmod(low, 4096)
+    return "".join(chr(0xE000 + digit) for digit in (high, middle, low))
+
+
+# --- looking -------------------------------------------------------------------
 
 
 def search(

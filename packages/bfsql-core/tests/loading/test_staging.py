@@ -1,9 +1,11 @@
 """Records in any order come out of a staging merged, as the reference in memory merges them."""
 
 import asyncio
+import sqlite3
 import tempfile
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +13,11 @@ import pytest
 
 from bfsql.conformance.graphs import GRAPHS
 from bfsql.errors import StoreError
+from bfsql.loading import StagedEdge, StagedNode, staged
+from bfsql.loading.staging import Numbers
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, LoadReport, NodeRecord
 from bfsql.models.json_values import decode, encode
-from bfsql.staging import StagedEdge, StagedNode, staged
 
 
 @pytest.fixture(autouse=True)
@@ -28,9 +31,19 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 async def merged(
     records: list[GraphRecord],
 ) -> tuple[list[StagedNode], list[StagedEdge], LoadReport]:
+    nodes: list[StagedNode] = []
+    edges: list[StagedEdge] = []
+
+    async def write_node(node: StagedNode) -> None:
+        nodes.append(node)
+
+    async def write_edge(edge: StagedEdge) -> None:
+        edges.append(edge)
+
     async with staged(records) as staging:
-        nodes = [node async for node in staging.ahead(staging.nodes())]
-        edges = [edge async for edge in staging.ahead(staging.edges())]
+        await staging.run(staging.merge)
+        await staging.feed(staging.nodes(), write_node)
+        await staging.feed(staging.edges(), write_edge)
     return nodes, edges, staging.report
 
 
@@ -110,6 +123,7 @@ async def test_what_cannot_be_held_is_refused_with_its_reason() -> None:
         EvidenceRecord("x" * 100, "\udfff", "b", {}),
     ]
     async with staged(records, check) as staging:
+        staging.merge()
         assert not list(staging.nodes())
         assert not list(staging.edges())
     assert staging.report.refused == 5
@@ -160,7 +174,18 @@ async def test_an_error_of_the_source_is_the_sources() -> None:
 
 
 async def test_a_file_that_cannot_be_written_is_a_sentence(temporary: Path) -> None:
-    async with staged([NodeRecord("a", "T")]) as staging:
-        staging.close()
-        with pytest.raises(StoreError, match=r"cannot be sorted in a temporary file.*TMPDIR"):
-            await staging.in_thread(lambda: list(staging.nodes()))
+    with pytest.raises(StoreError, match=r"cannot be sorted in a temporary file.*TMPDIR"):
+        async with staged([NodeRecord("a", "T")]) as staging:
+            staging.close()
+            await staging.run(lambda: list(staging.nodes()))
+
+
+def test_numbers_that_were_forgotten_are_found_in_the_file() -> None:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE TABLE node (n INTEGER PRIMARY KEY, id TEXT UNIQUE)")
+        number = Numbers(connection, "node", "n", "id", kept=3)
+        names = [f"id {i % 7}" for i in range(50)]
+        first = {name: number[name] for name in names}
+        assert [number[name] for name in names] == [first[name] for name in names]
+        assert sorted(first.values()) == [1, 2, 3, 4, 5, 6, 7]
+        assert len(number) <= 3

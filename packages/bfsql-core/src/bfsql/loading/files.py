@@ -1,4 +1,4 @@
-"""From graph files to a filled store, with an account of what could not be used."""
+"""What `bfsql load` does: graph files go into a store, with a report of what could not be used."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EVERY = 1_000
 """Records between two calls of `progress`."""
 
 Progress = Callable[[int], None]
-"""Is told how many records were read so far, from whatever thread the loader runs in."""
+"""Called with the number of records read so far, from the thread that the loader reads in."""
 
 
 async def load(
@@ -35,12 +35,12 @@ async def load(
 
     Args:
         plugin: The backend.
-        settings: The backend's, which say where the store is.
+        settings: Its settings, which say where the store is.
         paths: Files and bundle folders; they become one graph.
         options: How to read them.
         strict: Stop at the first line that cannot be used.
-        progress: Told the number of records read, now and then; what it raises
-            stops the import.
+        progress: Called now and then with the number of records read; an exception
+            that it raises stops the import.
 
     Returns:
         The loader's report, with the lines refused before they came to it.
@@ -60,22 +60,22 @@ async def load(
     if plugin.keeps_iris:
         options = replace(options, prefixes=None)
     read = read_all(paths, options)
-    sieve = Sieve(read, strict=strict, progress=progress)
-    report = await plugin.load(settings, sieve)
+    records = RefusalFilter(read, strict=strict, progress=progress)
+    report = await plugin.load(settings, records)
     return replace(
         report,
-        refusals=[*sieve.refusals, *report.refusals][:KEPT],
-        refused=sieve.refused + report.refused,
+        refusals=[*records.refusals, *report.refusals][:KEPT],
+        refused=records.refused + report.refused,
     )
 
 
-class Sieve:
-    """A stream of records without its refusals, which it keeps and counts.
+class RefusalFilter:
+    """A stream of records without its refusals, which it collects and counts.
 
     Args:
         stream: What the sources give.
         strict: Whether a refusal is an error.
-        progress: Told how many records went through.
+        progress: Called now and then with the number of records that went through.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Sieve:
         """The records; they can be read once.
 
         Raises:
-            SourceError: Every line was refused: an empty graph is not what anybody meant to load.
+            SourceError: Every line was refused, or one in strict mode.
         """
         count = 0
         for record in self._stream:

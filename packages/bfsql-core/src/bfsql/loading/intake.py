@@ -1,0 +1,115 @@
+"""Reading the records of a load: in a thread, one after the other, each taken or refused."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+from bfsql.models.records import EdgeRecord, GraphRecord, LoadReport, NodeRecord, Refusal
+
+KEPT_REFUSALS = 100
+"""Refusals that a report shows; all of them are counted."""
+NOT_TEXT = "it holds half of a surrogate pair, which is not text; write the character whole"
+
+_LONGEST_NAME = 60
+
+T = TypeVar("T")
+
+
+class Stopped(Exception):
+    """The load was cancelled while records were read."""
+
+
+def accepted(
+    records: Iterable[GraphRecord],
+    take: Callable[[GraphRecord], None],
+    report: LoadReport,
+    stopped: Callable[[], bool],
+) -> Iterator[None]:
+    """Give each record to `take`, and yield after it, so that the caller can write a full batch.
+
+    Args:
+        records: Nodes, edges and evidence in any order.
+        take: Raises a `ValueError` for a record that the store cannot hold; its text is the reason.
+        report: Where refused records are counted.
+        stopped: Whether the load is cancelled; called before every record.
+
+    Raises:
+        Stopped: The load is cancelled.
+    """
+    for record in records:
+        if stopped():
+            raise Stopped
+        try:
+            take(record)
+        except UnicodeEncodeError:
+            _refuse(report, record, NOT_TEXT)
+        except ValueError as error:
+            _refuse(report, record, str(error))
+        yield
+
+
+def _refuse(report: LoadReport, record: GraphRecord, reason: str) -> None:
+    report.refused += 1
+    if len(report.refusals) < KEPT_REFUSALS:
+        report.refusals.append(Refusal(_name_of(record), None, reason))
+
+
+def _name_of(record: GraphRecord) -> str:
+    if isinstance(record, NodeRecord):
+        return f"node {_short(record.id)}"
+    what = "edge" if isinstance(record, EdgeRecord) else "evidence of edge"
+    triple = (record.subject, record.predicate, record.object)
+    return f"{what} {' '.join(map(_short, triple))}"
+
+
+def _short(text: str) -> str:
+    return ascii(text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}...")
+
+
+class Worker:
+    """Runs the blocking steps of a load in threads; cancelling the load stops the step under way.
+
+    A thread cannot be cancelled: a step has to call `stopped` again and again, and to return or
+    raise when it is true.
+    """
+
+    def __init__(self) -> None:
+        self._stop = threading.Event()
+        self.stopped: Callable[[], bool] = self._stop.is_set
+        """Whether the load is cancelled."""
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Run one step. When the call is cancelled, stop the step and wait until it has ended."""
+        running = asyncio.ensure_future(asyncio.to_thread(work))
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            self._stop.set()
+            await asyncio.wait([running])
+            if not running.cancelled():
+                running.exception()
+            raise
+
+    async def feed(self, items: Iterator[T], write: Callable[[T], Awaitable[object]]) -> None:
+        """Write every item, while the next one is made in a thread.
+
+        No thread is running any more when this returns or raises.
+        """
+        end = object()
+
+        def begin() -> asyncio.Future[Any]:
+            return asyncio.ensure_future(self.run(lambda: next(items, end)))
+
+        coming = begin()
+        try:
+            while (item := await coming) is not end:
+                coming = begin()
+                await write(item)
+        finally:
+            coming.cancel()
+            await asyncio.wait([coming])
+            if not coming.cancelled():
+                coming.exception()

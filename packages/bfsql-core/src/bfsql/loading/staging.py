@@ -1,0 +1,471 @@
+"""Records wait in a temporary SQLite file until all of them are known, and are merged there.
+
+Several records may describe one node or one edge, and come in any order. The
+file holds them with integers in place of ids and predicates; memory holds the
+numbers of the ids seen last, one batch of rows, and nothing else that grows.
+Nothing is in the store before the last record is read.
+
+    async with staged(records) as staging:
+        await staging.run(staging.merge)
+        await staging.feed(batches(staging.nodes(), size, ...), write_nodes)
+        await staging.feed(batches(staging.edges(), size, ...), write_edges)
+    return staging.report
+
+A store that can read SQLite copies from the tables themselves, through
+`Staging.connection`.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import tempfile
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager, closing
+from itertools import groupby, islice
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from bfsql.errors import StoreError
+from bfsql.loading.intake import Worker, accepted
+from bfsql.loading.merging import edge_groups, merge_edge_group
+from bfsql.models.json_values import decode, encode, is_text
+from bfsql.models.merge import UNTYPED, merge_node_records
+from bfsql.models.records import EdgeRecord, EvidenceRecord, GraphRecord, LoadReport, NodeRecord
+
+BATCH = 5_000
+"""Rows written to the file at a time."""
+KEPT_IDS = 500_000
+"""Ids whose numbers are kept in memory, about 100 MB; others are looked up in the file."""
+EXAMPLES = 5
+"""Dangling ids that the report names."""
+
+_CHECK_EVERY = 100_000
+"""Steps of SQLite's machine between two calls of `stopped`."""
+_UNCOUNTED = -1
+"""`edge.items` while the record's own provenance has not been counted."""
+
+_PRAGMAS = """
+PRAGMA {schema}.journal_mode = OFF;
+PRAGMA {schema}.synchronous = OFF;
+PRAGMA {schema}.locking_mode = EXCLUSIVE;
+PRAGMA {schema}.cache_size = -65536;
+"""
+
+_GRAPH_TABLES = """
+CREATE TABLE node (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
+CREATE TABLE predicate (p INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE edge (
+    e INTEGER PRIMARY KEY, s INTEGER NOT NULL, p INTEGER NOT NULL, o INTEGER NOT NULL,
+    items INTEGER NOT NULL, metadata NOT NULL
+);
+"""
+
+_SCRATCH_TABLES = """
+CREATE TABLE described (
+    d INTEGER PRIMARY KEY, n INTEGER NOT NULL, type TEXT NOT NULL, metadata NOT NULL
+);
+-- By name: what only evidence names is no node and no predicate.
+CREATE TABLE evidence (
+    subject TEXT NOT NULL, predicate TEXT NOT NULL, object TEXT NOT NULL, item NOT NULL
+);
+CREATE TABLE merged_node (d INTEGER PRIMARY KEY, type TEXT, metadata);
+CREATE TABLE surplus_node (d INTEGER PRIMARY KEY);
+CREATE TABLE merged_edge (e INTEGER PRIMARY KEY, items INTEGER, metadata);
+CREATE TABLE surplus_edge (e INTEGER PRIMARY KEY);
+CREATE TABLE document (id TEXT, e INTEGER, items INTEGER);
+"""
+
+_NODE_GROUPS = """
+SELECT n, id, d, type, metadata
+FROM (SELECT n FROM described GROUP BY n HAVING count(*) > 1)
+CROSS JOIN described USING (n) CROSS JOIN node USING (n) ORDER BY n, d
+"""
+
+_APPLY_NODES = f"""
+UPDATE described SET type = merged.type, metadata = merged.metadata
+FROM merged_node AS merged WHERE described.d = merged.d;
+DELETE FROM described WHERE d IN (SELECT d FROM surplus_node);
+UPDATE described SET type = '{UNTYPED}' WHERE type = '';
+"""
+
+_PASSAGES = """
+CREATE TABLE passage AS
+SELECT a.n AS s, predicate.p AS p, b.n AS o, item
+FROM evidence
+LEFT JOIN node AS a ON a.id = subject
+LEFT JOIN predicate ON predicate.name = evidence.predicate
+LEFT JOIN node AS b ON b.id = object
+"""
+
+_UNFINISHED = """
+CREATE TABLE unfinished AS
+SELECT s, p, o FROM edge GROUP BY s, p, o HAVING count(*) > 1 OR min(items) < 0
+UNION SELECT s, p, o FROM passage WHERE s + p + o IS NOT NULL
+"""
+
+_EDGE_GROUPS = """
+SELECT s, p, o, 0 AS passage, e AS place, metadata AS data
+FROM unfinished CROSS JOIN edge USING (s, p, o)
+UNION ALL SELECT s, p, o, 1, rowid, item FROM passage
+ORDER BY 1, 2, 3, 4, 5
+"""
+
+_APPLY_EDGES = """
+UPDATE edge SET items = merged.items, metadata = merged.metadata
+FROM merged_edge AS merged WHERE edge.e = merged.e;
+DELETE FROM edge WHERE e IN (SELECT e FROM surplus_edge);
+"""
+
+_DANGLING = """
+SELECT DISTINCT a.id AS subject, name AS predicate, b.id AS object,
+    s IN (SELECT n FROM undescribed), o IN (SELECT n FROM undescribed)
+FROM edge JOIN node AS a ON a.n = s JOIN predicate USING (p) JOIN node AS b ON b.n = o
+WHERE s IN (SELECT n FROM undescribed) OR o IN (SELECT n FROM undescribed)
+"""
+
+T = TypeVar("T")
+
+
+class Codec(NamedTuple):
+    """How metadata is written in the file: text or bytes that hold what the store can keep."""
+
+    encode: Callable[[Any], str | bytes]
+    """Raises a `ValueError` for metadata that cannot be written."""
+    decode: Callable[[Any], dict[str, Any]]
+
+
+JSON = Codec(encode, decode)
+"""Metadata as the text of `bfsql.models.json_values`."""
+
+
+class StagedNode(NamedTuple):
+    """A node that all its records were merged into."""
+
+    id: str
+    entity_type: str
+    metadata: dict[str, Any]
+    """Further types stand in `other_types`."""
+
+
+class StagedEdge(NamedTuple):
+    """An edge that all its records and passages were merged into."""
+
+    subject: str
+    predicate: str
+    object: str
+    metadata: dict[str, Any]
+    """Evidence stands in `provenance`."""
+
+
+class StagingError(StoreError):
+    """The temporary file cannot be written."""
+
+
+@asynccontextmanager
+async def staged(
+    records: Iterable[GraphRecord],
+    check: Callable[[GraphRecord], None] | None = None,
+    codec: Codec = JSON,
+    kept_ids: int = KEPT_IDS,
+) -> AsyncIterator[Staging]:
+    """A staging of all records, not merged yet; its file is removed at the end.
+
+    Cancelling stops the reading, and whatever else runs in the staging.
+
+    Args:
+        records: Nodes, edges and evidence in any order. They are read once, in a thread.
+        check: Raises a `ValueError` for a record that the store cannot hold; its text is
+            the reason.
+        codec: How metadata is written.
+        kept_ids: Ids whose numbers are kept in memory.
+
+    Raises:
+        StagingError: There is no room for the file.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="bfsql-load-"))
+    worker = Worker()
+    try:
+        with closing(Staging(folder, worker, check, codec, kept_ids)) as staging:
+            await worker.run(lambda: staging.take(records))
+            yield staging
+    except sqlite3.Error as error:
+        raise StagingError(
+            f"The records cannot be sorted in a temporary file: {error}. Make room in "
+            f"{folder.parent}, or set TMPDIR to another folder."
+        ) from error
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class Staging:
+    """Records in a file, on their way into a store.
+
+    The steps, in this order: `take`, `merge_nodes`, `drop_dangling` where the store keeps no
+    edge without both of its nodes, `merge_edges`. Every step blocks, and fills in its part of
+    the report.
+
+    Args:
+        folder: Where the file is made; the caller removes it.
+        worker: Runs the steps, and stops them.
+        check: As for `staged`.
+        codec: How metadata is written.
+        kept_ids: Ids whose numbers are kept in memory.
+        graph: A file with empty tables `node`, `predicate` and `edge` as in `_GRAPH_TABLES`, or
+            with further columns, which are filled in place of tables in the temporary file.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        worker: Worker,
+        check: Callable[[GraphRecord], None] | None = None,
+        codec: Codec = JSON,
+        kept_ids: int = KEPT_IDS,
+        graph: Path | None = None,
+    ) -> None:
+        self.report = LoadReport()
+        """What was found so far."""
+        self.connection = sqlite3.connect(folder / "staged.db", check_same_thread=False)
+        """The file: `node`, `predicate`, `described` and `edge`, which after merging have one row
+        a thing, and `document`: how many passages of an edge are from it."""
+        self.run = worker.run
+        self.feed = worker.feed
+        self._worker = worker
+        self._check = check
+        self._codec = codec
+        self.connection.executescript(_PRAGMAS.format(schema="main") + _SCRATCH_TABLES)
+        self._schema = "main"
+        if graph is None:
+            self.connection.executescript(_GRAPH_TABLES)
+        else:
+            self._schema = "graph"
+            self.connection.execute("ATTACH ? AS graph", (str(graph),))
+            self.connection.executescript(_PRAGMAS.format(schema="graph"))
+        self.connection.set_progress_handler(worker.stopped, _CHECK_EVERY)
+        self._ids = Numbers(self.connection, "node", "n", "id", kept_ids)
+        self._predicates = Numbers(self.connection, "predicate", "p", "name", kept_ids)
+        self._described: list[tuple[Any, ...]] = []
+        self._edges: list[tuple[Any, ...]] = []
+        self._evidence: list[tuple[Any, ...]] = []
+
+    def close(self) -> None:
+        """Close the file."""
+        self.connection.close()
+
+    # --- taking records -------------------------------------------------------
+
+    def take(self, records: Iterable[GraphRecord]) -> None:
+        """Read all records; those that cannot be held are refused."""
+        taken = accepted(records, self._take, self.report, self._worker.stopped)
+        for count, _ in enumerate(taken, 1):
+            if count % BATCH == 0:
+                self._flush()
+        self._flush()
+        self.connection.commit()
+
+    def _take(self, record: GraphRecord) -> None:
+        if self._check:
+            self._check(record)
+        match record:
+            case EdgeRecord(subject, predicate, obj, metadata):
+                data = self._codec.encode(metadata)
+                items = _UNCOUNTED if "provenance" in metadata else 0
+                s, o = self._ids[subject], self._ids[obj]
+                # The predicate last: one of a refused edge would be listed in the schema.
+                self._edges.append((s, self._predicates[predicate], o, items, data))
+            case NodeRecord(entity_id, entity_type, metadata):
+                entity_type.encode()
+                data = self._codec.encode(metadata)
+                self._described.append((self._ids[entity_id], entity_type, data))
+            case EvidenceRecord(subject, predicate, obj, item):
+                f"{subject}{predicate}{obj}".encode()
+                self._evidence.append((subject, predicate, obj, self._codec.encode(item)))
+
+    def _flush(self) -> None:
+        for insert, rows in (
+            ("INSERT INTO described (n, type, metadata) VALUES (?, ?, ?)", self._described),
+            ("INSERT INTO edge (s, p, o, items, metadata) VALUES (?, ?, ?, ?, ?)", self._edges),
+            ("INSERT INTO evidence VALUES (?, ?, ?, ?)", self._evidence),
+        ):
+            self.connection.executemany(insert, rows)
+            rows.clear()
+
+    # --- merging --------------------------------------------------------------
+
+    def merge(self) -> None:
+        """Merge nodes and edges, without edges that lack one of their nodes."""
+        self.merge_nodes()
+        self.drop_dangling()
+        self.merge_edges()
+
+    def merge_nodes(self) -> None:
+        """Leave one description of every node."""
+        self.connection.execute("CREATE INDEX described_n ON described (n)")
+        for batch in _lists(self._merged_nodes()):
+            self._insert("merged_node", (row for row, _ in batch))
+            self._insert("surplus_node", ((d,) for _, surplus in batch for d in surplus))
+        self.connection.executescript(_APPLY_NODES)
+        self.report.nodes = self._number("SELECT count(*) FROM described")
+
+    def _merged_nodes(self) -> Iterator[tuple[tuple[int, str, str | bytes], list[int]]]:
+        """Nodes that several records describe: the row to keep, and those to delete."""
+        for (_, id_), group in groupby(self.connection.execute(_NODE_GROUPS), itemgetter(0, 1)):
+            rows = list(group)
+            entity_type, metadata = merge_node_records(
+                [NodeRecord(id_, type_, self._codec.decode(data)) for *_, type_, data in rows]
+            )
+            self.report.duplicate_nodes += len(rows) - 1
+            places = [row[2] for row in rows]
+            yield (places[0], entity_type, self._codec.encode(metadata)), places[1:]
+
+    def drop_dangling(self, order: str = "subject, predicate, object") -> None:
+        """Delete edges with an end that no record describes, and count them.
+
+        Args:
+            order: In which order they are looked through for examples of such ends.
+        """
+        self.connection.executescript(
+            "CREATE TABLE undescribed AS SELECT n FROM node LEFT JOIN described USING (n) "
+            "WHERE d IS NULL; CREATE UNIQUE INDEX undescribed_n ON undescribed (n);"
+        )
+        if not self._number("SELECT EXISTS (SELECT 1 FROM undescribed)"):
+            return
+        report, examples = self.report, self.report.dangling_examples
+        for subject, _, obj, *lacks in self.connection.execute(f"{_DANGLING} ORDER BY {order}"):
+            report.dangling_edges += 1
+            for end, lacking in zip((subject, obj), lacks, strict=True):
+                if lacking and end not in examples and len(examples) < EXAMPLES:
+                    examples.append(end)
+        self.connection.execute(
+            "DELETE FROM edge WHERE s IN (SELECT n FROM undescribed) "
+            "OR o IN (SELECT n FROM undescribed)"
+        )
+
+    def merge_edges(self) -> None:
+        """Leave one row of every edge, with its evidence in its metadata."""
+        self.find_passages()
+        self.connection.execute(f"CREATE INDEX {self._schema}.edge_out ON edge (s, p, o, items)")
+        self.connection.execute(_UNFINISHED)
+        for batch in _lists(self._merged_edges()):
+            self._insert("merged_edge", (row for row, _, _ in batch))
+            self._insert("surplus_edge", ((e,) for _, surplus, _ in batch for e in surplus))
+            self._insert(
+                "document",
+                ((name, row[0], n) for row, _, found in batch for name, n in found.items()),
+            )
+        self.connection.executescript(_APPLY_EDGES)
+        self.report.edges = self._number("SELECT count(*) FROM edge")
+
+    def find_passages(self) -> None:
+        """Make `passage`, the evidence by the numbers of its edge, which are null without one."""
+        self.connection.execute(_PASSAGES)
+
+    def _merged_edges(
+        self,
+    ) -> Iterator[tuple[tuple[int, int, str | bytes], list[int], Counter[str]]]:
+        """Edges that are not done: the row to keep, those to delete, passages by document."""
+        rows = self.connection.execute(_EDGE_GROUPS)
+        for group in edge_groups(rows, self._codec.decode, self.report):
+            metadata, items = merge_edge_group(group, self.report)
+            found = (item["document_id"] for item in items)
+            documents = Counter(d for d in found if isinstance(d, str) and is_text(d))
+            row = (group.places[0], len(items), self._codec.encode(metadata))
+            yield row, group.places[1:], documents
+
+    # --- what was merged ------------------------------------------------------
+
+    def nodes(self) -> Iterator[StagedNode]:
+        """Every node, by id."""
+        for id_, entity_type, data in self.connection.execute(
+            "SELECT id, type, metadata FROM described JOIN node USING (n) ORDER BY id"
+        ):
+            yield StagedNode(id_, entity_type, self._codec.decode(data))
+
+    def edges(self) -> Iterator[StagedEdge]:
+        """Every edge, by subject, predicate and object."""
+        for *triple, data in self.connection.execute(
+            "SELECT a.id, name, b.id, metadata FROM edge JOIN node AS a ON a.n = s "
+            "JOIN predicate USING (p) JOIN node AS b ON b.n = o ORDER BY 1, 2, 3"
+        ):
+            yield StagedEdge(*triple, self._codec.decode(data))
+
+    def _insert(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        listed = list(rows)
+        if listed:
+            marks = ", ".join("?" * len(listed[0]))
+            self.connection.executemany(f"INSERT INTO {table} VALUES ({marks})", listed)
+
+    def _number(self, query: str) -> int:
+        return int(self.connection.execute(query).fetchone()[0])
+
+
+class Numbers(dict[str, int]):
+    """Numbers of the names in one table, given in the order of their first use.
+
+    A name that is not text raises a `UnicodeEncodeError`.
+
+    Args:
+        connection: Where the table is.
+        table: The table.
+        number: Its column of numbers.
+        name: Its column of names, which are unique.
+        kept: Names to keep in memory; when there are more, all are forgotten.
+    """
+
+    def __init__(
+        self, connection: sqlite3.Connection, table: str, number: str, name: str, kept: int
+    ) -> None:
+        super().__init__()
+        self._connection = connection
+        self._find = f"SELECT {number} FROM {table} WHERE {name} = ?"
+        self._insert = f"INSERT INTO {table} ({number}, {name}) VALUES (?, ?)"
+        self._kept = kept
+        self._forgot = False
+        self._last = 0
+
+    def __missing__(self, name: str) -> int:
+        row = self._connection.execute(self._find, (name,)).fetchone() if self._forgot else None
+        if row:
+            (number,) = row
+        else:
+            number = self._last + 1
+            self._connection.execute(self._insert, (number, name))
+            self._last = number
+        if len(self) >= self._kept:
+            self.clear()
+            self._forgot = True
+        self[name] = number
+        return int(number)
+
+
+def batches(
+    items: Iterable[T], size: Callable[[T], tuple[int, int]], rows: Callable[[], int], volume: int
+) -> Iterator[list[T]]:
+    """Items in lists that a store takes at once; a list has one item at least.
+
+    Args:
+        items: What is written.
+        size: From an item to its number of rows, and its characters or bytes.
+        rows: Gives the most rows of a list; called for every item.
+        volume: The most characters or bytes of a list.
+    """
+    batch: list[T] = []
+    have_rows = have_volume = 0
+    for item in items:
+        more_rows, more = size(item)
+        if batch and (have_rows + more_rows > rows() or have_volume + more > volume):
+            yield batch
+            batch, have_rows, have_volume = [], 0, 0
+        batch.append(item)
+        have_rows += more_rows
+        have_volume += more
+    if batch:
+        yield batch
+
+
+def _lists(rows: Iterator[T]) -> Iterator[list[T]]:
+    while batch := list(islice(rows, BATCH)):
+        yield batch
