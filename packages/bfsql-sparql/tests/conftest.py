@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from bfsql.loading import staged
 from bfsql.models import EntityStub, GraphRecord
-from bfsql.staging import staged
 from bfsql_servers.sparql import SparqlServer
 from bfsql_sparql.backend import SparqlBackend
 from bfsql_sparql.dataset import Dataset, Reply
@@ -24,7 +24,7 @@ from bfsql_sparql.presets import with_preset
 from bfsql_sparql.search import search
 from bfsql_sparql.settings import SparqlSettings
 from bfsql_sparql.survey import Survey
-from bfsql_sparql.writing import Writing
+from bfsql_sparql.writing import StatementWriter
 
 Opened = Callable[..., Awaitable[Endpoint]]
 
@@ -138,8 +138,9 @@ class Store:
             await backend.close()
 
     async def _write(self, records: Sequence[GraphRecord]) -> None:
-        writing = Writing(Mapping.of(self.settings), self.settings)
-        async with staged(records, writing.check) as staging:
+        writing = StatementWriter(Mapping.of(self.settings), self.settings)
+        async with staged(records, check=writing.check) as staging:
+            staging.merge()
             nodes, edges = map(writing.node, staging.nodes()), map(writing.edge, staging.edges())
             lines = [line for group in (*nodes, *edges) for line in group]
         file = Path(self.settings.data[0])

@@ -122,7 +122,7 @@ async def test_what_cannot_be_held_is_refused_with_its_reason() -> None:
         EdgeRecord("a", "\udfff", "b"),
         EvidenceRecord("x" * 100, "\udfff", "b", {}),
     ]
-    async with staged(records, check) as staging:
+    async with staged(records, check=check) as staging:
         staging.merge()
         assert not list(staging.nodes())
         assert not list(staging.edges())
@@ -174,10 +174,13 @@ async def test_an_error_of_the_source_is_the_sources() -> None:
 
 
 async def test_a_file_that_cannot_be_written_is_a_sentence(temporary: Path) -> None:
-    with pytest.raises(StoreError, match=r"cannot be sorted in a temporary file.*TMPDIR"):
+    async def load() -> None:
         async with staged([NodeRecord("a", "T")]) as staging:
             staging.close()
             await staging.run(lambda: list(staging.nodes()))
+
+    with pytest.raises(StoreError, match=r"cannot be sorted in a temporary file.*TMPDIR"):
+        await load()
 
 
 def test_numbers_that_were_forgotten_are_found_in_the_file() -> None:

@@ -21,15 +21,14 @@ from contextlib import asynccontextmanager
 from itertools import chain
 
 from bfsql.errors import ConfigurationError, StoreError
+from bfsql.loading import Staging, batches, staged
 from bfsql.models.records import GraphRecord, LoadReport
-from bfsql.staging import Staging, staged
+from bfsql_sparql import writing
 from bfsql_sparql.dataset import Refused
 from bfsql_sparql.endpoint import UpdateEndpoint
 from bfsql_sparql.mapping import Mapping
 from bfsql_sparql.presets import with_preset
-from bfsql_sparql.queries import loading
 from bfsql_sparql.settings import SparqlSettings
-from bfsql_sparql.writing import Writing
 
 STATEMENTS = 8_000
 """Statements in one update at the most; halved where an endpoint refuses so many."""
@@ -71,10 +70,11 @@ async def load_graph(settings: SparqlSettings, records: Iterable[GraphRecord]) -
     settings = with_preset(settings)
     mapping = Mapping.of(settings)
     load = _Load(settings, mapping, _target(settings, mapping))
-    writing = Writing(mapping, settings)
-    async with load.connected(), staged(records, writing.check) as staging:
-        await load.fill(map(writing.node, staging.nodes()), staging)
-        await load.fill(map(writing.edge, staging.edges()), staging)
+    writer = writing.StatementWriter(mapping, settings)
+    async with load.connected(), staged(records, check=writer.check) as staging:
+        await staging.run(staging.merge)
+        await load.fill(map(writer.node, staging.nodes()), staging)
+        await load.fill(map(writer.edge, staging.edges()), staging)
         await load.finish()
     return staging.report
 
@@ -102,7 +102,7 @@ def _target(settings: SparqlSettings, mapping: Mapping) -> str:
             f"graph is {', '.join(settings.graph)}, and a load fills one graph: name that one "
             "alone, or none for the default graph."
         )
-    return loading.named(mapping.graphs[0]) if mapping.graphs else loading.DEFAULT
+    return writing.named(mapping.graphs[0]) if mapping.graphs else writing.DEFAULT
 
 
 class _Load:
@@ -148,9 +148,9 @@ class _Load:
     async def _try(self) -> None:
         """See, before anything is read, how updates are taken, by some that change nothing."""
         try:
-            await self._update(loading.add_nothing(self._place, self._target))
+            await self._update(writing.add_nothing(self._place, self._target))
         except Refused as refused:
-            if self._target != loading.DEFAULT:
+            if self._target != writing.DEFAULT:
                 raise
             raise Refused(
                 f"{refused} If it has no default graph, as Virtuoso, name the graph to fill with "
@@ -158,7 +158,7 @@ class _Load:
                 refused.status,
             ) from refused
         try:
-            await self._update(loading.try_data(self._place))
+            await self._update(writing.try_data(self._place))
         except Refused:
             self._as_data, self._most = False, IN_TEMPLATE
 
@@ -169,26 +169,25 @@ class _Load:
             groups: Made in a thread, a batch ahead of what is being written.
             staging: Where they come from.
         """
-        async for batch in staging.ahead(self._batches(groups)):
-            await self._write(batch)
+        await staging.feed(batches(groups, _size, lambda: self._most, CHARACTERS), self._write)
 
     async def finish(self) -> None:
         """Put what was written where it belongs."""
         replace = self._settings.replace is not None
         if self._wrote:
             self._finishing = True
-            put = loading.move if replace else loading.add
+            put = writing.move if replace else writing.add
             await self._update(put(self._place, self._target), PATIENCE)
         elif replace:
             self._finishing = True
-            await self._update(loading.clear(self._target), PATIENCE)
+            await self._update(writing.clear(self._target), PATIENCE)
 
     async def _write(self, groups: list[Lines]) -> None:
         """Write some statements, in halves where they are refused together."""
         try:
             self._wrote = True
             lines = chain.from_iterable(groups)
-            await self._update(loading.insert(self._place, lines, as_data=self._as_data))
+            await self._update(writing.insert(self._place, lines, as_data=self._as_data))
         except Refused as refused:
             if len(groups) == 1:
                 first = groups[0][0].strip()
@@ -197,20 +196,6 @@ class _Load:
             self._most = max(1, min(self._most, sum(map(len, groups)) // 2))
             await self._write(groups[:half])
             await self._write(groups[half:])
-
-    def _batches(self, groups: Iterator[Lines]) -> Iterator[list[Lines]]:
-        batch: list[Lines] = []
-        lines = size = 0
-        for group in groups:
-            more = sum(map(len, group))
-            if batch and (lines + len(group) > self._most or size + more > CHARACTERS):
-                yield batch
-                batch, lines, size = [], 0, 0
-            batch.append(group)
-            lines += len(group)
-            size += more
-        if batch:
-            yield batch
 
     async def _update(self, text: str, seconds: float | None = None) -> None:
         await self._endpoint.update(text, seconds or self._settings.query_timeout)
@@ -227,7 +212,7 @@ class _Load:
             said = [unknown]
         if self._wrote:
             cleaning = asyncio.ensure_future(
-                self._endpoint.update(loading.drop(self._place), CLEANING)
+                self._endpoint.update(writing.drop(self._place), CLEANING)
             )
             while not cleaning.done():  # whoever cancels twice waits for it, too
                 try:
@@ -237,11 +222,15 @@ class _Load:
             if cleaning.exception() is not None:
                 said.append(
                     f"What was written stands in a graph of its own, {self._place}, which could "
-                    f"not be removed; this update does: {loading.drop(self._place)}"
+                    f"not be removed; this update does: {writing.drop(self._place)}"
                 )
         return " ".join(said)
 
     @property
     def _shown(self) -> str:
-        where = "the default graph" if self._target == loading.DEFAULT else self._target
+        where = "the default graph" if self._target == writing.DEFAULT else self._target
         return f"{where} of {self._endpoint.name}"
+
+
+def _size(group: Lines) -> tuple[int, int]:
+    return len(group), sum(map(len, group))

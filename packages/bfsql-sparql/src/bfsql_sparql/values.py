@@ -27,7 +27,7 @@ def literals(value: Any) -> list[Literal]:
     duplicates, no length below two and, since stores convert, not two types of numbers.
 
     Args:
-        value: Plain JSON, as `bfsql.staging` gives it.
+        value: Plain JSON, as `bfsql.loading` gives it.
     """
     if isinstance(value, list) and is_several(value) and len(set(map(type, value)) - {str}) <= 1:
         several = [_scalar(item) for item in value]

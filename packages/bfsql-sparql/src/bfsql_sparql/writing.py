@@ -1,4 +1,6 @@
-"""A graph as statements of RDF, in lines of N-Triples, so that reading them gives it back.
+"""A graph as statements of RDF, in lines of N-Triples, and the updates that write them.
+
+Reading the statements gives the graph back.
 
 | of the graph | statements |
 |---|---|
@@ -17,18 +19,26 @@ from collections.abc import Iterable, Iterator
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from bfsql.loading import StagedEdge, StagedNode
 from bfsql.models import EdgeRecord, GraphRecord
-from bfsql.staging import StagedEdge, StagedNode
 from bfsql_sparql.mapping import Mapping
 from bfsql_sparql.queries.quoting import iri, literal
 from bfsql_sparql.values import is_plain, is_several, literals
-from bfsql_sparql.vocabulary import NOT_EDGES, OBJECT, PREDICATE, REIFIES, SUBJECT
+from bfsql_sparql.vocabulary import (
+    NOT_EDGES,
+    OBJECT,
+    PREDICATE,
+    REIFIES,
+    SUBJECT,
+    TYPE,
+    UNTYPED,
+)
 
 if TYPE_CHECKING:
     from bfsql_sparql.settings import SparqlSettings
 
 
-class Writing:
+class StatementWriter:
     """Makes statements of merged nodes and edges.
 
     Args:
@@ -139,3 +149,58 @@ def _documents(provenance: Any) -> Iterable[str]:
     items = provenance if isinstance(provenance, list) else []
     told = (item.get("document_id") for item in items if isinstance(item, dict))
     return dict.fromkeys(one for one in told if isinstance(one, str) and one)
+
+
+# --- updates: the only texts that change a store ------------------------------
+
+DEFAULT = "DEFAULT"
+"""What updates call the graph without a name."""
+
+
+def named(graph: str) -> str:
+    """What updates call a named graph."""
+    return f"GRAPH {iri(graph)}"
+
+
+def insert(graph: str, statements: Iterable[str], *, as_data: bool) -> str:
+    """Adds statements to a named graph.
+
+    Args:
+        graph: Its IRI.
+        statements: Lines of N-Triples; a blank node is one within this update.
+        as_data: Whether as data, which most stores read several times faster, or as a
+            template, in which all of them take blank nodes.
+    """
+    added = f"{{ {named(graph)} {{\n{''.join(statements)}}} }}"
+    return f"INSERT DATA {added}" if as_data else f"INSERT {added} WHERE {{}}"
+
+
+def try_data(graph: str) -> str:
+    """Adds a blank node as data to a graph that is not there, and deletes it again."""
+    statement = f"_:b {iri(TYPE)} {iri(UNTYPED)} .\n"
+    return f"{insert(graph, [statement], as_data=True)} ;\n{drop(graph)}"
+
+
+def drop(graph: str) -> str:
+    """Deletes a named graph, whether it is there or not."""
+    return f"DROP SILENT {named(graph)}"
+
+
+def clear(target: str) -> str:
+    """Deletes what is in a graph, whether it is there or not."""
+    return f"CLEAR SILENT {target}"
+
+
+def move(graph: str, target: str) -> str:
+    """Puts a named graph in the place of another, whose statements go."""
+    return f"MOVE {named(graph)} TO {target}"
+
+
+def add(graph: str, target: str) -> str:
+    """Adds the statements of a named graph to another, and deletes the first."""
+    return f"ADD {named(graph)} TO {target} ;\n{drop(graph)}"
+
+
+def add_nothing(graph: str, target: str) -> str:
+    """Changes nothing, as long as there is no such graph; fails where `add` would."""
+    return f"ADD SILENT {named(graph)} TO {target}"

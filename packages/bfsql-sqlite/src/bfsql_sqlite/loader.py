@@ -24,7 +24,8 @@ from uuid import uuid4
 
 from bfsql.abc import DEFAULT_NEXT_STEPS
 from bfsql.errors import StoreError
-from bfsql.loading import Staging, Worker
+from bfsql.loading.intake import Worker
+from bfsql.loading.staging import Staging
 from bfsql.models.json_values import as_text, decode
 from bfsql.models.records import GraphRecord, LoadReport
 from bfsql_sqlite.connection import APPLICATION_ID, LAYOUT, TABLES, read_header

@@ -7,13 +7,14 @@ Nothing is in the store before the last record is read.
 
     async with staged(records) as staging:
         await staging.run(staging.merge)
-        await staging.feed(batches(staging.nodes(), size, ...), write_nodes)
-        await staging.feed(batches(staging.edges(), size, ...), write_edges)
+        await staging.feed(batches(staging.nodes(), ...), write_nodes)
+        await staging.feed(batches(staging.edges(), ...), write_edges)
     return staging.report
 
-A store that can read SQLite copies from the tables themselves, through
-`Staging.connection`.
+A store that needs more than that reads the tables themselves, through
+`Staging.connection`; one whose file is SQLite's has them made there.
 """
+# ruff: noqa: S608 - what is put into these texts are names of this module's tables
 
 from __future__ import annotations
 
@@ -23,16 +24,22 @@ import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, closing
-from itertools import groupby, islice
+from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from bfsql.errors import StoreError
 from bfsql.loading.intake import Worker, accepted
-from bfsql.loading.merging import edge_groups, merge_edge_group
 from bfsql.models.json_values import decode, encode, is_text
-from bfsql.models.merge import UNTYPED, merge_node_records
+from bfsql.models.merge import (
+    UNTYPED,
+    Item,
+    evidence_items,
+    merge_edges,
+    merge_node_records,
+    with_evidence,
+)
 from bfsql.models.records import EdgeRecord, EvidenceRecord, GraphRecord, LoadReport, NodeRecord
 
 BATCH = 5_000
@@ -45,7 +52,7 @@ EXAMPLES = 5
 _CHECK_EVERY = 100_000
 """Steps of SQLite's machine between two calls of `stopped`."""
 _UNCOUNTED = -1
-"""`edge.items` while the record's own provenance has not been counted."""
+"""`edge.items` of a record whose own provenance has not been counted yet."""
 
 _PRAGMAS = """
 PRAGMA {schema}.journal_mode = OFF;
@@ -71,10 +78,9 @@ CREATE TABLE described (
 CREATE TABLE evidence (
     subject TEXT NOT NULL, predicate TEXT NOT NULL, object TEXT NOT NULL, item NOT NULL
 );
+-- What becomes of records that are merged: without metadata they are deleted.
 CREATE TABLE merged_node (d INTEGER PRIMARY KEY, type TEXT, metadata);
-CREATE TABLE surplus_node (d INTEGER PRIMARY KEY);
 CREATE TABLE merged_edge (e INTEGER PRIMARY KEY, items INTEGER, metadata);
-CREATE TABLE surplus_edge (e INTEGER PRIMARY KEY);
 CREATE TABLE document (id TEXT, e INTEGER, items INTEGER);
 """
 
@@ -86,8 +92,8 @@ CROSS JOIN described USING (n) CROSS JOIN node USING (n) ORDER BY n, d
 
 _APPLY_NODES = f"""
 UPDATE described SET type = merged.type, metadata = merged.metadata
-FROM merged_node AS merged WHERE described.d = merged.d;
-DELETE FROM described WHERE d IN (SELECT d FROM surplus_node);
+FROM merged_node AS merged WHERE described.d = merged.d AND merged.metadata IS NOT NULL;
+DELETE FROM described WHERE d IN (SELECT d FROM merged_node WHERE metadata IS NULL);
 UPDATE described SET type = '{UNTYPED}' WHERE type = '';
 """
 
@@ -95,15 +101,15 @@ _PASSAGES = """
 CREATE TABLE passage AS
 SELECT a.n AS s, predicate.p AS p, b.n AS o, item
 FROM evidence
-LEFT JOIN node AS a ON a.id = subject
-LEFT JOIN predicate ON predicate.name = evidence.predicate
-LEFT JOIN node AS b ON b.id = object
+CROSS JOIN node AS a ON a.id = subject
+CROSS JOIN predicate ON predicate.name = evidence.predicate
+CROSS JOIN node AS b ON b.id = object
 """
 
 _UNFINISHED = """
 CREATE TABLE unfinished AS
 SELECT s, p, o FROM edge GROUP BY s, p, o HAVING count(*) > 1 OR min(items) < 0
-UNION SELECT s, p, o FROM passage WHERE s + p + o IS NOT NULL
+UNION SELECT s, p, o FROM passage
 """
 
 _EDGE_GROUPS = """
@@ -115,8 +121,8 @@ ORDER BY 1, 2, 3, 4, 5
 
 _APPLY_EDGES = """
 UPDATE edge SET items = merged.items, metadata = merged.metadata
-FROM merged_edge AS merged WHERE edge.e = merged.e;
-DELETE FROM edge WHERE e IN (SELECT e FROM surplus_edge);
+FROM merged_edge AS merged WHERE edge.e = merged.e AND merged.metadata IS NOT NULL;
+DELETE FROM edge WHERE e IN (SELECT e FROM merged_edge WHERE metadata IS NULL);
 """
 
 _DANGLING = """
@@ -160,6 +166,16 @@ class StagedEdge(NamedTuple):
     """Evidence stands in `provenance`."""
 
 
+class EdgeGroup(NamedTuple):
+    """All records and passages of one triple."""
+
+    rows: list[tuple[Any, ...]]
+    """The rows of the query, those of the records first."""
+    records: list[dict[str, Any]]
+    """At least one, in the order in which they came."""
+    passages: list[dict[str, Any]]
+
+
 class StagingError(StoreError):
     """The temporary file cannot be written."""
 
@@ -167,6 +183,7 @@ class StagingError(StoreError):
 @asynccontextmanager
 async def staged(
     records: Iterable[GraphRecord],
+    *,
     check: Callable[[GraphRecord], None] | None = None,
     codec: Codec = JSON,
     kept_ids: int = KEPT_IDS,
@@ -188,7 +205,8 @@ async def staged(
     folder = Path(tempfile.mkdtemp(prefix="bfsql-load-"))
     worker = Worker()
     try:
-        with closing(Staging(folder, worker, check, codec, kept_ids)) as staging:
+        staging = Staging(folder, worker, check=check, codec=codec, kept_ids=kept_ids)
+        with closing(staging):
             await worker.run(lambda: staging.take(records))
             yield staging
     except sqlite3.Error as error:
@@ -221,6 +239,7 @@ class Staging:
         self,
         folder: Path,
         worker: Worker,
+        *,
         check: Callable[[GraphRecord], None] | None = None,
         codec: Codec = JSON,
         kept_ids: int = KEPT_IDS,
@@ -304,22 +323,23 @@ class Staging:
     def merge_nodes(self) -> None:
         """Leave one description of every node."""
         self.connection.execute("CREATE INDEX described_n ON described (n)")
-        for batch in _lists(self._merged_nodes()):
-            self._insert("merged_node", (row for row, _ in batch))
-            self._insert("surplus_node", ((d,) for _, surplus in batch for d in surplus))
+        # Into a second table: a table that is being read must not change.
+        self.connection.executemany(
+            "INSERT INTO merged_node VALUES (?, ?, ?)", self._merged_nodes()
+        )
         self.connection.executescript(_APPLY_NODES)
         self.report.nodes = self._number("SELECT count(*) FROM described")
 
-    def _merged_nodes(self) -> Iterator[tuple[tuple[int, str, str | bytes], list[int]]]:
-        """Nodes that several records describe: the row to keep, and those to delete."""
+    def _merged_nodes(self) -> Iterator[tuple[Any, ...]]:
         for (_, id_), group in groupby(self.connection.execute(_NODE_GROUPS), itemgetter(0, 1)):
             rows = list(group)
             entity_type, metadata = merge_node_records(
                 [NodeRecord(id_, type_, self._codec.decode(data)) for *_, type_, data in rows]
             )
             self.report.duplicate_nodes += len(rows) - 1
-            places = [row[2] for row in rows]
-            yield (places[0], entity_type, self._codec.encode(metadata)), places[1:]
+            first, *surplus = (row[2] for row in rows)
+            yield first, entity_type, self._codec.encode(metadata)
+            yield from ((d, None, None) for d in surplus)
 
     def drop_dangling(self, order: str = "subject, predicate, object") -> None:
         """Delete edges with an end that no record describes, and count them.
@@ -349,31 +369,58 @@ class Staging:
         self.find_passages()
         self.connection.execute(f"CREATE INDEX {self._schema}.edge_out ON edge (s, p, o, items)")
         self.connection.execute(_UNFINISHED)
-        for batch in _lists(self._merged_edges()):
-            self._insert("merged_edge", (row for row, _, _ in batch))
-            self._insert("surplus_edge", ((e,) for _, surplus, _ in batch for e in surplus))
-            self._insert(
-                "document",
-                ((name, row[0], n) for row, _, found in batch for name, n in found.items()),
-            )
+        self.connection.executemany(
+            "INSERT INTO merged_edge VALUES (?, ?, ?)", self._merged_edges()
+        )
         self.connection.executescript(_APPLY_EDGES)
         self.report.edges = self._number("SELECT count(*) FROM edge")
 
     def find_passages(self) -> None:
-        """Make `passage`, the evidence by the numbers of its edge, which are null without one."""
+        """Make `passage`, the evidence of pairs that are known, by the numbers of its edge."""
         self.connection.execute(_PASSAGES)
+        self.report.unattached_evidence += self._number(
+            "SELECT (SELECT count(*) FROM evidence) - (SELECT count(*) FROM passage)"
+        )
 
-    def _merged_edges(
-        self,
-    ) -> Iterator[tuple[tuple[int, int, str | bytes], list[int], Counter[str]]]:
-        """Edges that are not done: the row to keep, those to delete, passages by document."""
-        rows = self.connection.execute(_EDGE_GROUPS)
-        for group in edge_groups(rows, self._codec.decode, self.report):
-            metadata, items = merge_edge_group(group, self.report)
-            found = (item["document_id"] for item in items)
-            documents = Counter(d for d in found if isinstance(d, str) and is_text(d))
-            row = (group.places[0], len(items), self._codec.encode(metadata))
-            yield row, group.places[1:], documents
+    def edge_groups(self, query: str) -> Iterator[EdgeGroup]:
+        """The edges of a query; evidence without an edge is counted and left out.
+
+        Args:
+            query: Gives subject, predicate, object, whether it is a passage, place, data, and
+                whatever else; rows of one triple together, its records before its passages.
+        """
+        for _, group in groupby(self.connection.execute(query), itemgetter(0, 1, 2)):
+            rows = list(group)
+            data = [self._codec.decode(row[5]) for row in rows]
+            number = sum(not row[3] for row in rows)
+            if number:
+                yield EdgeGroup(rows, data[:number], data[number:])
+            else:
+                self.report.unattached_evidence += len(rows)
+
+    def merge_group(self, group: EdgeGroup) -> tuple[dict[str, Any], list[Item]]:
+        """The metadata of an edge and the items of its evidence, both counted."""
+        metadata = with_evidence(merge_edges(group.records), group.passages)
+        items = evidence_items(("", "", ""), metadata)
+        self.report.duplicate_edges += len(group.records) - 1
+        self.report.evidence += len(items)
+        return metadata, items
+
+    def _merged_edges(self) -> Iterator[tuple[Any, ...]]:
+        insert = "INSERT INTO document VALUES (?, ?, ?)"
+        documents: list[tuple[str, int, int]] = []
+        for group in self.edge_groups(_EDGE_GROUPS):
+            metadata, items = self.merge_group(group)
+            first, *surplus = (row[4] for row in group.rows[: len(group.records)])
+            yield first, len(items), self._codec.encode(metadata)
+            yield from ((e, None, None) for e in surplus)
+            names = (item["document_id"] for item in items)
+            found = Counter(name for name in names if isinstance(name, str) and is_text(name))
+            documents += [(name, first, number) for name, number in found.items()]
+            if len(documents) >= BATCH:
+                self.connection.executemany(insert, documents)
+                documents.clear()
+        self.connection.executemany(insert, documents)
 
     # --- what was merged ------------------------------------------------------
 
@@ -386,33 +433,20 @@ class Staging:
 
     def edges(self) -> Iterator[StagedEdge]:
         """Every edge, by subject, predicate and object."""
-        for *triple, data in self.connection.execute(
+        for subject, predicate, object_, data in self.connection.execute(
             "SELECT a.id, name, b.id, metadata FROM edge JOIN node AS a ON a.n = s "
             "JOIN predicate USING (p) JOIN node AS b ON b.n = o ORDER BY 1, 2, 3"
         ):
-            yield StagedEdge(*triple, self._codec.decode(data))
-
-    def _insert(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        listed = list(rows)
-        if listed:
-            marks = ", ".join("?" * len(listed[0]))
-            self.connection.executemany(f"INSERT INTO {table} VALUES ({marks})", listed)
+            yield StagedEdge(subject, predicate, object_, self._codec.decode(data))
 
     def _number(self, query: str) -> int:
         return int(self.connection.execute(query).fetchone()[0])
 
 
 class Numbers(dict[str, int]):
-    """Numbers of the names in one table, given in the order of their first use.
+    """Numbers of the names in a table, in the order of their first use; `kept` are in memory.
 
     A name that is not text raises a `UnicodeEncodeError`.
-
-    Args:
-        connection: Where the table is.
-        table: The table.
-        number: Its column of numbers.
-        name: Its column of names, which are unique.
-        kept: Names to keep in memory; when there are more, all are forgotten.
     """
 
     def __init__(
@@ -463,9 +497,4 @@ def batches(
         have_rows += more_rows
         have_volume += more
     if batch:
-        yield batch
-
-
-def _lists(rows: Iterator[T]) -> Iterator[list[T]]:
-    while batch := list(islice(rows, BATCH)):
         yield batch
