@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bfsql.errors import StoreError, StoreUnavailable
+from bfsql.http import PrivateAddress, public_address
 from bfsql.models import Edge
 from bfsql_jsonld import JsonLdBackend
-from bfsql_jsonld.addresses import NotAsked, public_address
 from bfsql_jsonld.routes import segment
 from bfsql_servers import bad_replies as replies
 from bfsql_servers.port import free_port
@@ -250,7 +250,7 @@ async def test_an_address_is_private_in_whatever_form_it_is_written(
     if is_public:
         assert await public_address(url, allow_private=False) == address
     else:
-        with pytest.raises(NotAsked, match="private address"):
+        with pytest.raises(PrivateAddress):
             await public_address(url, allow_private=False)
 
 

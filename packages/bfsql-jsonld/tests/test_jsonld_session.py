@@ -12,7 +12,7 @@ import pytest
 from bfsql import call
 from bfsql.errors import ConfigurationError, StoreError, StoreUnavailable
 from bfsql_jsonld import JsonLdBackend
-from bfsql_jsonld.caching import Replies
+from bfsql_jsonld.http_cache import HttpCache
 from bfsql_jsonld.replies import Reply, Request
 from bfsql_servers import bad_replies as replies
 from bfsql_servers.port import free_port
@@ -283,10 +283,18 @@ async def test_redirects_without_end_are_an_error(opened, pages) -> None:
     assert "never ends" in await told(await opened())
 
 
+async def test_nothing_is_kept_unless_the_settings_give_it_room(opened, pages) -> None:
+    pages["/entities/a"] = (200, {"cache-control": "max-age=60", "etag": '"1"'}, NODE)
+    backend = await opened()
+    for _ in range(2):
+        await backend.get_node("a")
+    assert [headers.get("if-none-match") for _, headers, _ in pages.asked] == [None, None]
+
+
 async def test_an_answer_is_used_again_as_long_as_the_server_allows(opened, pages) -> None:
     pages["/entities/a"] = (200, {"cache-control": "max-age=60"}, NODE)
     pages["/entities/b"] = (200, {"cache-control": "no-store, max-age=60"}, {**NODE, "id": "b"})
-    backend = await opened()
+    backend = await opened(replies_bytes=1_000_000)
     for _ in range(2):
         await backend.get_node("a")
         await backend.get_node("b")
@@ -301,7 +309,7 @@ async def test_an_answer_with_an_etag_is_asked_for_on_condition(opened, pages) -
         return 200, {"etag": '"1"'}, {**NODE, "name": "Ada"}
 
     pages["/entities/a"] = answered
-    backend = await opened()
+    backend = await opened(replies_bytes=1_000_000)
     for _ in range(3):
         assert await backend.metadata_for_node("a") == {"name": "Ada"}
     assert [h.get("if-none-match") for _, h, _ in pages.asked] == [None, '"1"', '"1"']
@@ -309,7 +317,7 @@ async def test_an_answer_with_an_etag_is_asked_for_on_condition(opened, pages) -
 
 def test_what_is_dropped_while_it_is_confirmed_is_an_answer_all_the_same() -> None:
     body = json.dumps(NODE).encode()
-    kept = Replies(len(body))
+    kept = HttpCache(len(body))
     one, other = Request("http://x.test/1"), Request("http://x.test/2")
     kept.settled(Reply(one, one.url, 200, {"etag": '"1"'}, body), None)
     before = kept.get(one)
@@ -333,5 +341,5 @@ async def test_http_2_is_spoken_with_tls_where_the_library_is_there(opened, endp
     backend = await opened(endpoint.url)
     endpoint.always(node())
     await backend.get_node("a")
-    pool = backend.session._own()._transport._pool
+    pool = backend.session._client._pooled._transport._pool
     assert pool._http2 is (find_spec("h2") is not None)

@@ -10,11 +10,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from bfsql.models.records import EdgeRecord, NodeRecord
-from bfsql_jsonld.described import Described
+from bfsql.models.merge import merge_edges, merge_node_records
+from bfsql.models.records import EdgeRecord, NodeRecord, Triple
 from bfsql_jsonld.fields import Fields
 from bfsql_jsonld.replies import Unreadable
 from bfsql_jsonld.settings import JsonLdSettings
@@ -98,3 +100,45 @@ def _value(attribute: Any) -> Any:
         return attribute
     beside = {key: _value(one) for key, one in attribute.items() if key not in {"type", field}}
     return {"value": attribute[field], **beside} if beside else attribute[field]
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A piece of the graph, as a document has it."""
+
+    nodes: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
+    """Type and metadata by id, of the nodes that the document says something of."""
+    edges: dict[Triple, dict[str, Any]] = field(default_factory=dict)
+    """Metadata by triple."""
+    roots: tuple[str, ...] = ()
+    """Nodes at the top of the document, in its order."""
+
+    @classmethod
+    def of(
+        cls,
+        records: Iterable[NodeRecord | EdgeRecord],
+        roots: Iterable[str] = (),
+        ordered: Mapping[str, Mapping[str, list[Any]]] | None = None,
+    ) -> Described:
+        """Several records of one thing are merged (`protocol.md` 7).
+
+        Args:
+            records: In any order.
+            roots: Nodes at the top of the document.
+            ordered: Lists by node and key, whose order says something: they stay as they are.
+        """
+        nodes: dict[str, list[NodeRecord]] = defaultdict(list)
+        edges: dict[Triple, list[dict[str, Any]]] = defaultdict(list)
+        for record in records:
+            if isinstance(record, NodeRecord):
+                nodes[record.id].append(record)
+            else:
+                edges[record.subject, record.predicate, record.object].append(record.metadata)
+        merged = {entity_id: merge_node_records(several) for entity_id, several in nodes.items()}
+        for entity_id, lists in (ordered or {}).items():
+            merged[entity_id][1].update(lists)
+        return cls(
+            merged,
+            {triple: merge_edges(several) for triple, several in edges.items()},
+            tuple(dict.fromkeys(roots)),
+        )

@@ -12,19 +12,15 @@ from bfsql.errors import ConfigurationError
 from bfsql.models.json_values import is_text
 from bfsql.models.records import NO_METADATA, Edge, EntityStub, Metadata, Node, Triple
 from bfsql.settings import resolve
-from bfsql_jsonld.api import Api
 from bfsql_jsonld.attributes import Attributes
 from bfsql_jsonld.batches import Batches
-from bfsql_jsonld.by_documents import ByDocuments
-from bfsql_jsonld.by_routes import ByRoutes
 from bfsql_jsonld.contexts import Contexts
-from bfsql_jsonld.documents import Documents
-from bfsql_jsonld.evidence import Evidence
-from bfsql_jsonld.linked import CONTEXT_LINK, Linked
+from bfsql_jsonld.documents import CONTEXT_LINK, Documents, Linked
+from bfsql_jsonld.entities import ByDocuments, ByRoutes, Evidence, Source
+from bfsql_jsonld.routes import Api
 from bfsql_jsonld.schema import STEADY, SchemaReader
-from bfsql_jsonld.searching import Searching
+from bfsql_jsonld.search import Searching
 from bfsql_jsonld.settings import JsonLdSettings
-from bfsql_jsonld.source import Source
 
 _NO_SEARCH = (
     "This graph has no search by name: give search_entities the id of an entity, or start from ids "

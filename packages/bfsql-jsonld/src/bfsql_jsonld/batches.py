@@ -10,9 +10,9 @@ from pydantic_core import to_json
 from bfsql import call
 from bfsql.models.json_values import is_text
 from bfsql.models.records import Metadata, Node, Triple
-from bfsql_jsonld.api import Api
 from bfsql_jsonld.fields import omissions, triple_of
 from bfsql_jsonld.replies import Request, Unreadable, short
+from bfsql_jsonld.routes import Api
 from bfsql_jsonld.schema import Schema
 
 _ENVELOPE = 100  # bytes of a request beside its keys

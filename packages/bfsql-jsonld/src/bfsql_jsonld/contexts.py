@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bfsql.errors import StoreError, StoreUnavailable
-from bfsql_jsonld.addresses import joined
-from bfsql_jsonld.replies import Request, short
+from bfsql_jsonld.replies import Request, joined, short
 from bfsql_jsonld.session import Session
 from bfsql_jsonld.settings import JsonLdSettings
 

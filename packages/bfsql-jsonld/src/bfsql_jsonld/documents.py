@@ -1,14 +1,254 @@
-"""Documents that describe a piece of the graph, read as the settings say."""
+"""JSON-LD as statements: whatever its form, flattened by the library, is nodes and edges.
+
+Compact, expanded and flattened documents, `@graph`, `@reverse` and nested nodes
+all come to the same list of node objects. Its statements become what an RDF file
+of the same statements becomes: links between IRIs are edges, literals are
+metadata; a node without an IRI is a value of the one that holds it.
+"""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bfsql_jsonld.attributes import Attributes
-from bfsql_jsonld.described import Described
-from bfsql_jsonld.linked import Linked
-from bfsql_jsonld.replies import Reply
+from pyld import jsonld
+from pyld.context_resolver import ContextResolver
+
+from bfsql.models.rdf import Literal, in_languages, value_of
+from bfsql.models.records import EdgeRecord, NodeRecord
+from bfsql_jsonld.attributes import Attributes, Described
+from bfsql_jsonld.contexts import Contexts
+from bfsql_jsonld.replies import Reply, Unreadable, joined
+from bfsql_jsonld.routes import NAMES, SYNONYMS, Names
 from bfsql_jsonld.settings import JsonLdSettings
+
+CONTEXT_LINK = "http://www.w3.org/ns/json-ld#context"
+"""Relation of the `Link` header that names a context (JSON-LD 1.1, 6.1)."""
+
+_DEEPEST = 5  # levels of nodes without an IRI, one in another
+_IN_THREAD = 20_000  # bytes from which on others need not wait; contexts mostly have more
+
+Record = NodeRecord | EdgeRecord
+Ordered = dict[str, dict[str, list[Any]]]
+
+
+class _Wanted(Exception):
+    """A context that is not here yet."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.url = url
+
+
+class Linked:
+    """Reads JSON-LD documents.
+
+    Args:
+        contexts: Those that documents name by URL.
+        names: Short ids for IRIs.
+        settings: The languages, the context of documents that name none, and bounds.
+    """
+
+    def __init__(self, contexts: Contexts, names: Names, settings: JsonLdSettings) -> None:
+        self._contexts = contexts
+        self._names = names
+        self._settings = settings
+        self._languages = tuple(settings.languages)
+
+    async def read(self, reply: Reply, document: Any) -> Described:
+        """What a document says.
+
+        Args:
+            reply: What it came in; its URL is the base of relative IRIs.
+            document: Its JSON.
+
+        Raises:
+            StoreError: It is no JSON-LD, or a context of it cannot be had.
+        """
+        with reply.read():
+            if not isinstance(document, dict | list):  # the library would fetch a text as a URL
+                raise Unreadable("it is no JSON-LD, which is an object or a list of them")
+        have: dict[str, tuple[str, Any]] = {}
+        outer = self._outer_context(reply, document)
+        work = (document, reply.url, outer, have)
+        while True:
+            try:
+                with reply.read():
+                    if len(reply.body) < _IN_THREAD and not have:
+                        expanded, flat = _flattened(*work)
+                    else:
+                        expanded, flat = await asyncio.to_thread(_flattened, *work)
+                    ordered: Ordered = {}
+                    records = [*self._records(flat, ordered), *self._pointed_to(expanded)]
+                    return Described.of(records, self._roots(expanded), ordered)
+            except _Wanted as wanted:
+                with reply.read():
+                    if len(have) >= self._settings.max_contexts:
+                        raise Unreadable(
+                            f"it needs more than {len(have)} contexts (max_contexts)"
+                        ) from None
+                have[wanted.url] = await self._contexts.get(wanted.url)
+
+    def _outer_context(self, reply: Reply, document: Any) -> str | None:
+        """The context that stands beside the document, where JSON comes without one."""
+        if reply.content_type != "application/ld+json":
+            for target, _ in reply.links(CONTEXT_LINK):
+                return joined(reply.url, target)
+        named = isinstance(document, Mapping) and "@context" in document
+        return None if named else self._settings.context
+
+    # --- node objects to records --------------------------------------------
+
+    def _roots(self, expanded: list[Any]) -> Iterator[str]:
+        for node in expanded:
+            named = node.get("@id") if isinstance(node, dict) else None
+            if isinstance(named, str) and not named.startswith("_:"):
+                yield self._names.short(named)
+
+    def _pointed_to(self, expanded: list[Any]) -> Iterator[Record]:
+        """What documents are about and say nothing of but who points to it."""
+        for root in self._roots([node for node in expanded if "@reverse" in node]):
+            yield NodeRecord(root, "")
+
+    def _records(self, flat: list[Any], ordered: Ordered) -> Iterator[Record]:
+        """Records of all nodes; lists whose order says something go into `ordered`."""
+        nodes = list(_with_graphs(flat))
+        blank = {node["@id"]: node for node in nodes if node["@id"].startswith("_:")}
+        for node in nodes:
+            if node["@id"] not in blank and len(node) > 1:
+                yield from self._of_node(node, blank, ordered)
+
+    def _of_node(
+        self, node: Mapping[str, Any], blank: Mapping[str, Any], ordered: Ordered
+    ) -> Iterator[Record]:
+        entity_id = self._names.short(node["@id"])
+        for name in node.get("@type", ()):
+            if not name.startswith("_:"):
+                yield NodeRecord(entity_id, self._names.short(name))
+        for iri, values in _statements(node):
+            predicate = self._names.short(iri)
+            for value in values:
+                for target in _targets(value):
+                    if target not in blank and not target.startswith("_:"):
+                        yield EdgeRecord(entity_id, predicate, self._names.short(target))
+                found = self._value(value, blank, 0)
+                if isinstance(found, list) and len(values) == 1:
+                    ordered.setdefault(entity_id, {})[predicate] = found
+                elif found is not None:
+                    yield NodeRecord(entity_id, "", _metadata(iri, predicate, found))
+        yield NodeRecord(entity_id, "")
+
+    def _value(self, value: Mapping[str, Any], blank: Mapping[str, Any], depth: int) -> Any:
+        """What is a value and no edge; None for what is none, or not in these languages."""
+        if "@list" in value:
+            found = [self._value(item, blank, depth) for item in value["@list"]]
+            return [item for item in found if item is not None] or None
+        if "@id" in value:
+            node = blank.get(value["@id"])
+            return None if node is None or depth >= _DEEPEST else self._nested(node, blank, depth)
+        literal = value.get("@value")
+        language = value.get("@language")
+        if isinstance(literal, str):
+            text = Literal(literal, language, value.get("@type"))
+            return value_of(text) if in_languages(text, self._languages) else None
+        return literal
+
+    def _nested(
+        self, node: Mapping[str, Any], blank: Mapping[str, Any], depth: int
+    ) -> dict[str, Any] | None:
+        types = [self._names.short(name) for name in node.get("@type", ())]
+        found: dict[str, Any] = {"type": types[0] if len(types) == 1 else types} if types else {}
+        for iri, values in _statements(node):
+            several = [
+                self._names.short(value["@id"])
+                if "@id" in value and value["@id"] not in blank
+                else self._value(value, blank, depth + 1)
+                for value in values
+            ]
+            told = [value for value in several if value is not None]
+            if told:
+                found[self._names.short(iri)] = told[0] if len(told) == 1 else told
+        return found or None
+
+
+def _flattened(
+    document: Any, url: str, outer: str | None, have: Mapping[str, tuple[str, Any]]
+) -> tuple[list[Any], list[Any]]:
+    """The document expanded, and flattened.
+
+    Raises:
+        _Wanted: It needs a context that is not in `have`.
+        Unreadable: It is no JSON-LD.
+    """
+    wanted: list[str] = []
+
+    def load(needed: str, _options: Any) -> dict[str, Any]:
+        if needed not in have:
+            wanted.append(needed)
+            raise _Wanted(needed)
+        came_from, found = have[needed]
+        return {
+            "contentType": "application/ld+json",
+            "contextUrl": None,
+            "documentUrl": came_from,
+            "document": found,
+        }
+
+    options = {"base": url, "documentLoader": load, "extractAllScripts": False}
+    if outer is not None:
+        options["expandContext"] = outer
+    try:
+        # A resolver of our own: the library's remembers contexts for the whole process.
+        expanded = jsonld.expand(
+            document, {**options, "contextResolver": ContextResolver({}, load)}
+        )
+        return expanded, jsonld.flatten(expanded, None, {"base": url, "documentLoader": load})
+    except jsonld.JsonLdError as error:
+        if wanted:
+            raise _Wanted(wanted[-1]) from None
+        raise Unreadable(f"it is no JSON-LD ({_reason(error)})") from None
+    except (RecursionError, TypeError, AttributeError, ValueError, LookupError) as error:
+        # The library trusts its input more than one should that comes from elsewhere.
+        raise Unreadable(f"it is no JSON-LD ({type(error).__name__}: {error})") from None
+
+
+def _reason(error: BaseException) -> str:
+    """What the innermost error of the library says."""
+    inner = getattr(error, "cause", None)
+    while isinstance(inner, jsonld.JsonLdError):
+        error, inner = inner, inner.cause
+    return str(error.args[0] if error.args else error).rstrip(".")
+
+
+def _with_graphs(flat: list[Any]) -> Iterator[Mapping[str, Any]]:
+    """Node objects of all graphs; which one holds a statement is of no account."""
+    for node in flat:
+        yield {key: value for key, value in node.items() if key != "@graph"}
+        yield from _with_graphs(node.get("@graph", []))
+
+
+def _statements(node: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
+    return (
+        (iri, values)
+        for iri, values in node.items()
+        if not iri.startswith("@") and not iri.startswith("_:")
+    )
+
+
+def _targets(value: Mapping[str, Any]) -> Iterator[str]:
+    if "@id" in value:
+        yield value["@id"]
+    for item in value.get("@list", ()):
+        yield from _targets(item)
+
+
+def _metadata(iri: str, predicate: str, value: Any) -> dict[str, Any]:
+    if iri in NAMES and isinstance(value, str):
+        return {"name": value}
+    if iri in SYNONYMS and isinstance(value, str):
+        return {"synonyms": [value]}
+    return {predicate: value}
 
 
 class Documents:

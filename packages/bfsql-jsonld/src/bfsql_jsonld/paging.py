@@ -6,10 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bfsql.errors import StoreError
-from bfsql_jsonld.addresses import joined
-from bfsql_jsonld.api import Api
-from bfsql_jsonld.replies import Reply, Request, short
-from bfsql_jsonld.routes import with_query
+from bfsql_jsonld.replies import Reply, Request, joined, short
+from bfsql_jsonld.routes import Api, with_query
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""What is asked, and what comes back."""
+"""Requests to an API and its replies, read as JSON or refused with a sentence."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import urljoin
 
 from bfsql.errors import StoreError
+from bfsql.http import hide_secrets
 
 ACCEPT = "application/ld+json, application/json;q=0.9, application/*+json;q=0.8"
 """What answers are wanted as (content negotiation)."""
@@ -22,6 +24,10 @@ _OTHER_RDF = ("text/turtle", "application/rdf+xml", "application/n-", "text/n3",
 _SHOWN = 200
 _LINK = re.compile(r"<([^<>]*)>((?:\s*;\s*[^\s=;,]+(?:\s*=\s*(?:\"[^\"]*\"|[^\s\";,]+))?)*)")
 _PARAMETER = re.compile(r";\s*([^\s=;,]+)(?:\s*=\s*(?:\"([^\"]*)\"|([^\s\";,]+)))?")
+
+
+class NotAllowed(StoreError):
+    """A URL leads where nothing may be asked."""
 
 
 class Unreadable(ValueError):
@@ -63,8 +69,8 @@ class Reply:
     headers: Mapping[str, str]
     """By lower-case name."""
     body: bytes = b""
-    hidden: tuple[str, ...] = field(default=(), repr=False)
-    """What must not be repeated, should the server have said it back to us."""
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    """What no sentence may repeat, even where the server does."""
 
     @property
     def gone(self) -> bool:
@@ -127,7 +133,7 @@ class Reply:
         try:
             yield
         except Unreadable as reason:
-            said = self._bare(str(reason))
+            said = hide_secrets(str(reason), self.secrets)
             raise StoreError(
                 f"The answer to {self.request.shown} cannot be used: {said}."
             ) from None
@@ -138,7 +144,7 @@ class Reply:
             case HTTPStatus.UNAUTHORIZED | HTTPStatus.FORBIDDEN:
                 how = (
                     "Is what the settings give to log in right, and may it read this?"
-                    if self.hidden
+                    if self.secrets
                     else "Give token, username and password, api_key or oauth_url in the settings."
                 )
                 return StoreError(f"{self.request.shown} was refused ({self.status}). {how}")
@@ -161,15 +167,24 @@ class Reply:
             text = next(str(said[key]) for key in ("detail", "title", "error") if said.get(key))
         except (ValueError, AttributeError, TypeError, RecursionError, StopIteration):
             pass
-        line = self._bare(" ".join(text.split()))
+        line = hide_secrets(" ".join(text.split()), self.secrets)
         if not line:
             return "nothing"
         return repr(line if len(line) <= _SHOWN else f"{line[:_SHOWN]}...")
 
-    def _bare(self, text: str) -> str:
-        for secret in self.hidden:
-            text = text.replace(secret, "**********")
-        return text
+
+def joined(base: str, target: str) -> str:
+    """Where a link in the document at `base` leads.
+
+    Raises:
+        StoreError: The API gives something that is no URL.
+    """
+    try:
+        return urljoin(base, target)
+    except ValueError as error:
+        raise StoreError(
+            f"{base[:_SHOWN]} leads to {target[:_SHOWN]!r}, which is no URL ({error})."
+        ) from None
 
 
 def short(text: str) -> str:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
 from urllib.parse import quote, urlencode
 
-from bfsql_jsonld.names import Names
+from bfsql.models.json_values import is_text
+from bfsql.models.rdf import WELL_KNOWN, Prefixes
+from bfsql_jsonld.fields import Fields
+from bfsql_jsonld.session import Session
 from bfsql_jsonld.settings import JsonLdSettings
 
 SEARCHED = 20
@@ -106,3 +111,64 @@ def with_query(url: str, parameters: Sequence[tuple[str, str]]) -> str:
     if not query:
         return url
     return f"{url}{'&' if '?' in url else '?'}{query}"
+
+
+NAMES = frozenset(
+    {
+        WELL_KNOWN["rdfs"] + "label",
+        WELL_KNOWN["skos"] + "prefLabel",
+        WELL_KNOWN["schema"] + "name",
+        "https://schema.org/name",
+        WELL_KNOWN["foaf"] + "name",
+    }
+)
+"""Predicates whose texts are the `name`."""
+
+SYNONYMS = frozenset(
+    {
+        WELL_KNOWN["skos"] + "altLabel",
+        WELL_KNOWN["schema"] + "alternateName",
+        "https://schema.org/alternateName",
+    }
+)
+"""Predicates whose texts are `synonyms`."""
+
+
+class Names:
+    """Ids for IRIs and back.
+
+    Args:
+        settings: With the prefixes that hold before the well-known ones.
+    """
+
+    def __init__(self, settings: JsonLdSettings) -> None:
+        self._prefixes = Prefixes(settings.prefixes)
+
+    def short(self, iri: str) -> str:
+        """The id of an IRI."""
+        return str(self._prefixes.short(iri))
+
+    def full(self, entity_id: str) -> str | None:
+        """The IRI that an id means, or None."""
+        return self._prefixes.full(entity_id) if is_text(entity_id) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """What everything that asks an API needs."""
+
+    settings: JsonLdSettings
+    session: Session
+    names: Names
+    routes: Routes
+    fields: Fields
+
+    @classmethod
+    def of(cls, settings: JsonLdSettings) -> Self:
+        """The API that settings mean; nothing is asked.
+
+        Raises:
+            ConfigurationError: Certificates or secrets that cannot be used.
+        """
+        names = Names(settings)
+        return cls(settings, Session(settings), names, Routes(settings, names), Fields(settings))

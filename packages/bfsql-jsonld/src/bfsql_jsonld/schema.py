@@ -10,9 +10,9 @@ from typing import Any
 
 from bfsql.abc import each
 from bfsql.errors import StoreError
-from bfsql_jsonld.api import Api
 from bfsql_jsonld.attributes import OBJECTS
 from bfsql_jsonld.replies import Reply, Request
+from bfsql_jsonld.routes import Api
 
 FRESH = 10.0
 """Seconds for which one reading serves: core asks for types, predicates and advice in a row."""

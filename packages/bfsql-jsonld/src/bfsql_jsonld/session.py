@@ -1,81 +1,88 @@
-"""The pooled session: one client, in the event loop that uses it, and its manners.
+"""The session with one API: where requests may go, what they carry, and when they are sent again.
 
-Every request ends with the deadline of the call, is asked again only where
-asking again is safe, goes to no other host than was agreed, and never takes in
-more than was allowed.
+A request ends with the deadline of the call, is sent again only where that is safe, and goes to
+the hosts that the settings allow: to the API's own with credentials, to others without them and
+never to a private address.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import ssl
 import time
 from dataclasses import replace
+from http import HTTPStatus
 from importlib.metadata import version
-from importlib.util import find_spec
-from typing import Any
-from urllib.parse import urlsplit
+from itertools import count
 
-import httpx2
+from pydantic import SecretStr
 
-from bfsql import call
+from bfsql import http
 from bfsql.errors import ConfigurationError, StoreError, StoreUnavailable
-from bfsql_jsonld.addresses import NotAsked, ascii_host, joined, listed, public_address, same_host
-from bfsql_jsonld.authentication import Authentication
-from bfsql_jsonld.caching import Replies
-from bfsql_jsonld.replies import Reply, Request, short
-from bfsql_jsonld.retrying import Passing, pause, wait
+from bfsql_jsonld.http_cache import HttpCache
+from bfsql_jsonld.replies import NotAllowed, Reply, Request, joined, short
+from bfsql_jsonld.settings import JsonLdSettings
+
+log = logging.getLogger("bfsql")
 
 REDIRECTS = 5
 """Redirects that are followed for one request."""
 
-_KEPT_OPEN = 30.0  # seconds that an idle connection stays open
-_MOVED = (301, 302, 303, 307, 308)
+_BUSY = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
+_TEMPORARY = (*_BUSY, HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT)
+_GET_ONLY = (301, 302, 303)  # redirects after which a client may send a GET in place of a POST
 
 
 class Session:
-    """Asks an API, as its settings say.
+    """Sends the requests of one backend.
 
     Args:
-        settings: Where it is, who asks, and the bounds.
+        settings: Where the API is, the credentials, and the bounds.
 
     Raises:
         ConfigurationError: Certificates or secrets that cannot be used.
     """
 
-    def __init__(self, settings: Any) -> None:
+    def __init__(self, settings: JsonLdSettings) -> None:
         self._settings = settings
-        self._base: str = settings.base_url
-        self._authentication = Authentication(settings)
-        self._replies = Replies(settings.replies_bytes)
-        self._trusted = _trusted(settings.ca_file)
-        self._slots = asyncio.Semaphore(settings.max_concurrent)
+        self._base = settings.base_url
+        self._credentials = _credentials(settings)
+        self._cache = HttpCache(settings.replies_bytes)
+        self._limiter = http.RateLimiter(settings.max_concurrent)
         agent = f"bfsql-jsonld/{version('bfsql-jsonld')}"
-        self._agent = f"{agent} ({settings.contact})" if settings.contact else agent
-        self._client: httpx2.AsyncClient | None = None
-        self._stranger: httpx2.AsyncClient | None = None
-        self._closed = False
-        self.requests = 0
-        """Requests that were sent so far."""
+        agent = f"{agent} ({settings.contact})" if settings.contact else agent
+        self._client = http.HttpClient(
+            headers={"User-Agent": agent, "Accept-Encoding": "gzip, deflate"},
+            connect_timeout=settings.connect_timeout,
+            keep_open=settings.max_concurrent,
+            tls=_tls(settings),
+            http2=True,
+        )
+
+    @property
+    def requests(self) -> int:
+        """Number of requests that were sent so far."""
+        return self._client.requests
 
     async def ask(self, request: Request) -> Reply:
-        """Send a request; any status that is no error of the way there comes back.
+        """Send a request; a reply of any status that is not temporary is returned.
 
         Raises:
-            StoreError: It leads where nothing may be asked, or the answer is too large.
-            StoreUnavailable: There is no answer, or none in time.
+            StoreError: It leads where nothing may be asked, or the reply is too large.
+            StoreUnavailable: There is no reply, or none in time.
         """
-        kept = self._replies.get(request)
-        if kept is not None:
-            if kept.is_fresh:
-                return replace(kept.reply, request=request)
-            request = replace(request, conditions=kept.conditions)
-        limit, left = self._settings.request_timeout, call.remaining()
-        seconds = limit if left is None else min(limit, left)
+        cached = self._cache.get(request)
+        if cached is not None:
+            if cached.is_fresh:
+                return replace(cached.reply, request=request)
+            request = replace(request, conditions=cached.conditions)
+        limit = self._settings.request_timeout
+        seconds = http.seconds_left(limit)
         ends = time.monotonic() + seconds
         try:
-            async with asyncio.timeout(seconds), self._slots:
-                return self._replies.settled(await self._answer(request, ends), kept)
+            async with asyncio.timeout(seconds), self._limiter:
+                return self._cache.settled(await self._retried(request, ends), cached)
         except TimeoutError:
             within = f"within {limit:g} s (request_timeout)"
             if seconds < limit:
@@ -84,209 +91,194 @@ class Session:
 
     async def close(self) -> None:
         """Close the connections."""
-        self._closed = True
-        clients, self._client, self._stranger = (self._client, self._stranger), None, None
-        for client in clients:
-            if client is not None:
-                await client.aclose()
+        await self._client.close()
 
-    # --- one request --------------------------------------------------------
+    async def _retried(self, request: Request, ends: float) -> Reply:
+        """Sent again after what is temporary, while there is time."""
+        attempts = count(1)
 
-    async def _answer(self, request: Request, ends: float) -> Reply:
-        """Asked again after what may pass, while there is time."""
-        attempt = 0
-        while True:
-            failure: StoreUnavailable
-            try:
-                reply = await self._followed(request)
-            except Passing as error:
-                failure, seconds = error, pause(attempt)
-            except httpx2.InvalidURL as error:
-                raise StoreError(
-                    f"{request.shown} leads to what is no URL, or to none that can be asked "
-                    f"({error})."
-                ) from None
-            else:
-                told = wait(reply, attempt)
-                if told is None:
-                    return reply
-                seconds = told
-                failure = StoreUnavailable(
-                    f"{request.shown} was answered {reply.status} (try again in {seconds:.3g} s): "
-                    f"{reply.quoted()}."
-                )
-            if attempt >= self._settings.retries or time.monotonic() + seconds >= ends:
-                raise failure
-            await asyncio.sleep(seconds)
-            attempt += 1
+        async def attempt() -> Reply:
+            number = next(attempts)
+            reply = await self._followed(request)
+            if reply.status not in _TEMPORARY:
+                return reply
+            asked = http.retry_after(reply.headers.get("retry-after"))
+            wait = asked if reply.status in _BUSY and asked is not None else _pause(number)
+            raise http.Retryable(
+                f"{request.shown} was answered {reply.status} (try again in {wait:.3g} s): "
+                f"{reply.quoted()}.",
+                wait=wait,
+            )
+
+        return await http.retry(attempt, retries=self._settings.retries, ends=ends, pause=_pause)
 
     async def _followed(self, request: Request) -> Reply:
-        """Redirects are followed to hosts that may be asked."""
-        url = request.url
-        for _ in range(REDIRECTS + 1):
-            reply = await self._logged_in(request, url)
-            location = reply.headers.get("location")
-            if reply.status not in _MOVED or location is None:
-                return reply
-            target = joined(url, location).partition("#")[0]
-            if request.method != "GET" and reply.status in _MOVED[:3]:
+        """The reply, redirects followed to hosts that may be asked."""
+
+        async def send(asked: http.HttpRequest) -> http.HttpReply:
+            return await self._sent(request, asked)
+
+        def target(reply: http.HttpReply) -> str:
+            url = joined(reply.request.url, reply.location or "").partition("#")[0]
+            if request.method != "GET" and reply.status in _GET_ONLY:
                 raise StoreError(
-                    f"{request.shown} is sent elsewhere ({reply.status}, to {_host(target)}), "
-                    "which makes another question of it: give the right URL in base_url."
+                    f"{request.shown} is sent elsewhere ({reply.status}, to "
+                    f"{http.server_of(url)}), which makes another question of it: give the right "
+                    "URL in base_url."
                 )
-            url = target
-        raise StoreError(
-            f"{request.shown} was redirected {REDIRECTS} times and more; it never ends."
-        )
+            return url
 
-    async def _logged_in(self, request: Request, url: str) -> Reply:
-        """With credentials for the API's own host, and for no other."""
-        if not same_host(url, self._base):
-            hosts = self._settings.follow_hosts if request.hosts is None else request.hosts
-            if not listed(url, hosts):
-                raise NotAsked(
-                    f"{request.shown} leads to {_host(url)}, which is not asked: it is not the "
-                    f"host of {self._base}. Give the right URL in base_url, or allow the host in "
-                    f"{'follow_hosts' if request.hosts is None else 'context_hosts'}."
-                )
-            return await self._from_stranger(request, url)
-        headers = await self._authentication.headers(self._post_form)
-        headers = {**self._settings.headers, **headers, **request.conditions}
-        reply = await self._sent(self._own(), request, url, headers)
-        if reply.status == 401 and self._authentication.renewable:  # noqa: PLR2004
-            self._authentication.forget(headers["Authorization"])
-            headers |= await self._authentication.headers(self._post_form)
-            reply = await self._sent(self._own(), request, url, headers)
-        return reply
-
-    async def _from_stranger(self, request: Request, url: str) -> Reply:
-        address = await public_address(url, allow_private=self._settings.allow_private)
-        parts, host = urlsplit(url), ascii_host(url)
-        at = f"[{address}]" if ":" in address else address
-        port = "" if parts.port is None else f":{parts.port}"
-        pinned = parts._replace(netloc=f"{at}{port}").geturl()
-        headers = {"Host": f"[{host}]{port}" if ":" in host else f"{host}{port}"}
-        return await self._sent(
-            self._other(), request, url, headers, pinned=pinned, sni_hostname=host
-        )
-
-    async def _sent(
-        self,
-        client: httpx2.AsyncClient,
-        request: Request,
-        url: str,
-        headers: dict[str, str],
-        *,
-        pinned: str | None = None,
-        **extensions: Any,
-    ) -> Reply:
-        self.requests += 1
-        headers = {"Accept": request.accept, **headers}
+        headers = {"Accept": request.accept}
         if request.body is not None:
-            headers.setdefault("Content-Type", "application/json")
-        most = request.most or self._settings.max_response_bytes
-        body = bytearray()
+            headers["Content-Type"] = "application/json"
+        first = http.HttpRequest(request.url, request.method, request.body, headers)
         try:
-            async with client.stream(
-                request.method,
-                pinned or url,
-                content=request.body,
-                headers=headers,
-                extensions=extensions,
-            ) as response:
-                async for chunk in response.aiter_bytes():
-                    body += chunk
-                    if len(body) > most:
-                        raise _too_large(request, most)
-        except (httpx2.TransportError, httpx2.DecodingError) as error:
-            raise _unreached(request, url, error) from None
-        found = {name.lower(): value for name, value in response.headers.items()}
-        hidden = self._authentication.hidden
-        return Reply(request, url, response.status_code, found, bytes(body), hidden)
-
-    async def _post_form(self, url: str, form: bytes, login: dict[str, str]) -> Reply:
-        """The one request with a secret for another host: the one that the settings name for it."""
-        request = Request(url, "POST", form, "application/json")
-        headers = {**login, "Content-Type": "application/x-www-form-urlencoded"}
-        return await self._sent(self._own(), request, url, headers)
-
-    # --- clients ------------------------------------------------------------
-
-    def _own(self) -> httpx2.AsyncClient:
-        if self._client is None:
-            self._client = self._made(self._settings.max_concurrent)
-        return self._client
-
-    def _other(self) -> httpx2.AsyncClient:
-        """No connection to a stranger is kept: it would be one to an address, not to a name."""
-        if self._stranger is None:
-            self._stranger = self._made(0)
-        return self._stranger
-
-    def _made(self, kept_open: int) -> httpx2.AsyncClient:
-        if self._closed:
-            raise StoreError(f"The session with {self._base} was closed.")
-        limits = httpx2.Limits(
-            max_connections=self._settings.max_concurrent,
-            max_keepalive_connections=kept_open,
-            keepalive_expiry=_KEPT_OPEN,
-        )
-        return httpx2.AsyncClient(
-            headers={"User-Agent": self._agent, "Accept-Encoding": "gzip, deflate"},
-            auth=httpx2.Auth(),  # none: a name in a URL would go in the place of the settings'
-            timeout=httpx2.Timeout(None, connect=self._settings.connect_timeout),
-            limits=limits,
-            verify=self._trusted,
-            http2=find_spec("h2") is not None,
-            follow_redirects=False,
-            trust_env=bool(kept_open),  # a proxy would look names up by itself
+            reply = await http.follow_redirects(first, send, target, most=REDIRECTS)
+        except http.EndlessRedirects:
+            raise StoreError(
+                f"{request.shown} was redirected {REDIRECTS} times and more; it never ends."
+            ) from None
+        except http.HttpError as error:
+            raise self._failure(request, error) from None
+        return Reply(
+            request,
+            reply.request.url,
+            reply.status,
+            reply.headers,
+            reply.body,
+            self._credentials.secrets,
         )
 
+    async def _sent(self, request: Request, asked: http.HttpRequest) -> http.HttpReply:
+        """With credentials to the API's own host, without them to others that are allowed."""
+        most = request.most or self._settings.max_response_bytes
+        if http.same_server(asked.url, self._base):
+            headers = {**asked.headers, **self._settings.headers, **request.conditions}
+            own = replace(asked, headers=headers)
+            reply = await self._client.send(own, max_bytes=most, credentials=self._credentials)
+            return replace(reply, request=asked)
+        hosts = self._settings.follow_hosts if request.hosts is None else request.hosts
+        if not http.is_listed(asked.url, hosts):
+            raise NotAllowed(
+                f"{request.shown} leads to {http.server_of(asked.url)}, which is not asked: it is "
+                f"not the host of {self._base}. Give the right URL in base_url, or allow the host "
+                f"in {'follow_hosts' if request.hosts is None else 'context_hosts'}."
+            )
+        try:
+            return await self._client.send_public(
+                asked, max_bytes=most, allow_private=self._settings.allow_private
+            )
+        except http.PrivateAddress as error:
+            raise NotAllowed(
+                f"The host {error.host} has the private address {error.address}, where nothing is "
+                "fetched from; allow_private allows it."
+            ) from None
 
-def _trusted(ca_file: Any) -> ssl.SSLContext:
-    try:
-        return ssl.create_default_context(cafile=ca_file)
-    except (OSError, ssl.SSLError) as error:
-        raise ConfigurationError(
-            f"The setting ca_file is {str(ca_file)!r}: no certificates can be read from it "
-            f"({error})."
-        ) from None
+    def _failure(self, request: Request, error: http.HttpError) -> StoreError:
+        """The sentence for a request without a usable reply."""
+        url = error.request.url
+        is_token = url == self._settings.oauth_url and error.request.method == "POST"
+        shown = f"POST {short(url)}" if is_token else request.shown
+        if isinstance(error, http.TokenRefused):
+            return _no_token(url, error)
+        if isinstance(error, http.ReplyTooLarge):
+            bound = "max_context_bytes" if request.most else "max_response_bytes"
+            return StoreError(
+                f"{shown} was answered with more than {error.max_bytes:,} bytes. Ask for less, or "
+                f"raise {bound}."
+            )
+        assert isinstance(error, http.NoReply)
+        if error.kind is http.Failure.CLOSED:
+            return StoreError(f"The session with {self._base} was closed.")
+        return _no_reply(shown, url, error)
 
 
-def _unreached(request: Request, url: str, error: Exception) -> StoreError:
-    """Nothing that passes where the certificate is wrong, otherwise `Passing`.
-
-    Args:
-        request: What was asked.
-        url: Where, after redirects.
-        error: What came of it.
-    """
-    why = f"{type(error).__name__}: {error}".removesuffix(": ").rstrip(".")
-    if "CERTIFICATE_VERIFY_FAILED" in why:
+def _no_reply(shown: str, url: str, error: http.NoReply) -> StoreError:
+    """`Retryable`, unless the certificate or the URL has to be changed."""
+    why, server = short(error.detail), http.server_of(url)
+    if error.kind is http.Failure.UNTRUSTED:
         return StoreError(
-            f"{_host(url)} has a certificate that is not trusted ({short(why)}). If it is "
+            f"{server} has a certificate that is not trusted ({why}). If it is "
             "the right host, name the certificates to trust in ca_file."
         )
-    if "WRONG_VERSION_NUMBER" in why:
-        return StoreError(f"{_host(url)} speaks no TLS. Is it http:// and not https://?")
-    if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
-        return Passing(
-            f"{_host(url)} cannot be reached ({short(why)}). Is it running, and is the URL right?"
+    if "WRONG_VERSION_NUMBER" in error.detail:
+        return StoreError(f"{server} speaks no TLS. Is it http:// and not https://?")
+    if error.kind is http.Failure.INVALID_URL:
+        return StoreError(
+            f"{shown} leads to what is no URL, or to none that can be asked ({error.reason})."
         )
-    return Passing(f"{request.shown} broke off: {short(why)}.")
+    if error.is_connecting:
+        return http.Retryable(
+            f"{server} cannot be reached ({why}). Is it running, and is the URL right?"
+        )
+    return http.Retryable(f"{shown} broke off: {why}.")
 
 
-def _too_large(request: Request, most: int) -> StoreError:
-    bound = "max_context_bytes" if request.most else "max_response_bytes"
+def _no_token(url: str, error: http.TokenRefused) -> StoreError:
+    if error.status in _TEMPORARY:
+        return http.Retryable(f"{url} gave no token: it answered {error.status}.")
+    why = f" ({error.code})" if error.code else ""
     return StoreError(
-        f"{request.shown} was answered with more than {most:,} bytes. Ask for less, or "
-        f"raise {bound}."
+        f"{url} gave no token: it answered {error.status}{why}. Are oauth_url, "
+        "oauth_client, oauth_secret and oauth_scope right?"
     )
 
 
-def _host(url: str) -> str:
+def _pause(attempt: int) -> float:
+    """Seconds before a request is sent again, after so many attempts."""
+    return float(0.1 * 2 ** (attempt - 1))
+
+
+def _tls(settings: JsonLdSettings) -> ssl.SSLContext:
     try:
-        parts = urlsplit(url)
-    except ValueError:
-        return "what is no URL"
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+        return http.tls_context(settings.ca_file)
+    except http.UnusableCertificate as unusable:
+        raise ConfigurationError(
+            f"The setting ca_file is {str(settings.ca_file)!r}: no certificates can be read from "
+            f"it ({unusable.error})."
+        ) from None
+
+
+def _credentials(settings: JsonLdSettings) -> http.Credentials:
+    """What the API's own host is shown, by the login that the settings give.
+
+    Raises:
+        ConfigurationError: A secret that no header can carry.
+    """
+    headers: dict[str, str] = {}
+    secrets: list[str] = []
+    if settings.token is not None:
+        secrets.append(_header_secret(settings.token, "token"))
+        headers["Authorization"] = f"Bearer {secrets[-1]}"
+    if settings.api_key is not None:
+        secrets.append(_header_secret(settings.api_key, "api_key"))
+        headers[settings.api_key_header] = secrets[-1]
+    if settings.username is not None and settings.password is not None:
+        password = settings.password.get_secret_value().strip()
+        if not password:
+            raise _unusable_secret("password")
+        headers["Authorization"] = http.basic(settings.username, password)
+        secrets += [password, headers["Authorization"].removeprefix("Basic ")]
+    oauth = None
+    if settings.oauth_url and settings.oauth_client and settings.oauth_secret:
+        oauth = http.OAuthClient(
+            settings.oauth_url, settings.oauth_client, settings.oauth_secret, settings.oauth_scope
+        )
+    credentials = http.Credentials(headers, oauth=oauth, secrets=secrets)
+    for url in (settings.base_url, settings.oauth_url or ""):
+        if credentials.secrets and http.is_unencrypted(url):
+            log.warning("%s gets secrets unencrypted; an https URL hides them.", url)
+    return credentials
+
+
+def _header_secret(secret: SecretStr, setting: str) -> str:
+    text = http.header_secret(secret)
+    if text is None:
+        raise _unusable_secret(setting)
+    return text
+
+
+def _unusable_secret(setting: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"The setting {setting} is empty, or has characters that no header can carry."
+    )

@@ -1,7 +1,11 @@
-"""What an API can be told, and how what it answers is read."""
+"""The settings: where the API is, how it is asked, and how its answers are read.
+
+A profile is values of settings for one kind of API; settings that are given besides win.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -9,10 +13,44 @@ from urllib.parse import urlsplit
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from bfsql.settings import BackendSettings, Env
-from bfsql_jsonld.profiles import PROFILES, Profile
 
 Reading = Literal["auto", "fields", "json-ld", "attributes"]
 Relations = Literal["route", "document"]
+
+
+Profile = Literal["default", "ngsi-ld", "linked-data"]
+
+PROFILES: Mapping[Profile, Mapping[str, Any]] = {
+    "default": {},
+    "ngsi-ld": {
+        "reading": "attributes",
+        "relations": "document",
+        "entity_path": "/ngsi-ld/v1/entities/{id}",
+        "search_path": "/ngsi-ld/v1/entities",
+        "query_param": "q",
+        "query_text": 'name~="{pattern}"',
+        "types_param": "type",
+        "incoming_path": "/ngsi-ld/v1/entities",
+        "incoming_text": '{predicate}=="{id}"',
+        "schema_path": "/ngsi-ld/v1/types",
+        "types_field": ["typeList"],
+        "attributes_path": "/ngsi-ld/v1/attributes",
+        "predicates_field": ["attributeList"],
+        "attribute_path": "/ngsi-ld/v1/attributes/{id}",
+        "offset_param": "offset",
+        "page_size": 100,
+        "id_field": ["id", "@id"],
+        "type_field": ["type", "@type"],
+    },
+    "linked-data": {
+        "reading": "json-ld",
+        "relations": "document",
+        "entity_path": "{url}",
+        "search_path": "",
+        "schema_path": "",
+    },
+}
+"""By name; `default` is what `bfsql serve --rest` offers, the routes of chapter 12."""
 
 
 class JsonLdSettings(BackendSettings):
@@ -212,9 +250,10 @@ class JsonLdSettings(BackendSettings):
         default=64_000_000, ge=1_000, description="Bytes of the largest answer."
     )
     replies_bytes: int = Field(
-        default=16_000_000,
+        default=0,
         ge=0,
-        description="Bytes of answers that are kept as their Cache-Control and ETag allow.",
+        description="Bytes of answers that are kept as their Cache-Control and ETag allow; 0 keeps "
+        "none.",
     )
 
     @model_validator(mode="before")

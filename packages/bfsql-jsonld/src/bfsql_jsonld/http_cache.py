@@ -1,8 +1,8 @@
-"""Answers that may be used again, as far as their headers allow (RFC 9111).
+"""The optional HTTP cache: replies that may be used again, as their headers allow (RFC 9111).
 
-Nothing is kept against a server's will: an answer without an `ETag`, a
-`Last-Modified` or a `max-age` is asked for anew, and one with `no-store` is
-forgotten at once. So the graph stays as fresh as its API wants it to be.
+A backend does not cache by itself, so this holds nothing unless the setting `replies_bytes` gives
+it room. A reply without an `ETag`, a `Last-Modified` or a `max-age` is never kept, and one with
+`no-store` is dropped at once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _AGE = re.compile(r"max-age\s*=\s*\"?(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CachedReply:
     """An answer that may be used again."""
 
     reply: Reply
@@ -39,7 +39,7 @@ class Kept:
         return {asked: headers[name] for name, asked in names.items() if name in headers}
 
 
-class Replies:
+class HttpCache:
     """A bounded store of answers to GET requests, the longest unused ones leave first.
 
     Args:
@@ -49,16 +49,16 @@ class Replies:
     def __init__(self, most: int) -> None:
         self._most = most
         self._held = 0
-        self._kept: OrderedDict[tuple[str, str], Kept] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str], CachedReply] = OrderedDict()
 
-    def get(self, request: Request) -> Kept | None:
+    def get(self, request: Request) -> CachedReply | None:
         """The answer that is kept for a request, if there is one."""
         kept = self._kept.get(_key(request)) if request.method == "GET" else None
         if kept is not None:
             self._kept.move_to_end(_key(request))
         return kept
 
-    def settled(self, reply: Reply, kept: Kept | None) -> Reply:
+    def settled(self, reply: Reply, kept: CachedReply | None) -> Reply:
         """The answer itself, or for 304 the one that was kept; keeps what may be kept.
 
         Args:
@@ -87,7 +87,7 @@ class Replies:
             return
         if len(reply.body) > self._most:
             return
-        self._kept[key] = Kept(reply, time.monotonic() + seconds)
+        self._kept[key] = CachedReply(reply, time.monotonic() + seconds)
         self._held += len(reply.body)
         while self._held > self._most:
             self._forget(next(iter(self._kept)))

@@ -9,13 +9,12 @@ from typing import Any
 from bfsql import call
 from bfsql.errors import StoreError
 from bfsql.models.records import EntityStub
-from bfsql_jsonld.api import Api
-from bfsql_jsonld.described import Described
+from bfsql_jsonld.attributes import Described
 from bfsql_jsonld.documents import Documents
+from bfsql_jsonld.entities import Source
 from bfsql_jsonld.fields import omissions
 from bfsql_jsonld.replies import Reply, Request, Unreadable
-from bfsql_jsonld.routes import SEARCHED
-from bfsql_jsonld.source import Source
+from bfsql_jsonld.routes import SEARCHED, Api
 
 _ID = re.compile(r"\S+:\S+")
 

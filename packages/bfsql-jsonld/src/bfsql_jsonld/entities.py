@@ -1,0 +1,397 @@
+"""Entities, their relations and their evidence: from routes of their own, or from documents."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+from bfsql import call
+from bfsql.errors import StoreError, StoreUnavailable
+from bfsql.http import is_listed, same_server
+from bfsql.models.merge import ITEM_FIELDS
+from bfsql.models.records import Direction, Node, Omission, Triple
+from bfsql_jsonld.attributes import Described
+from bfsql_jsonld.documents import Documents, Linked
+from bfsql_jsonld.fields import omissions
+from bfsql_jsonld.paging import Pages
+from bfsql_jsonld.replies import NotAllowed, Reply, Request, Unreadable, short
+from bfsql_jsonld.routes import Api
+from bfsql_jsonld.schema import STEADY, SchemaReader
+
+
+class Source(Protocol):
+    """Entities by routes of their own, or by their documents."""
+
+    async def node(self, entity_id: str) -> Node:
+        """An entity with its metadata.
+
+        Raises:
+            KeyError: There is none.
+        """
+        ...
+
+    async def edges(self, entity_id: str, direction: str) -> list[Triple]:
+        """The relations that leave (`out`) or enter (`in`) an entity.
+
+        Raises:
+            KeyError: There is no such entity.
+        """
+        ...
+
+    async def ring(self, entity_id: str) -> list[Triple]:
+        """All relations that touch an entity.
+
+        Raises:
+            KeyError: There is no such entity.
+        """
+        ...
+
+    async def edge_metadata(self, triple: Triple) -> dict[str, Any]:
+        """What is known of a relation.
+
+        Raises:
+            KeyError: There is none.
+        """
+        ...
+
+
+CUT = "the bound max_pages of the backend"
+
+
+class ByRoutes:
+    """Reads an entity from its route, and its relations from theirs.
+
+    Args:
+        api: Where things are, and what their fields are called.
+        linked: Reads answers that are JSON-LD and have no such fields.
+    """
+
+    def __init__(self, api: Api, linked: Linked) -> None:
+        self._session = api.session
+        self._routes = api.routes
+        self._fields = api.fields
+        self._names = api.names
+        self._settings = api.settings
+        self._linked = linked
+        self._pages = Pages(api)
+
+    async def node(self, entity_id: str) -> Node:
+        """An entity with its metadata.
+
+        Raises:
+            KeyError: There is none.
+        """
+        url = self._routes.entity(entity_id)
+        reply = None if url is None else await self._session.ask(Request(url))
+        if reply is None or reply.gone:
+            raise KeyError(entity_id)
+        document = reply.json()
+        if self._by_fields(self._fields.is_entity(document)):
+            call.omitted(*omissions(document))
+            with reply.read():
+                return self._fields.node(document)
+        found = await self._linked.read(reply, document)
+        known = self._asked(found, entity_id)
+        if known is None:
+            with reply.read():
+                raise Unreadable(
+                    f"it says nothing of {short(entity_id)}; fields of an id and a type would be "
+                    "id_field and type_field"
+                )
+        entity_type, metadata = found.nodes[known]
+        return Node(known, entity_type, metadata)
+
+    async def edges(self, entity_id: str, direction: str) -> list[Triple]:
+        """The relations that leave (`out`) or enter (`in`) an entity.
+
+        Raises:
+            KeyError: There is no such entity.
+        """
+        found, cut = await self._read(entity_id, direction)
+        if cut:
+            call.omitted(Omission(entity_id, "out" if direction == "out" else "in", reason=CUT))
+        return found
+
+    async def ring(self, entity_id: str) -> list[Triple]:
+        """All relations that touch an entity; that it exists was found out before.
+
+        Raises:
+            KeyError: There is no such entity.
+        """
+        leaving, out = await self._read(entity_id, "out")
+        entering, into = await self._read(entity_id, "in")
+        if out or into:
+            direction: Direction = "both" if out and into else "out" if out else "in"
+            call.omitted(Omission(entity_id, direction, reason=CUT))
+        return leaving + entering
+
+    async def edge_metadata(self, triple: Triple) -> dict[str, Any]:
+        """What is known of a relation.
+
+        Raises:
+            KeyError: There is none.
+        """
+        if not self._settings.edge_path:
+            if triple not in await self.edges(triple[0], "out"):
+                raise KeyError(triple)
+            return {}
+        reply = await self._session.ask(Request(self._routes.edge(triple)))
+        if reply.gone:
+            raise KeyError(triple)
+        document = reply.json()
+        call.omitted(*omissions(document))
+        with reply.read():
+            return self._fields.edge_metadata(document)
+
+    # --- parts --------------------------------------------------------------
+
+    async def _read(self, entity_id: str, direction: str) -> tuple[list[Triple], bool]:
+        """The relations, and whether there are more pages than may be read."""
+        url = self._routes.relations(entity_id, direction)
+        listing = None if url is None else await self._pages.all(url)
+        if url is None or listing is None:
+            node = await self.node(entity_id)
+            raise StoreError(
+                f"{short(node.id)} exists, and its relations are not at "
+                f"{self._settings.relations_path}. Give their route in relations_path, or say with "
+                "relations=document that they stand in the documents of entities."
+            )
+        found: list[Triple] = []
+        for reply, document in listing.pages:
+            entries = self._fields.relations(document)
+            there = entries is not None and all(map(self._fields.is_relation, entries))
+            if self._by_fields(there):
+                with reply.read():
+                    found += self._entries(entries, entity_id, direction)
+            else:
+                found += await self._statements(reply, document, entity_id)
+            call.omitted(*omissions(document))
+        end = 0 if direction == "out" else 2
+        ids = {entity_id, self._iri_as_id(entity_id)}
+        return [triple for triple in found if triple[end] in ids], listing.cut
+
+    def _by_fields(self, there: bool) -> bool:  # noqa: FBT001
+        reading = self._settings.reading
+        return reading == "fields" or (reading == "auto" and there)
+
+    def _entries(
+        self, entries: list[Any] | None, entity_id: str, direction: str
+    ) -> Iterator[Triple]:
+        if entries is None:
+            named = " or ".join(self._settings.relations_field)
+            raise Unreadable(f"there is no list of relations in the field {named}")
+        for entry in entries:
+            triple = self._fields.triple(entry, entity_id, direction)
+            if entity_id not in {triple[0], triple[2]}:
+                raise Unreadable(
+                    f"it holds the relation {short(' '.join(triple))}, which does not touch "
+                    f"{short(entity_id)}"
+                )
+            yield triple
+
+    async def _statements(self, reply: Reply, document: Any, entity_id: str) -> list[Triple]:
+        """The statements of a document that touch the entity; others may stand beside them."""
+        found = await self._linked.read(reply, document)
+        ids = {entity_id, self._iri_as_id(entity_id)}
+        return [triple for triple in found.edges if {triple[0], triple[2]} & ids]
+
+    def _asked(self, found: Described, entity_id: str) -> str | None:
+        """The node that was asked for: by its IRI, or the one that the document is about."""
+        as_iri = self._iri_as_id(entity_id)
+        if as_iri in found.nodes:
+            return as_iri
+        about = [root for root in found.roots if root in found.nodes]
+        return about[0] if len(about) == 1 else None
+
+    def _iri_as_id(self, entity_id: str) -> str:
+        iri = self._names.full(entity_id)
+        return entity_id if iri is None else self._names.short(iri)
+
+
+log = logging.getLogger("bfsql")
+
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]+")
+_ASKED_AT_ONCE = 50  # predicates in one query for incoming edges
+
+
+class ByDocuments:
+    """Reads an entity and its relations from its document.
+
+    Args:
+        api: Where documents are.
+        documents: Reads them.
+        schema: The predicates, to ask who points to an entity.
+    """
+
+    def __init__(self, api: Api, documents: Documents, schema: SchemaReader) -> None:
+        self._session = api.session
+        self._routes = api.routes
+        self._names = api.names
+        self._settings = api.settings
+        self._documents = documents
+        self._schema = schema
+        self._pages = Pages(api)
+        self._everywhere = api.settings.entity_path == "{url}"
+
+    async def node(self, entity_id: str) -> Node:
+        """An entity with its metadata.
+
+        Raises:
+            KeyError: There is none.
+        """
+        known, described = await self._document(entity_id)
+        entity_type, metadata = described.nodes[known]
+        return Node(known, entity_type, metadata)
+
+    async def edges(self, entity_id: str, direction: str) -> list[Triple]:
+        """The relations that leave (`out`) or enter (`in`) an entity, as far as anybody tells.
+
+        Raises:
+            KeyError: There is no such entity.
+        """
+        known, described = await self._document(entity_id)
+        end = 0 if direction == "out" else 2
+        found = [triple for triple in described.edges if triple[end] == known]
+        if direction == "in" and self._settings.incoming_path:
+            found += await self._incoming(known)
+        return found
+
+    async def ring(self, entity_id: str) -> list[Triple]:
+        """All relations that touch an entity, from one document.
+
+        Raises:
+            KeyError: There is no such entity.
+        """
+        known, described = await self._document(entity_id)
+        found = [triple for triple in described.edges if known in {triple[0], triple[2]}]
+        return [*found, *(await self._incoming(known) if self._settings.incoming_path else ())]
+
+    async def edge_metadata(self, triple: Triple) -> dict[str, Any]:
+        """What the document of one of its ends says of a relation.
+
+        Raises:
+            KeyError: Neither does.
+        """
+        for entity_id in (triple[0], triple[2]):
+            try:
+                _, described = await self._document(entity_id)
+            except KeyError:
+                continue
+            if triple in described.edges:
+                return described.edges[triple]
+        raise KeyError(triple)
+
+    async def _document(self, entity_id: str) -> tuple[str, Described]:
+        """The id as the document has it, and what the document says."""
+        url = self._routes.entity(entity_id)
+        if self._settings.reading == "attributes" and not _URI.fullmatch(entity_id):
+            raise KeyError(entity_id)  # a broker refuses the question (NGSI-LD, 4.3)
+        if url is None or not self._asked(url):
+            raise KeyError(entity_id)
+        try:
+            described = await self._read(entity_id, url)
+        except NotAllowed:
+            if self._everywhere:
+                raise KeyError(entity_id) from None
+            raise
+        except StoreError as error:
+            if self._is_fault(url, error):
+                raise
+            log.info("The document of %s is left out: %s", entity_id, error)
+            call.omitted(Omission(entity_id, reason=_why(error)))
+            raise KeyError(entity_id) from None
+        iri = self._names.full(entity_id)
+        for known in (entity_id, self._names.short(iri) if iri else entity_id):
+            if known in described.nodes:
+                return known, described
+        raise KeyError(entity_id)
+
+    async def _read(self, entity_id: str, url: str) -> Described:
+        reply = await self._session.ask(Request(url))
+        if reply.gone or (self._everywhere and reply.is_page):
+            raise KeyError(entity_id)
+        return await self._documents.read(reply, reply.json())
+
+    def _is_fault(self, url: str, error: StoreError) -> bool:
+        """Whether a failure ends the call; of what lies elsewhere in the world, some is broken."""
+        in_time = not isinstance(error, StoreUnavailable) or call.remaining() != 0
+        elsewhere = self._everywhere and not same_server(url, self._settings.base_url)
+        return not (elsewhere and in_time)
+
+    def _asked(self, url: str) -> bool:
+        """Whether anybody is asked there: an id may name any host of the world."""
+        s = self._settings
+        return same_server(url, s.base_url) or is_listed(url, s.follow_hosts)
+
+    async def _incoming(self, entity_id: str) -> list[Triple]:
+        """Those who point to the entity, sought by each predicate that is known."""
+        if any(character in entity_id for character in '"\\'):
+            return []  # no query can hold it, and no broker has such an id
+        schema = await self._schema.current(STEADY)
+        if not schema.comprehensive:
+            call.omitted(Omission(entity_id, "in", reason="the API does not list all predicates"))
+        predicates = schema.predicates
+        found: list[Triple] = []
+        for start in range(0, len(predicates), _ASKED_AT_ONCE):
+            text = "|".join(
+                self._settings.incoming_text.replace("{predicate}", name).replace("{id}", entity_id)
+                for name in predicates[start : start + _ASKED_AT_ONCE]
+            )
+            listing = await self._pages.all(self._routes.incoming(text))
+            for reply, document in listing.pages if listing else ():
+                described = await self._documents.read(reply, document)
+                found += [triple for triple in described.edges if triple[2] == entity_id]
+            if listing and listing.cut:
+                call.omitted(Omission(entity_id, "in", reason=CUT))
+        return found
+
+
+def _why(error: StoreError) -> str:
+    if isinstance(error, StoreUnavailable):
+        return "its host does not answer"
+    return "its host gives no document that can be read"
+
+
+MOST = 1_000
+"""Items that are asked for at the most."""
+
+_NO_ROUTE = (404, 405, 410, 501)
+_FIELDS = ("subject", "predicate", "object", *ITEM_FIELDS)
+
+
+class Evidence:
+    """Asks the route of the evidence.
+
+    Args:
+        api: Where it is.
+    """
+
+    def __init__(self, api: Api) -> None:
+        self._session = api.session
+        self._routes = api.routes
+
+    async def of(self, entity_id: str, limit: int) -> dict[str, Any] | None:
+        """As `provenance_for_node` gives it, or None where there is no such route.
+
+        Args:
+            entity_id: An entity that exists.
+            limit: Items to give at the most; 0 asks for their number alone.
+        """
+        url = self._routes.provenance(entity_id, min(max(limit, 1), MOST))
+        reply = None if url is None else await self._session.ask(Request(url))
+        if reply is None or reply.status in _NO_ROUTE:
+            return None
+        document = reply.json()
+        with reply.read():
+            items = document.get("items") if isinstance(document, Mapping) else None
+            if not isinstance(items, list) or not all(isinstance(one, Mapping) for one in items):
+                raise Unreadable("there is no list of objects in the field items")
+        call.omitted(*omissions(document))
+        found = {
+            "total": document.get("total"),
+            "items": [{name: item.get(name) for name in _FIELDS} for item in items[:limit]],
+        }
+        read = document.get("edges_read")
+        return found if read is None else found | {"edges_read": read}
