@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bfsql.errors import StoreError, StoreUnavailable
-from bfsql.http import PrivateAddress, public_address
+from bfsql.http import PrivateAddress
+from bfsql.http.addresses import public_address
 from bfsql.models import Edge
 from bfsql_jsonld import JsonLdBackend
 from bfsql_jsonld.routes import segment

@@ -20,6 +20,7 @@ from pydantic import SecretStr
 
 from bfsql import http
 from bfsql.errors import ConfigurationError, StoreError, StoreUnavailable
+from bfsql.http.retry import retry_after
 from bfsql_jsonld.http_cache import HttpCache
 from bfsql_jsonld.replies import NotAllowed, Reply, Request, joined, short
 from bfsql_jsonld.settings import JsonLdSettings
@@ -102,7 +103,7 @@ class Session:
             reply = await self._followed(request)
             if reply.status not in _TEMPORARY:
                 return reply
-            asked = http.retry_after(reply.headers.get("retry-after"))
+            asked = retry_after(reply.headers.get("retry-after"))
             wait = asked if reply.status in _BUSY and asked is not None else _pause(number)
             raise http.Retryable(
                 f"{request.shown} was answered {reply.status} (try again in {wait:.3g} s): "
@@ -264,7 +265,7 @@ def _credentials(settings: JsonLdSettings) -> http.Credentials:
         oauth = http.OAuthClient(
             settings.oauth_url, settings.oauth_client, settings.oauth_secret, settings.oauth_scope
         )
-    credentials = http.Credentials(headers, oauth=oauth, secrets=secrets)
+    credentials = http.Credentials(headers, oauth=oauth, hidden=secrets)
     for url in (settings.base_url, settings.oauth_url or ""):
         if credentials.secrets and http.is_unencrypted(url):
             log.warning("%s gets secrets unencrypted; an https URL hides them.", url)
