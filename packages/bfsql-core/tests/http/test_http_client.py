@@ -7,6 +7,7 @@ import json
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin, urlsplit
@@ -129,12 +130,12 @@ async def test_an_error_may_be_read_in_part_where_that_is_enough(
     bad_endpoint.then(
         replies.endless(text("x" * 1000, 500)), replies.short(text("y" * 100, 500)), text("z" * 99)
     )
-    sender, bounds = client(), {"max_bytes": 50, "max_error_bytes": 2000}
-    first = await sender.send(HttpRequest(bad_endpoint.url), **bounds)
-    assert first.body.startswith(b"x" * 2000)
-    assert (await sender.send(HttpRequest(bad_endpoint.url), **bounds)).body == b"y" * 50
+    sender, request = client(), HttpRequest(bad_endpoint.url)
+    send = lambda: sender.send(request, max_bytes=50, max_error_bytes=2000)
+    assert (await send()).body.startswith(b"x" * 2000)
+    assert (await send()).body == b"y" * 50
     with pytest.raises(ReplyTooLarge):
-        await sender.send(HttpRequest(bad_endpoint.url), **bounds)
+        await send()
 
 
 # --- no reply ----------------------------------------------------------------
@@ -372,8 +373,8 @@ async def test_the_certificate_of_a_pinned_address_is_that_of_the_name(
     bad_tls_endpoint: BadEndpoint, client: Made
 ) -> None:
     sender = client(tls=tls_context(bad_tls_endpoint.ca))
-    send = lambda url: sender.send_public(HttpRequest(url), max_bytes=MOST, allow_private=True)
-    assert (await send(bad_tls_endpoint.url)).status == 200
+    pinned = partial(sender.send_public, max_bytes=MOST, allow_private=True)
+    assert (await pinned(HttpRequest(bad_tls_endpoint.url))).status == 200
     with pytest.raises(NoReply) as caught:
-        await send(bad_tls_endpoint.elsewhere)
+        await pinned(HttpRequest(bad_tls_endpoint.elsewhere))
     assert caught.value.kind in (Failure.UNTRUSTED, Failure.UNREACHABLE)  # localhost may be ::1

@@ -35,7 +35,7 @@ from bfsql.http import (
     seconds_left,
 )
 from bfsql_sparql.dataset import Dataset, Reply
-from bfsql_sparql.failures import Failures, Timed
+from bfsql_sparql.failures import Failures, TimedReply
 from bfsql_sparql.request import (
     TURTLE,
     Login,
@@ -98,28 +98,13 @@ class Endpoint(Dataset):
 
     @classmethod
     async def open(cls, settings: SparqlSettings) -> Self:
-        """Make ready to ask, in the event loop that will; nothing is sent.
-
-        Raises:
-            ConfigurationError: Settings that cannot be used.
-        """
+        """The endpoint of the settings, made in the event loop that will use it; sends nothing."""
         return cls(settings)
 
     async def reply(self, query: str, seconds: float | None = None) -> Reply:
-        """Ask one SELECT or ASK query (chapter 10).
+        """See `Dataset` (chapter 10); what is redirected elsewhere is a `StoreError`, too.
 
         The time for the query runs from when its turn has come, that of the call all the while.
-
-        Args:
-            query: The whole text.
-            seconds: How long it may take at the most, if that is less than `query_timeout`.
-
-        Raises:
-            Refused: The endpoint does not answer this query, or its answer is too large.
-            TooSlow: The time is up, the endpoint's or this one, and the call's deadline is not.
-            TimeoutError: The call's deadline is.
-            StoreUnavailable: It is not there, too busy, or broke off, again and again.
-            StoreError: It is no SPARQL endpoint, wants a login, or sends elsewhere.
         """
         most = self._settings.query_timeout
         limit = most if seconds is None else min(seconds, most)
@@ -160,7 +145,7 @@ class Endpoint(Dataset):
                     hold=self._limiter.hold,
                 )
         except TimeoutError:
-            raise self._failures.too_late(limit) from None
+            raise self._failures.timed_out(limit) from None
 
     async def _ask(self, query: str, ends: float) -> Reply:
         await self._turn(ends)
@@ -176,29 +161,24 @@ class Endpoint(Dataset):
         try:
             await self._limiter.turn(ends)
         except RateLimited as limited:
-            raise self._failures.held(limited.seconds) from None
+            raise self._failures.rate_limited(limited.seconds) from None
 
-    async def _send(self, request: HttpRequest, limit: float) -> Timed:
-        """Send to where the endpoint is, or to where it redirects.
-
-        Args:
-            request: What is sent.
-            limit: Seconds that it may take; the caller ends it then.
-        """
+    async def _send(self, request: HttpRequest, limit: float) -> TimedReply:
+        """The reply of the endpoint, or of where it redirects; the caller ends it at `limit`."""
         began = time.monotonic()
         try:
             reply = await follow_redirects(
                 request, self._exchange, self._target, most=_MAX_REDIRECTS
             )
         except EndlessRedirects as error:
-            raise self._failures.elsewhere(
+            raise self._failures.redirected(
                 error.reply.status, hide_login(error.request.url), "it does so in a circle."
             ) from None
         except ReplyTooLarge:
             raise self._failures.too_large() from None
         except NoReply as error:
             raise self._failures.no_reply(error, time.monotonic() - began, limit) from error
-        return Timed(reply, time.monotonic() - began, limit)
+        return TimedReply(reply, time.monotonic() - began, limit)
 
     async def _exchange(self, request: HttpRequest) -> HttpReply:
         return await self._client.send(
@@ -216,7 +196,7 @@ class Endpoint(Dataset):
             host = urlsplit(to).hostname or ""
             address(to, "endpoint")
         except (ValueError, ConfigurationError):
-            raise self._failures.elsewhere(
+            raise self._failures.redirected(
                 status, "no address", "set endpoint to the one that is meant."
             ) from None
         why = None
@@ -230,7 +210,7 @@ class Endpoint(Dataset):
                 "trusted. No login goes there."
             )
         if why is not None:
-            raise self._failures.elsewhere(status, hide_login(to), why)
+            raise self._failures.redirected(status, hide_login(to), why)
         return to
 
 
@@ -277,7 +257,7 @@ class UpdateEndpoint(Endpoint):
                     hold=self._limiter.hold,
                 )
         except TimeoutError:
-            raise self._failures.too_late(seconds) from None
+            raise self._failures.timed_out(seconds) from None
 
     async def _update(self, request: HttpRequest, ends: float) -> None:
         """Raises `Retryable` only where nothing can have been done yet."""

@@ -1,4 +1,4 @@
-"""What an endpoint did in place of answering, as a sentence and as an error that says what helps.
+"""Errors of an endpoint: the sentence for the operator, and a type that tells what would help.
 
 `Refused` and `TooSlow`: a smaller query may be answered. `Retryable`: the same
 one may, in a moment. `StoreError`: none will before the operator acts.
@@ -49,7 +49,7 @@ _LASTING = (Failure.UNTRUSTED, Failure.NO_TLS, Failure.INVALID_URL, Failure.UNUS
 """Those that do not pass by themselves."""
 
 
-class Timed(NamedTuple):
+class TimedReply(NamedTuple):
     """A reply, and when it was complete."""
 
     reply: HttpReply
@@ -75,7 +75,7 @@ class Failures:
         self._settings = settings
         self._endings = endings
 
-    def of(self, timed: Timed) -> StoreError | None:
+    def of(self, timed: TimedReply) -> StoreError | None:
         """What was wrong with an answer; None where it is a whole one."""
         reply = timed.reply
         if reply.status == HTTPStatus.OK:
@@ -89,15 +89,9 @@ class Failures:
         return self._refusal(reply, words)
 
     def no_reply(self, error: NoReply, seconds: float, limit: float) -> StoreError:
-        """There was no whole answer: no host, no connection, no trust, or no end.
-
-        Args:
-            error: Why.
-            seconds: After how long.
-            limit: How long it might have taken.
-        """
+        """There was no whole answer, after `seconds` of `limit`."""
         if error.kind is Failure.INCOMPLETE:
-            return self.broke_off(seconds, limit)
+            return self.incomplete(seconds, limit)
         if error.kind is Failure.BROKE_OFF:
             # Mostly a connection that was idle, and that the server just closed.
             return Retryable(f"{self.name} broke off: {error.reason}.", wait=0.0)
@@ -115,35 +109,29 @@ class Failures:
             HTTPStatus.OK,
         )
 
-    def broke_off(self, seconds: float, limit: float, tail: bytes = b"") -> StoreError:
-        """The body ended before its end.
-
-        Args:
-            seconds: After how long.
-            limit: How long it might have taken.
-            tail: What came last; some servers write there what happened.
-        """
+    def incomplete(self, seconds: float, limit: float, tail: bytes = b"") -> StoreError:
+        """The body was cut off, after `seconds` of `limit`; some servers write why in its tail."""
         after = f"{self.name} broke off before the end of its answer, after {seconds:.1f} s."
         if _late(seconds, limit) or _says_time_up(tail):
             return TooSlow(f"{after} Its time for one query was probably up.")
         return Retryable(after)
 
-    def too_late(self, limit: float) -> StoreError:
+    def timed_out(self, limit: float) -> StoreError:
         """It did not answer in the time for one query."""
         return TooSlow(f"{self.name} did not answer a query within {limit:g} s.")
 
-    def held(self, seconds: float) -> StoreError:
-        """It wants no request for longer than there is time."""
+    def rate_limited(self, seconds: float) -> StoreError:
+        """It asked for a longer pause than there is time for."""
         return StoreUnavailable(
             f"{self.name} is too busy, and asked not to be asked again before {seconds:.0f} s "
             "have passed."
         )
 
-    def elsewhere(self, status: int, to: str, why: str) -> StoreError:
-        """It sends to another place, where no query goes."""
+    def redirected(self, status: int, to: str, why: str) -> StoreError:
+        """It redirects to where no query may go."""
         return StoreError(f"{self.name} sends queries elsewhere ({status}, to {to}): {why}")
 
-    def _not_whole(self, timed: Timed) -> StoreError | None:
+    def _not_whole(self, timed: TimedReply) -> StoreError | None:
         reply = timed.reply
         state = next(
             (name for name, sign in TIME_UP_HEADERS.items() if reply.headers.get(name) == sign), ""
@@ -161,14 +149,14 @@ class Failures:
             )
         if start != b"{":
             if not reply.body.strip():
-                return self.broke_off(timed.seconds, timed.limit)
+                return self.incomplete(timed.seconds, timed.limit)
             return StoreError(
                 f"{self.name} answered in {kind or 'no named type'}, not in JSON as it was "
                 "asked to. Is it a SPARQL 1.1 endpoint? Some want a request parameter for it, as "
                 "in parameter format=json."
             )
         if not is_whole(reply.body):
-            return self.broke_off(timed.seconds, timed.limit, reply.body[-_TAIL:])
+            return self.incomplete(timed.seconds, timed.limit, reply.body[-_TAIL:])
         return None
 
     def _refusal(self, reply: HttpReply, words: str) -> StoreError:
@@ -219,7 +207,7 @@ class Failures:
         return f", {words!r}" if words else ""
 
 
-def _gave_up(timed: Timed) -> bool:
+def _gave_up(timed: TimedReply) -> bool:
     """Whether an error means that the time for one query was up."""
     status, body = timed.reply.status, timed.reply.body
     if _says_time_up(body):

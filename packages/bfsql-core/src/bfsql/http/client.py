@@ -7,7 +7,8 @@ caller's `asyncio.timeout` ends a request, which closes its connection.
 from __future__ import annotations
 
 import ssl
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from importlib.util import find_spec
@@ -275,18 +276,24 @@ def tls_context(
     """
     import httpx2
 
-    context = httpx2.create_ssl_context()
-    setting, path = "ca_file", ca_file
-    try:
-        if ca_file is not None:
+    if ca_file is None:
+        context = httpx2.create_ssl_context()
+    else:
+        with _usable("ca_file", ca_file):
             context = ssl.create_default_context(cafile=ca_file)
-        if client_certificate is not None:
-            setting, path = "client_certificate", client_certificate
+    if client_certificate is not None:
+        with _usable("client_certificate", client_certificate):
             # A password that is given, even an empty one, keeps OpenSSL from asking the terminal.
             context.load_cert_chain(client_certificate, password="")
+    return context
+
+
+@contextmanager
+def _usable(setting: str, path: Path) -> Iterator[None]:
+    try:
+        yield
     except (OSError, ValueError) as error:
         raise UnusableCertificate(setting, path, error) from None
-    return context
 
 
 async def _read(

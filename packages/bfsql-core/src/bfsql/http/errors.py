@@ -118,7 +118,7 @@ class UnusableCertificate(Exception):
 
     setting: str
     """The argument of `tls_context` that names it."""
-    path: Path | None
+    path: Path
     """The file."""
     error: Exception
     """Why."""
