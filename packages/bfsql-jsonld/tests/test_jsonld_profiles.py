@@ -289,7 +289,7 @@ async def test_predicates_that_come_later_are_asked_by(opened, pages, monkeypatc
     assert await backend.edges_to("urn:b:1") == []
     pages[at] = whole
     assert await backend.edges_to("urn:b:1") == []
-    monkeypatch.setattr("bfsql_jsonld.by_documents.STEADY", 0.0)  # its time is over
+    monkeypatch.setattr("bfsql_jsonld.entities.STEADY", 0.0)  # its time is over
     assert await backend.edges_to("urn:b:1") == [Edge("urn:s:1", "in", "urn:b:1")]
 
 
