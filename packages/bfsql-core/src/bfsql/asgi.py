@@ -113,12 +113,7 @@ async def _run_http(
 
 @asynccontextmanager
 async def open_while_importing(graph_factory: GraphFactory, *modules: str) -> AsyncIterator[Graph]:
-    """Open a graph; modules that take long to import are imported meanwhile.
-
-    Args:
-        graph_factory: Opens the graph.
-        modules: Their names.
-    """
+    """Open a graph; the named modules, which take long to import, are imported meanwhile."""
 
     def import_ahead() -> None:
         with suppress(ImportError):  # raised again in the main thread
@@ -154,11 +149,9 @@ def _repeated_signals_ignored() -> Iterator[None]:
 
 
 def log_to_stderr(level: str) -> None:
-    """Send log records to standard error.
+    """Send log records of a level and above to standard error.
 
-    Args:
-        level: Name of the lowest level to show, in any case. Libraries show
-            their warnings alone, unless the level is `debug`.
+    Libraries show their warnings alone, unless the level is `debug`.
     """
     logging.basicConfig(
         stream=sys.stderr,
@@ -235,12 +228,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def url(listener: socket.socket, path: str) -> str:
-    """The address of the server that listens on a socket.
-
-    Args:
-        listener: From `bind`.
-        path: Empty, or begins with a slash.
-    """
+    """The address of the server that listens on a socket; a path begins with a slash."""
     host, port = listener.getsockname()[:2]
     return f"http://{f'[{host}]' if ':' in host else host}:{port}{path}"
 
@@ -252,12 +240,8 @@ def require_token(app: ASGIApp, token: str, refusal: Refusal) -> ASGIApp:
     """The application behind a shared token: a request without it gets 401.
 
     For verifiers of one's own, with issuers and scopes, use the SDK's
-    `streamable_http_app(auth=..., token_verifier=...)`.
-
-    Args:
-        app: What is guarded.
-        token: The secret. It is compared in constant time and never logged.
-        refusal: Makes the answer.
+    `streamable_http_app(auth=..., token_verifier=...)`. The token is compared in constant
+    time and never logged.
     """
     secret = token.encode()
 
@@ -296,12 +280,7 @@ class AllowedNames:
 
 
 def allowed_names(host: str, allowed_hosts: Iterable[str]) -> AllowedNames | None:
-    """The names that a server is called by, or None for any.
-
-    Args:
-        host: What it listens on.
-        allowed_hosts: Names beside those of loopback.
-    """
+    """The names that a server on a host is called by, beside those of loopback; None is any."""
     allowed = [*((*_LOOPBACK, host) if is_loopback(host) else ()), *allowed_hosts]
     if ANY in allowed:
         return None
@@ -317,12 +296,7 @@ def require_known_names(
 
     A web page that a user has open could otherwise reach the graph under a name
     of its own (DNS rebinding). The MCP SDK has a guard like it, which takes the same names.
-
-    Args:
-        app: What is guarded.
-        names: Of the server.
-        cors_origins: Origins of other web pages that may ask; `*` is any.
-        refusal: Makes the answer.
+    `cors_origins` are those of other web pages that may ask; `*` is any.
     """
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:

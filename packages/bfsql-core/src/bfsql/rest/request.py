@@ -95,11 +95,7 @@ class Api:
         return self.graph.shown
 
     async def node(self, entity_id: str) -> Node:
-        """The entity that a path names.
-
-        Raises:
-            ToolError: There is none, with the closest known ids.
-        """
+        """The entity with this id; otherwise a `ToolError` with the closest known ids."""
         [node] = await require(self.db, "id", [entity_id])
         return node
 
@@ -125,14 +121,7 @@ class ApiRequest:
     caller: Caller
 
     def fields(self, known: Collection[str]) -> Mapping[str, Any]:
-        """The fields of a body that is one object.
-
-        Args:
-            known: Their names.
-
-        Raises:
-            ToolError: It is no object, or has an unknown field.
-        """
+        """The fields of a body that has to be one object of known fields."""
         if not isinstance(self.body, Mapping):
             have = "nothing" if self.body is None else shown(self.body)
             raise ToolError(
@@ -184,14 +173,12 @@ def _value(name: str, schema: JsonSchema, values: list[str], *, required: bool) 
     if schema["type"] == "array":
         return values
     if len(values) > 1:
-        raise ToolError(
-            f"{name} is given {len(values)} times; give it once.", kind="bad_value", argument=name
-        )
+        times = f"{name} is given {len(values)} times; give it once."
+        raise ToolError(times, kind="bad_value", argument=name)
+    if not values and required:
+        missing = f"The parameter {name} is missing."
+        raise ToolError(missing, kind="missing_argument", argument=name)
     if not values:
-        if required:
-            raise ToolError(
-                f"The parameter {name} is missing.", kind="missing_argument", argument=name
-            )
         return schema.get("default")
     [text] = values
     if schema["type"] == "integer":

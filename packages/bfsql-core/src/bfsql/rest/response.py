@@ -73,12 +73,7 @@ class Reply:
     """Whether the same request may have another answer later, so that it may not be cached."""
 
     def response(self, request: Request, cache_control: str) -> Response:
-        """The HTTP answer: without a body where the client has these bytes already.
-
-        Args:
-            request: What it answers.
-            cache_control: Value of `Cache-Control` for answers that may be cached.
-        """
+        """The HTTP answer: without a body where the client has these bytes already."""
         headers = {"Cache-Control": "no-store", **self.headers}
         if request.method == "POST" or self.transient:
             return Response(self.content, 200, headers, self.media_type)
@@ -96,10 +91,6 @@ def reply(document: Any, **about: Any) -> Reply:
     """A document as an answer, with the omissions of the call under way.
 
     Without a context, JSON-LD would say nothing: such a document is plain JSON.
-
-    Args:
-        document: What the answer holds.
-        about: Further fields of the `Reply`.
     """
     scope = call.current()
     omissions = [*scope.omissions, *_withheld(scope)] if scope else []
@@ -170,11 +161,7 @@ def problem_of(error: ToolError) -> Problem:
 
 
 def context_document(names: Iterable[str]) -> dict[str, Any]:
-    """The document at `/context`.
-
-    Args:
-        names: Entity types and predicates of the graph.
-    """
+    """The document at `/context`, from the entity types and predicates of the graph."""
     plain = sorted({name for name in names if _PLAIN.fullmatch(name)})
     terms = {name: VOCABULARY + quote(name, safe="") for name in plain}
     return {"@context": {"@version": 1.1, "@vocab": VOCABULARY, **terms, **_OWN}}

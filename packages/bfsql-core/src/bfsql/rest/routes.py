@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from bfsql.answers import shapes
 from bfsql.models.records import Direction
@@ -128,12 +128,6 @@ class Entity(EntityInBatch, _JsonLd):
     model_config = ConfigDict(extra="allow")
 
 
-class Entities(_Document):
-    """The entities of a batch."""
-
-    results: list[EntityInBatch]
-
-
 class Hit(_Exact):
     """An entity that a search found."""
 
@@ -141,16 +135,6 @@ class Hit(_Exact):
     type: _Type
     name: str = _optional()
     score: float = _optional("Vector similarity, 0 to 1.")
-
-
-class Hits(_JsonLd):
-    """What a search found, best first."""
-
-    results: list[Hit]
-
-
-class Relation(shapes.StubEdge):
-    """An edge."""
 
 
 class RelationInBatch(shapes.FullEdge):
@@ -165,23 +149,11 @@ class Relations(_JsonLd):
     """A page of an entity's relations."""
 
     id: str
-    relations: list[Relation] = Field(description="Sorted.")
+    relations: list[shapes.StubEdge] = Field(description="Sorted.")
     next: str = _optional(
         "The next page, relative to this one; absent on the last.",
         json_schema_extra={"format": "uri-reference"},
     )
-
-
-class Ring(_Document):
-    """Every relation that touches one of the ids."""
-
-    relations: list[_Triple]
-
-
-class RelationsWithMetadata(_Document):
-    """The relations of a batch."""
-
-    results: list[RelationInBatch]
 
 
 class Evidence(shapes.EvidenceItem):
@@ -220,11 +192,17 @@ class Schema(_Document):
     batch: Batches
 
 
-class Context(_Document):
-    """A JSON-LD context."""
+def _answer(name: str, base: type[_Document], **fields: Any) -> type[_Document]:
+    """An answer of a few fields."""
+    definitions: dict[str, Any] = {field: (of, ...) for field, of in fields.items()}
+    return create_model(name, __base__=base, **definitions)
 
-    context: dict[str, Any] = Field(alias="@context")
 
+Entities = _answer("Entities", _Document, results=list[EntityInBatch])
+Hits = _answer("Hits", _JsonLd, results=list[Hit])
+Ring = _answer("Ring", _Document, relations=list[_Triple])
+RelationsWithMetadata = _answer("RelationsWithMetadata", _Document, results=list[RelationInBatch])
+Context = _answer("Context", _Document, context=Annotated[dict[str, Any], Field(alias="@context")])
 
 _get, _post = partial(ApiRoute, "GET"), partial(ApiRoute, "POST")
 _one = partial(ApiRoute, "GET", exact=True)

@@ -258,12 +258,7 @@ def server_of(graph: Graph, settings: ServeSettings) -> BfsqlServer:
 
 
 def application(graph: Graph, settings: ServeSettings) -> ASGIApp:
-    """Streamable HTTP at `/mcp`: one open graph for any number of clients.
-
-    Args:
-        graph: Open, and closed by the caller afterwards.
-        settings: Of the HTTP transport.
-    """
+    """Streamable HTTP at `/mcp`: one open graph for any number of clients."""
     app: ASGIApp = server_of(graph, settings).streamable_http_app(
         stateless_http=settings.stateless,
         max_request_body_size=settings.max_request_bytes,
