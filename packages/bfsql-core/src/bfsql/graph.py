@@ -3,7 +3,7 @@
     async with bfsql.open_graph("sqlite", path="graph.db") as graph:
         answer = await graph.bfs_query(seeds=["RxNorm:3251"], max_hops=2)
 
-Server, REST and command line are faces of the object that it gives.
+Server, REST and command line call the methods of the object that it yields.
 """
 
 from __future__ import annotations
@@ -46,19 +46,19 @@ NO_DESCRIPTION = "A knowledge graph. Its operator has given no description of it
 class Graph:
     """An open graph with the six operations as methods.
 
-    Each takes the protocol's arguments by name, checks them, and gives an
+    Each takes the protocol's arguments by name, checks them, and returns an
     `Answer` whose `text` is what every client of the same graph gets.
 
     Args:
         db: The backend behind its cache.
-        description: What the operator says of the graph.
+        description: The operator's description of the graph.
         limits: What one call may cost.
         schema: The vocabulary, where it was known at the start.
-        hooks: Who has a say in the six operations; `db` itself is not redacted.
+        hooks: The hook plugins of the six operations; `db` itself is not redacted.
 
     Attributes:
-        shown: The same graph without what the hooks take out of its metadata, for
-            whoever passes records on to clients.
+        shown: The same graph with its metadata redacted by the hooks, for faces that
+            send records to clients.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Graph:
         Args:
             tool: One of the six.
             arguments: Raw, by name.
-            caller: Who asks, for the hooks.
+            caller: The client and its subject, for the hooks.
 
         Raises:
             ToolError: A sentence for the model.
@@ -120,7 +120,7 @@ class Graph:
         return tools.definitions(self.schema)
 
     def instructions(self, operator: str | None = None) -> str:
-        """What a client is told before its first call; the operator's own text stands last."""
+        """What a client reads before its first call; the operator's own text stands last."""
         return INSTRUCTIONS if not operator else f"{INSTRUCTIONS}\n\n{operator}"
 
 
@@ -140,12 +140,12 @@ async def open_graph(
 
     Args:
         backend: A plugin's name, a backend class or factory, or an open backend,
-            which stays open: whoever opens a backend closes it.
-        graph_description: What the model is told of the graph.
+            which stays open when the context ends.
+        graph_description: The description of the graph that the model reads.
         limits: What one call may cost; generous by default.
         cache_records: Records that the cache holds at the most.
         cache_ttl: Seconds for which a cached answer is good; None for no end.
-        hooks: Hook plugins that have a say, and no other; None for the installed ones.
+        hooks: The hook plugins to use; None for the installed ones.
         **backend_settings: The backend's own; what is missing comes from the
             environment variables that its settings model names.
 
@@ -181,7 +181,7 @@ async def _open(backend: Backend, given: dict[str, Any]) -> GraphDbInterface:
 
 
 async def _schema_in_time(operations: Operations) -> Schema | None:
-    """The schema, if the store tells it soon enough; serving starts without it.
+    """The schema, or None where the store is too slow; serving starts without it.
 
     Raises:
         BfsqlError: The store has a sentence for the operator, and waiting would not help.

@@ -31,7 +31,7 @@ LONG_ARRAY = 64
 """Numbers in a list from which on it is a vector, and no value to read."""
 
 HUGE = 10**4000
-"""Whole numbers from which on parsers refuse them; larger ones are told by their size."""
+"""Whole numbers from which on parsers refuse them; of larger ones the size is shown."""
 
 DEEPEST = 40
 """Levels of nesting that are shown."""
@@ -70,7 +70,7 @@ def clean_metadata(metadata: Mapping[str, Any], without: Collection[str] = ()) -
 def clean_records(
     records: Mapping[K, Metadata], without: Collection[str] = ()
 ) -> dict[K, dict[str, Any]]:
-    """The metadata of many records, each as `clean_metadata` gives it."""
+    """The metadata of many records, each as `clean_metadata` returns it."""
     return {key: clean_metadata(metadata, without) for key, metadata in records.items()}
 
 
@@ -78,7 +78,7 @@ def clean(value: Any, field: str, depth: int = 0) -> Any:
     """One value as JSON.
 
     Args:
-        value: Whatever a store or a driver gave.
+        value: Any object of a store or its driver.
         field: The metadata key that it stands under, for placeholders.
         depth: Levels of nesting above it.
     """
@@ -137,7 +137,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _by_clean_key(mapping: Mapping[Any, Any]) -> list[tuple[str, Any]]:
-    r"""Items by key, keys as clean text; two that became the same text are told apart.
+    r"""Items by key, keys as clean text; two that became the same text are numbered.
 
     `{"a": 1, "a\u0000": 2}` is `{"a": 1, "a (2)": 2}`: nothing is lost.
     """
@@ -175,12 +175,12 @@ def encode(document: Any) -> bytes:
 
 
 def as_sent(document: Any, text: bytes) -> Any:
-    """The document as its text tells it: an id that has no UTF-8 form differs from the text."""
+    """The document as a client reads it: ids without a UTF-8 form are replaced in the text."""
     return json.loads(text) if "\ufffd".encode() in text else document
 
 
 def plain(name: str) -> str:
-    """An id, type or predicate inside a sentence: as it is, or as JSON where it would hide text."""
+    """An id, type or predicate inside a sentence: or its JSON where it would hide text."""
     return name if name.isprintable() else encode(name).decode()
 
 

@@ -46,7 +46,7 @@ def left_out(known: Iterable[Omission] = ()) -> Iterator[str]:
 
 
 def omissions(left_out: Iterable[Omission]) -> Iterator[str]:
-    """What the backend had to leave out, in an order that does not tell what was cached."""
+    """What the backend had to leave out, in an order that does not depend on what was cached."""
     ways = {"out": "outgoing edges", "in": "incoming edges", "both": "edges"}
     left_out = list(left_out)
     searches = [one for one in left_out if one.direction == "search"]

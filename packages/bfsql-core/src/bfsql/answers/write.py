@@ -205,7 +205,7 @@ def _score(score: float | None) -> float | None:
 
 
 def evidence_item(item: Document) -> Document:
-    """An item of evidence: the triple as it is, its text cleaned, empty fields left out."""
+    """An item of evidence: the triple unchanged, its text cleaned, empty fields left out."""
     triple = ("subject", "predicate", "object")
     return {
         key: value if key in triple else clean(value, key)

@@ -26,7 +26,7 @@ async def bfs_query(
     """Expand all seeds at once and return the union of their neighbourhoods.
 
     Store calls: one for the seeds, one a hop, one for the types, and one each
-    for the metadata of nodes and of edges, whatever the size of the answer.
+    for the metadata of nodes and of edges, independent of the size of the answer.
 
     Args:
         db: The graph, with or without a cache around it.

@@ -2,7 +2,7 @@
 
 One ring is one batch. What comes back are tuples; the types of all nodes are
 read in one further batch at the end, because an end that the store has no node
-for gives no edges when it is asked, and so leads nowhere in the meantime.
+for has no edges either, so the traversal does not go on from it.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ async def traverse(
             stopped_by = "deadline"
             break
         depth += 1
-        edges.update(ring)  # type: ignore[arg-type]  # rows of three, whatever the driver calls them
+        edges.update(ring)  # type: ignore[arg-type]  # rows of three, of any type
         found = {triple[0] for triple in ring}
         found.update(triple[2] for triple in ring)
         found -= seen

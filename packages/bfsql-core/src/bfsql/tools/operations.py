@@ -1,4 +1,4 @@
-"""The six operations: one call from raw arguments to an answer, whatever happens in between.
+"""The six operations: one call from raw arguments to an answer or an error.
 
 A traversal is five steps, each of which takes the value of the one before it:
 traverse, select, fit, detail, answer. Errors that the model can act on reach it
@@ -77,10 +77,10 @@ class Operations:
         Args:
             tool: Name of the tool.
             arguments: As the client sent them.
-            caller: Who asks, as far as the transport knows.
+            caller: The client and its subject, as far as the transport knows them.
 
         Raises:
-            ToolError: Whatever keeps the call from being answered.
+            ToolError: The call cannot be answered.
         """
         with call.scope(seconds=self._limits.deadline, caller=caller):
             if not self._audited:
@@ -258,8 +258,8 @@ class Operations:
             )
         prepared, notes = {**arguments, "seeds": seeds}, []
         for argument in ("node_types", "exclude_node_types", "predicates"):
-            prepared[argument], told = await self._matched(argument, arguments[argument])
-            notes += told
+            prepared[argument], found = await self._matched(argument, arguments[argument])
+            notes += found
         return prepared, notes
 
     async def _matched(self, argument: str, values: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -225,9 +225,9 @@ def _wrong(p: Parameter, value: Any, right: str, advice: str = "") -> ToolError:
 async def known_nodes(db: AdaptedGraphDb, ids: Sequence[str]) -> tuple[list[Node], list[str]]:
     """The nodes of these ids in the order given, each once; and the ids that have none.
 
-    One batch; its answers carry the canonical ids. Beside answers, an id without
-    one may be another spelling, of a node that was asked for by its own id too;
-    a batch does not tell, so these are asked for by themselves.
+    One batch, which returns canonical ids. An id that it does not return may be
+    another spelling of a node that it did return, so each of those is asked for
+    alone.
     """
     asked = list(dict.fromkeys(i for i in ids if i.isascii() or is_text(i)))
     found: dict[str, Node | None] = {}
