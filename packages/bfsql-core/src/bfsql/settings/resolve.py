@@ -100,24 +100,26 @@ def _from_table(
     by_key = {option.key: option for option in known}
     values: dict[str, _Given] = {}
     for key, value in table.items():
+        origin = f"{key} in {place}"
         option = by_key.get(key.replace("-", "_"))
         if option is None:
-            raise ConfigurationError(_unknown(f"{key} in {place}", key, list(by_key)))
-        read = _read(option, value, f"{key} in {place}")
+            raise ConfigurationError(_unknown(origin, key, list(by_key)))
+        read = _read(option, value, origin)
         if option.kind == "path" and isinstance(read, str):
-            read = Path(read).expanduser() if base is None else base / Path(read).expanduser()
-        values[option.field] = _Given(read, value, f"{key} in {place}")
+            path = Path(read).expanduser()
+            read = path if base is None else base / path
+        values[option.field] = _Given(read, value, origin)
     return values
 
 
 def _from_environment(known: Sequence[Option], environment: Mapping[str, str]) -> dict[str, _Given]:
     values: dict[str, _Given] = {}
     for option in known:
-        name = next((name for name in option.environment if _set(option, name, environment)), None)
-        if name is not None:
-            origin = f"environment variable {name}"
-            value = environment[name]
-            values[option.field] = _Given(_read(option, value, origin), value, origin)
+        for name in option.environment:
+            if _set(option, name, environment):
+                value, origin = environment[name], f"environment variable {name}"
+                values[option.field] = _Given(_read(option, value, origin), value, origin)
+                break
     return values
 
 
@@ -132,17 +134,16 @@ def _set(option: Option, name: str, environment: Mapping[str, str]) -> bool:
 
 
 def _from_options(known: Sequence[Option], given: Mapping[str, Any]) -> dict[str, _Given]:
-    by_field = {option.field: option for option in known}
     by_key = {option.key: option for option in known}
+    by_name = by_key | {option.field: option for option in known}
     values: dict[str, _Given] = {}
     for name, value in given.items():
-        option = by_field.get(name) or by_key.get(name)
+        option = by_name.get(name)
         if option is None:
             raise ConfigurationError(_unknown(f"The setting {name!r}", name, list(by_key)))
-        if value is None:
-            continue
-        origin = f"option {option.flag}"
-        values[option.field] = _Given(_read(option, value, origin), value, origin)
+        if value is not None:
+            origin = f"option {option.flag}"
+            values[option.field] = _Given(_read(option, value, origin), value, origin)
     return values
 
 
@@ -161,28 +162,20 @@ def _read(option: Option, value: Any, origin: str) -> Any:
         raise ConfigurationError(_wrong(option, value, origin, f"it has to be {option.right}"))
     if number and option.optional and isinstance(value, str) and value.lower() == "none":
         return None
-    if option.kind == "list" and isinstance(value, (str, tuple)):
-        return [item for text in _occurrences(value) for item in _items(text)]
-    if option.kind == "mapping" and isinstance(value, (str, tuple)):
-        texts = _occurrences(value)
-        if isinstance(value, str) and not _is(value, "{"):
-            texts = value.split(",")
-        return {k: v for text in texts for k, v in _pairs(option, text, origin).items()}
-    return value
-
-
-def _occurrences(value: Any) -> Sequence[Any]:
-    return [value] if isinstance(value, str) else value
-
-
-def _is(text: str, bracket: str) -> bool:
-    return text.lstrip().startswith(bracket)
+    if not isinstance(value, (str, tuple)) or option.kind not in ("list", "mapping"):
+        return value
+    texts = [value] if isinstance(value, str) else value
+    if option.kind == "list":
+        return [item for text in texts for item in _items(text)]
+    if isinstance(value, str) and not value.lstrip().startswith("{"):
+        texts = value.split(",")
+    return {k: v for text in texts for k, v in _pairs(option, text, origin).items()}
 
 
 def _items(text: Any) -> list[Any]:
     if not isinstance(text, str):
         return [text]
-    if _is(text, "["):
+    if text.lstrip().startswith("["):
         try:
             return list(json.loads(text))
         except ValueError:
@@ -191,7 +184,7 @@ def _items(text: Any) -> list[Any]:
 
 
 def _pairs(option: Option, text: str, origin: str) -> dict[str, Any]:
-    if _is(text, "{"):
+    if text.lstrip().startswith("{"):
         try:
             return dict(json.loads(text))
         except ValueError as error:
@@ -236,13 +229,11 @@ def _reason(fault: Any, option: Option | None) -> str:
 def _without_secrets(text: str, known: Mapping[str, Option], values: Mapping[str, _Given]) -> str:
     """A validator's message with the secrets hidden that it may repeat."""
     for field, one in values.items():
-        if known[field].secret and (raw := spelled(_bare(one.raw))):
-            text = text.replace(raw, HIDDEN)
+        raw = one.raw
+        raw = raw.get_secret_value() if isinstance(raw, (SecretStr, SecretBytes)) else raw
+        if known[field].secret and (shown := spelled(raw)):
+            text = text.replace(shown, HIDDEN)
     return text
-
-
-def _bare(value: Any) -> Any:
-    return value.get_secret_value() if isinstance(value, (SecretStr, SecretBytes)) else value
 
 
 def _wrong(option: Option, raw: Any, origin: str, reason: str) -> str:
