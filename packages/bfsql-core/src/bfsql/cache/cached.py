@@ -32,7 +32,6 @@ BATCHES = (
     "edges_batch",
     "metadata_for_nodes_batch",
     "metadata_for_edges_batch",
-    "provenance_for_node",
 )
 """Methods with a default, which runs over the cache where the backend has none of its own."""
 
@@ -161,21 +160,16 @@ class CachedGraphDb(AdaptedGraphDb):
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
         """Evidence, in a new mapping."""
-        if "provenance_for_node" in self._own:
-            ask = lambda: self._inner.provenance_for_node(entity_id, limit)
-        else:  # over the cache, like every default
-            ask = lambda: GraphDbInterface.provenance_for_node(self, entity_id, limit)
+        ask = lambda: AdaptedGraphDb.provenance_for_node(self, entity_id, limit)
         return dict(await self._provenance.one((entity_id, limit), ask))
 
     async def comprehensive(self) -> bool:
         """Whether the two lists are complete, asked once."""
-        ask = super().comprehensive
-        return bool(await self._schema.one("comprehensive", ask))
+        return bool(await self._schema.one("comprehensive", super().comprehensive))
 
     async def next_steps(self) -> str:
         """The backend's advice, asked once."""
-        ask = super().next_steps
-        return str(await self._schema.one("next_steps", ask))
+        return str(await self._schema.one("next_steps", super().next_steps))
 
     async def release(self) -> None:
         """End the calls under way, and leave the backend open."""
