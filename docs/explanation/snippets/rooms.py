@@ -15,5 +15,5 @@ closed = {
 }
 for layer in core["layers"]:
     rooms = [room.strip() for room in layer.split("|")]
-    private = {"__main__", "loading"}
+    private = {"__main__"}
     print(" | ".join(r if f"bfsql.{r}" in closed or r in private else f"{r} *" for r in rooms))
