@@ -10,6 +10,7 @@ import tempfile
 import threading
 import tracemalloc
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,13 @@ import pytest
 from bfsql.answers.clean import clean_metadata
 from bfsql.conformance.graphs import HOSTILE, VALUES, hostile, values
 from bfsql.errors import StoreError, StoreUnavailable
+from bfsql.loading.intake import Worker
+from bfsql.loading.staging import _PRAGMAS, Staging
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, LoadReport, NodeRecord
 from bfsql_neo4j import Neo4jSettings
 from bfsql_neo4j.loader import load_graph
-from bfsql_neo4j.staging import BATCH, BATCH_BYTES, MAX_ID_BYTES, Staging
+from bfsql_neo4j.rows import BATCH, BATCH_BYTES, MAX_ID_BYTES, PLAIN, GraphRows, check
 from bfsql_neo4j.stored import from_properties
 
 OLD: list[GraphRecord] = [NodeRecord("old", "Old", {"name": "what was there"})]
@@ -361,17 +364,11 @@ async def test_a_constraint_that_the_graph_breaks_is_told_with_what_is_there(
 async def test_a_full_disk_is_told(load, cypher, monkeypatch) -> None:
     await load(OLD)
     limit = "PRAGMA page_size = 512; PRAGMA max_page_count = 100;"
-    monkeypatch.setattr("bfsql_neo4j.staging._TABLES", limit + _tables())
+    monkeypatch.setattr("bfsql.loading.staging._PRAGMAS", limit + _PRAGMAS)
     with pytest.raises(StoreError, match=r"in a temporary file: .* full") as caught:
         await load(many(50_000))
     assert str(caught.value).endswith("No node in it was changed.")
     assert await ids(cypher) == ["old"]
-
-
-def _tables() -> str:
-    from bfsql_neo4j import staging
-
-    return staging._TABLES
 
 
 async def test_nothing_is_left_in_the_folder_of_temporary_files(
@@ -443,6 +440,14 @@ async def test_a_wrong_password_is_told_and_not_shown(guarded_neo4j) -> None:
 # --- bounds -------------------------------------------------------------------
 
 
+def staging_of(folder: Path, records: Iterator[GraphRecord]) -> Staging:
+    staging = Staging(folder, Worker(), check=check, codec=PLAIN, kept_ids=BATCH)
+    staging.take(records)
+    staging.merge_nodes()
+    staging.find_passages()
+    return staging
+
+
 def test_memory_does_not_grow_with_the_records(tmp_path: Path) -> None:
     def peak(number: int) -> int:
         folder = tmp_path / str(number)
@@ -450,12 +455,11 @@ def test_memory_does_not_grow_with_the_records(tmp_path: Path) -> None:
         gc.collect()
         tracemalloc.start()
         try:
-            staging = Staging(folder, LoadReport(), lambda: False)
-            staging.take(many(number))
-            for batch in staging.node_batches(lambda _: "entity_id"):
-                staging.note_written([(row[0], str(row[0])) for row in batch.rows])
-            assert sum(len(batch.rows) for batch in staging.edge_batches()) == number
-            staging.close()
+            with closing(staging_of(folder, many(number))) as staging:
+                rows = GraphRows(staging)
+                for batch in rows.nodes(lambda _: "entity_id"):
+                    rows.note_written([(row[0], str(row[0])) for row in batch.rows])
+                assert sum(len(batch.rows) for batch in rows.relationships()) == number
             return tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
@@ -465,9 +469,9 @@ def test_memory_does_not_grow_with_the_records(tmp_path: Path) -> None:
 
 
 def test_a_batch_is_bounded_in_rows_and_in_bytes(tmp_path: Path) -> None:
-    staging = Staging(tmp_path, LoadReport(), lambda: False)
     size = BATCH_BYTES // 3 + 1
-    staging.take(NodeRecord(str(n), "A", {"text": "x" * size}) for n in range(5))
-    sizes = [len(batch.rows) for batch in staging.node_batches(lambda _: "entity_id")]
-    staging.close()
+    nodes = (NodeRecord(str(n), "A", {"text": "x" * size}) for n in range(5))
+    with closing(staging_of(tmp_path, nodes)) as staging:
+        rows = GraphRows(staging)
+        sizes = [len(batch.rows) for batch in rows.nodes(lambda _: "entity_id")]
     assert sizes == [2, 2, 1]

@@ -3,25 +3,22 @@
 All records are read and merged before the first is written, so that a source
 that breaks changes nothing. From then on a load is many transactions, since
 Neo4j cannot take a large graph in one: what ends it early leaves a part of the
-graph in the database and says so.
+graph in the database, and the error states how much.
 """
 
 from __future__ import annotations
 
 import asyncio
-import shutil
-import sqlite3
-import tempfile
-import threading
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
-from neo4j import AsyncSession
+from neo4j import AsyncManagedTransaction, AsyncSession
 
 from bfsql.errors import StoreError
+from bfsql.loading import Staging, StagingError, staged
 from bfsql.models.records import GraphRecord, LoadReport
+from bfsql_neo4j import rows as statements
 from bfsql_neo4j.connection import (
     DRIVER_SAYS_NO,
     address,
@@ -30,13 +27,24 @@ from bfsql_neo4j.connection import (
     place,
     without_user,
 )
-from bfsql_neo4j.indexes import id_properties
-from bfsql_neo4j.queries import loading
+from bfsql_neo4j.indexes import (
+    EVIDENCE_INDEX,
+    PATIENCE,
+    Index,
+    id_properties,
+    indexes,
+    make,
+    property_keys,
+    searched_properties,
+    vectors_lacking,
+)
+from bfsql_neo4j.queries import indexing
+from bfsql_neo4j.rows import PLAIN, Batch, GraphRows, check
 from bfsql_neo4j.settings import Neo4jSettings
-from bfsql_neo4j.staging import Staging
-from bfsql_neo4j.writing import Writing
+from bfsql_neo4j.stored import DOCUMENTS
 
-T = TypeVar("T")
+DELETED_AT_ONCE = 10_000
+"""Relationships or nodes that one transaction deletes."""
 
 
 async def load_graph(settings: Neo4jSettings, records: Iterable[GraphRecord]) -> LoadReport:
@@ -59,39 +67,34 @@ async def load_graph(settings: Neo4jSettings, records: Iterable[GraphRecord]) ->
             says what is in it now.
         StoreUnavailable: The server does not answer, or not any more.
     """
-    report = LoadReport()
-    writing = Writing(settings, report)
-    async with _session(settings, writing) as session:
+    writer = GraphWriter(settings)
+    async with _session(settings, writer) as session:
         await _check(session, settings)
-    folder = Path(tempfile.mkdtemp(prefix="bfsql-load-"))
-    stop = threading.Event()
     try:
-        staging = Staging(folder, report, stop.is_set)
-        try:
-            await _in_thread(lambda: staging.take(records), stop)
-            labels = await _in_thread(staging.labels, stop)
-            by_label = {label: _id_property(settings, label) for label in labels}
-            async with _session(settings, writing) as session:
-                await writing.write(session, staging, by_label, lambda work: _in_thread(work, stop))
-        finally:
-            staging.close()
-    except sqlite3.Error as error:
-        raise StoreError(
-            f"The records cannot be sorted in a temporary file: {error}. Make room in "
-            f"{folder.parent}, or set TMPDIR to another folder. {writing.left}"
-        ) from error
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    return report
+        async with staged(records, check=check, codec=PLAIN) as staging:
+            await staging.run(lambda: _merge(staging))
+            rows = GraphRows(staging)
+            by_label = {label: _id_property(settings, label) for label in rows.labels()}
+            async with _session(settings, writer) as session:
+                await writer.write(session, staging, rows, by_label)
+    except StagingError as error:
+        raise StoreError(f"{error} {writer.left}") from error
+    return staging.report
+
+
+def _merge(staging: Staging) -> None:
+    staging.merge_nodes()
+    staging.drop_dangling("predicate, subject, object")
+    staging.find_passages()
 
 
 async def _check(session: AsyncSession, settings: Neo4jSettings) -> None:
-    """Look whether the database may be filled, before anything is read.
+    """Make sure that the database may be filled, before anything is read.
 
     Raises:
-        StoreError: It holds a graph, and nobody said that it may go.
+        StoreError: It holds a graph, and `replace` does not name it.
     """
-    ((there,),) = await (await session.run(loading.COUNT)).values()
+    ((there,),) = await (await session.run(statements.COUNT)).values()
     named, wanted = without_user(settings.replace or ""), address(settings)
     if there and named != wanted:
         other = f" It names {named!r}, which is not this one." if named else ""
@@ -114,7 +117,7 @@ def _id_property(settings: Neo4jSettings, label: str) -> str:
 
 
 @asynccontextmanager
-async def _session(settings: Neo4jSettings, writing: Writing) -> AsyncIterator[AsyncSession]:
+async def _session(settings: Neo4jSettings, writer: GraphWriter) -> AsyncIterator[AsyncSession]:
     """A session for writing, with a sentence for whatever ends it."""
     try:
         async with (
@@ -123,23 +126,130 @@ async def _session(settings: Neo4jSettings, writing: Writing) -> AsyncIterator[A
         ):
             yield session
     except StoreError as error:
-        raise type(error)(f"{error} {writing.left}") from error
+        raise type(error)(f"{error} {writer.left}") from error
     except DRIVER_SAYS_NO as error:
         told = explained(error, settings)
-        raise type(told)(f"{told} {writing.left}") from error
+        raise type(told)(f"{told} {writer.left}") from error
     except asyncio.CancelledError as cancelled:
-        cancelled.add_note(writing.left)
+        cancelled.add_note(writer.left)
         raise
 
 
-async def _in_thread(work: Callable[[], T], stop: threading.Event) -> T:
-    """What the work gives; when cancelled, tell it to stop and wait until it does."""
-    running = asyncio.ensure_future(asyncio.to_thread(work))
-    try:
-        return await asyncio.shield(running)
-    except asyncio.CancelledError:
-        stop.set()
-        await asyncio.wait([running])
-        if not running.cancelled():
-            running.exception()
-        raise
+class GraphWriter:
+    """Fills a database, and knows how far it is.
+
+    Args:
+        settings: Names of the properties and of the index.
+    """
+
+    def __init__(self, settings: Neo4jSettings) -> None:
+        self._settings = settings
+        self._report = LoadReport()
+        self._cleared = False
+        self._nodes = 0
+        self._relationships = 0
+        self._types: set[str] = set()
+
+    @property
+    def left(self) -> str:
+        """What a load that ends now leaves, and what to do about it."""
+        if not self._cleared and not self._nodes:
+            return "No node in it was changed."
+        before = "what was there before may be gone, and " if self._cleared else ""
+        return (
+            f"The load is not whole: {before}of the new graph {self._nodes:,} of "
+            f"{self._report.nodes:,} nodes and {self._relationships:,} relationships are in the "
+            "database. Load again with the setting replace, which deletes them first."
+        )
+
+    async def write(
+        self,
+        session: AsyncSession,
+        staging: Staging,
+        rows: GraphRows,
+        id_property: Mapping[str, str],
+    ) -> None:
+        """Write everything, the indexes of the ids first and that of the names last.
+
+        Args:
+            session: Of a database whose content may go.
+            staging: All records.
+            rows: The same as rows.
+            id_property: For every label the property that holds the id.
+        """
+        self._report = staging.report
+        await self._clear(session, id_property)
+        wanted = [indexing.create_range_index(label, name) for label, name in id_property.items()]
+        await make(session, self._settings, wanted)
+
+        async def write_nodes(batch: Batch) -> None:
+            pairs = await session.execute_write(_write_nodes, batch, id_property[batch.name])
+            rows.note_written(pairs)
+            self._nodes += len(pairs)
+
+        async def write_relationships(batch: Batch) -> None:
+            await session.execute_write(_write_relationships, batch)
+            self._relationships += len(batch.rows)
+            self._types.add(batch.name)
+
+        await staging.feed(rows.nodes(id_property.__getitem__), write_nodes)
+        await staging.feed(rows.relationships(), write_relationships)
+        await self._make_searchable(session, list(id_property))
+        await self._make_documents_findable(session)
+
+    async def _clear(self, session: AsyncSession, id_property: Mapping[str, str]) -> None:
+        """Delete what is there, and the indexes of a former load that are of no use."""
+        ((there,),) = await (await session.run(statements.COUNT)).values()
+        if there:
+            self._cleared = True
+            for text in (statements.DELETE_RELATIONSHIPS, statements.DELETE_NODES):
+                await (await session.run(text, rows=DELETED_AT_ONCE)).consume()
+        idle = [
+            indexing.drop_index(index.name)
+            for index in await indexes(session)
+            if index.name == self._settings.fulltext_index or self._is_idle(index, id_property)
+        ]
+        await make(session, self._settings, [*idle, indexing.drop_index(EVIDENCE_INDEX)])
+
+    def _is_idle(self, index: Index, id_property: Mapping[str, str]) -> bool:
+        """Whether it finds ids, of a label that is no more."""
+        ids = {*self._settings.common_id_properties, *id_property.values()}
+        return (
+            index.type == "RANGE"
+            and not index.owned
+            and len(index.properties) == 1
+            and ids.issuperset(index.properties)
+            and id_property.keys().isdisjoint(index.labels)
+        )
+
+    async def _make_searchable(self, session: AsyncSession, labels: list[str]) -> None:
+        keys = await property_keys(session)
+        properties = searched_properties(self._settings, labels, keys)
+        if labels and properties:
+            name = self._settings.fulltext_index
+            text = indexing.create_fulltext_index(name, labels, properties)
+            vectors = await vectors_lacking(session, self._settings, labels)
+            await make(session, self._settings, [text, *vectors])
+
+    async def _make_documents_findable(self, session: AsyncSession) -> None:
+        if not self._report.evidence:
+            return
+        text: Any = indexing.create_evidence_index(EVIDENCE_INDEX, sorted(self._types), DOCUMENTS)
+        await (await session.run(text)).consume()
+        filled = await session.run(
+            indexing.AWAIT_INDEX, index=EVIDENCE_INDEX, seconds=int(PATIENCE)
+        )
+        await filled.consume()
+
+
+async def _write_nodes(
+    tx: AsyncManagedTransaction, batch: Batch, id_property: str
+) -> list[list[Any]]:
+    """Number and element id of every node written."""
+    text: Any = statements.create_nodes(batch.name, id_property)
+    return await (await tx.run(text, rows=batch.rows)).values()
+
+
+async def _write_relationships(tx: AsyncManagedTransaction, batch: Batch) -> None:
+    text: Any = statements.create_relationships(batch.name)
+    await (await tx.run(text, rows=batch.rows)).consume()

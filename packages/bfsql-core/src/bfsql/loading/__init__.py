@@ -5,17 +5,28 @@ records in a temporary file, in front of a store that cannot do that itself.
 """
 
 from bfsql.loading.files import EVERY, KEPT, Progress, RefusalFilter, load
-from bfsql.loading.staging import Codec, StagedEdge, StagedNode, Staging, batches, staged
+from bfsql.loading.staging import (
+    Codec,
+    EdgeGroup,
+    StagedEdge,
+    StagedNode,
+    Staging,
+    StagingError,
+    batches,
+    staged,
+)
 
 __all__ = [
     "EVERY",
     "KEPT",
     "Codec",
+    "EdgeGroup",
     "Progress",
     "RefusalFilter",
     "StagedEdge",
     "StagedNode",
     "Staging",
+    "StagingError",
     "batches",
     "load",
     "staged",
