@@ -16,7 +16,7 @@ import pytest
 
 from bfsql.errors import StoreError, StoreUnavailable
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, LoadReport, NodeRecord
-from bfsql_postgres import PostgresSettings, replacing
+from bfsql_postgres import PostgresSettings, tables
 from bfsql_postgres.loader import load_graph
 from bfsql_servers.postgres import LOCKED
 
@@ -521,8 +521,8 @@ async def test_a_load_does_not_wait_for_ever_for_a_transaction_that_reads(
     load, owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await load(OLD)
-    monkeypatch.setattr(replacing, "LOCK_TRIES", 2)
-    monkeypatch.setattr(replacing, "PAUSE", 0.01)
+    monkeypatch.setattr(tables, "LOCK_TRIES", 2)
+    monkeypatch.setattr(tables, "PAUSE", 0.01)
     async with owner.transaction():
         await owner.fetch("SELECT * FROM entity")
         with pytest.raises(StoreUnavailable, match="have been reading the old one"):

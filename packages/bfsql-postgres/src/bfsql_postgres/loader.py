@@ -10,21 +10,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
-from collections.abc import AsyncIterator, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from bfsql.errors import StoreError, StoreUnavailable
-from bfsql.models.records import GraphRecord, LoadReport
-from bfsql_postgres.building import Building
-from bfsql_postgres.ddl import EVIDENCE_TABLES
+from bfsql.loading.intake import NOT_TEXT, Worker, accepted
+from bfsql.models.json_values import is_text
+from bfsql.models.records import EdgeRecord, EvidenceRecord, GraphRecord, LoadReport, NodeRecord
+from bfsql_postgres.ddl import EVIDENCE_TABLES, MAX_INDEXED, RELATIONSHIP, Table
 from bfsql_postgres.failures import FAULTS
-from bfsql_postgres.finishing import finish
-from bfsql_postgres.replacing import claim, replace
+from bfsql_postgres.merge import merge
 from bfsql_postgres.settings import PostgresSettings
-from bfsql_postgres.staging import Batch, Staging
+from bfsql_postgres.sql import storable
+from bfsql_postgres.tables import LoadTables, claim, replace
 from bfsql_postgres.writing import UNCHANGED, is_lost, writer
 
 if TYPE_CHECKING:
@@ -32,6 +32,11 @@ if TYPE_CHECKING:
 
 OLDEST = 130_000
 """Version of the oldest server that a load writes to: the first that makes UUIDs itself."""
+
+RECORDS = 5_000
+"""Records of a batch."""
+CHARACTERS = 8_000_000
+"""Characters from which on a batch is full, however few its records."""
 
 _FOR_THIS_LOAD = """
 SET LOCAL search_path = pg_catalog;
@@ -48,6 +53,8 @@ _OPEN = (
     "describe-schema --backend postgres`, or load again."
 )
 _DONE = "The new graph is in place."
+
+_NUL = "it holds the character NUL, which Postgres has not in its texts; write it without"
 
 log = logging.getLogger("bfsql.postgres")
 
@@ -85,11 +92,11 @@ async def load_graph(settings: PostgresSettings, records: Iterable[GraphRecord])
     report = LoadReport()
     async with writer(settings, UNCHANGED) as connection:
         async with _transaction(connection):
-            building = await _begin(connection, settings)
-            await _take(connection, building, records, report)
-            await finish(connection, building, report)
-            await replace(connection, building)
-        await _vacuum(connection, building)
+            tables = await _begin(connection, settings)
+            await _take(connection, tables, records, report)
+            await merge(connection, tables, report)
+            await replace(connection, tables)
+        await _vacuum(connection, tables)
     return report
 
 
@@ -119,11 +126,11 @@ async def _transaction(connection: Connection) -> AsyncIterator[None]:
         ) from error
 
 
-async def _vacuum(connection: Connection, building: Building) -> None:
+async def _vacuum(connection: Connection, tables: LoadTables) -> None:
     """Note which rows all can see, so that indexes alone answer at once what they can."""
-    tables = ", ".join(building.place(table.name) for table in building.tables)
+    paths = ", ".join(tables.place(table.name) for table in tables.tables)
     try:
-        await connection.execute(f"VACUUM (ANALYZE) {tables}")
+        await connection.execute(f"VACUUM (ANALYZE) {paths}")
     except asyncio.CancelledError as cancelled:
         cancelled.add_note(_DONE)
         raise
@@ -131,7 +138,7 @@ async def _vacuum(connection: Connection, building: Building) -> None:
         log.warning("%s VACUUM failed, which the server makes up for later: %s", _DONE, error)
 
 
-async def _begin(connection: Connection, settings: PostgresSettings) -> Building:
+async def _begin(connection: Connection, settings: PostgresSettings) -> LoadTables:
     version = int(await connection.fetchval("SELECT current_setting('server_version_num')"))
     if version < OLDEST:
         raise StoreError(
@@ -141,29 +148,122 @@ async def _begin(connection: Connection, settings: PostgresSettings) -> Building
     await connection.execute(_FOR_THIS_LOAD)
     await claim(connection, settings.schema_)
     vectors = await connection.fetchval(_VECTORS)
-    building = Building(settings, EVIDENCE_TABLES[settings.evidence_layout], vectors)
-    await building.create(connection)
-    return building
+    tables = LoadTables(settings, EVIDENCE_TABLES[settings.evidence_layout], vectors)
+    await tables.create(connection)
+    return tables
 
 
 async def _take(
-    connection: Connection, building: Building, records: Iterable[GraphRecord], report: LoadReport
+    connection: Connection, tables: LoadTables, records: Iterable[GraphRecord], report: LoadReport
 ) -> None:
-    """Pull the records in a thread, one batch ahead of what is being written."""
-    stop = threading.Event()
-    staging = Staging(records, building.entity, building.evidence, report, stop.is_set)
-    loop = asyncio.get_running_loop()
-    thread = ThreadPoolExecutor(1, thread_name_prefix="bfsql-load")
-    pulling: asyncio.Future[Batch | None] = loop.run_in_executor(thread, staging.take)
-    try:
-        # Shielded: a thread cannot be cancelled, only told to stop and waited for.
-        while (batch := await asyncio.shield(pulling)) is not None:
-            pulling = loop.run_in_executor(thread, staging.take)
-            await building.take(connection, batch.nodes, batch.edges, batch.passages)
-    finally:
-        stop.set()
-        await asyncio.wait([pulling])
-        pulling.exception()
-        thread.shutdown(wait=False)
-    for path in (building.described, building.passage):
+    """Read the records in a thread, one batch ahead of what is being written."""
+    worker = Worker()
+    rows = _Rows(tables.entity, tables.evidence)
+
+    async def write(batch: Batch) -> None:
+        await tables.take(connection, batch.nodes, batch.edges, batch.passages)
+
+    await worker.feed(rows.batches(accepted(records, rows.take, report, worker.stopped)), write)
+    for path in (tables.described, tables.passage):
         await connection.execute(f"ANALYZE {path}")
+
+
+# --- records as rows ----------------------------------------------------------
+
+Row = tuple[Any, ...]
+
+
+@dataclass(slots=True)
+class Batch:
+    """Rows for the three tables that a load begins with."""
+
+    nodes: list[Row] = field(default_factory=list)
+    """`place, entity_id, entity_type` and what `entity` keeps."""
+    edges: list[Row] = field(default_factory=list)
+    """As `relationship` is written."""
+    passages: list[Row] = field(default_factory=list)
+    """`subject_id, predicate, object_id, beside` and what the evidence table keeps; `beside` is
+    whether the passage stood in the record of its edge."""
+
+
+class _Rows:
+    """Takes records apart; what cannot be stored is refused, so that no row stops its `COPY`."""
+
+    def __init__(self, entity: Table, evidence: Table) -> None:
+        self._entity = entity
+        self._evidence = evidence
+        self._batch = Batch()
+        self._place = 0
+        self._characters = 0
+
+    def batches(self, taken: Iterator[None]) -> Iterator[Batch]:
+        """The rows of all records, in batches that are bounded in records and in characters."""
+        number = 0
+        for _ in taken:
+            number += 1
+            if number >= RECORDS or self._characters >= CHARACTERS:
+                batch, self._batch = self._batch, Batch()
+                number = self._characters = 0
+                yield batch
+        yield self._batch
+
+    def take(self, record: GraphRecord) -> None:
+        """The rows of one record.
+
+        Raises:
+            ValueError: It cannot be stored; the text is the reason.
+        """
+        batch = self._batch
+        self._place += 1
+        match record:
+            case EdgeRecord(subject, predicate, obj, metadata):
+                _check(subject, predicate, obj)
+                beside: list[Row] = []
+                if metadata.get("provenance"):
+                    items = _items(metadata["provenance"])
+                    metadata = {k: v for k, v in metadata.items() if k != "provenance"}
+                    beside = [self._passage(record, item, beside=True) for item in items]
+                batch.edges.append((subject, predicate, obj, *self._split(RELATIONSHIP, metadata)))
+                batch.passages += beside
+            case NodeRecord(entity_id, entity_type, metadata):
+                _check(entity_id)
+                _check(entity_type)
+                values = self._split(self._entity, metadata)
+                batch.nodes.append((self._place, entity_id, entity_type, *values))
+            case EvidenceRecord(subject, predicate, obj, item):
+                _check(subject, predicate, obj)
+                batch.passages.append(self._passage(record, item, beside=False))
+
+    def _passage(
+        self, of: EdgeRecord | EvidenceRecord, item: Mapping[str, Any], *, beside: bool
+    ) -> Row:
+        values = self._split(self._evidence, item)
+        return (of.subject, of.predicate, of.object, beside, *values)
+
+    def _split(self, table: Table, metadata: Mapping[str, Any]) -> list[Any]:
+        values = table.split(metadata)
+        self._characters += sum(len(value) for value in values if type(value) is str)
+        return values
+
+
+def _items(provenance: Any) -> list[Mapping[str, Any]]:
+    """Items of an edge's own provenance, as `bfsql.models.merge.with_evidence` reads it."""
+    listed = provenance if isinstance(provenance, list) else [provenance]
+    return [item if isinstance(item, Mapping) else {"text_span": str(item)} for item in listed]
+
+
+def _check(*names: str) -> None:
+    """Make sure that names can be stored, and indexed together.
+
+    Raises:
+        ValueError: The reason why they cannot.
+    """
+    together = "".join(names)
+    if not storable((together,)):
+        raise ValueError(_NUL if is_text(together) else NOT_TEXT)
+    # A character has four bytes at the most.
+    if len(together) > MAX_INDEXED // 4 and (size := len(together.encode())) > MAX_INDEXED:
+        what = "its three names have" if len(names) > 1 else "it has"
+        raise ValueError(
+            f"{what} {size} bytes, and an index of Postgres takes {MAX_INDEXED}; shorten it"
+        )

@@ -1,19 +1,18 @@
-"""A connection that may write, for loads and for indexes; and what the server says no to."""
+"""A connection that may write, for loads and for indexes, with a sentence for each refusal."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+
+import asyncpg
 
 from bfsql.errors import ConfigurationError, StoreError, StoreUnavailable
 from bfsql_postgres.connection import UNREADABLE, address, place
+from bfsql_postgres.failures import FAULTS, LOST, not_connected
 from bfsql_postgres.settings import PostgresSettings
 from bfsql_postgres.sql import identifier
-
-if TYPE_CHECKING:
-    import asyncpg
 
 UNCHANGED = "What was there is unchanged."
 
@@ -31,10 +30,6 @@ async def writer(settings: PostgresSettings, left: str) -> AsyncIterator[asyncpg
         StoreUnavailable: The server does not answer, or went away.
         StoreError: It does not let this role in, or does not let it write.
     """
-    import asyncpg
-
-    from bfsql_postgres.failures import FAULTS
-
     connection = await _connected(settings)
     try:
         yield connection
@@ -56,21 +51,15 @@ async def writer(settings: PostgresSettings, left: str) -> AsyncIterator[asyncpg
 
 
 def is_lost(error: Exception, connection: asyncpg.Connection) -> bool:
-    """Whether an error tells that the connection is gone."""
-    from bfsql_postgres.failures import LOST
-
+    """Whether an error means that the connection is gone."""
     return connection.is_closed() or isinstance(error, LOST)
 
 
 async def _connected(settings: PostgresSettings) -> asyncpg.Connection:
-    import asyncpg
-
-    from bfsql_postgres.failures import FAULTS, not_connected
-
     url = address(settings)
     server = {"application_name": "bfsql"}
     if not settings.transaction_pooling:
-        # What is made here takes its time, and by no functions but the server's own.
+        # No timeout: this is slow. And no functions but the server's own.
         server |= {"statement_timeout": "0", "search_path": "pg_catalog"}
     try:
         async with asyncio.timeout(settings.connect_timeout):
@@ -88,8 +77,6 @@ async def _connected(settings: PostgresSettings) -> asyncpg.Connection:
 
 
 async def _close(connection: asyncpg.Connection) -> None:
-    from bfsql_postgres.failures import FAULTS
-
     try:
         await connection.close(timeout=5)
     except FAULTS:
@@ -97,8 +84,6 @@ async def _close(connection: asyncpg.Connection) -> None:
 
 
 def _sentence(error: Exception, settings: PostgresSettings, role: str) -> str:
-    import asyncpg
-
     schema = settings.schema_
     match error:
         case asyncpg.InsufficientPrivilegeError():

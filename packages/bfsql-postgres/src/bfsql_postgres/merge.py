@@ -1,6 +1,6 @@
-"""The second half of a load: what describes one thing is made one, and counted.
+"""Merging in the server: records of one thing become one, and are counted.
 
-What one record alone tells goes from table to table within the server; only
+What only one record describes goes from table to table within the server; only
 things that several records describe come through here, a group at a time, to
 be merged by the rules that every store shares. Parallel edges stay parallel
 rows, since that is what the schema has them as, and the reader merges them.
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from bfsql.models.json_values import encode
 from bfsql.models.merge import UNTYPED, combined, merge_node_records, sorted_union
 from bfsql.models.records import LoadReport, NodeRecord
-from bfsql_postgres.building import Building
 from bfsql_postgres.ddl import RELATIONSHIP
+from bfsql_postgres.tables import LoadTables
 
 if TYPE_CHECKING:
     from asyncpg import Connection, Record
@@ -29,25 +29,25 @@ EXAMPLES = 5
 _TRIPLE = "subject_id, predicate, object_id"
 
 
-async def finish(connection: Connection, building: Building, report: LoadReport) -> None:
+async def merge(connection: Connection, tables: LoadTables, report: LoadReport) -> None:
     """Fill the tables from the records that were taken, and the report with them."""
-    await _finish_nodes(connection, building, report)
-    await _finish_edges(connection, building, report)
-    if await connection.fetchval(f"SELECT EXISTS (SELECT FROM {building.passage})"):
-        await _finish_evidence(connection, building, report)
-    await building.index(connection, building.evidence)
-    await _count_dangling(connection, building, report)
+    await _finish_nodes(connection, tables, report)
+    await _finish_edges(connection, tables, report)
+    if await connection.fetchval(f"SELECT EXISTS (SELECT FROM {tables.passage})"):
+        await _finish_evidence(connection, tables, report)
+    await tables.index(connection, tables.evidence)
+    await _count_dangling(connection, tables, report)
 
 
 # --- nodes ------------------------------------------------------------------
 
 
-async def _finish_nodes(connection: Connection, building: Building, report: LoadReport) -> None:
-    table = building.entity
+async def _finish_nodes(connection: Connection, tables: LoadTables, report: LoadReport) -> None:
+    table = tables.entity
     path, described, twice = (
-        building.path(table.name),
-        building.described,
-        building.scratch("twice"),
+        tables.path(table.name),
+        tables.described,
+        tables.scratch("twice"),
     )
     kept = ", ".join(table.kept)
     await connection.execute(
@@ -77,19 +77,19 @@ async def _finish_nodes(connection: Connection, building: Building, report: Load
         connection,
         f"SELECT entity_id, {groups} FROM {twice} JOIN {described} USING (entity_id) "
         "GROUP BY entity_id",
-        lambda rows: building.copy(connection, table.name, table.written, map(merged, rows)),
+        lambda rows: tables.copy(connection, table.name, table.written, map(merged, rows)),
     )
-    await building.type_vectors(connection)
-    await building.index(connection, table)
+    await tables.type_vectors(connection)
+    await tables.index(connection, table)
     report.nodes = await _number(connection, f"SELECT count(*) FROM {path}")
 
 
 # --- edges ------------------------------------------------------------------
 
 
-async def _finish_edges(connection: Connection, building: Building, report: LoadReport) -> None:
-    path = building.path(RELATIONSHIP.name)
-    await building.index(connection, RELATIONSHIP)
+async def _finish_edges(connection: Connection, tables: LoadTables, report: LoadReport) -> None:
+    path = tables.path(RELATIONSHIP.name)
+    await tables.index(connection, RELATIONSHIP)
     rows, report.edges = await connection.fetchrow(
         f"SELECT coalesce(sum(n), 0)::bigint, count(*) "
         f"FROM (SELECT count(*) AS n FROM {path} GROUP BY {_TRIPLE}) AS edge"
@@ -97,9 +97,9 @@ async def _finish_edges(connection: Connection, building: Building, report: Load
     report.duplicate_edges = rows - report.edges
 
 
-async def _count_dangling(connection: Connection, building: Building, report: LoadReport) -> None:
-    edges, nodes = building.path(RELATIONSHIP.name), building.path(building.entity.name)
-    missing = building.scratch("missing")
+async def _count_dangling(connection: Connection, tables: LoadTables, report: LoadReport) -> None:
+    edges, nodes = tables.path(RELATIONSHIP.name), tables.path(tables.entity.name)
+    missing = tables.scratch("missing")
     await connection.execute(
         f"CREATE UNLOGGED TABLE {missing} AS SELECT id FROM ("
         f"SELECT subject_id AS id FROM {edges} UNION SELECT object_id FROM {edges}) AS ends "
@@ -122,91 +122,91 @@ async def _count_dangling(connection: Connection, building: Building, report: Lo
 # --- evidence ---------------------------------------------------------------
 
 
-async def _finish_evidence(connection: Connection, building: Building, report: LoadReport) -> None:
+async def _finish_evidence(connection: Connection, tables: LoadTables, report: LoadReport) -> None:
     """Give every passage to its edge.
 
     Ids hold colons, so a key `subject:predicate:object` can be that of two
     edges. The passages of such edges are kept in their own `properties`.
     """
-    table, told, passage = building.evidence, building.scratch("told"), building.passage
-    path, kept = building.path(table.name), ", ".join(table.kept)
-    await connection.execute(_told(building))
-    await connection.execute(f"ANALYZE {told}")
+    table, evidenced, passage = tables.evidence, tables.scratch("evidenced"), tables.passage
+    path, kept = tables.path(table.name), ", ".join(table.kept)
+    await connection.execute(_evidenced(tables))
+    await connection.execute(f"ANALYZE {evidenced}")
     (link,) = table.fixed
     await connection.execute(
         f"INSERT INTO {path} ({link}, {kept}) SELECT {link}, {kept} "
-        f"FROM {told} JOIN {passage} USING ({_TRIPLE}) WHERE passages = 1 AND NOT shared"
+        f"FROM {evidenced} JOIN {passage} USING ({_TRIPLE}) WHERE passages = 1 AND NOT shared"
     )
-    beside = await _combine_passages(connection, building)
+    beside = await _combine_passages(connection, tables)
     report.evidence = beside + await _number(connection, f"SELECT count(*) FROM {path}")
     report.unattached_evidence = await _number(
         connection,
         f"SELECT (SELECT count(*) FROM {passage}) - "
-        f"(SELECT coalesce(sum(passages), 0) FROM {told})::bigint",
+        f"(SELECT coalesce(sum(passages), 0) FROM {evidenced})::bigint",
     )
 
 
-async def _combine_passages(connection: Connection, building: Building) -> int:
+async def _combine_passages(connection: Connection, tables: LoadTables) -> int:
     """Passages of edges that have several, or that share a key: how many stay beside their edge."""
-    table, told = building.evidence, building.scratch("told")
+    table, evidenced = tables.evidence, tables.scratch("evidenced")
     (link,) = table.fixed
     beside = 0
 
     async def put(rows: Sequence[Record]) -> None:
         nonlocal beside
-        items = [(row, _items(building, row)) for row in rows]
+        items = [(row, _items(tables, row)) for row in rows]
         own = [(row[link], item) for row, group in items if not row["shared"] for item in group]
         cells = ((reference, *table.split(item)) for reference, item in own)
-        await building.copy(connection, table.name, table.written, cells)
+        await tables.copy(connection, table.name, table.written, cells)
         for row, group in items:
             if row["shared"]:
                 beside += len(group)
-                await _put_beside(connection, building, row["relationship_id"], group)
+                await _put_beside(connection, tables, row["relationship_id"], group)
 
     groups = ", ".join(f"array_agg({name})" for name in ("beside", *table.kept))
     keys = "relationship_key, relationship_id, shared, records"
     await _through(
         connection,
-        f"SELECT {keys}, {groups} FROM {told} JOIN {building.passage} USING ({_TRIPLE}) "
+        f"SELECT {keys}, {groups} FROM {evidenced} JOIN {tables.passage} USING ({_TRIPLE}) "
         f"WHERE passages > 1 OR shared GROUP BY {_TRIPLE}, {keys}",
         put,
     )
     return beside
 
 
-def _told(building: Building) -> str:
+def _evidenced(tables: LoadTables) -> str:
     """A table of the edges that have passages: how many, and how each is referred to."""
-    edges, passage = building.path(RELATIONSHIP.name), building.passage
+    edges, passage = tables.path(RELATIONSHIP.name), tables.passage
     shared = "false"
-    if building.evidence.fixed.keys() == {"relationship_key"}:
+    if tables.evidence.fixed.keys() == {"relationship_key"}:
         shared = "count(*) OVER (PARTITION BY relationship_key) > 1"
     return (
-        f"CREATE UNLOGGED TABLE {building.scratch('told')} AS "
+        f"CREATE UNLOGGED TABLE {tables.scratch('evidenced')} AS "
         f"WITH edge AS (SELECT {_TRIPLE}, count(*) AS records, "
         "(array_agg(id))[1] AS relationship_id, "
         "subject_id || ':' || predicate || ':' || object_id AS relationship_key "
         f"FROM {edges} GROUP BY {_TRIPLE}), "
         f"referred AS (SELECT *, {shared} AS shared FROM edge) "
         f"SELECT * FROM referred JOIN (SELECT {_TRIPLE}, count(*) AS passages "
-        f"FROM {passage} GROUP BY {_TRIPLE}) AS told USING ({_TRIPLE})"
+        f"FROM {passage} GROUP BY {_TRIPLE}) AS evidence USING ({_TRIPLE})"
     )
 
 
-def _items(building: Building, row: Record) -> list[dict[str, Any]]:
+def _items(tables: LoadTables, row: Record) -> list[dict[str, Any]]:
     """The passages of one edge, as a reader would combine them."""
     records, besides, *columns = tuple(row)[3:]
     own: list[dict[str, Any]] = []
     others: list[dict[str, Any]] = []
     for beside, *values in zip(besides, *columns, strict=True):
-        (own if beside else others).append(building.evidence.joined(values))
+        (own if beside else others).append(tables.evidence.joined(values))
     # Lists of parallel records merge as a union.
     return combined([*(sorted_union(own) if records > 1 else own), *others])
 
 
 async def _put_beside(
-    connection: Connection, building: Building, relationship_id: Any, items: list[dict[str, Any]]
+    connection: Connection, tables: LoadTables, relationship_id: Any, items: list[dict[str, Any]]
 ) -> None:
-    path = building.path(RELATIONSHIP.name)
+    path = tables.path(RELATIONSHIP.name)
     text = await connection.fetchval(
         f"SELECT properties FROM {path} WHERE id = $1", relationship_id
     )

@@ -1,0 +1,328 @@
+"""The tables of a load: filled beside the old ones, seen by no reader, then put in their place.
+
+They are made in the load's own transaction under names of their own, and take the old names at
+its end, for which readers wait some 50 ms. Truncating the old tables and filling them again would
+keep their rights without further ado, and shut readers out for as long as the rows take with
+their indexes: 19 s for 1,000,000 edges. So rights and owner are carried over to the new tables.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bfsql.errors import StoreError, StoreUnavailable
+from bfsql_postgres.ddl import (
+    ENTITY,
+    EVIDENCE_TABLES,
+    MARK,
+    NAMES,
+    RELATIONSHIP,
+    Table,
+    constraints,
+    created,
+)
+from bfsql_postgres.discovery import layout_of
+from bfsql_postgres.indexes import missing_indexes
+from bfsql_postgres.settings import PostgresSettings
+from bfsql_postgres.sql import identifier, literal
+
+if TYPE_CHECKING:
+    from asyncpg import Connection
+
+PREFIX = "bfsql_load_"
+"""What the names of new tables and their indexes begin with, until they are in place."""
+
+SCRATCH = "scratch_"
+"""What the names of tables that will not stay go on with."""
+
+MOST_NUMBERS = 16_000
+"""Numbers of a vector of pgvector."""
+
+_DESCRIBED, _PASSAGE = "described", "passage"
+
+LOCK_MS = 500
+"""Milliseconds to wait for readers at a time: they queue behind a waiting load, and a server looks
+for deadlocks after a second."""
+LOCK_TRIES = 60
+PAUSE = 0.5
+"""Seconds between two tries."""
+
+_CLAIM = "SELECT pg_advisory_xact_lock(hashtextextended('bfsql load ' || $1, 0))"
+
+_THERE = """
+SELECT c.relname::text, c.relkind = 'r' AND obj_description(c.oid, 'pg_class') IS NOT DISTINCT
+FROM $3 FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+WHERE n.nspname = $1 AND (c.relname = ANY ($2::text[]) OR starts_with(c.relname::text, $4))
+ORDER BY 1
+"""
+
+_RIGHTS = """
+WITH old AS (SELECT * FROM pg_catalog.pg_class WHERE oid = to_regclass($1)),
+new AS (SELECT * FROM pg_catalog.pg_class WHERE oid = to_regclass($2)),
+given AS (SELECT '' AS columns, old.relacl AS acl FROM old UNION ALL
+    SELECT format(' (%I)', a.attname), a.attacl FROM old
+    JOIN pg_catalog.pg_attribute AS a ON a.attrelid = old.oid
+    JOIN pg_catalog.pg_attribute AS b ON b.attname = a.attname
+        AND b.attrelid = (SELECT oid FROM new)
+    WHERE a.attacl IS NOT NULL AND NOT a.attisdropped)
+SELECT statement FROM (
+SELECT 1 AS step, format('REVOKE ALL ON %s FROM %s', $2, role) AS statement
+FROM new, aclexplode(new.relacl) AS one, LATERAL (
+    SELECT CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END AS role
+) AS named WHERE one.grantee <> new.relowner
+UNION ALL SELECT 2, format('GRANT %s%s ON %s TO %s%s', privilege_type, columns, $2, role,
+    CASE WHEN is_grantable THEN ' WITH GRANT OPTION' ELSE '' END)
+FROM old, given, aclexplode(given.acl) AS one, LATERAL (
+    SELECT CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END AS role
+) AS named WHERE one.grantee <> old.relowner
+UNION ALL SELECT 3, format('ALTER TABLE %s OWNER TO %I', $2, pg_get_userbyid(old.relowner))
+FROM old, new WHERE old.relowner <> new.relowner
+) AS steps ORDER BY step
+"""
+"""Statements that give a new table the rights and the owner of an old one."""
+
+_NEW = """
+SELECT c.relname::text FROM pg_catalog.pg_class AS c
+JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+WHERE n.nspname = $1 AND c.relkind = ANY ($2::"char"[]) AND starts_with(c.relname::text, $3)
+"""
+
+_NEW_CONSTRAINTS = """
+SELECT r.relname::text, c.conname::text FROM pg_catalog.pg_constraint AS c
+JOIN pg_catalog.pg_class AS r ON r.oid = c.conrelid
+JOIN pg_catalog.pg_namespace AS n ON n.oid = c.connamespace
+WHERE n.nspname = $1 AND starts_with(c.conname::text, $2)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadTables:
+    """The tables of one load."""
+
+    settings: PostgresSettings
+    evidence: Table
+    vectors: str | None
+    """Schema of pgvector, None where it is not installed."""
+    entity: Table = ENTITY
+
+    @property
+    def schema(self) -> str:
+        """Where the tables are."""
+        return self.settings.schema_
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """Those that will stay."""
+        return (self.entity, RELATIONSHIP, self.evidence)
+
+    @property
+    def described(self) -> str:
+        """Descriptions of nodes, of which several may be of one."""
+        return self.scratch(_DESCRIBED)
+
+    @property
+    def passage(self) -> str:
+        """Passages of evidence, whose edges may not be there."""
+        return self.scratch(_PASSAGE)
+
+    def path(self, name: str) -> str:
+        """The quoted name of a new table, or of an index of one."""
+        return self.place(PREFIX + name)
+
+    def place(self, name: str) -> str:
+        """The quoted name of what is in the schema under this name."""
+        return f"{identifier(self.schema)}.{identifier(name)}"
+
+    def scratch(self, name: str) -> str:
+        """The quoted name of a table that the load drops again.
+
+        No temporary table: the right to make those can be lacking where the right to make
+        others is not.
+        """
+        return self.path(SCRATCH + name)
+
+    async def create(self, connection: Connection) -> None:
+        """Make all tables, without indexes."""
+        for table in self.tables:
+            await connection.execute(created(self.path(table.name), table.definitions))
+        for path, columns in (
+            (self.described, {"place": "bigint", **self._kept(self.entity)}),
+            (
+                self.passage,
+                {**RELATIONSHIP.fixed, "beside": "boolean", **self._kept(self.evidence)},
+            ),
+        ):
+            await connection.execute(created(path, columns, logged=False))
+
+    async def take(
+        self,
+        connection: Connection,
+        nodes: Sequence[Any],
+        edges: Sequence[Any],
+        passages: Sequence[Any],
+    ) -> None:
+        """Write rows as `loader.Batch` has them."""
+        described = ("place", *self.entity.written)
+        passage = (*RELATIONSHIP.fixed, "beside", *self.evidence.kept)
+        for name, columns, rows in (
+            (SCRATCH + _DESCRIBED, described, nodes),
+            (RELATIONSHIP.name, RELATIONSHIP.written, edges),
+            (SCRATCH + _PASSAGE, passage, passages),
+        ):
+            if rows:
+                await self.copy(connection, name, columns, rows)
+
+    async def copy(
+        self, connection: Connection, name: str, columns: Sequence[str], rows: Iterable[Any]
+    ) -> None:
+        """Write rows into a new table."""
+        await connection.copy_records_to_table(
+            PREFIX + name, schema_name=self.schema, columns=columns, records=rows
+        )
+
+    async def type_vectors(self, connection: Connection) -> None:
+        """Give the vectors of the filled table pgvector's type, where they have one length.
+
+        Without any, the length in the settings counts: of a type with its
+        length an index can be made before the column is filled.
+        """
+        if self.vectors is None:
+            return
+        path, lengths = self.path(self.entity.name), "json_array_length(embedding)"
+        least, most = await connection.fetchrow(
+            f"SELECT min({lengths}), max({lengths}) FROM {path}"  # noqa: S608 - quoted
+        )
+        if least != most or (most or 0) > MOST_NUMBERS:
+            return
+        kind, length = (
+            f"{identifier(self.vectors)}.vector",
+            most or self.settings.embedding_dimensions,
+        )
+        if length:
+            kind += f"({length})"
+        await connection.execute(
+            f"ALTER TABLE {path} ALTER COLUMN embedding TYPE {kind} USING embedding::text::{kind}"
+        )
+
+    async def index(self, connection: Connection, table: Table) -> None:
+        """Give a filled table its keys and indexes, and the planner its figures."""
+        path = self.path(table.name)
+        for name, definition in constraints(table):
+            # A key's index bears its name, which the old table's has as long as it is there.
+            called = identifier(name if definition.startswith("FOREIGN") else PREFIX + name)
+            refers = definition.format(relationship=self.path(RELATIONSHIP.name))
+            await connection.execute(f"ALTER TABLE {path} ADD CONSTRAINT {called} {refers}")
+        names = {known: PREFIX + known for known in ("entity", "relationship", *EVIDENCE_TABLES)}
+        found = await layout_of(connection, self.settings.model_copy(update={"names": names}))
+        for missing in missing_indexes(found):
+            if missing.relation.name == PREFIX + table.name:
+                for statement in missing.statements(concurrently=False):
+                    await connection.execute(statement)
+        await connection.execute(f"ANALYZE {path}")
+
+    def _kept(self, table: Table) -> dict[str, str]:
+        fixed = table.fixed if table is self.entity else {}
+        kept = {name: kind for name, kind in table.definitions.items() if name in table.kept}
+        return {**fixed, **kept}
+
+
+# --- what is there already ----------------------------------------------------
+
+
+async def claim(connection: Connection, schema: str) -> None:
+    """Make sure that this load is the only one into the schema, and may replace what is there.
+
+    Raises:
+        StoreError: There are tables that no load made.
+    """
+    await connection.execute(_CLAIM, schema)
+    if not await connection.fetchval(
+        "SELECT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1)", schema
+    ):
+        await connection.execute(f"CREATE SCHEMA {identifier(schema)}")
+    # Whatever begins so is taken for the load's own, and no load leaves any of it behind.
+    await _replaceable(connection, schema, PREFIX)
+
+
+async def replace(connection: Connection, tables: LoadTables) -> None:
+    """Put the new tables in the places of the old ones.
+
+    Raises:
+        StoreUnavailable: The old tables are in use for longer than a load waits.
+        StoreError: A table of another origin came between, or depends on an old one.
+    """
+    old = await _replaceable(connection, tables.schema)
+    if old:
+        await _lock(connection, tables, old)
+        for table in tables.tables:
+            sources = [table.name, *(EVIDENCE_TABLES if table is tables.evidence else ())]
+            source = next((name for name in sources if name in old), None)
+            if source:
+                await _give_rights(connection, tables, source, table.name)
+        await connection.execute(f"DROP TABLE {', '.join(map(tables.place, old))}")
+    scratch = await connection.fetch(_NEW, tables.schema, [b"r"], PREFIX + SCRATCH)
+    for (name,) in scratch:
+        await connection.execute(f"DROP TABLE {tables.place(name)}")
+    await _rename(connection, tables)
+    for table in tables.tables:
+        path = tables.place(table.name)
+        await connection.execute(f"COMMENT ON TABLE {path} IS {literal(MARK)}")
+
+
+async def _rename(connection: Connection, tables: LoadTables) -> None:
+    """Take the prefix from the names of tables, indexes and sequences, then of constraints."""
+    kinds = [b"r", b"i", b"S"]
+    for (name,) in await connection.fetch(_NEW, tables.schema, kinds, PREFIX):
+        called = identifier(name.removeprefix(PREFIX))
+        await connection.execute(f"ALTER TABLE {tables.place(name)} RENAME TO {called}")
+    for table, name in await connection.fetch(_NEW_CONSTRAINTS, tables.schema, PREFIX):
+        called = identifier(name.removeprefix(PREFIX))
+        await connection.execute(
+            f"ALTER TABLE {tables.place(table)} RENAME CONSTRAINT {identifier(name)} TO {called}"
+        )
+
+
+async def _replaceable(connection: Connection, schema: str, prefix: str | None = None) -> list[str]:
+    """The tables of an earlier load.
+
+    Raises:
+        StoreError: There are others of the same names.
+    """
+    there = await connection.fetch(_THERE, schema, list(NAMES), MARK, prefix)
+    strange = [name for name, marked in there if not marked]
+    if strange:
+        raise StoreError(
+            f"The schema {schema} has {' and '.join(strange)}, which bfsql load did not make, so "
+            "nothing is replaced. Name another schema with --schema; it is made when it is not "
+            f"there. Or remove {'it' if len(strange) == 1 else 'them'} first."
+        )
+    return [name for name, _ in there]
+
+
+async def _lock(connection: Connection, tables: LoadTables, old: list[str]) -> None:
+    from asyncpg import LockNotAvailableError
+
+    paths = ", ".join(map(tables.place, old))
+    for _ in range(LOCK_TRIES):
+        try:
+            async with connection.transaction():
+                await connection.execute(f"SET LOCAL lock_timeout = {LOCK_MS}")
+                await connection.execute(f"LOCK TABLE {paths} IN ACCESS EXCLUSIVE MODE")
+        except LockNotAvailableError:
+            await asyncio.sleep(PAUSE)
+        else:
+            return
+    raise StoreUnavailable(
+        f"The new graph is ready, but other transactions have been reading the old one in "
+        f"{tables.schema} for {LOCK_TRIES * (LOCK_MS / 1000 + PAUSE):g} s without an end; a "
+        "backup, perhaps. The old graph is as it was: load again when they are done."
+    )
+
+
+async def _give_rights(connection: Connection, tables: LoadTables, old: str, new: str) -> None:
+    rights = await connection.fetch(_RIGHTS, tables.place(old), tables.path(new))
+    for (statement,) in rights:
+        await connection.execute(statement)
