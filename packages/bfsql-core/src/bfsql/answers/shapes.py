@@ -8,7 +8,7 @@ answer with them proves its form:
     answer = await graph.bfs_query(seeds=["film:1"], max_hops=1)
     subgraph = shapes.ANSWERS["bfs_query"].validate_json(answer.text)
 
-The server itself never imports this module.
+The MCP server never imports this module; the web API describes its answers with it.
 """
 
 from __future__ import annotations
