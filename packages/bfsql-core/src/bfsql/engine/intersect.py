@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import chain
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
@@ -66,15 +65,16 @@ def _narrowed(reach: Reach, common: set[str], further: Iterable[Triple] = ()) ->
     """The reach without all but the common nodes; dangling edges stay where they touch one."""
     dangling = {
         end: touching
-        for end, edges in reach.dangling.items()
-        if (touching := [e for e in edges if e[0] in common or e[2] in common])
+        for end, ends in reach.dangling.items()
+        if (touching := [e for e in ends if e[0] in common or e[2] in common])
     }
-    edges = chain(reach.edges, further)
+    edges = {e for e in reach.edges if e[0] in common and e[2] in common}
+    edges.update((s, p, o) for s, p, o in further if s in common and o in common)
     return replace(
         reach,
         seeds=[seed for seed in reach.seeds if seed in common],
         rings=[[i for i in ring if i in common] for ring in reach.rings],
         nodes={i: node for i, node in reach.nodes.items() if i in common},
-        edges={(s, p, o) for s, p, o in edges if s in common and o in common},
+        edges=edges,
         dangling=dangling,
     )
