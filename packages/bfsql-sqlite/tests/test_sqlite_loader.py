@@ -198,6 +198,7 @@ async def test_a_cancelled_load_stops_and_leaves_the_old_file(load, file: Path) 
     assert names(file.parent) == ["graph.db"]
 
 
+@pytest.mark.slow
 async def test_a_load_that_is_cancelled_while_it_merges_stops_too(load, file: Path) -> None:
     taken, loop = asyncio.Event(), asyncio.get_running_loop()
 
@@ -234,6 +235,7 @@ except KeyboardInterrupt:
     assert names(file.parent) == []
 
 
+@pytest.mark.slow
 async def test_a_disk_that_is_full_is_told_and_leaves_the_old_file(load, file: Path) -> None:
     pytest.importorskip("resource", reason="limits on a file's size are a matter of POSIX")
     await load(OLD)
@@ -368,6 +370,7 @@ async def test_opening_during_many_loads_always_gives_one_whole_graph(load, file
     await work
 
 
+@pytest.mark.slow
 async def test_memory_does_not_grow_with_the_edges(load) -> None:
     async def peak(number: int) -> int:
         edges = (EdgeRecord(f"n{i % 500}", "P", f"n{i % 501}", {"i": i}) for i in range(number))

@@ -194,6 +194,7 @@ def test_folding_a_folded_text_changes_nothing(text: str) -> None:
     assert fold(fold(text)) == fold(text)
 
 
+@pytest.mark.slow
 async def test_a_word_that_all_share_costs_no_more_than_a_rare_one(opened) -> None:
     backend = await opened([node(f"n{i}", f"cushing disease {i}") for i in range(20_000)])
     for query in ("cushing", "cushing disease", "dis", "a", "cushng disese", "n77777"):

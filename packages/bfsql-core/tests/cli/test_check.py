@@ -20,6 +20,7 @@ def broken(monkeypatch):
     monkeypatch.setattr(MemoryBackend, "edges_to", edges_to)
 
 
+@pytest.mark.slow
 def test_a_right_backend_passes(loaded):
     result = loaded("check", "--backend", "toy", "--word", "Tom")
     assert result.exit_code == 0, result.output
@@ -27,6 +28,7 @@ def test_a_right_backend_passes(loaded):
     assert "The backend keeps the rules." in result.output
 
 
+@pytest.mark.slow
 def test_a_program_reads_json(loaded):
     result = loaded("check", "--json", "--id", "f:1", "--id", "p:1")
     assert result.exit_code == 0
@@ -35,6 +37,7 @@ def test_a_program_reads_json(loaded):
     assert {one["outcome"] for one in report["rules"]} == {"holds"}
 
 
+@pytest.mark.slow
 def test_a_broken_backend_fails_and_the_rule_is_named(loaded, broken):
     result = loaded("check", "--id", "f:1", "--id", "p:2")
     assert result.exit_code == 1

@@ -159,6 +159,7 @@ def test_a_port_in_use_is_one_sentence(
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_server_without_a_client_writes_nothing(folder: Path, process: Process) -> None:
     (folder / "toy.json").write_text("[]")
     done = process("serve")
@@ -172,6 +173,7 @@ def test_a_server_in_a_terminal_tells_how_to_configure_a_client(folder: Path) ->
     assert f'"args": ["serve", "--path", {json.dumps(str(folder / "g.db"))}]' in line
 
 
+@pytest.mark.slow
 def test_a_missing_store_is_one_sentence_in_a_process_of_its_own(
     process: Process,
 ) -> None:

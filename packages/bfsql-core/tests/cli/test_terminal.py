@@ -37,6 +37,7 @@ def test_an_import_shows_its_progress_and_its_account(terminal: Terminal) -> Non
     assert "Loaded 4 nodes, 4 edges" in seen
 
 
+@pytest.mark.slow
 def test_settings_and_backends_are_tables(terminal: Terminal) -> None:
     assert "backend.name toy environment variable BFSQL_BACKEND" in _words(terminal("config"))
     assert "toy 1.2.3 bfsql-toy a toy" in _words(terminal("backends"))

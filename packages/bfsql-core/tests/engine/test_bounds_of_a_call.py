@@ -118,6 +118,7 @@ async def test_types_too_late_are_an_error_that_says_how_many():
     assert refused.value.kind == "deadline"
 
 
+@pytest.mark.slow
 @given(drawn.graphs_with_seeds(seeds=2), st.integers(1, 3), st.sampled_from(["nodes", "edges"]))
 async def test_metadata_too_late_makes_stubs_of_all_and_never_of_some(case, hops, late):
     graph, seeds = case

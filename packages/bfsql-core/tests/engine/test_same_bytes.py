@@ -26,12 +26,14 @@ def printed(hash_seed: str, *arguments: str) -> bytes:
     return run.stdout
 
 
+@pytest.mark.slow
 def test_three_processes_with_three_hash_seeds_agree():
     first, *others = [printed(hash_seed) for hash_seed in ("0", "1", "4242")]
     assert len(first) > 10_000
     assert others == [first, first]
 
 
+@pytest.mark.slow
 def test_three_processes_agree_on_medlit(medlit):
     first, *others = [printed(hash_seed, str(medlit)) for hash_seed in ("0", "1", "4242")]
     assert len(first) > 50_000

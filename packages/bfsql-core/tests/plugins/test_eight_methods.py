@@ -53,6 +53,7 @@ async def test_create_server_serves_it(backend: Any) -> None:
         await all_six(client)
 
 
+@pytest.mark.slow
 async def test_an_entry_point_that_names_the_class_is_served_over_stdio(tmp_path: Path) -> None:
     install(tmp_path, "bfsql-shop", shop="bfsql_trials.author_style:RestBackend")
     command = ["-m", "bfsql", "serve", "--backend", "shop"]

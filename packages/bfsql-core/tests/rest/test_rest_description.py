@@ -72,6 +72,7 @@ CHECKS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", GenerationMode)
 def test_no_request_has_an_answer_that_is_not_described(address: str, mode: GenerationMode) -> None:
     described = schemathesis.openapi.from_url(f"{address}/openapi.json")

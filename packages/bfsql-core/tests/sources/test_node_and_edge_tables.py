@@ -214,6 +214,7 @@ def large(tmp_path_factory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_file(large):
     stream = open_source(large)
     next(stream)
@@ -227,6 +228,7 @@ def test_memory_does_not_grow_with_the_file(large):
     assert peak < 500_000 < large.stat().st_size / 10
 
 
+@pytest.mark.slow
 def test_the_first_record_comes_before_the_end_is_read(write):
     path = write("n.csv.gz", "id\n" + "".join(f"n{n}\n" for n in range(300_000)))
     path.write_bytes(path.read_bytes()[:-2000])

@@ -213,6 +213,7 @@ LINES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LINES)
 def test_memory_does_not_grow_with_the_file(write, name):
     head, line, tail = LINES[name]
