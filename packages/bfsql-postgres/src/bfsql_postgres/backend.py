@@ -262,11 +262,13 @@ async def _fitting(embedder: Embedder | None, pool: Pool, layout: Layout) -> Emb
 
 
 def _warn_of_slowness(layout: Layout, *, by_meaning: bool) -> None:
-    slow = [f"{r.schema}.{r.name}.{column.name}" for r, column in layout.cast_columns]
-    if slow:
+    columns = [(nodes.relation, nodes.id) for nodes in layout.nodes]
+    columns += [(e.relation, end) for e in layout.edges for end in (e.subject, e.object)]
+    cast = dict.fromkeys(f"{r.schema}.{r.name}.{c.name}" for r, c in columns if not c.is_text)
+    if cast and layout.key == "mixed":
         log.warning(
             "Ids are of different types, so %s are compared as text, which is slow.",
-            ", ".join(slow),
+            ", ".join(cast),
         )
     if missing := index_statements(layout, by_meaning=by_meaning):
         log.warning(

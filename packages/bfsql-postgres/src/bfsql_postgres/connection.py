@@ -103,13 +103,7 @@ _LATER = 1.0
 
 
 class Pool:
-    """Connections to one database, opened in the event loop that uses them.
-
-    Args:
-        settings: Where it is, and how long things may take.
-        pool: The driver's own.
-        where: The server in words.
-    """
+    """Connections to one database, opened in the event loop that uses them."""
 
     def __init__(self, settings: PostgresSettings, pool: asyncpg.Pool, where: str) -> None:
         self._settings = settings

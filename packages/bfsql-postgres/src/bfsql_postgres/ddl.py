@@ -190,13 +190,7 @@ NAMES = ("entity", "relationship", *EVIDENCE_TABLES, "bundle_mention")
 
 
 def created(path: str, columns: Mapping[str, str], *, logged: bool = True) -> str:
-    """The statement that makes a table.
-
-    Args:
-        path: Its quoted name.
-        columns: Names and types.
-        logged: Whether it has to outlive a crash.
-    """
+    """The statement that makes a table, of a quoted name; unless `logged`, a crash empties it."""
     listed = ", ".join(f"{name} {kind}" for name, kind in columns.items())
     return f"CREATE {'' if logged else 'UNLOGGED '}TABLE {path} ({listed})"
 

@@ -14,7 +14,6 @@ from bfsql_postgres.schema import (
     CATALOGUE,
     Catalogue,
     Column,
-    Constant,
     Edges,
     Evidence,
     Fields,
@@ -25,7 +24,6 @@ from bfsql_postgres.schema import (
     Path,
     Relation,
     Term,
-    paths,
     read,
 )
 from bfsql_postgres.settings import KGRAPH_TABLES, EdgeTable, NodeTable, PostgresSettings, constant
@@ -59,16 +57,13 @@ log = logging.getLogger("bfsql.postgres")
 
 
 async def layout_of(database: Any, settings: PostgresSettings) -> Layout:
-    """Where the graph is in the database, read in one statement.
-
-    Args:
-        database: A `Pool`, or a connection of the driver.
-        settings: Which tables to look for.
+    """Where the graph is in the database (a `Pool` or a connection), read in one statement.
 
     Raises:
         StoreError: As `find_layout`.
     """
-    [[text]] = await database.fetch(CATALOGUE, *paths(wanted(settings)))
+    schemas, names = zip(*wanted(settings), strict=True)
+    [[text]] = await database.fetch(CATALOGUE, list(schemas), list(names))
     return find_layout(settings, read(text))
 
 
@@ -298,17 +293,17 @@ def _column(term: str | None) -> str | None:
 
 def _term(relation: Relation, term: str | None) -> Term:
     if term is None:
-        return Constant(relation.name)
+        return relation.name
     text = constant(term)
-    return relation.columns[term] if text is None else Constant(text)
+    return relation.columns[term] if text is None else text
 
 
 def _others(relation: Relation, used: Iterable[str | None]) -> Fields:
-    """The columns of metadata that are not used otherwise."""
+    """The columns that are not used otherwise; the vectors of a text search repeat others."""
     return tuple(
         (name, column)
         for name, column in relation.columns.items()
-        if name not in used and not column.is_derived
+        if name not in used and column.type != "tsvector"
     )
 
 
@@ -332,10 +327,6 @@ async def warning_of_shared_ids(pool: Pool, layout: Layout) -> str:
 
     It is no error, since two tables may describe the same things. Looking at some ids of each
     table finds tables that both count from 1.
-
-    Args:
-        pool: Where the statement runs.
-        layout: Where the graph is.
     """
     if len(layout.nodes) < 2:  # noqa: PLR2004 - one table shares with none
         return ""

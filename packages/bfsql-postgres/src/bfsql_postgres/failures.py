@@ -31,13 +31,7 @@ _POOLING = (
 
 
 def not_connected(error: BaseException, where: str, settings: PostgresSettings) -> StoreError:
-    """Why there is no connection.
-
-    Args:
-        error: What the driver raised.
-        where: The server in words.
-        settings: For the limits that sentences name.
-    """
+    """Why there is no connection; `where` is the server in words."""
     match error:
         case TimeoutError():
             return StoreUnavailable(
@@ -67,14 +61,7 @@ def not_connected(error: BaseException, where: str, settings: PostgresSettings) 
 def not_answered(  # noqa: PLR0911 - one sentence a kind
     error: BaseException, where: str, settings: PostgresSettings, *, closed: bool
 ) -> StoreError:
-    """Why a statement has no answer.
-
-    Args:
-        error: What the driver raised.
-        where: The server in words.
-        settings: For the limits that sentences name.
-        closed: Whether the connection is gone.
-    """
+    """Why a statement has no answer; `closed` tells that the connection is gone."""
     match error:
         case asyncpg.QueryCanceledError():
             return StoreUnavailable(
@@ -134,14 +121,11 @@ def _refusal(error: BaseException, settings: PostgresSettings) -> str:
                 f"lets this role in no further: {said}. Let the database's owner run: GRANT "
                 "CONNECT ON DATABASE ... TO ...;"
             )
-        case asyncpg.ProtocolViolationError() if _pooled(error, settings):
+        case asyncpg.ProtocolViolationError() if (
+            not settings.transaction_pooling and "startup parameter" in str(error)
+        ):
             return f"is a pooler that takes no settings: {said}. {_POOLING}"
     return f"refused the connection: {said}."
-
-
-def _pooled(error: BaseException, settings: PostgresSettings) -> bool:
-    """Whether it is a pooler's refusal of what a server would take."""
-    return not settings.transaction_pooling and "startup parameter" in str(error)
 
 
 def exhausted(where: str, settings: PostgresSettings) -> StoreUnavailable:

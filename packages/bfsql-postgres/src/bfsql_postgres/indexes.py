@@ -58,12 +58,7 @@ async def prepare(settings: PostgresSettings, apply: bool) -> list[str]:  # noqa
 
 
 def index_statements(layout: Layout, *, by_meaning: bool) -> list[str]:
-    """The statements for the indexes that a graph lacks.
-
-    Args:
-        layout: Where the graph is. Views have no indexes and are left out.
-        by_meaning: Whether its vectors are searched.
-    """
+    """The statements for the indexes that a graph lacks; those for vectors if `by_meaning`."""
     missing = missing_indexes(layout, by_meaning=by_meaning)
     return [statement for index in missing for statement in index.statements()]
 
@@ -82,11 +77,7 @@ class MissingIndex:
     """Names of the same index where building it was interrupted."""
 
     def statements(self, *, concurrently: bool = True) -> list[str]:
-        """The statements that make it.
-
-        Args:
-            concurrently: Whether others can write meanwhile, which a transaction does not allow.
-        """
+        """The statements that make it; not in a transaction if others can write meanwhile."""
         here = self.relation
         how = " CONCURRENTLY" if concurrently and here.kind != "p" else ""
         keys = ", ".join(f"{key} {self.opclass}".rstrip() for key in self.keys)
@@ -99,7 +90,7 @@ class MissingIndex:
 
 
 def missing_indexes(layout: Layout, *, by_meaning: bool = False) -> Iterator[MissingIndex]:
-    """The indexes that `index_statements` makes."""
+    """The indexes that `index_statements` makes. Views have none and are left out."""
     for nodes in layout.nodes:
         if nodes.relation.is_indexable:
             yield from _of_nodes(layout, nodes, by_meaning=by_meaning)

@@ -21,12 +21,7 @@ Reader = Callable[[Sequence[Any]], list[Item]]
 
 
 class MetadataReader:
-    """Fetches metadata, and merges what the tables have of one node or edge.
-
-    Args:
-        pool: Where statements run.
-        layout: Where the graph is.
-    """
+    """Fetches metadata, and merges what the tables have of one node or edge."""
 
     def __init__(self, pool: Pool, layout: Layout) -> None:
         self._pool = pool
@@ -39,12 +34,7 @@ class MetadataReader:
         self._edge_tables = len(layout.edges)
 
     async def of_nodes(self, ids: Sequence[str], values: Sequence[Any]) -> dict[str, Metadata]:
-        """Metadata by id.
-
-        Args:
-            ids: The nodes.
-            values: The same as they are sent.
-        """
+        """Metadata by id; `values` are the ids as they are sent."""
         rows = await self._pool.fetch(self._nodes.statement, values)
         read = _read(rows, 1, self._node_readers)
         positions = [row[0] for row in rows]
@@ -64,12 +54,7 @@ class MetadataReader:
     async def of_edges(
         self, edges: Sequence[Triple], values: Sequence[Any]
     ) -> dict[Triple, Metadata]:
-        """Metadata by triple.
-
-        Args:
-            edges: The edges.
-            values: Their subjects, predicates and objects as they are sent.
-        """
+        """Metadata by triple; `values` are subjects, predicates and objects as they are sent."""
         fetched = await self._pool.fetch(self._edges.statement, *values)
         rows: dict[int, list[Item]] = defaultdict(list)
         items: dict[int, list[Item]] = defaultdict(list)
@@ -83,10 +68,7 @@ class MetadataReader:
     async def provenance(self, entity_id: str, value: Any, limit: int) -> dict[str, Any]:
         """The evidence that touches an entity, and what it supplied as a document.
 
-        Args:
-            entity_id: An entity.
-            value: The same as it is sent.
-            limit: Items to give at the most; all are counted.
+        At most `limit` items, of which all are counted; `value` is the id as it is sent.
         """
         if self._provenance is None:
             return {"total": 0, "items": []}
@@ -187,15 +169,10 @@ def _own_values(
 
 
 def lift(metadata: Item, text: str, under: str) -> None:
-    """Put the keys of a JSON column beside the row's own.
+    """Put the keys of a JSON column beside the row's own, in place.
 
     Where both have a key, the row's own keeps it and the other becomes
     `properties.KEY`. What is no object stays under the column's name.
-
-    Args:
-        metadata: What the row has; changed in place.
-        text: The JSON.
-        under: The column's name.
     """
     value = decode(text)
     if isinstance(value, dict):

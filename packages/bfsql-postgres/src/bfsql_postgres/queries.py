@@ -16,16 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from bfsql_postgres.schema import (
-    Column,
-    Edges,
-    Evidence,
-    Layout,
-    Mentions,
-    Nodes,
-    Relation,
-    Term,
-)
+from bfsql_postgres.schema import Column, Edges, Evidence, Layout, Mentions, Nodes, Relation, Term
 from bfsql_postgres.sql import (
     ID_TYPES,
     Fetched,
@@ -133,11 +124,13 @@ def _distinct(relation: Relation, term: Term, condition: str) -> str:
     table = relation_name(relation)
     if not isinstance(term, Column):
         return (
-            f"SELECT {literal(term.text)}::text WHERE EXISTS "
+            f"SELECT {literal(term)}::text WHERE EXISTS "
             f"(SELECT FROM {table} AS x WHERE {condition})"
         )
     value, shown = named("x", term), text("x", term)
-    if not (term.is_ordered and relation.leads(term.name)):
+    # Only the server's own `<` is that of the index.
+    ordered = term.type_schema == "pg_catalog" and not term.folded
+    if not (ordered and relation.leads(term.name)):
         return f"SELECT DISTINCT {shown} FROM {table} AS x WHERE {condition}"
     # From one value to the next along the index, which skips all rows between.
     return f"""(

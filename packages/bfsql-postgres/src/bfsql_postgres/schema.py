@@ -8,8 +8,8 @@ makes the one from the other.
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic_core import from_json
@@ -66,16 +66,6 @@ class Column:
         return self.modifier if self.is_vector and self.modifier > 0 else None
 
     @property
-    def is_ordered(self) -> bool:
-        """Whether `<` and `>` on it are the server's own, in the order of a plain index."""
-        return self.type_schema == "pg_catalog" and not self.folded
-
-    @property
-    def is_derived(self) -> bool:
-        """Whether it repeats other columns, as the vectors of a text search do."""
-        return self.type == "tsvector"
-
-    @property
     def is_text_array(self) -> bool:
         """Whether it is an array of texts."""
         return self.element in _TEXTS
@@ -93,9 +83,9 @@ class Index:
     name: str
     method: str
     """`btree`, `hash`, `gin`, `gist`, `hnsw`, `ivfflat` and so on."""
-    keys: tuple[str, ...]
+    keys: Sequence[str]
     """Its keys in order: names of columns, or expressions as the server writes them."""
-    opclasses: tuple[str, ...]
+    opclasses: Sequence[str]
     """Operator class of each key, such as `text_ops` or `gin_trgm_ops`."""
     valid: bool
     """False where building it was interrupted."""
@@ -115,9 +105,9 @@ class Relation:
     """The planner's estimate; 0 where it has none, as for views."""
     columns: Mapping[str, Column]
     """Those that this role may read, by name."""
-    unreadable: tuple[str, ...] = ()
+    unreadable: Sequence[str]
     """Names of the columns that it may not read."""
-    indexes: tuple[Index, ...] = ()
+    indexes: Sequence[Index]
 
     @property
     def is_indexable(self) -> bool:
@@ -150,7 +140,7 @@ class Catalogue:
     """Schema of each installed extension."""
     schemas: Mapping[str, bool]
     """The requested schemas that exist, and whether the role has USAGE on them."""
-    others: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    others: Mapping[str, Sequence[str]]
     """Names of the tables in each schema, the first fifty."""
 
     @property
@@ -168,19 +158,14 @@ WITH asked AS (
     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
 )
 SELECT json_build_object(
-    'encoding', getdatabaseencoding(),
-    'database', current_database(),
-    'role', current_user,
+    'encoding', getdatabaseencoding(), 'database', current_database(), 'role', current_user,
     'relations', (
         SELECT json_agg(json_build_object(
             'schema', schema, 'name', name, 'kind', relkind, 'rows', greatest(reltuples, 0),
             'columns', (
                 SELECT json_agg(json_build_object(
-                    'name', a.attname,
-                    'type_schema', tn.nspname,
-                    'type', t.typname,
-                    'element', e.typname,
-                    'required', a.attnotnull,
+                    'name', a.attname, 'type_schema', tn.nspname, 'type', t.typname,
+                    'element', e.typname, 'required', a.attnotnull,
                     'modifier', CASE d.typtype WHEN 'd' THEN d.typtypmod ELSE a.atttypmod END,
                     'folded', NOT coalesce(k.collisdeterministic, true),
                     'readable', has_column_privilege(asked.oid, a.attnum, 'SELECT')
@@ -249,37 +234,16 @@ def read(text: str) -> Catalogue:
     """The catalogue from the answer to `CATALOGUE`."""
     found: dict[str, Any] = from_json(text)
     relations = [_relation(one) for one in found["relations"] or ()]
-    return Catalogue(
-        encoding=found["encoding"],
-        database=found["database"],
-        role=found["role"],
-        relations={(one.schema, one.name): one for one in relations},
-        extensions=found["extensions"] or {},
-        schemas=found["schemas"] or {},
-        others={schema: tuple(names) for schema, names in (found["others"] or {}).items()},
-    )
+    found["relations"] = {(one.schema, one.name): one for one in relations}
+    return Catalogue(**{key: {} if value is None else value for key, value in found.items()})
 
 
 def _relation(found: dict[str, Any]) -> Relation:
     columns = [(one.pop("readable"), one) for one in found["columns"] or ()]
-    return Relation(
-        schema=found["schema"],
-        name=found["name"],
-        kind=found["kind"],
-        rows=found["rows"],
-        columns={one["name"]: Column(**one) for readable, one in columns if readable},
-        unreadable=tuple(one["name"] for readable, one in columns if not readable),
-        indexes=tuple(
-            Index(**{**one, "keys": tuple(one["keys"]), "opclasses": tuple(one["opclasses"])})
-            for one in found["indexes"] or ()
-        ),
-    )
-
-
-def paths(wanted: Iterable[Path]) -> tuple[list[str], list[str]]:
-    """The two values of `CATALOGUE`."""
-    pairs = list(dict.fromkeys(wanted))
-    return [schema for schema, _ in pairs], [name for _, name in pairs]
+    found["columns"] = {one["name"]: Column(**one) for readable, one in columns if readable}
+    found["unreadable"] = [one["name"] for readable, one in columns if not readable]
+    found["indexes"] = [Index(**one) for one in found["indexes"] or ()]
+    return Relation(**found)
 
 
 # --- which part of it is the graph -------------------------------------------
@@ -288,15 +252,8 @@ Key = Literal["text", "whole", "uuid", "mixed"]
 """How ids compare: as text, integers or UUIDs; `mixed` is several or other types, cast to text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
-    """A text in place of a column: the type of all rows of a table, say."""
-
-    text: str
-
-
-Term = Column | Constant
-"""Where a type or a predicate comes from."""
+Term = Column | str
+"""Where a type or a predicate comes from: a column, or a constant for all rows."""
 
 Fields = tuple[tuple[str, Column], ...]
 """Metadata keys with their columns."""
@@ -388,13 +345,3 @@ class Layout:
     def embedded(self) -> Nodes | None:
         """The first table of nodes that has vectors."""
         return next((nodes for nodes in self.nodes if nodes.embedding is not None), None)
-
-    @property
-    def cast_columns(self) -> tuple[tuple[Relation, Column], ...]:
-        """Id columns of other types that are compared as text, so that no index on them helps."""
-        if self.key != "mixed":
-            return ()
-        columns = [(nodes.relation, nodes.id) for nodes in self.nodes]
-        columns += [(e.relation, column) for e in self.edges for column in (e.subject, e.object)]
-        cast = {(r.schema, r.name, c.name): (r, c) for r, c in columns if not c.is_text}
-        return tuple(cast.values())

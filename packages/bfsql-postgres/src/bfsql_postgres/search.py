@@ -63,25 +63,14 @@ Statement = tuple[str, list[object]]
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Finds nodes of one graph.
-
-    Args:
-        pool: Where statements run.
-        layout: Where the graph is.
-        embedder: Makes vectors of texts; None for names alone.
-    """
+    """Finds nodes of one graph; without an embedder by names alone."""
 
     pool: Pool
     layout: Layout
     embedder: Embedder | None = None
 
     async def __call__(self, query: str, node_types: Sequence[str] | None) -> list[EntityStub]:
-        """Candidates, best first, at most `LIMIT`.
-
-        Args:
-            query: What a person would call the entity, or its id.
-            node_types: Types to keep, or None for all.
-        """
+        """Candidates, best first, at most `LIMIT`, of the given types or of all."""
         if not query or not storable((query, *(node_types or ())), self.layout.codec):
             return []
         types = node_types or None
@@ -190,14 +179,9 @@ def by_name(
 ) -> Statement:
     """Nodes whose id, name or aliases are, begin with, or hold the text.
 
-    The last column is the rank: 0 id, 1 name, 2 alias, 3 beginning of the name, 4 part of
-    a name or alias, 5 part of the id, 6 all words of it somewhere.
-
-    Args:
-        layout: Where the graph is.
-        query: The text.
-        ids: Ids that the text can be, as they are sent.
-        types: Types to keep, or None.
+    The last column is the rank: 0 id (one of `ids`, as they are sent), 1 name, 2 alias,
+    3 beginning of the name, 4 part of a name or alias, 5 part of the id, 6 all words of it
+    somewhere.
     """
     sent = _Parameters()
     exact = [sent.add(id_, ID_TYPES[layout.key]) for id_ in ids]
@@ -263,15 +247,9 @@ def by_similarity(layout: Layout, query: str, types: Sequence[str] | None) -> St
 def by_vector(
     layout: Layout, nodes: Nodes, vector: Sequence[float], types: Sequence[str] | None
 ) -> Statement:
-    """The nodes whose vectors are nearest by cosine.
+    """The nodes whose vectors are nearest by cosine to a vector of length 1.
 
     The last column is the cosine distance, 0 to 2.
-
-    Args:
-        layout: Where the graph is.
-        nodes: A table with vectors.
-        vector: Of length 1.
-        types: Types to keep, or None.
     """
     sent = _Parameters()
     column = nodes.embedding

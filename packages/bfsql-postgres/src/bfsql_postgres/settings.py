@@ -19,39 +19,18 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    SecretStr,
-    model_validator,
-)
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretStr, model_validator
 
 from bfsql.embedding import EmbeddingSettings
 from bfsql.settings import Env
 
 # --- kgraph's names ----------------------------------------------------------
 
+_RELATIONSHIP = ("id", "subject_id", "predicate", "object_id", "source_documents", "properties")
+
 KGRAPH_TABLES: dict[str, tuple[str, ...]] = {
-    "entity": (
-        "entity_id",
-        "entity_type",
-        "name",
-        "synonyms",
-        "status",
-        "properties",
-        "embedding",
-    ),
-    "relationship": (
-        "id",
-        "subject_id",
-        "predicate",
-        "object_id",
-        "source_documents",
-        "properties",
-    ),
+    "entity": ("entity_id", "entity_type", "name", "synonyms", "status", "properties", "embedding"),
+    "relationship": _RELATIONSHIP,
     "bundle_evidence": ("relationship_key", "document_id"),
     "evidence": ("relationship_id", "paper_id", "confidence_score", "metadata_"),
     "bundle_mention": ("entity_id", "document_id"),
@@ -62,10 +41,8 @@ their own names."""
 
 def _checked_names(given: dict[str, str]) -> dict[str, str]:
     """The names, when every key is `TABLE` or `TABLE.COLUMN` of `KGRAPH_TABLES`."""
-    known = [
-        *KGRAPH_TABLES,
-        *(f"{table}.{column}" for table, own in KGRAPH_TABLES.items() for column in own),
-    ]
+    columns = [f"{table}.{column}" for table, own in KGRAPH_TABLES.items() for column in own]
+    known = [*KGRAPH_TABLES, *columns]
     for key, name in given.items():
         if key not in known:
             close = difflib.get_close_matches(key, known, n=1)
@@ -81,9 +58,7 @@ def _checked_names(given: dict[str, str]) -> dict[str, str]:
 _NAME = r'(?:"(?:[^"]|"")*"|[^\s:=,;"\'.|]+)'
 _NAME_PART = rf"{_NAME}|[^.]+"
 _HEAD = re.compile(rf"({_NAME}(?:\.{_NAME})?)\s*(?::|$)")
-_ITEM = re.compile(
-    rf"([a-z]+)\s*=\s*('(?:[^']|'')*'|{_NAME}(?:\s*\|\s*{_NAME})*|)$",
-)
+_ITEM = re.compile(rf"([a-z]+)\s*=\s*('(?:[^']|'')*'|{_NAME}(?:\s*\|\s*{_NAME})*|)$")
 _CUT = re.compile(r"""((?:"[^"]*"|'[^']*'|[^,;"'])+)""")
 _UNREADABLE = (
     "{!r} cannot be read; write a table, a colon and what its columns are, as in "
@@ -163,10 +138,8 @@ Columns = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 """Names of columns: a list, or one text with bars between them."""
 
 
-class Table(BaseModel):
+class Table(BaseModel, frozen=True, extra="forbid"):
     """A table, a view or a materialized view, by name."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     table: Name = Field(description="`name` or `schema.name`.")
     metadata: Columns | None = Field(
@@ -180,7 +153,7 @@ class Table(BaseModel):
         return (parts[0], parts[1]) if len(parts) == 2 else (None, parts[0])  # noqa: PLR2004
 
 
-class NodeTable(Table):
+class NodeTable(Table, frozen=True):
     """A table whose rows are nodes."""
 
     id: str = Field(default="id", description="Column of the id.")
@@ -195,7 +168,7 @@ class NodeTable(Table):
     )
 
 
-class EdgeTable(Table):
+class EdgeTable(Table, frozen=True):
     """A table whose rows are edges."""
 
     subject: str = Field(default="subject", description="Column of the id that the edge leaves.")

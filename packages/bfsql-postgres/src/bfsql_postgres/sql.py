@@ -81,7 +81,7 @@ def named(alias: str, column: Column) -> str:
 def text(alias: str, term: Term) -> str:
     """A column's value as text, or a constant."""
     if not isinstance(term, Column):
-        return f"{literal(term.text)}::text"
+        return f"{literal(term)}::text"
     if term.is_text:
         return named(alias, term)
     return collated(f"{named(alias, term)}::text", term)
