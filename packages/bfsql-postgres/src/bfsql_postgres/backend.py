@@ -28,7 +28,7 @@ from bfsql_postgres.sql import known_ids, storable
 CHUNK = 20_000
 """Ids in one statement at most."""
 NAMED_TYPES = 10
-"""Types whose numbers of nodes `next_steps` tells."""
+"""Types whose numbers of nodes `next_steps` gives."""
 
 log = logging.getLogger("bfsql.postgres")
 
@@ -133,11 +133,11 @@ class PostgresBackend(GraphDbInterface):
         raise KeyError(entity_id)
 
     async def metadata_for_node(self, entity_id: str) -> Metadata:
-        """Everything the tables say of the entity."""
+        """Everything the tables have of the entity."""
         return (await self.metadata_for_nodes_batch([entity_id]))[entity_id]
 
     async def metadata_for_edge(self, edge: Edge) -> Metadata:
-        """Everything the tables say of the edge, evidence under `provenance`."""
+        """Everything the tables have of the edge, evidence under `provenance`."""
         triple = (edge[0], edge[1], edge[2])
         return (await self.metadata_for_edges_batch([triple]))[triple]
 
@@ -171,7 +171,7 @@ class PostgresBackend(GraphDbInterface):
         return list(map(tuple.__new__, repeat(Node), parts))
 
     async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:
-        """Every edge with an asked node at either end, as the driver gives them."""
+        """Every edge with one of the nodes at either end, as the driver gives them."""
         ring: list[Triple] = []
         for chunk in _chunks(list(known_ids(ids, self._layout).values())):
             ring += await self._pool.fetch(self._ring, chunk)
@@ -214,12 +214,12 @@ class PostgresBackend(GraphDbInterface):
             counts[kind or UNTYPED] += number
         most = sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:NAMED_TYPES]
         by_type = ", ".join(f"{kind} {number}" for kind, number in most)
-        told = [DEFAULT_NEXT_STEPS]
+        advice = [DEFAULT_NEXT_STEPS]
         if not queries.are_estimates(self._layout):
-            told.append(f"Nodes by type: {by_type}.")
+            advice.append(f"Nodes by type: {by_type}.")
         elif most:  # the planner may have no figures
-            told.append(f"Nodes by type, about: {by_type}.")
-        return " ".join([*told, self._caution]).rstrip()
+            advice.append(f"Nodes by type, about: {by_type}.")
+        return " ".join([*advice, self._caution]).rstrip()
 
     async def _edges(self, entity_id: str, statement: str) -> list[Edge]:
         known = known_ids([entity_id], self._layout)

@@ -13,7 +13,7 @@ from bfsql_postgres.settings import PostgresSettings
 from bfsql_postgres.sql import identifier, relation_name
 
 FAULTS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
-"""What the driver raises. A TimeoutError is an OSError, and is looked at before."""
+"""What the driver raises. A TimeoutError is an OSError, and is caught before."""
 
 LOST = (
     asyncpg.PostgresConnectionError,
@@ -22,7 +22,7 @@ LOST = (
     asyncpg.IdleInTransactionSessionTimeoutError,
     asyncpg.InternalClientError,  # lost between two of the driver's own steps
 )
-"""What it raises when a connection is gone; besides OSError, which files raise as well."""
+"""What it raises when a connection is gone, besides OSError, which files raise as well."""
 
 _POOLING = (
     "Where a pooler in transaction mode stands in between, say so with --transaction-pooling; or "
@@ -32,51 +32,76 @@ _POOLING = (
 
 def not_connected(error: BaseException, where: str, settings: PostgresSettings) -> StoreError:
     """Why there is no connection; `where` is the server in words."""
+    here, message = _capital(where), _message(error)
     match error:
         case TimeoutError():
             return StoreUnavailable(
-                f"{_capital(where)} did not answer within {settings.connect_timeout:g} s. Look "
-                "whether host and port are right and nothing in between drops the connection, or "
-                "raise --connect-timeout."
+                f"{here} did not answer within {settings.connect_timeout:g} s. Look whether host "
+                "and port are right and nothing in between drops the connection, or raise "
+                "--connect-timeout."
             )
         case asyncpg.TooManyConnectionsError():
             return StoreUnavailable(
-                f"{_capital(where)} has no connection left: {_said(error)}. Try again later, or "
-                "lower --pool-size of the servers that share it."
+                f"{here} has no connection left: {message}. Try again later, or lower --pool-size "
+                "of the servers that share it."
             )
         case asyncpg.CannotConnectNowError():
-            return StoreUnavailable(
-                f"{_capital(where)} takes no connections now: {_said(error)}. Try again."
-            )
+            return StoreUnavailable(f"{here} takes no connections now: {message}. Try again.")
         case OSError():
             return StoreUnavailable(
-                f"{_capital(where)} cannot be reached: {_reason(error)}. Look whether it runs and "
-                "host and port are right."
+                f"{here} cannot be reached: {_reason(error)}. Look whether it runs and host and "
+                "port are right."
             )
         case asyncpg.PostgresError() | asyncpg.InterfaceError() | asyncpg.InternalClientError():
-            return StoreError(f"{_capital(where)} {_refusal(error, settings)}")
-    return StoreError(f"{_capital(where)} cannot be used: {type(error).__name__}.")
+            return StoreError(f"{here} {_refusal(error, message, settings)}")
+    return StoreError(f"{here} cannot be used: {type(error).__name__}.")
+
+
+def _refusal(error: BaseException, message: str, settings: PostgresSettings) -> str:
+    """How a server refuses a connection, and what helps."""
+    match error:
+        case asyncpg.InvalidPasswordError() | asyncpg.InvalidAuthorizationSpecificationError():
+            return (
+                f"refused the login: {message}. Correct user and password in DATABASE_URL (or "
+                "--dsn-file)."
+            )
+        case asyncpg.InvalidCatalogNameError():
+            return (
+                f"has no such database: {message}. Correct the name at the end of DATABASE_URL (or "
+                "--dsn-file)."
+            )
+        case asyncpg.InsufficientPrivilegeError():
+            return (
+                f"lets this role in no further: {message}. Let the database's owner run: GRANT "
+                "CONNECT ON DATABASE ... TO ...;"
+            )
+        case asyncpg.ProtocolViolationError() if (
+            not settings.transaction_pooling and "startup parameter" in str(error)
+        ):
+            return f"is a pooler that takes no settings: {message}. {_POOLING}"
+    return f"refused the connection: {message}."
 
 
 def not_answered(  # noqa: PLR0911 - one sentence a kind
     error: BaseException, where: str, settings: PostgresSettings, *, closed: bool
 ) -> StoreError:
-    """Why a statement has no answer; `closed` tells that the connection is gone."""
+    """Why a statement has no answer; `closed` means that the connection is gone."""
+    here, message = _capital(where), _message(error)
     match error:
         case asyncpg.QueryCanceledError():
             return StoreUnavailable(
-                f"{_capital(where)} stopped a statement: {_said(error)}. Ask for less, or raise "
+                f"{here} stopped a statement: {message}. Ask for less, or raise "
                 f"--statement-timeout, which is {settings.statement_timeout:g} s."
             )
         case asyncpg.ClientCannotConnectError() if not closed:
             return StoreUnavailable(
-                f"{_capital(where)} did not reach the server behind a foreign table: "
-                f"{_said(error)}. Look whether that one runs, and at the user mapping."
+                f"{here} did not reach the server behind a foreign table: {message}. Look whether "
+                "that one runs, and at the user mapping."
             )
         case asyncpg.InsufficientPrivilegeError():
             return StoreError(
-                f"{_capital(where)} no longer lets this role read: {_said(error)}. Let the owner "
-                "GRANT SELECT on it, and USAGE on its schema."
+                f"{here} no longer lets this role read: {message}. Let the owner GRANT SELECT on "
+                "it, and USAGE on its schema."
             )
         case (
             asyncpg.UndefinedTableError()
@@ -84,48 +109,22 @@ def not_answered(  # noqa: PLR0911 - one sentence a kind
             | asyncpg.UndefinedFunctionError()
         ):
             return StoreError(
-                f"The tables were changed since this server started: {_said(error)}. Start it "
-                "again. Where it is a function behind a view that looks for it, let the owner tell "
-                "the function its schemas: ALTER FUNCTION ... SET search_path = ...;"
+                f"The tables were changed since this server started: {message}. Start it again. "
+                "Where it is a function behind a view that looks for it, let the owner tell the "
+                "function its schemas: ALTER FUNCTION ... SET search_path = ...;"
             )
         case asyncpg.TooManyConnectionsError() | asyncpg.CannotConnectNowError():
             return not_connected(error, where, settings)
         case asyncpg.InvalidSQLStatementNameError() | asyncpg.DuplicatePreparedStatementError() if (
             not settings.transaction_pooling
         ):
-            return StoreError(f"{_capital(where)} lost a statement: {_said(error)}. {_POOLING}")
+            return StoreError(f"{here} lost a statement: {message}. {_POOLING}")
     if closed or isinstance(error, (*LOST, OSError)):
         return StoreUnavailable(
             f"The connection to {where} was lost in the middle of a statement. The next call "
             "connects again."
         )
-    return StoreError(f"{_capital(where)} refused a statement: {_said(error)}.")
-
-
-def _refusal(error: BaseException, settings: PostgresSettings) -> str:
-    """What a server does that answers and lets nobody in, and what helps."""
-    said = _said(error)
-    match error:
-        case asyncpg.InvalidPasswordError() | asyncpg.InvalidAuthorizationSpecificationError():
-            return (
-                f"refused the login: {said}. Correct user and password in DATABASE_URL (or "
-                "--dsn-file)."
-            )
-        case asyncpg.InvalidCatalogNameError():
-            return (
-                f"has no such database: {said}. Correct the name at the end of DATABASE_URL (or "
-                "--dsn-file)."
-            )
-        case asyncpg.InsufficientPrivilegeError():
-            return (
-                f"lets this role in no further: {said}. Let the database's owner run: GRANT "
-                "CONNECT ON DATABASE ... TO ...;"
-            )
-        case asyncpg.ProtocolViolationError() if (
-            not settings.transaction_pooling and "startup parameter" in str(error)
-        ):
-            return f"is a pooler that takes no settings: {said}. {_POOLING}"
-    return f"refused the connection: {said}."
+    return StoreError(f"{here} refused a statement: {message}.")
 
 
 def exhausted(where: str, settings: PostgresSettings) -> StoreUnavailable:
@@ -143,7 +142,7 @@ def too_old(version: str, oldest: int, where: str) -> StoreError:
     )
 
 
-def _said(error: BaseException) -> str:
+def _message(error: BaseException) -> str:
     first = str(error).strip().split("\n", 1)[0].rstrip(".")
     return first or type(error).__name__
 
@@ -152,7 +151,7 @@ def _reason(error: OSError) -> str:
     # The loop's own text for a refused connection repeats the address.
     if error.errno is not None and error.errno > 0:
         return os.strerror(error.errno)
-    return error.strerror or _said(error)
+    return error.strerror or _message(error)
 
 
 def _capital(text: str) -> str:

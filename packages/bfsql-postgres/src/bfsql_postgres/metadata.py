@@ -240,7 +240,7 @@ def _is_passage(item: Any) -> bool:
 
 
 def _evidence_row(text: str | None, own: bool, documents: str | None) -> Item:  # noqa: FBT001
-    """What of an edge's row matters for its evidence; `own` tells that the text is its passages."""
+    """What of an edge's row matters for its evidence; `own` where the text is its passages."""
     value, listed = (None if one is None else decode(one) for one in (text, documents))
     if not own:
         value = value.get("provenance") if isinstance(value, Mapping) else None

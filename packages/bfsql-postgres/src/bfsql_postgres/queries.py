@@ -58,7 +58,7 @@ def ring(layout: Layout) -> str:
 def edges_at(layout: Layout, side: str) -> str:
     """The edges that leave (`out`) or enter (`in`) a node.
 
-    A row of nulls comes first, which tells that the node exists.
+    A row of nulls comes first, which means that the node exists.
     """
     exists = "SELECT NULL::text, NULL::text, NULL::text FROM live"
     return _of_live(layout, [exists, *(_ends(edges, side, layout) for edges in layout.edges)])
@@ -354,14 +354,14 @@ def provenance(layout: Layout) -> Rows | None:
     None where the graph has no evidence anywhere.
     """
     fields = _item_fields(layout)
-    told = [edges for edges in layout.edges if layout.evidence or _inline(edges)]
-    if not told:
+    sources = [edges for edges in layout.edges if layout.evidence or _inline(edges)]
+    if not sources:
         return None
-    arms = [_touching(e, end, layout) for e in told for end in (e.subject, e.object)]
+    arms = [_touching(e, end, layout) for e in sources for end in (e.subject, e.object)]
     arms += [_supplied(evidence, layout) for evidence in layout.evidence if evidence.document]
-    arms += [_supplied_inline(edges, layout) for edges in told if _inline(edges)]
+    arms += [_supplied_inline(edges, layout) for edges in sources if _inline(edges)]
     rows = []
-    for edges in told:
+    for edges in sources:
         documents = text("e", edges.documents) if edges.documents is not None else "NULL::text"
         kind = OWN if _own_passages(edges) else IN_PROPERTIES
         shown = [_SHOWN, str(kind), _inline(edges) or "NULL::text", documents]

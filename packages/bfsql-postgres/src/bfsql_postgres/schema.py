@@ -1,8 +1,8 @@
 """What the database has, read once at start, and which part of it is the graph.
 
-`Catalogue` holds tables, columns, indexes, extensions and rights; `Layout` says
-which of these tables are nodes, edges, evidence and mentions. `discovery`
-makes the one from the other.
+`Catalogue` has tables, columns, indexes, extensions and rights; `Layout` has those
+tables that are nodes, edges, evidence and mentions. `discovery` makes the one from
+the other.
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ SELECT json_build_object(
     )
 )::text
 """
-"""One statement for all of it; its values are schemas and names of the tables asked for."""
+"""One statement for all of it; its values are the schemas and the names of the requested tables."""
 
 
 def read(text: str) -> Catalogue:
