@@ -74,25 +74,26 @@ class Search:
         if not query or not storable((query, *(node_types or ())), self.layout.codec):
             return []
         types = node_types or None
-        named, near = await asyncio.gather(
+        (exact, named), near = await asyncio.gather(
             self._by_name(query, types), self._by_meaning(query, types)
         )
-        return _fused(named, near)
+        return _fused(exact, named, near)
 
-    async def _by_name(self, query: str, types: Sequence[str] | None) -> list[_Hit]:
+    async def _by_name(
+        self, query: str, types: Sequence[str] | None
+    ) -> tuple[list[str], list[EntityStub]]:
+        """Ids that match exactly, and all matches."""
         text = query.strip()
         ids = [one for name, one in known_ids((query, text), self.layout).items() if name]
         statement, values = by_name(self.layout, text, ids, types)
         rows = await self.pool.fetch(statement, *values)
-        hits = [_Hit(_stub(row), exact=row[3] <= EXACT) for row in rows]
-        if len(hits) >= ENOUGH or any(hit.exact for hit in hits):
-            return hits
-        similar = by_similarity(self.layout, text, types)
-        if similar is None or not SHORTEST <= len(text) <= LONGEST:
-            return hits
-        return hits + [_Hit(_stub(row)) for row in await self.pool.fetch(similar[0], *similar[1])]
+        exact = [row[0] for row in rows if row[3] <= EXACT]
+        if not exact and len(rows) < ENOUGH and SHORTEST <= len(text) <= LONGEST:
+            similar = by_similarity(self.layout, text, types)
+            rows += await self.pool.fetch(similar[0], *similar[1]) if similar else []
+        return exact, list(map(_stub, rows))
 
-    async def _by_meaning(self, query: str, types: Sequence[str] | None) -> list[_Hit]:
+    async def _by_meaning(self, query: str, types: Sequence[str] | None) -> list[EntityStub]:
         if self.embedder is None or self.layout.embedded is None or not query.strip():
             return []
         try:
@@ -112,36 +113,29 @@ class Search:
             cure = "`bfsql index --backend postgres` prints the index that helps"
             searched_by_names(query, EmbeddingFailed(f"{slow}; {cure}."))
             return []
-        hits = [
-            _Hit(_stub(row)._replace(score=min(1.0, max(0.0, 1.0 - row[3]))))
+        stubs = [
+            _stub(row)._replace(score=min(1.0, max(0.0, 1.0 - row[3])))
             for row in rows
             if row[3] is not None and not math.isnan(row[3])
         ]
-        return sorted(hits, key=lambda hit: (-(hit.stub.score or 0.0), hit.stub.id))
-
-
-@dataclass(frozen=True, slots=True)
-class _Hit:
-    stub: EntityStub
-    exact: bool = False
+        return sorted(stubs, key=lambda stub: (-(stub.score or 0.0), stub.id))
 
 
 def _stub(row: Any) -> EntityStub:
     return EntityStub(row[0], row[1] or UNTYPED, row[2])
 
 
-def _fused(named: list[_Hit], near: list[_Hit]) -> list[EntityStub]:
+def _fused(exact: list[str], named: list[EntityStub], near: list[EntityStub]) -> list[EntityStub]:
     """Exact ids, names and aliases first; then both lists by reciprocal rank fusion."""
-    scored = {hit.stub.id: hit.stub for hit in near}
     worth: dict[str, float] = {}
-    for hits in (named, near):
-        for place, one in enumerate(dict.fromkeys(hit.stub.id for hit in hits)):
+    for stubs in (named, near):
+        for place, one in enumerate(dict.fromkeys(stub.id for stub in stubs)):
             worth[one] = worth.get(one, 0.0) + 1 / (SMOOTHING + place)
-    by_id = {hit.stub.id: hit.stub for hit in (*near, *named)}
+    # Of two stubs of one id, that with a score is shown.
+    by_id = {stub.id: stub for stub in (*named, *near)}
     # Sorting keeps the order of equals: that of the names where nothing else was searched.
-    rest = sorted(worth, key=lambda one: -worth[one])
-    order = dict.fromkeys([*(hit.stub.id for hit in named if hit.exact), *rest])
-    return [scored.get(one, by_id[one]) for one in order][:LIMIT]
+    order = dict.fromkeys([*exact, *sorted(worth, key=lambda one: -worth[one])])
+    return [by_id[one] for one in order][:LIMIT]
 
 
 def _normalized(vector: Sequence[float]) -> list[float] | None:
