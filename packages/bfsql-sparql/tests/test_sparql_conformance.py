@@ -11,9 +11,8 @@ from zipfile import ZipFile
 
 import pytest
 
-from bfsql.conformance import EVERYTHING
+from bfsql.conformance import EVERYTHING, kept
 from bfsql.conformance.graphs import village
-from bfsql.conformance.keeps import kept
 from bfsql.models import GraphRecord
 from bfsql.testing import BackendSuite, Kind
 from bfsql_servers.fuseki import FusekiServer

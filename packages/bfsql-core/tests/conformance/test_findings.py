@@ -20,13 +20,13 @@ from bfsql.conformance import (
     report,
     rules,
 )
+from bfsql.conformance.capabilities import kinds_of
 from bfsql.conformance.graphs import GONE, GRAPHS, VALUES, dangling, parallel, values
-from bfsql.conformance.keeps import kinds_of
 from bfsql.conformance.ratelimit import RateLimitedGraphDb
 from bfsql.errors import StoreUnavailable
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, NodeRecord
-from bfsql.testing.suite import tell
+from bfsql.testing import raise_outcome
 
 RULE = RULES["both-directions"]
 
@@ -57,7 +57,7 @@ def trial_of(backend, **ways) -> Trial:
 async def test_a_rule_that_holds_holds():
     finding = await judge(RULE, trial_of(MemoryBackend))
     assert finding.outcome == "holds"
-    tell(finding)
+    raise_outcome(finding)
 
 
 async def test_a_broken_rule_tells_what_was_asked_and_what_came():
@@ -65,7 +65,7 @@ async def test_a_broken_rule_tells_what_was_asked_and_what_came():
     assert finding.outcome == "broken"
     assert "edges_to('s:1') has it not" in finding.reason
     with pytest.raises(pytest.fail.Exception, match="rule both-directions; chapter 8"):
-        tell(finding)
+        raise_outcome(finding)
 
 
 @pytest.mark.parametrize("word", [notimpl, notyet, never])
@@ -73,7 +73,7 @@ async def test_an_opt_out_shows_its_word_and_its_reason(word):
     finding = await judge(RULE, trial_of(OneWay), word("Nobody asks backwards."))
     assert finding.outcome == "excused"
     with pytest.raises(pytest.xfail.Exception, match=f"{word.__name__}: Nobody asks backwards."):
-        tell(finding)
+        raise_outcome(finding)
     assert f"{word.__name__}: Nobody asks backwards." in report.text([finding])
 
 
@@ -81,7 +81,7 @@ async def test_an_opt_out_from_a_rule_that_holds_is_reported():
     finding = await judge(RULE, trial_of(MemoryBackend), notyet("Some day."))
     assert finding.outcome == "needless"
     with pytest.raises(pytest.fail.Exception, match="Take the opt-out away"):
-        tell(finding)
+        raise_outcome(finding)
 
 
 def test_an_opt_out_needs_a_reason():
@@ -93,7 +93,7 @@ async def test_a_rule_that_nobody_gives_a_way_to_is_not_tried():
     finding = await judge(RULES["query-text"], trial_of(MemoryBackend))
     assert finding.outcome == "untried"
     with pytest.raises(pytest.skip.Exception, match="No way is given to watch"):
-        tell(finding)
+        raise_outcome(finding)
 
 
 async def test_a_store_that_is_gone_is_told_from_a_broken_backend():
@@ -102,7 +102,7 @@ async def test_a_store_that_is_gone_is_told_from_a_broken_backend():
     assert not report.passed([finding])
     assert report.verdict([finding]).startswith("The store stopped answering")
     with pytest.raises(pytest.fail.Exception, match="The machine is off"):
-        tell(finding)
+        raise_outcome(finding)
 
 
 async def test_a_backend_that_hangs_breaks_the_rule_in_the_rules_time():

@@ -9,8 +9,7 @@ from bfsql_trials.backends import BareBackend
 from conformance.gallery import GALLERY, Eight, Store, Wrong
 from conformance.gallery.opening import trial
 
-from bfsql.conformance import RULES, Rule, judge
-from bfsql.conformance.filling import cancelled
+from bfsql.conformance import RULES, Rule, isolation, judge
 from bfsql.memory import MemoryBackend
 
 RIGHT = (MemoryBackend, BareBackend, Eight, Store)
@@ -19,7 +18,7 @@ RIGHT = (MemoryBackend, BareBackend, Eight, Store)
 @pytest.fixture(autouse=True)
 def quiet_and_quick(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     """Wrong backends fill the log, and some never answer."""
-    monkeypatch.setattr(cancelled, "PATIENCE", 0.5)
+    monkeypatch.setattr(isolation, "PATIENCE", 0.5)
     caplog.set_level(logging.CRITICAL + 1)
 
 

@@ -4,12 +4,29 @@ findings = await judge_all(rules("filling"), Trial(fill=my_backend_with))
 print(report.text(findings))
 """
 
-from bfsql.conformance.catalogue import RULES, rules
-from bfsql.conformance.judge import FAILED, Finding, Outcome, judge, judge_all
-from bfsql.conformance.keeps import EVERYTHING, Kind, kept
-from bfsql.conformance.optout import OptOut, never, notimpl, notyet
-from bfsql.conformance.rule import Broken, Mode, Rule, Untried, rule
-from bfsql.conformance.trial import Fill, Open, Trial
+from bfsql.conformance import answers, elements, isolation, records, search, stores
+from bfsql.conformance.capabilities import (
+    EVERYTHING,
+    Kind,
+    OptOut,
+    kept,
+    never,
+    notimpl,
+    notyet,
+)
+from bfsql.conformance.harness import (
+    RULES,
+    Broken,
+    Fill,
+    Mode,
+    Open,
+    Rule,
+    Trial,
+    Untried,
+    rule,
+    rules,
+)
+from bfsql.conformance.runner import FAILED, Finding, Outcome, judge, judge_all
 
 __all__ = [
     "EVERYTHING",
@@ -26,12 +43,18 @@ __all__ = [
     "Rule",
     "Trial",
     "Untried",
+    "answers",
+    "elements",
+    "isolation",
     "judge",
     "judge_all",
     "kept",
     "never",
     "notimpl",
     "notyet",
+    "records",
     "rule",
     "rules",
+    "search",
+    "stores",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from math import inf, nan
@@ -55,6 +56,11 @@ HOSTILE = (
 
 GONE = "gone:1"
 """An end that no record describes."""
+
+
+def node_ids(records: Iterable[GraphRecord]) -> list[str]:
+    """Ids of all nodes, each once, in the order of the records."""
+    return list(dict.fromkeys(r.id for r in records if isinstance(r, NodeRecord)))
 
 
 def smallest() -> list[GraphRecord]:
@@ -127,7 +133,7 @@ def dangling() -> list[GraphRecord]:
 
 
 def several_types() -> list[GraphRecord]:
-    """Nodes that are told to be of several types, and of none."""
+    """Nodes with several types, and with none."""
     return [
         NodeRecord("t:1", "Drug", {"name": "a drug and a chemical"}),
         NodeRecord("t:1", "Chemical", {"other_types": ["Compound"]}),
@@ -148,8 +154,8 @@ def hostile() -> list[GraphRecord]:
     types = [NodeRecord(f"typed:{n}", text, {"name": text}) for n, text in enumerate(plain)]
     ring = zip(HOSTILE, (*HOSTILE[1:], HOSTILE[0]), strict=True)
     edges = [EdgeRecord(one, "next", other, {"says": one}) for one, other in ring]
-    said = [EdgeRecord("42", text, f"typed:{n}") for n, text in enumerate(plain)]
-    return [*nodes, *types, *edges, *said]
+    labels = [EdgeRecord("42", text, f"typed:{n}") for n, text in enumerate(plain)]
+    return [*nodes, *types, *edges, *labels]
 
 
 VALUES: dict[str, Any] = {
@@ -221,7 +227,7 @@ def values() -> list[GraphRecord]:
 
 
 def evidence() -> list[GraphRecord]:
-    """Passages behind edges, told beside them and by documents that are nodes."""
+    """Passages behind edges, some of them from documents that are nodes."""
     passages = [
         {"document_id": "doc:1", "section": "abstract", "text_span": "It does.", "confidence": 0.5},
         {"document_id": "doc:2", "text_span": "It does not.", "confidence": 0.25},
@@ -239,7 +245,7 @@ def evidence() -> list[GraphRecord]:
 
 
 def crowd() -> list[GraphRecord]:
-    """Sixty namesakes, half of each of two types, and those that merely sound like them."""
+    """Sixty nodes of one name, half of each of two types, and others with similar names."""
     nodes: list[GraphRecord] = [
         NodeRecord(f"c:{n:02}", ("Person", "Place")[n % 2], {"name": "Paris"}) for n in range(60)
     ]

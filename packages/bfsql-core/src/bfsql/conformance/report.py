@@ -1,4 +1,4 @@
-"""What came of the rules, for a person and for a program."""
+"""The findings as text for a person, and as JSON for a program."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bfsql.answers.clean import clean_text
-from bfsql.conformance.judge import FAILED, Finding, Outcome
+from bfsql.conformance.runner import FAILED, Finding, Outcome
 
 WORDS: dict[Outcome, str] = {
     "holds": "ok",
@@ -30,7 +30,7 @@ def passed(findings: Sequence[Finding]) -> bool:
 
 
 def text(findings: Sequence[Finding]) -> str:
-    """A line a rule, the reasons below it, and the sum."""
+    """A line a rule, the reasons below it, and the verdict."""
     every = [line for finding in findings for line in lines(finding)]
     odd = [f"odd store: {clean_text(o)}" for o in oddities(findings)]
     return "\n".join([*every, *odd, verdict(findings)])
@@ -41,16 +41,16 @@ def verdict(findings: Sequence[Finding]) -> str:
     counts = Counter(finding.outcome for finding in findings)
     parts = [f"{counts[outcome]} {word}" for outcome, word in WORDS.items() if counts[outcome]]
     if any(f.outcome in ("broken", "needless") for f in findings):
-        said = "The backend is broken: it does not keep rules that every backend keeps."
+        sentence = "The backend is broken: it does not keep rules that every backend keeps."
     elif counts["unreachable"]:
-        said = "The store stopped answering; nothing is said of the backend."
+        sentence = "The store stopped answering; nothing is said of the backend."
     elif not counts["holds"]:
-        said = "Nothing could be tried."
+        sentence = "Nothing could be tried."
     elif oddities(findings):
-        said = "The backend keeps the rules; its store is odd."
+        sentence = "The backend keeps the rules; its store is odd."
     else:
-        said = "The backend keeps the rules."
-    return f"{said} ({', '.join(parts)})"
+        sentence = "The backend keeps the rules."
+    return f"{sentence} ({', '.join(parts)})"
 
 
 def document(findings: Sequence[Finding]) -> dict[str, Any]:

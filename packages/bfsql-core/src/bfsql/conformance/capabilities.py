@@ -1,18 +1,25 @@
-"""The kinds of values that stores differ in, and records without those that one does not keep.
+"""What an author declares of a backend: the kinds of values it keeps, the rules it does not keep.
 
-A backend declares what its store keeps; the kit takes everything else out of
-its graphs before it loads them, so that what is compared is what was promised.
+The kit takes every kind that a store does not keep out of its graphs before it
+loads them, so that what is compared is what was promised. A rule that does not
+hold is declared with a reason:
+
+    keeps = EVERYTHING - {Kind.BINARY}
+    optouts = {
+        "dangling-ends": never("The store has no edges without nodes."),
+        "search-name-next": notyet("The server's index does not rank exact names."),
+    }
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date, time
 from decimal import Decimal
 from enum import StrEnum
 from math import isfinite
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from bfsql.answers.clean import LONG_ARRAY
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
@@ -67,13 +74,45 @@ class Kind(StrEnum):
     DANGLING_EDGES = "dangling_edges"
     """Edges with an end that is no node."""
     PARALLEL_EDGES = "parallel_edges"
-    """Several records of one triple, whose number is told as `multiplicity`."""
+    """Several records of one triple, whose number is given as `multiplicity`."""
     OTHER_TYPES = "other_types"
     """More than one type of a node."""
 
 
 EVERYTHING = frozenset(Kind)
-"""What a backend keeps that says nothing of it."""
+"""What a backend keeps unless its author declares otherwise."""
+
+Word: TypeAlias = Literal["notimpl", "notyet", "never"]
+
+
+@dataclass(frozen=True, slots=True)
+class OptOut:
+    """A rule that a backend does not keep, with the reason that every report shows."""
+
+    word: Word
+    reason: str
+
+    def __post_init__(self) -> None:
+        if not self.reason.strip():
+            raise ValueError(f"{self.word} needs a reason: a sentence that the report shows.")
+
+    def __str__(self) -> str:
+        return f"{self.word}: {self.reason}"
+
+
+def notimpl(reason: str) -> OptOut:
+    """The store could do it, the backend does not do it so far."""
+    return OptOut("notimpl", reason)
+
+
+def notyet(reason: str) -> OptOut:
+    """The store cannot do it today; a later version of it may."""
+    return OptOut("notyet", reason)
+
+
+def never(reason: str) -> OptOut:
+    """The store cannot do it by its nature."""
+    return OptOut("never", reason)
 
 
 def kept(records: Iterable[GraphRecord], keeps: frozenset[Kind]) -> list[GraphRecord]:
@@ -195,7 +234,7 @@ def _single(records: Iterable[GraphRecord], keeps: frozenset[Kind]) -> Iterator[
                 continue
             triples.add(triple)
         elif isinstance(record, NodeRecord) and Kind.OTHER_TYPES not in keeps:
-            told = types.setdefault(record.id, record.entity_type)
-            if record.entity_type and told != record.entity_type:
+            first = types.setdefault(record.id, record.entity_type)
+            if record.entity_type and first != record.entity_type:
                 continue
         yield record

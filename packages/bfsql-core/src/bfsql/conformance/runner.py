@@ -1,4 +1,4 @@
-"""Tries a rule on a backend and tells what came of it."""
+"""Runs rules against a backend: a finding for each, within the time given."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from bfsql.conformance.optout import OptOut
-from bfsql.conformance.rule import Broken, Rule, Untried
-from bfsql.conformance.trial import Trial
+from bfsql.conformance.capabilities import OptOut
+from bfsql.conformance.harness import Broken, Rule, Trial, Untried
 from bfsql.errors import StoreUnavailable
 
 Outcome: TypeAlias = Literal["holds", "broken", "excused", "needless", "unreachable", "untried"]
@@ -25,7 +24,7 @@ NOTE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What came of one rule."""
+    """The outcome of one rule."""
 
     rule: Rule
     outcome: Outcome
@@ -40,12 +39,12 @@ class Finding:
 
 
 async def judge(rule: Rule, trial: Trial, optout: OptOut | None = None) -> Finding:
-    """Try one rule.
+    """Check one rule.
 
     Args:
         rule: Of the registry.
         trial: The ways to open the backend.
-        optout: What its author declared for this rule.
+        optout: The author's opt-out from this rule.
     """
     began, odd_before = time.monotonic(), len(trial.oddities)
     outcome, reason, error = await _tried(rule, trial)
@@ -68,14 +67,14 @@ async def judge_all(
     seconds: float | None = None,
     told: Callable[[Finding], None] = lambda _: None,
 ) -> list[Finding]:
-    """Try rules one after the other.
+    """Check rules one after the other.
 
     Args:
         rules: In the order of the report.
         trial: The ways to open the backend.
         optouts: By id of the rule.
-        seconds: Time for all of them; what does not get its turn is not tried.
-        told: Gets each finding as it is made.
+        seconds: Time for all of them; the rules left over are not tried.
+        told: Called with each finding as it is made.
     """
     end = None if seconds is None else time.monotonic() + seconds
     findings = []

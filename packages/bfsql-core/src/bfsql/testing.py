@@ -1,4 +1,6 @@
-"""One import, one class: every rule of the kit as a test of its own.
+"""The conformance kit as pytest classes; comes with `pip install bfsql-core[testing]`.
+
+One import, one class: every rule of the kit is a test of its own.
 
     class TestMine(BackendSuite):
         optouts = {"dangling-ends": never("The store has no edges without nodes.")}
@@ -36,10 +38,15 @@ from bfsql.conformance import (
     Rule,
     Trial,
     judge,
+    never,
+    notimpl,
+    notyet,
     rules,
 )
-from bfsql.conformance.trial import EXAMPLES, RULE_SECONDS, SAMPLE
+from bfsql.conformance.harness import EXAMPLES, RULE_SECONDS, SAMPLE
 from bfsql.models import GraphRecord
+
+__all__ = ["BackendSuite", "Kind", "never", "notimpl", "notyet"]
 
 Opened = AbstractAsyncContextManager[GraphDbInterface]
 
@@ -48,8 +55,7 @@ class BackendSuite:
     """The rules that every right backend keeps; subclass it as `Test...`.
 
     With `backend_with`, the kit fills stores and compares with the reference;
-    with `backend` alone, it holds a store that is there to what can be told
-    without one.
+    with `backend` alone, it checks on an existing store what needs no reference.
     """
 
     keeps: ClassVar[frozenset[Kind]] = EVERYTHING
@@ -72,7 +78,7 @@ class BackendSuite:
         raise AssertionError(f"backend_with of {type(self).__name__} is not given: {len(records)}")
 
     def backend(self) -> Opened:
-        """An open backend over a store that is there; for `async with`."""
+        """An open backend over an existing store; for `async with`."""
         raise AssertionError(f"backend of {type(self).__name__} is not given")
 
     def read_only_with(self, records: Sequence[GraphRecord]) -> Opened:
@@ -84,18 +90,18 @@ class BackendSuite:
         raise AssertionError(f"omitting_with is not given: {len(records)}")
 
     def queries_of(self, backend: Any) -> Sequence[str] | None:  # noqa: ARG002
-        """The query texts that the backend has sent so far; None where nobody can watch."""
+        """The query texts that the backend has sent so far; None when they cannot be watched."""
         return None
 
     def round_trips_of(self, backend: Any) -> int | None:  # noqa: ARG002
-        """The round trips that it has made so far; None where nobody can count."""
+        """The round trips that it has made so far; None when they cannot be counted."""
         return None
 
     def store_gone(
         self,
         backend: Any,  # noqa: ARG002 - for those who override it
     ) -> AbstractAsyncContextManager[None] | None:
-        """A context in which the backend's store cannot be reached; None where that cannot be."""
+        """A context in which the backend's store cannot be reached; None if that is impossible."""
         return None
 
     @pytest.fixture
@@ -155,7 +161,7 @@ test_name.__test__ = False  # type: ignore[attr-defined]  # a name for tests, no
 
 def _test(rule: Rule) -> Callable[[BackendSuite, Trial], Awaitable[None]]:
     async def test(self: BackendSuite, trial: Trial) -> None:
-        tell(await judge(rule, trial, self.optouts.get(rule.id)))
+        raise_outcome(await judge(rule, trial, self.optouts.get(rule.id)))
 
     test.__name__ = test_name(rule)
     test.__qualname__ = f"BackendSuite.{test.__name__}"
@@ -164,8 +170,8 @@ def _test(rule: Rule) -> Callable[[BackendSuite, Trial], Awaitable[None]]:
     return marked
 
 
-def tell(finding: Finding) -> None:
-    """A finding in pytest's words, the reason always with it.
+def raise_outcome(finding: Finding) -> None:
+    """Raise what pytest makes of a finding, the reason always with it.
 
     Raises:
         pytest.fail.Exception: The rule does not hold, or an opt-out is needless.
