@@ -14,16 +14,15 @@ import pytest
 from bfsql.loading import staged
 from bfsql.models import EntityStub, GraphRecord
 from bfsql_servers.sparql import SparqlServer
-from bfsql_sparql.backend import SparqlBackend
+from bfsql_sparql.backend import SparqlBackend, open_dataset
+from bfsql_sparql.capabilities import Capabilities
 from bfsql_sparql.dataset import Dataset, Reply
 from bfsql_sparql.endpoint import Endpoint
 from bfsql_sparql.loader import load_graph
-from bfsql_sparql.mapping import Mapping
-from bfsql_sparql.opening import open_dataset
-from bfsql_sparql.presets import with_preset
-from bfsql_sparql.search import search
-from bfsql_sparql.settings import SparqlSettings
-from bfsql_sparql.survey import Survey
+from bfsql_sparql.mapping import RdfMapping
+from bfsql_sparql.schema import Schema
+from bfsql_sparql.search import EntitySearch
+from bfsql_sparql.settings import SparqlSettings, with_preset
 from bfsql_sparql.writing import StatementWriter
 
 Opened = Callable[..., Awaitable[Endpoint]]
@@ -47,13 +46,17 @@ class Looked:
     """A store that was opened and looked at, without the backend around it."""
 
     dataset: Dataset
-    mapping: Mapping
+    mapping: RdfMapping
     settings: SparqlSettings
-    survey: Survey
+    capabilities: Capabilities
+    schema: Schema
 
     async def search(self, query: str, types: Sequence[str] | None = None) -> list[EntityStub]:
         """What a search finds."""
-        return await search(self.dataset, self.mapping, self.survey, self.settings, query, types)
+        search = EntitySearch(
+            self.dataset, self.mapping, self.capabilities, self.settings, query, types
+        )
+        return await search.found()
 
     async def ids(self, query: str, types: Sequence[str] | None = None) -> list[str]:
         """The ids that a search finds."""
@@ -72,8 +75,10 @@ async def look() -> AsyncIterator[Look]:
             settings = with_preset(SparqlSettings(**given))
             dataset = await open_dataset(settings)
             stack.push_async_callback(dataset.close)
-            mapping = Mapping.of(settings)
-            return Looked(dataset, mapping, settings, await Survey.open(dataset, mapping, settings))
+            mapping = RdfMapping.of(settings)
+            capabilities = await Capabilities.of(dataset, mapping, settings)
+            schema = Schema(dataset, mapping, settings, capabilities)
+            return Looked(dataset, mapping, settings, capabilities, schema)
 
         yield look
 
@@ -138,7 +143,7 @@ class Store:
             await backend.close()
 
     async def _write(self, records: Sequence[GraphRecord]) -> None:
-        writing = StatementWriter(Mapping.of(self.settings), self.settings)
+        writing = StatementWriter(RdfMapping.of(self.settings), self.settings)
         async with staged(records, check=writing.check) as staging:
             staging.merge()
             nodes, edges = map(writing.node, staging.nodes()), map(writing.edge, staging.edges())

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from bfsql.errors import StoreError, StoreUnavailable
 from bfsql_sparql.batches import Batches, Question, is_round
 from bfsql_sparql.dataset import Dataset, Refused, Reply, TooSlow
-from bfsql_sparql.results import rows
+from bfsql_sparql.results import Row, rows
 from bfsql_sparql.settings import SparqlSettings
-from bfsql_sparql.terms import Row
 
 Says = Callable[[list[str]], Reply]
 

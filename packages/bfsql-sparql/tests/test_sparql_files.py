@@ -17,9 +17,8 @@ from bfsql.errors import StoreError, StoreUnavailable
 from bfsql.models.rdf import Literal
 from bfsql_sparql.dataset import Refused, TooSlow
 from bfsql_sparql.files import Files, fetching, open_files
-from bfsql_sparql.results import rows, truth
+from bfsql_sparql.results import Blank, rows, truth
 from bfsql_sparql.settings import SparqlSettings
-from bfsql_sparql.terms import Blank
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 EX = "http://ex.org/"

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from bfsql.models.rdf import is_iri
 from bfsql_sparql import SparqlSettings
-from bfsql_sparql.ids import Ids
-from bfsql_sparql.mapping import Mapping
+from bfsql_sparql.mapping import Ids, RdfMapping
 
 PREFIXES = {"ex": "http://example.org/", "nested": "http://example.org/nested/"}
 BASE = "urn:bfsql:"
@@ -47,7 +46,7 @@ def test_half_of_a_surrogate_pair_means_nothing() -> None:
 def test_the_settings_prefixes_come_before_those_of_files_and_those_before_the_usual_ones() -> None:
     settings = SparqlSettings(prefix={"lib": "http://lib.org/"})
     declared = {"x": "http://lib.org/", "name": "http://xmlns.com/foaf/0.1/", "y": "http://y.org/"}
-    ids = Mapping.of(settings, declared).ids
+    ids = RdfMapping.of(settings, declared).ids
     assert ids.id("http://lib.org/1") == "lib:1"
     assert ids.id("http://y.org/1") == "y:1"
     assert ids.id("http://xmlns.com/foaf/0.1/Person") == "name:Person"
@@ -56,14 +55,14 @@ def test_the_settings_prefixes_come_before_those_of_files_and_those_before_the_u
 
 def test_settings_name_things_by_the_prefixes_of_files_as_answers_do() -> None:
     settings = SparqlSettings(exclude_predicate=["y:sees"], node_namespace=["y:"])
-    mapping = Mapping.of(settings, {"y": "http://y.org/"})
+    mapping = RdfMapping.of(settings, {"y": "http://y.org/"})
     assert "http://y.org/sees" in mapping.excluded
     assert mapping.node_namespaces == ("http://y.org/",)
 
 
 def test_defaults_and_presets_name_the_same_under_any_prefixes() -> None:
     settings = SparqlSettings(prefix={"s": "http://schema.org/"}, probe_seed=["dbr:Berlin"])
-    mapping = Mapping.of(
+    mapping = RdfMapping.of(
         settings, {"d": "http://dbpedia.org/resource/", "foaf": "http://other.org/"}
     )
     assert {"http://schema.org/name", "http://xmlns.com/foaf/0.1/name"} <= set(mapping.labels)

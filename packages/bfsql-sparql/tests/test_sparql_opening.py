@@ -12,7 +12,7 @@ from bfsql_servers.bad_replies import page, refused, results
 from bfsql_servers.fuseki import PASSWORD, USER, FusekiServer
 from bfsql_servers.port import free_port
 from bfsql_servers.sparql import SparqlServer
-from bfsql_sparql.opening import open_dataset
+from bfsql_sparql.backend import open_dataset
 from bfsql_sparql.settings import SparqlSettings
 
 Looks = Callable[..., Awaitable[Any]]

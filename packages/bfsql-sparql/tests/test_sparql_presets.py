@@ -9,10 +9,9 @@ import pytest
 from bfsql.errors import ConfigurationError
 from bfsql_servers.bad_endpoint import BadEndpoint
 from bfsql_servers.bad_replies import Asked, Reply, results
-from bfsql_sparql.mapping import Mapping
-from bfsql_sparql.opening import open_dataset
-from bfsql_sparql.presets import hint, with_preset
-from bfsql_sparql.settings import SparqlSettings
+from bfsql_sparql.backend import open_dataset
+from bfsql_sparql.mapping import RdfMapping
+from bfsql_sparql.settings import SparqlSettings, hint, with_preset
 
 TABLES = tomllib.loads(files("bfsql_sparql").joinpath("presets.toml").read_text("utf-8"))
 PUBLIC = ("dbpedia", "wikidata", "uniprot", "chembl")
@@ -33,7 +32,7 @@ def test_the_presets_are_those_that_the_help_names() -> None:
 def test_each_preset_can_be_used(name: str) -> None:
     settings = with_preset(SparqlSettings(preset=name))
     assert (settings.endpoint is not None) == (name in PUBLIC)
-    mapping = Mapping.of(settings)
+    mapping = RdfMapping.of(settings)
     for ours in (mapping.labels, mapping.types, mapping.excluded):
         assert not any(one.startswith(settings.base) and "/" not in one for one in ours)
     assert (hint(settings) is not None) == (name in PUBLIC)

@@ -11,9 +11,8 @@ import pytest
 
 from bfsql_servers.bad_endpoint import BadEndpoint
 from bfsql_sparql.endpoint import Endpoint
-from bfsql_sparql.presets import with_preset
 from bfsql_sparql.request import query_request
-from bfsql_sparql.settings import SparqlSettings
+from bfsql_sparql.settings import SparqlSettings, with_preset
 
 Opened = Callable[..., Awaitable[Endpoint]]
 

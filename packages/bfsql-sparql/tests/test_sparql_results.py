@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from bfsql.errors import StoreUnavailable
+from bfsql_sparql.batches import Windows, counted, read_windows
 from bfsql_sparql.dataset import Dataset, Reply
 from bfsql_sparql.results import NoResults, links, rows, truth
-from bfsql_sparql.windows import Windows, counted, read_windows
 
 
 class Says(Dataset):

@@ -13,8 +13,7 @@ from bfsql_servers.bad_replies import Asked, Reply, iri, refused, reset, results
 from bfsql_servers.oxigraph import OxigraphServer
 from bfsql_servers.virtuoso import VirtuosoServer
 from bfsql_sparql.endpoint import Endpoint
-from bfsql_sparql.kinds import Kinds
-from bfsql_sparql.vocabulary import UNTYPED
+from bfsql_sparql.mapping import UNTYPED, TypeRanking
 
 Looks = Callable[..., Awaitable[Any]]
 Opened = Callable[..., Awaitable[Endpoint]]
@@ -45,30 +44,30 @@ _:food <http://x.test/madeOf> <http://x.test/rex> .
 
 async def test_types_are_those_that_are_the_one_of_a_node(filled: Looks) -> None:
     store = await filled(ZOO, prefix=PREFIX)
-    assert await store.survey.entity_types() == ["owl:Class", "x:Cat", "x:Dog"]
-    assert await store.survey.comprehensive()
+    assert await store.schema.entity_types() == ["owl:Class", "x:Cat", "x:Dog"]
+    assert await store.schema.comprehensive()
 
 
 async def test_predicates_are_those_of_edges(filled: Looks) -> None:
     store = await filled(ZOO, prefix=PREFIX)
     wanted = ["rdfs:subClassOf", "x:chasedBy", "x:chases"]
-    assert await store.survey.predicates() == wanted
+    assert await store.schema.predicates() == wanted
 
 
 async def test_a_node_without_a_type_makes_thing_occur(filled: Looks) -> None:
     more = "<http://x.test/rex> <http://x.test/knows> <http://x.test/stranger> .\n"
     store = await filled(ZOO + more, prefix=PREFIX)
-    assert await store.survey.entity_types() == ["owl:Class", "owl:Thing", "x:Cat", "x:Dog"]
+    assert await store.schema.entity_types() == ["owl:Class", "owl:Thing", "x:Cat", "x:Dog"]
 
 
 async def test_a_node_has_a_type_by_any_of_the_properties(filled: Looks) -> None:
     more = "<http://x.test/rex> <http://x.test/knows> <http://x.test/newt> .\n"
     more += "<http://x.test/newt> <http://x.test/kind> <http://x.test/Newt> .\n"
     both = await filled(ZOO + more, prefix=PREFIX, type_property=["x:kind", "rdf:type"])
-    types = await both.survey.entity_types()
+    types = await both.schema.entity_types()
     assert types == ["owl:Class", "x:Cat", "x:Dog", "x:Newt"]
     one = await filled(ZOO + more, prefix=PREFIX)
-    assert "owl:Thing" in await one.survey.entity_types()
+    assert "owl:Thing" in await one.schema.entity_types()
 
 
 async def test_settings_rule_what_is_listed(filled: Looks) -> None:
@@ -79,28 +78,28 @@ async def test_settings_rule_what_is_listed(filled: Looks) -> None:
         inverse={"x:chasedBy": "x:chases"},
         type_priority=["x:Animal"],
     )
-    assert await store.survey.entity_types() == ["x:Animal"]
-    assert await store.survey.predicates() == ["x:chases"]
+    assert await store.schema.entity_types() == ["x:Animal"]
+    assert await store.schema.predicates() == ["x:chases"]
     fewer = await filled(ZOO, prefix=PREFIX, only_predicate=["x:chases"])
-    assert await fewer.survey.predicates() == ["x:chases"]
+    assert await fewer.schema.predicates() == ["x:chases"]
     none = await filled(ZOO, prefix=PREFIX, predicate_namespace=["http://elsewhere.test/"])
-    assert await none.survey.predicates() == []
+    assert await none.schema.predicates() == []
 
 
 async def test_an_empty_store_has_empty_lists(filled: Looks) -> None:
     store = await filled("")
-    assert await store.survey.entity_types() == []
-    assert await store.survey.predicates() == []
-    assert await store.survey.comprehensive()
+    assert await store.schema.entity_types() == []
+    assert await store.schema.predicates() == []
+    assert await store.schema.comprehensive()
 
 
 async def test_lists_are_asked_afresh(oxigraph: OxigraphServer, look: Looks) -> None:
     oxigraph.clear()
     oxigraph.load(ZOO)
     store = await look(endpoint=oxigraph.query_url, prefix=PREFIX)
-    assert "x:Bird" not in await store.survey.entity_types()
+    assert "x:Bird" not in await store.schema.entity_types()
     oxigraph.load(f"<http://x.test/kiwi> {TYPE} <http://x.test/Bird> .\n")
-    assert "x:Bird" in await store.survey.entity_types()
+    assert "x:Bird" in await store.schema.entity_types()
 
 
 # --- samples ----------------------------------------------------------------
@@ -108,10 +107,10 @@ async def test_lists_are_asked_afresh(oxigraph: OxigraphServer, look: Looks) -> 
 
 async def test_where_distinct_is_not_safe_the_lists_are_samples_and_say_so(filled: Looks) -> None:
     store = await filled(ZOO, prefix=PREFIX, distinct=False)
-    assert {"x:Cat", "x:Dog"} <= set(await store.survey.entity_types())
-    assert {"x:chases", "x:chasedBy"} <= set(await store.survey.predicates())
-    assert not await store.survey.comprehensive()
-    advice = await store.survey.next_steps()
+    assert {"x:Cat", "x:Dog"} <= set(await store.schema.entity_types())
+    assert {"x:chases", "x:chasedBy"} <= set(await store.schema.predicates())
+    assert not await store.schema.comprehensive()
+    advice = await store.schema.next_steps()
     assert "sample" in advice
     assert "schema_summary" in advice
     assert "--probe-seed" in advice
@@ -119,8 +118,8 @@ async def test_where_distinct_is_not_safe_the_lists_are_samples_and_say_so(fille
 
 async def test_a_sample_starts_from_the_seeds(filled: Looks) -> None:
     store = await filled(ZOO, prefix=PREFIX, distinct=False, probe_seed=["x:tom"])
-    assert {"x:Cat", "x:Dog"} <= set(await store.survey.entity_types())
-    assert {"x:chases", "x:chasedBy"} <= set(await store.survey.predicates())
+    assert {"x:Cat", "x:Dog"} <= set(await store.schema.entity_types())
+    assert {"x:chases", "x:chasedBy"} <= set(await store.schema.predicates())
 
 
 async def test_a_sample_takes_what_the_store_publishes_of_itself(filled: Looks) -> None:
@@ -131,8 +130,8 @@ async def test_a_sample_takes_what_the_store_publishes_of_itself(filled: Looks) 
 <http://x.test/part> <{void}property> <{WELL_KNOWN["rdfs"]}label> .
 """
     store = await filled(ZOO + told, prefix=PREFIX, distinct=False)
-    assert "x:Published" in await store.survey.entity_types()
-    predicates = await store.survey.predicates()
+    assert "x:Published" in await store.schema.entity_types()
+    predicates = await store.schema.predicates()
     assert "x:chases" in predicates
     assert "rdfs:label" not in predicates
 
@@ -161,9 +160,9 @@ async def test_a_sample_takes_what_the_service_description_names(
     bad_endpoint.always(behave)
     store = await look(endpoint=bad_endpoint.url, distinct=False, search="contains", prefix=PREFIX)
     assert not [one for one in bad_endpoint.requests if one.method == "GET"]
-    assert await store.survey.entity_types() == ["x:Told"]
-    assert await store.survey.predicates() == ["x:tells"]
-    assert not await store.survey.comprehensive()
+    assert await store.schema.entity_types() == ["x:Told"]
+    assert await store.schema.predicates() == ["x:tells"]
+    assert not await store.schema.comprehensive()
 
 
 @pytest.mark.parametrize(
@@ -183,7 +182,7 @@ async def test_a_description_that_is_none_is_no_fault(
         lambda request: said if request.method == "GET" else results(variables=["s"])
     )
     store = await look(endpoint=bad_endpoint.url, distinct=False, search="contains")
-    assert await store.survey.entity_types() == []
+    assert await store.schema.entity_types() == []
     assert any(one.method == "GET" for one in bad_endpoint.requests)
 
 
@@ -200,9 +199,9 @@ async def test_a_list_that_was_cut_is_a_sample(small_virtuoso: VirtuosoServer, l
     many = (f"<http://x.test/n{n}> {TYPE} <http://x.test/T{n}> .\n" for n in range(1_200))
     small_virtuoso.load("".join(many))
     store = await look(endpoint=small_virtuoso.query_url, graph=[small_virtuoso.graph])
-    found = await store.survey.entity_types()
+    found = await store.schema.entity_types()
     assert 0 < len(found) <= 1_200
-    assert not await store.survey.comprehensive()
+    assert not await store.schema.comprehensive()
 
 
 @pytest.mark.parametrize("how", ["refused", "slow"])
@@ -222,9 +221,9 @@ async def test_a_store_that_does_not_list_is_sampled_within_the_time(
         endpoint=bad_endpoint.url, schema_timeout=1, search="contains", prefix=PREFIX
     )
     began = time.monotonic()
-    assert await store.survey.entity_types() == ["x:Dog"]
+    assert await store.schema.entity_types() == ["x:Dog"]
     assert time.monotonic() - began < 1.5
-    assert not await store.survey.comprehensive()
+    assert not await store.schema.comprehensive()
 
 
 async def test_a_silent_store_holds_no_list_longer_than_its_time(
@@ -234,29 +233,29 @@ async def test_a_silent_store_holds_no_list_longer_than_its_time(
     store = await look(endpoint=bad_endpoint.url, schema_timeout=0.5, search="contains")
     bad_endpoint.always(silence(30))
     began = time.monotonic()
-    assert await store.survey.entity_types() == []
-    assert await store.survey.predicates() == []
+    assert await store.schema.entity_types() == []
+    assert await store.schema.predicates() == []
     assert time.monotonic() - began < 2
     with call.scope(seconds=0.5):
-        await store.survey.entity_types()  # in less than the whole of the call's time
+        await store.schema.entity_types()  # in less than the whole of the call's time
 
 
 # --- what else is known -----------------------------------------------------
 
 
-async def test_the_survey_sees_which_statements_occur(filled: Looks) -> None:
-    assert (await filled(ZOO)).survey.statements == frozenset()
+async def test_it_is_found_out_which_statements_occur(filled: Looks) -> None:
+    assert (await filled(ZOO)).capabilities.statements == frozenset()
     rdf = WELL_KNOWN["rdf"]
     reified = f"""\
 _:r <{rdf}subject> <http://x.test/rex> .
 _:r <{rdf}predicate> <http://x.test/chases> .
 _:r <{rdf}object> <http://x.test/tom> .
 """
-    assert (await filled(ZOO + reified)).survey.statements == {"reification"}
-    assert (await filled(ZOO + reified, statements="none")).survey.statements == frozenset()
+    assert (await filled(ZOO + reified)).capabilities.statements == {"reification"}
+    assert (await filled(ZOO + reified, statements="none")).capabilities.statements == frozenset()
 
 
-async def test_the_survey_opens_on_a_store_that_refuses_everything_else(
+async def test_a_schema_opens_on_a_store_that_refuses_everything_else(
     bad_endpoint: BadEndpoint, look: Looks
 ) -> None:
     def behave(request: Asked) -> Reply:
@@ -265,22 +264,22 @@ async def test_the_survey_opens_on_a_store_that_refuses_everything_else(
 
     bad_endpoint.always(behave)
     store = await look(endpoint=bad_endpoint.url)
-    assert store.survey.fulltext == "contains"
-    assert store.survey.statements == frozenset()
-    assert not await store.survey.comprehensive()
+    assert store.capabilities.search == "contains"
+    assert store.capabilities.statements == frozenset()
+    assert not await store.schema.comprehensive()
 
 
 def test_the_most_specific_type_counts() -> None:
     above = [("Poodle", "Dog"), ("Dog", "Animal"), ("Cat", "Animal"), ("Poodle", "Animal")]
-    kinds = Kinds(above=above)
-    assert kinds.ranked(["Animal", "Dog", "Poodle"]) == ["Poodle", "Dog", "Animal"]
-    assert kinds.ranked(["Cat", "Dog"]) == ["Cat", "Dog"]
-    assert kinds.ranked([UNTYPED, "Animal"]) == ["Animal", UNTYPED]
-    assert kinds.depth("Poodle") == 2
-    assert Kinds(["Animal"], above=above).ranked(["Poodle", "Animal"])[0] == "Animal"
-    assert Kinds((), ["Ani"], above).ranked(["Poodle", "Animal"])[0] == "Animal"
+    ranking = TypeRanking(above=above)
+    assert ranking.ranked(["Animal", "Dog", "Poodle"]) == ["Poodle", "Dog", "Animal"]
+    assert ranking.ranked(["Cat", "Dog"]) == ["Cat", "Dog"]
+    assert ranking.ranked([UNTYPED, "Animal"]) == ["Animal", UNTYPED]
+    assert ranking.depth("Poodle") == 2
+    assert TypeRanking(["Animal"], above=above).ranked(["Poodle", "Animal"])[0] == "Animal"
+    assert TypeRanking((), ["Ani"], above).ranked(["Poodle", "Animal"])[0] == "Animal"
 
 
 def test_classes_in_a_circle_have_a_depth() -> None:
-    kinds = Kinds(above=[("A", "B"), ("B", "A"), ("C", "A")])
-    assert (kinds.depth("A"), kinds.depth("B"), kinds.depth("C")) == (1, 1, 2)
+    ranking = TypeRanking(above=[("A", "B"), ("B", "A"), ("C", "A")])
+    assert (ranking.depth("A"), ranking.depth("B"), ranking.depth("C")) == (1, 1, 2)

@@ -17,8 +17,8 @@ from bfsql_servers.bad_endpoint import BadEndpoint
 from bfsql_servers.bad_replies import Asked, Reply, iri, literal, refused, results, silence
 from bfsql_servers.fuseki import FusekiServer
 from bfsql_servers.virtuoso import VirtuosoServer
-from bfsql_sparql.mapping import Mapping
-from bfsql_sparql.queries.fulltext import DIALECTS, asked
+from bfsql_sparql.dialects import DIALECTS, search_terms
+from bfsql_sparql.mapping import RdfMapping
 from bfsql_sparql.settings import SparqlSettings
 
 TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
@@ -142,7 +142,7 @@ async def test_fuseki_with_an_index_is_asked_for_words(
     fuseki_text.clear()
     fuseki_text.load(PETS)
     store = await look(endpoint=fuseki_text.query_url)
-    assert store.survey.fulltext == "fuseki"
+    assert store.capabilities.search == "fuseki"
     assert await store.ids("boy good") == ["http://x.test/a"]
     assert await store.ids("appl big") == ["dbr:New_York"] or await store.ids("big appl")
     assert await store.ids("AND") == []
@@ -154,7 +154,7 @@ async def test_virtuoso_is_asked_for_words(virtuoso: VirtuosoServer, look: Looks
     virtuoso.clear()
     virtuoso.load(PETS)
     store = await look(endpoint=virtuoso.query_url, graph=[virtuoso.graph])
-    assert store.survey.fulltext == "virtuoso"
+    assert store.capabilities.search == "virtuoso"
     assert await store.ids("boy good") == ["http://x.test/a"]
     assert await store.ids("big appl") == ["dbr:New_York"]
     for text in ("it's", "'", "a'b", '"', "''''", "good'"):
@@ -203,7 +203,10 @@ DOCUMENTED = {
 }
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+SEARCHES = {name: one.search for name, one in DIALECTS.items() if one.search is not None}
+
+
+@pytest.mark.parametrize("dialect", SEARCHES)
 async def test_each_dialect_is_spoken_as_documented(
     dialect: str, bad_endpoint: BadEndpoint, look: Looks
 ) -> None:
@@ -217,20 +220,20 @@ async def test_each_dialect_is_spoken_as_documented(
         assert any(part in query for query in sent), part
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", SEARCHES)
 def test_no_text_ends_a_quotation_in_any_dialect(dialect: str) -> None:
-    mapping = Mapping.of(SparqlSettings())
-    plain = DIALECTS[dialect](_asked("plain text"), mapping)
+    mapping = RdfMapping.of(SparqlSettings())
+    plain = SEARCHES[dialect](_asked("plain text"), mapping)
     for text in ODD:
-        wanted = asked(text, 200) if is_text(text) else None
+        wanted = search_terms(text, 200) if is_text(text) else None
         if wanted is None:
             continue
-        made = _without_texts(DIALECTS[dialect](wanted, mapping))
+        made = _without_texts(SEARCHES[dialect](wanted, mapping))
         assert made == _without_texts(plain), text
 
 
 def _asked(text: str) -> Any:
-    wanted = asked(text, 200)
+    wanted = search_terms(text, 200)
     assert wanted is not None
     return wanted
 
@@ -309,7 +312,7 @@ def _without_texts(query: str) -> str:
 
 
 def _ntriples(records: list[NodeRecord]) -> str:
-    ids = Mapping.of(SparqlSettings()).ids
+    ids = RdfMapping.of(SparqlSettings()).ids
 
     def escaped(text: str) -> str:
         return "".join(f"\\U{ord(letter):08X}" for letter in text)

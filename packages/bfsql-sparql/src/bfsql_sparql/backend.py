@@ -7,22 +7,25 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Self
 
 from bfsql.abc import GraphDbInterface
+from bfsql.errors import ConfigurationError, StoreError
 from bfsql.models import Edge, EntityStub, Metadata, Node, Triple
 from bfsql.models.records import NO_METADATA
 from bfsql.settings import resolve
 from bfsql_sparql.batches import Batches
-from bfsql_sparql.dataset import Dataset
-from bfsql_sparql.details import Details
-from bfsql_sparql.mapping import Mapping
-from bfsql_sparql.nodes import Types
-from bfsql_sparql.opening import open_dataset
-from bfsql_sparql.presets import with_preset
-from bfsql_sparql.queries.ring import Direction
+from bfsql_sparql.capabilities import Capabilities
+from bfsql_sparql.dataset import Dataset, Refused
+from bfsql_sparql.mapping import RdfMapping
+from bfsql_sparql.nodes import Nodes
+from bfsql_sparql.queries.graph import Direction
+from bfsql_sparql.results import NoResults, truth
 from bfsql_sparql.rings import Rings
-from bfsql_sparql.search import search
-from bfsql_sparql.settings import SparqlSettings
+from bfsql_sparql.schema import Schema
+from bfsql_sparql.search import EntitySearch
+from bfsql_sparql.settings import SparqlSettings, with_preset
 from bfsql_sparql.statements import Statements
-from bfsql_sparql.survey import Survey
+
+FIRST = "ASK { }"
+"""A query that every SPARQL endpoint answers at once, whatever it holds."""
 
 
 class SparqlBackend(GraphDbInterface):
@@ -31,22 +34,26 @@ class SparqlBackend(GraphDbInterface):
     Args:
         dataset: The store; closed with the backend.
         mapping: How its triples are read.
-        survey: What is known of it.
+        capabilities: What it can do.
         settings: With their preset applied.
     """
 
     def __init__(
-        self, dataset: Dataset, mapping: Mapping, survey: Survey, settings: SparqlSettings
+        self,
+        dataset: Dataset,
+        mapping: RdfMapping,
+        capabilities: Capabilities,
+        settings: SparqlSettings,
     ) -> None:
         self._dataset = dataset
         self._mapping = mapping
-        self._survey = survey
+        self._capabilities = capabilities
         self._settings = settings
+        self._schema = Schema(dataset, mapping, settings, capabilities)
         batches = Batches(dataset, settings)
         self._rings = Rings(dataset, batches, mapping, settings)
-        self._types = Types(batches, mapping, settings, survey.kinds, marked=survey.primary)
-        self._details = Details(dataset, batches, mapping, settings, self._types)
-        self._statements = Statements(batches, mapping, settings, survey.statements)
+        self._nodes = Nodes(dataset, batches, mapping, settings, capabilities)
+        self._statements = Statements(batches, mapping, settings, capabilities.statements)
 
     @classmethod
     async def create(
@@ -81,12 +88,12 @@ class SparqlBackend(GraphDbInterface):
         settings = with_preset(settings)
         dataset = await open_dataset(settings)
         try:
-            mapping = Mapping.of(settings, dataset.prefixes)
-            survey = await Survey.open(dataset, mapping, settings)
+            mapping = RdfMapping.of(settings, dataset.prefixes)
+            capabilities = await Capabilities.of(dataset, mapping, settings)
         except BaseException:
             await dataset.close()
             raise
-        return cls(dataset, mapping, survey, settings)
+        return cls(dataset, mapping, capabilities, settings)
 
     async def close(self) -> None:
         """Give connections and files back; what is under way ends."""
@@ -98,9 +105,10 @@ class SparqlBackend(GraphDbInterface):
         self, query: str, node_types: list[str] | None = None
     ) -> list[EntityStub]:
         """By id, label and alias, by the store's own search where it has one."""
-        return await search(
-            self._dataset, self._mapping, self._survey, self._settings, query, node_types
+        search = EntitySearch(
+            self._dataset, self._mapping, self._capabilities, self._settings, query, node_types
         )
+        return await search.found()
 
     async def edges_from(self, entity_id: str) -> list[Edge]:
         """All edges that leave the entity."""
@@ -127,17 +135,17 @@ class SparqlBackend(GraphDbInterface):
 
     async def entity_types(self) -> list[str]:
         """The types that are the one of a node, sorted; perhaps a sample."""
-        return await self._survey.entity_types()
+        return await self._schema.entity_types()
 
     async def predicates(self) -> list[str]:
         """The predicates of edges, sorted; perhaps a sample."""
-        return await self._survey.predicates()
+        return await self._schema.predicates()
 
     # --- in one go ----------------------------------------------------------
 
     async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
         """The nodes that exist, by one query; under their canonical ids."""
-        found = await self._types.of(list(self._asked(ids)))
+        found = await self._nodes.types(list(self._asked(ids)))
         id_ = self._mapping.ids.id
         new = tuple.__new__  # Node(...) runs Python for each node
         return [new(Node, (id_(node), id_(type_), NO_METADATA)) for node, type_ in found.items()]
@@ -149,7 +157,7 @@ class SparqlBackend(GraphDbInterface):
     async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:
         """Literals and other types by id, by one query."""
         asked = self._asked(ids)
-        found = await self._details.of(list(asked))
+        found = await self._nodes.metadata(list(asked))
         return {id_: metadata for node, metadata in found.items() for id_ in asked.get(node, ())}
 
     async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:
@@ -170,11 +178,11 @@ class SparqlBackend(GraphDbInterface):
 
     async def comprehensive(self) -> bool:
         """Whether the two lists of the schema are complete."""
-        return await self._survey.comprehensive()
+        return await self._schema.comprehensive()
 
     async def next_steps(self) -> str:
         """How to begin in this graph, and what its lists are worth."""
-        return await self._survey.next_steps()
+        return await self._schema.next_steps()
 
     # --- parts --------------------------------------------------------------
 
@@ -199,3 +207,59 @@ class SparqlBackend(GraphDbInterface):
         if not found:
             await self.get_node(entity_id)
         return [Edge(*edge) for edge in found]
+
+
+# --- opening ----------------------------------------------------------------
+
+
+async def open_dataset(settings: SparqlSettings) -> Dataset:
+    """Open the endpoint or the files, and see that they answer a query.
+
+    Args:
+        settings: With their preset applied.
+
+    Raises:
+        ConfigurationError: Neither an endpoint nor files are named, or both are.
+        StoreError: It is no SPARQL endpoint, or wants a login; a file cannot be read.
+        StoreUnavailable: It does not answer.
+    """
+    if settings.endpoint and settings.data:
+        raise ConfigurationError(
+            f"Both an endpoint ({settings.endpoint}) and files ({settings.data[0]}, ...) are named "
+            "to be served; name one of the two: --endpoint URL, which the variable "
+            "SPARQL_ENDPOINT_URL may have set, or --data FILE..."
+        )
+    if settings.data:
+        from bfsql_sparql.files import open_files
+
+        return await open_files(settings)
+    if not settings.endpoint:
+        raise ConfigurationError(
+            "Nothing is named to be served. Name a SPARQL endpoint with --endpoint URL (or the "
+            "variable SPARQL_ENDPOINT_URL), or RDF files with --data FILE..."
+        )
+    from bfsql_sparql.endpoint import Endpoint
+
+    dataset = await Endpoint.open(settings)
+    try:
+        await _answers(dataset, settings)
+    except BaseException:
+        await dataset.close()
+        raise
+    return dataset
+
+
+async def _answers(dataset: Dataset, settings: SparqlSettings) -> None:
+    try:
+        reply = await dataset.reply(FIRST, settings.connect_timeout + settings.query_timeout)
+        truth(reply.body)
+    except Refused as error:
+        raise StoreError(
+            f"{error} That was the simplest query there is ({FIRST}); is {dataset.name} the "
+            "address for SPARQL queries?"
+        ) from error
+    except NoResults as error:
+        raise StoreError(
+            f"{dataset.name} answered the simplest query there is ({FIRST}) with something else "
+            f"than SPARQL results: {error}. Is it the address for SPARQL queries?"
+        ) from None

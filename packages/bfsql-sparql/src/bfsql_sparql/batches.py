@@ -1,22 +1,28 @@
-"""Many keys in few queries: how large they are, and what is done when one comes back cut.
+"""Many keys in few queries, and the rows of one key in several, where one answer is too small.
 
-A query that is refused, too slow or cut is asked again as two of half its
-size, down to one key; the size grows again when all goes well. Some endpoints
-cut without a word, mostly at a round number: such a number of rows is believed
-only when the endpoint, asked for it alone, says the same.
+`Batches`: a query that is refused, too slow or cut is sent again as two of half its size, down
+to one key; the size grows again when all goes well. Some endpoints cut silently, mostly at a
+round number: such a number of rows is believed only when the endpoint, asked for it alone,
+gives the same.
+
+`read_windows`: a window begins with the row at which the last one ended, in an order by text
+that every endpoint has; an `OFFSET` would have the endpoint count from the start each time, and
+some refuse it beyond a few thousand. The number of rows is asked for first, so that what is
+missing is known by number, whatever the endpoint does.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
 from bfsql.errors import StoreUnavailable
 from bfsql_sparql.dataset import Dataset, Refused, TooSlow, gather
-from bfsql_sparql.queries.patterns import number_of
-from bfsql_sparql.results import NoResults, rows
+from bfsql_sparql.queries.graph import number_of
+from bfsql_sparql.results import NoResults, Row, rows
 from bfsql_sparql.settings import SparqlSettings
 
 LARGE = 256 * 1024
@@ -25,10 +31,17 @@ ROUND = 500
 """Limits that endpoints set in silence are multiples of this, or powers of two."""
 GROWTH = 4
 """Queries that go well before their size is doubled."""
+WINDOW = 10_000
+"""Rows of a window at the most: more in an order is what one endpoint refuses."""
+SMALLEST = 100
+"""Rows of the smallest window that is tried after refusals."""
+NOWHERE = "urn:bfsql:/nothing"
+"""An IRI that is no node anywhere."""
 _NOT_UNDERSTOOD = (400, None)  # None is a store in process, which has no statuses
 
 K = TypeVar("K")
 R = TypeVar("R")
+H = TypeVar("H", bound=Hashable)
 
 
 class Part(NamedTuple, Generic[K, R]):
@@ -53,6 +66,19 @@ class Question(NamedTuple, Generic[K, R]):
     """A key that no store has anything about, to see whether the query as such is understood."""
     whole: Callable[[Sequence[K], R], bool] = lambda _, __: False
     """Whether an answer tells by itself that nothing is missing."""
+
+
+def rows_question(
+    text: Callable[[Sequence[str]], str],
+    whole: Callable[[Sequence[str], list[Row]], bool] = lambda _, __: False,
+) -> Question[str, list[Row]]:
+    """A query for many IRIs, whose answer are rows of terms.
+
+    Args:
+        text: The query for some IRIs.
+        whole: Whether an answer tells by itself that nothing is missing.
+    """
+    return Question(text, rows, len, NOWHERE, whole)
 
 
 class Batches:
@@ -197,3 +223,92 @@ def nonsense(dataset: Dataset, error: ValueError) -> StoreUnavailable:
 def _halves(keys: Sequence[K]) -> tuple[Sequence[K], Sequence[K]]:
     middle = (len(keys) + 1) // 2
     return keys[:middle], keys[middle:]
+
+
+# --- windows ----------------------------------------------------------------
+
+
+class Windows(NamedTuple, Generic[H]):
+    """How the rows of one node are read."""
+
+    number: str
+    """The query for their number."""
+    text: Callable[[str, int], str]
+    """The query for some of them, from where to begin and how many."""
+    decode: Callable[[bytes], Sequence[H]]
+    """The rows of an answer."""
+    end: Callable[[H], str]
+    """Where to begin after a row."""
+
+
+@dataclass(slots=True)
+class Read(Generic[H]):
+    """The rows that were read, and their number in the store."""
+
+    rows: list[H]
+    total: int
+
+    @property
+    def missing(self) -> int:
+        """Rows that were not read."""
+        return max(0, self.total - len(self.rows))
+
+
+async def counted(dataset: Dataset, query: str) -> int:
+    """The one number that a query asks for.
+
+    Raises:
+        StoreError: The store does not give it.
+    """
+    reply = await dataset.reply(query)
+    try:
+        ((value,),) = rows(reply.body)
+        return int(getattr(value, "text", ""))
+    except ValueError as error:  # NoResults is one
+        raise nonsense(dataset, error) from error
+
+
+async def read_windows(
+    dataset: Dataset, windows: Windows[H], most: int, late: Callable[[int], None]
+) -> Read[H]:
+    """Read rows until there are no more, or as many as are wanted.
+
+    Args:
+        dataset: The store.
+        windows: What is asked.
+        most: Rows to read at the most.
+        late: Told the number of rows when the time is up before they are read.
+
+    Raises:
+        Refused: The store answers not even small windows.
+        StoreUnavailable: It is not there, or too slow for them.
+    """
+    total = await counted(dataset, windows.number)
+    try:
+        found = await _all(dataset, windows, min(total, most))
+    except (TimeoutError, asyncio.CancelledError):
+        late(total)
+        raise
+    return Read(found[:most], total)
+
+
+async def _all(dataset: Dataset, windows: Windows[H], wanted: int) -> list[H]:
+    seen: dict[H, None] = {}
+    after, size = "", WINDOW
+    while len(seen) < wanted:
+        try:
+            reply = await dataset.reply(windows.text(after, size))
+            found = await decoded(reply.body, windows.decode)
+        except (Refused, TooSlow):
+            if size <= SMALLEST:
+                raise
+            size = max(SMALLEST, size // 2)
+            continue
+        except NoResults as error:
+            raise nonsense(dataset, error) from error
+        before = len(seen)
+        seen.update(dict.fromkeys(found))
+        if len(seen) == before:
+            break
+        after = windows.end(found[-1])
+    return list(seen)

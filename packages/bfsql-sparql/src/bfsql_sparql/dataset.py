@@ -15,8 +15,7 @@ from typing import NamedTuple, TypeVar
 
 from bfsql import call
 from bfsql.errors import StoreError, StoreUnavailable
-from bfsql_sparql.results import NoResults, rows, truth
-from bfsql_sparql.terms import Row
+from bfsql_sparql.results import NoResults, Row, rows, truth
 
 T = TypeVar("T")
 

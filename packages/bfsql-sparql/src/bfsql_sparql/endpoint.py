@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urljoin, urlsplit
+
+from pydantic_core import from_json
 
 from bfsql import call
 from bfsql.errors import ConfigurationError, StoreError, StoreUnavailable
@@ -35,6 +38,7 @@ from bfsql.http import (
     seconds_left,
 )
 from bfsql_sparql.dataset import Dataset, Reply
+from bfsql_sparql.dialects import ROW_LIMIT_HEADERS
 from bfsql_sparql.failures import Failures, TimedReply
 from bfsql_sparql.request import (
     TURTLE,
@@ -46,13 +50,13 @@ from bfsql_sparql.request import (
     trust,
     update_request,
 )
-from bfsql_sparql.signs import ROW_LIMIT_HEADERS, cut_at
 
 if TYPE_CHECKING:
     from bfsql_sparql.settings import SparqlSettings
 
 log = logging.getLogger("bfsql")
 
+_LIMIT = re.compile(r"\bLIMIT\s+(\d+)(?:\s+OFFSET\s+\d+)?\s*$", re.IGNORECASE)
 _MAX_REDIRECTS = 4
 _MAX_ERROR_BYTES = 64 * 1024
 """Bytes of an error that are read; its first line is shown."""
@@ -283,8 +287,25 @@ def _reply(query: str, reply: HttpReply) -> Reply:
         told = reply.headers.get(name, "")
         if told.isdecimal():
             limit = int(told)
-            cut = cut_at(limit, query, reply.body)
+            cut = _is_cut_at(limit, query, reply.body)
             return Reply(
                 reply.body, f"no answer has more than {limit:,} rows" if cut else None, limit
             )
     return Reply(reply.body)
+
+
+def _is_cut_at(limit: int, query: str, body: bytes) -> bool:
+    """Whether an answer ends where the server's row limit is, and not where the query's is.
+
+    Args:
+        limit: The number of rows that the server gives at most.
+        query: What was asked.
+        body: A whole document.
+    """
+    own = _LIMIT.search(query)
+    if own is not None and int(own[1]) <= limit:
+        return False
+    try:
+        return len(from_json(body)["results"]["bindings"]) >= limit
+    except (ValueError, LookupError, TypeError):
+        return False

@@ -26,9 +26,8 @@ from bfsql.models.records import GraphRecord, LoadReport
 from bfsql_sparql import writing
 from bfsql_sparql.dataset import Refused
 from bfsql_sparql.endpoint import UpdateEndpoint
-from bfsql_sparql.mapping import Mapping
-from bfsql_sparql.presets import with_preset
-from bfsql_sparql.settings import SparqlSettings
+from bfsql_sparql.mapping import RdfMapping
+from bfsql_sparql.settings import SparqlSettings, with_preset
 
 STATEMENTS = 8_000
 """Statements in one update at the most; halved where an endpoint refuses so many."""
@@ -68,7 +67,7 @@ async def load_graph(settings: SparqlSettings, records: Iterable[GraphRecord]) -
         StoreUnavailable: It does not answer, or not any more.
     """
     settings = with_preset(settings)
-    mapping = Mapping.of(settings)
+    mapping = RdfMapping.of(settings)
     load = _Load(settings, mapping, _target(settings, mapping))
     writer = writing.StatementWriter(mapping, settings)
     async with load.connected(), staged(records, check=writer.check) as staging:
@@ -79,7 +78,7 @@ async def load_graph(settings: SparqlSettings, records: Iterable[GraphRecord]) -
     return staging.report
 
 
-def _target(settings: SparqlSettings, mapping: Mapping) -> str:
+def _target(settings: SparqlSettings, mapping: RdfMapping) -> str:
     """What updates call the graph that is loaded into.
 
     Raises:
@@ -114,7 +113,7 @@ class _Load:
         target: What updates call the graph that is loaded into.
     """
 
-    def __init__(self, settings: SparqlSettings, mapping: Mapping, target: str) -> None:
+    def __init__(self, settings: SparqlSettings, mapping: RdfMapping, target: str) -> None:
         self._settings = settings
         self._target = target
         self._place = f"{mapping.base}loading:{uuid.uuid4()}"

@@ -1,27 +1,111 @@
-"""The settings as IRIs: how triples are read as entities, edges and metadata."""
+"""How the triples of a store are read as nodes, edges, types and metadata.
+
+`RdfMapping` is the settings as IRIs. `Ids` goes both ways between ids and IRIs: an id is an IRI,
+mostly shortened by a prefix; what is none, such as the id `42` of a loaded graph, is
+percent-encoded in a namespace of its own, so that every id has one IRI, and every IRI one id.
+`TypeRanking` decides which of its types a node has.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from collections.abc import Mapping as Prefixes
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote
 
-from bfsql.models.rdf import WELL_KNOWN, is_iri
-from bfsql_sparql.ids import Ids
-from bfsql_sparql.queries.quoting import iri, iris
-from bfsql_sparql.vocabulary import DOCUMENT, NOT_EDGES, ONTOLOGY, PRIMARY
+from bfsql.models.json_values import is_text
+from bfsql.models.rdf import WELL_KNOWN, Prefixes, is_iri
 
 if TYPE_CHECKING:
     from bfsql_sparql.settings import SparqlSettings, Statements
 
+TYPE = WELL_KNOWN["rdf"] + "type"
+SUBJECT = WELL_KNOWN["rdf"] + "subject"
+PREDICATE = WELL_KNOWN["rdf"] + "predicate"
+OBJECT = WELL_KNOWN["rdf"] + "object"
+REIFIES = WELL_KNOWN["rdf"] + "reifies"
+SUBCLASS = WELL_KNOWN["rdfs"] + "subClassOf"
+UNTYPED = WELL_KNOWN["owl"] + "Thing"
+"""Type of nodes that have none (`protocol.md` 8)."""
+
+NOT_EDGES = (TYPE, SUBJECT, PREDICATE, OBJECT, REIFIES)
+"""Predicates of types and of statements about statements; they are never walked."""
+
+UNSPECIFIC = (UNTYPED, WELL_KNOWN["owl"] + "NamedIndividual", WELL_KNOWN["rdfs"] + "Resource")
+"""Types that count only where a node has no other."""
+
+PRIMARY = "/entityType"
+"""After the namespace of ids: the loader's property for the type that counts, of several.
+
+No id is written so, since a slash in one is encoded.
+"""
+
+DOCUMENT = "/document"
+"""After the namespace of ids: the loader's property from a statement to its documents."""
+
+
+def _names(prefix: str, names: str) -> tuple[str, ...]:
+    return tuple(WELL_KNOWN[prefix] + name for name in names.split())
+
+
+CLASSES = (
+    *_names("rdfs", "Class Datatype"),
+    *_names("rdf", "Property"),
+    *_names("owl", "Class Restriction Ontology ObjectProperty DatatypeProperty"),
+    *_names("owl", "AnnotationProperty TransitiveProperty SymmetricProperty"),
+    *_names("owl", "FunctionalProperty InverseFunctionalProperty"),
+)
+"""Types of classes, properties and ontologies, which need not be part of the graph."""
+
+ONTOLOGY = (
+    *_names("rdfs", "subClassOf subPropertyOf domain range isDefinedBy"),
+    *_names("owl", "equivalentClass equivalentProperty disjointWith complementOf inverseOf"),
+    *_names("owl", "onProperty someValuesFrom allValuesFrom hasValue unionOf intersectionOf"),
+    *_names("owl", "imports versionIRI"),
+)
+"""Predicates between classes and properties."""
+
 EVERYTHING = "all"
-"""What `language` and `graph` say for no restriction at all."""
+"""Value of `language` and `graph` that stands for no restriction."""
+
+
+class Ids:
+    """Both ways between canonical ids and the IRIs that they are in the store.
+
+    Args:
+        prefixes: Prefix to namespace; they win over the usual ones.
+        base: Namespace of the ids that are no IRIs.
+    """
+
+    def __init__(self, prefixes: Mapping[str, str], base: str) -> None:
+        self._prefixes = Prefixes(prefixes)
+        self._base = base
+        self.id = lru_cache(maxsize=1 << 17)(self._id)
+        self.iri = lru_cache(maxsize=1 << 17)(self._iri)
+
+    def _iri(self, id_: str) -> str | None:
+        """The IRI that an id means; None where it is no text."""
+        if not is_text(id_):
+            return None
+        return self._prefixes.full(id_) or self._own(id_)
+
+    def _own(self, id_: str) -> str:
+        return self._base + quote(id_, safe="")
+
+    def _id(self, iri: str) -> str:
+        """The canonical id of an IRI."""
+        if iri.startswith(self._base):
+            id_ = unquote(iri[len(self._base) :], errors="replace")
+            if self._prefixes.full(id_) is None and self._own(id_) == iri:
+                return id_
+        return self._prefixes.short(iri)
 
 
 @dataclass(frozen=True, slots=True)
-class Mapping:
+class RdfMapping:
     """How the store's triples are read; every property is an IRI, in the order of preference."""
 
     ids: Ids
@@ -45,7 +129,7 @@ class Mapping:
     ontology: bool
     """Whether classes and properties are nodes."""
     inverse: dict[str, str]
-    """Predicate to the one that says the same from the other end."""
+    """Predicate to the one that means the same in the opposite direction."""
     graphs: tuple[str, ...]
     """Named graphs to read as one; empty for what the store gives to a query that names none."""
     all_graphs: bool
@@ -55,7 +139,7 @@ class Mapping:
     type_namespaces: tuple[str, ...]
     """Beginnings of the types that count next."""
     statements: Statements
-    """Where metadata of edges is kept, as the settings say."""
+    """Where metadata of edges is kept, according to the settings."""
     statement_graph: bool
     probe_seeds: tuple[str, ...]
     """Nodes around which types and predicates are sampled."""
@@ -64,8 +148,8 @@ class Mapping:
 
     @classmethod
     def of(
-        cls, settings: SparqlSettings, declared: Prefixes[str, str] = MappingProxyType({})
-    ) -> Mapping:
+        cls, settings: SparqlSettings, declared: Mapping[str, str] = MappingProxyType({})
+    ) -> RdfMapping:
         """The mapping that these settings mean.
 
         Args:
@@ -86,7 +170,6 @@ class Mapping:
         marks = (settings.base + PRIMARY, settings.base + DOCUMENT)
         ontology = () if settings.ontology else ONTOLOGY
         excluded = (*NOT_EDGES, *types, *marks, *ontology, *properties(settings.exclude_predicate))
-        named = [name for name in settings.graph if name != EVERYTHING]
         languages = tuple(name for name in settings.language if name != EVERYTHING)
         return cls(
             ids=Ids({**settings.prefix, **further}, settings.base),
@@ -107,7 +190,7 @@ class Mapping:
                 for one, other in settings.inverse.items()
                 if (p := ids.iri(one)) and (q := ids.iri(other))
             },
-            graphs=properties(named),
+            graphs=properties(name for name in settings.graph if name != EVERYTHING),
             all_graphs=EVERYTHING in settings.graph,
             type_priority=properties(settings.type_priority),
             type_namespaces=_namespaces(ids, settings.type_namespace),
@@ -133,6 +216,11 @@ class Mapping:
         """The property under which the evidence of an edge is kept."""
         return f"{self.base}provenance"
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The properties of labels and aliases, each once."""
+        return tuple(dict.fromkeys((*self.labels, *self.aliases)))
+
     def is_walked(self, predicate: str) -> bool:
         """Whether triples with this predicate are edges."""
         return (
@@ -145,24 +233,69 @@ class Mapping:
         """Whether an IRI may be a node."""
         return iri.startswith(self.node_namespaces or "")
 
-    def within(self, pattern: str, graph: str = "g") -> str:
-        """A group graph pattern, matched in the graphs that are read.
-
-        Args:
-            pattern: Without braces around it. With several graphs all of it is matched in
-                one of them, so triples that may stand in different ones are given one by one.
-            graph: Name of the variable for the graph; one of its own for each pattern.
-        """
-        if self.all_graphs:
-            return f"GRAPH ?{graph} {{ {pattern} }}"
-        if len(self.graphs) > 1:
-            return f"VALUES ?{graph} {{ {iris(self.graphs)} }} GRAPH ?{graph} {{ {pattern} }}"
-        if self.graphs:
-            return f"GRAPH {iri(self.graphs[0])} {{ {pattern} }}"
-        return pattern
-
 
 def _namespaces(ids: Ids, names: Iterable[str]) -> tuple[str, ...]:
     """Beginnings of IRIs; `dbr:` alone means the namespace of that prefix."""
     whole = [ids.iri(f"{name}x") for name in names if is_iri(name)]
     return tuple(dict.fromkeys(found[:-1] for found in whole if found))
+
+
+class TypeRanking:
+    """The order in which the types of a node count, the same for the same types.
+
+    Types of the setting `type_priority` count first, in its order, then those of the wanted
+    namespaces; unspecific ones count last. Of the others the one with the most classes above it
+    counts, and of equals the first by code point.
+
+    Args:
+        priority: Types that count before all others, best first.
+        namespaces: How the types begin that count next; none for no difference.
+        above: Pairs of a class and one right above it, as far as the store has them.
+    """
+
+    def __init__(
+        self,
+        priority: Sequence[str] = (),
+        namespaces: Sequence[str] = (),
+        above: Iterable[tuple[str, str]] = (),
+    ) -> None:
+        self._priority = {type_: at for at, type_ in enumerate(priority)}
+        self._namespaces = tuple(namespaces)
+        self._above: Mapping[str, set[str]] = defaultdict(set)
+        for class_, other in above:
+            self._above[class_].add(other)
+        self._depths: dict[str, int] = {}
+
+    def depth(self, type_: str) -> int:
+        """Number of classes above a type; those that contain each other count for each other."""
+        known = self._depths.get(type_)
+        if known is None:
+            reached = {type_}
+            waiting = [type_]
+            while waiting:
+                new = self._above.get(waiting.pop(), set()) - reached
+                reached |= new
+                waiting += new
+            known = self._depths[type_] = len(reached) - 1
+        return known
+
+    def ranked(self, types: Iterable[str]) -> list[str]:
+        """Types, the one that counts first, each once."""
+        return sorted(set(types), key=self._rank)
+
+    def of_node(self, marks: Collection[str], types: Iterable[str]) -> list[str]:
+        """All types of a node, the one that counts first; `owl:Thing` where there is none.
+
+        Args:
+            marks: The type that the loader marked, if any.
+            types: All types.
+        """
+        types = tuple(types)
+        if len(types) == 1 and not marks:  # most nodes
+            return list(types)
+        return list(dict.fromkeys([*sorted(marks), *self.ranked(types)])) or [UNTYPED]
+
+    def _rank(self, type_: str) -> tuple[int, bool, bool, int, str]:
+        at = self._priority.get(type_, len(self._priority))
+        elsewhere = bool(self._namespaces) and not type_.startswith(self._namespaces)
+        return at, type_ in UNSPECIFIC, elsewhere, -self.depth(type_), type_

@@ -1,118 +1,245 @@
-"""Which nodes exist, and of what types they are (`protocol.md` 8 and 9)."""
+"""Which nodes exist, their types, names and metadata (`protocol.md` 8 and 9)."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
-from bfsql_sparql.batches import Batches, Question
-from bfsql_sparql.kinds import Kinds
-from bfsql_sparql.mapping import Mapping
-from bfsql_sparql.queries import nodes as texts
-from bfsql_sparql.results import rows
-from bfsql_sparql.rings import NOWHERE
+from bfsql import call
+from bfsql.models import Metadata, Omission
+from bfsql.models.merge import merge_metadata, sorted_union
+from bfsql.models.rdf import Literal, in_languages, value_of
+from bfsql_sparql.batches import Batches, Part, Windows, read_windows, rows_question
+from bfsql_sparql.capabilities import Capabilities
+from bfsql_sparql.dataset import Dataset
+from bfsql_sparql.mapping import CLASSES, UNTYPED, RdfMapping
+from bfsql_sparql.queries import graph as texts
+from bfsql_sparql.results import Row, Term, rows
 from bfsql_sparql.settings import SparqlSettings
-from bfsql_sparql.terms import Row
-from bfsql_sparql.vocabulary import CLASSES, UNTYPED
+
+MOST_VALUES = 100_000
+"""Values of one node that are read at the most."""
 
 
-class Types:
-    """Reads types, and with them who exists.
+class Nodes:
+    """Reads nodes; they are IRIs, without duplicates.
 
     Args:
-        batches: How large queries are.
+        dataset: The store.
+        batches: How large its queries are.
         mapping: How triples are read.
         settings: `page_size` is used.
-        kinds: The order of the types.
-        marked: Whether nodes may be marked with the type that counts.
+        capabilities: The order of the types, and whether nodes may be marked with one.
     """
 
     def __init__(
         self,
+        dataset: Dataset,
         batches: Batches,
-        mapping: Mapping,
+        mapping: RdfMapping,
         settings: SparqlSettings,
-        kinds: Kinds,
-        *,
-        marked: bool,
+        capabilities: Capabilities,
     ) -> None:
+        self._dataset = dataset
         self._batches = batches
         self._mapping = mapping
         self._limit = settings.page_size + 1
-        self._kinds = kinds
-        self._marked = marked
+        self._ranking = capabilities.ranking
+        self._marked = capabilities.marked
 
-    async def of(self, nodes: Sequence[str]) -> dict[str, str]:
-        """The one type of each node that exists, as IRIs.
-
-        Args:
-            nodes: IRIs, without duplicates.
-        """
-        told = await self._told(nodes)
-        found = {node: types[0] for node, types in told.items() if self.counts(types[0])}
-        untyped = [node for node in nodes if node not in told]
+    async def types(self, nodes: Sequence[str]) -> dict[str, str]:
+        """The one type of each node that exists, as IRIs."""
+        ranked = await self._all_types(nodes)
+        found = {node: types[0] for node, types in ranked.items() if self._counts(types[0])}
+        untyped = [node for node in nodes if node not in ranked]
         if untyped:
-            found |= dict.fromkeys(await self.existing(untyped), UNTYPED)
+            found |= dict.fromkeys(await self._existing(untyped), UNTYPED)
         return found
 
-    def counts(self, type_: str) -> bool:
+    async def metadata(self, nodes: Sequence[str]) -> dict[str, Metadata]:
+        """Metadata by IRI, of the nodes that exist."""
+        question = rows_question(lambda some: texts.properties(some, self._mapping, self._limit))
+        by_node: dict[str, dict[str, list[Term]]] = {}
+        asked = frozenset(nodes)
+        for part in await self._batches.read(nodes, question):
+            for subject, predicate, value in await self._all_rows(part):
+                if subject in asked and value is not None:
+                    properties = by_node.setdefault(str(subject), {})
+                    properties.setdefault(str(predicate), []).append(value)
+        bare = [node for node in nodes if node not in by_node]
+        if bare:
+            by_node |= {node: {} for node in await self._existing(bare)}
+        found = {node: self._metadata(properties) for node, properties in by_node.items()}
+        return {node: metadata for node, metadata in found.items() if metadata is not None}
+
+    # --- types --------------------------------------------------------------
+
+    def _counts(self, type_: str) -> bool:
         """Whether nodes of this type are part of the graph."""
         return self._mapping.ontology or type_ not in CLASSES
 
-    async def existing(self, nodes: Sequence[str]) -> list[str]:
-        """Those of the nodes that exist; only what has no type need be asked for.
-
-        Args:
-            nodes: IRIs, without duplicates.
-        """
-        question = Question(
-            text=lambda some: texts.existing(some, self._mapping, self._limit),
-            decode=rows,
-            count=len,
-            harmless=NOWHERE,
-            whole=_has_each,
+    async def _existing(self, nodes: Sequence[str]) -> list[str]:
+        """Those of the nodes that exist; only what has no type need be asked for."""
+        question = rows_question(
+            lambda some: texts.existing_nodes(some, self._mapping, self._limit), whole=_has_each
         )
         found = {row[0] for part in await self._batches.read(nodes, question) for row in part.rows}
         return [node for node in nodes if node in found]
 
-    async def _told(self, nodes: Sequence[str]) -> dict[str, list[str]]:
+    async def _all_types(self, nodes: Sequence[str]) -> dict[str, list[str]]:
         """All types of each node that has any, the one that counts first."""
-        question = Question(
-            text=lambda some: texts.types(
-                some, self._mapping, marked=self._marked, limit=self._limit
-            ),
-            decode=rows,
-            count=len,
-            harmless=NOWHERE,
+        question = rows_question(
+            lambda some: texts.types(some, self._mapping, marked=self._marked, limit=self._limit)
         )
         marks: dict[str, list[str]] = {}
-        told: dict[str, list[str]] = {}
+        types: dict[str, list[str]] = {}
         for part in await self._batches.read(nodes, question):
-            for node, mark, *types in part.rows:
+            for node, mark, *columns in part.rows:
                 if isinstance(mark, str):
                     marks.setdefault(str(node), []).append(mark)
-                for one in types:
+                for one in columns:
                     if isinstance(one, str):
-                        told.setdefault(str(node), []).append(one)
+                        types.setdefault(str(node), []).append(one)
         return {
-            node: self.ranked(marks.get(node, ()), told.get(node, ()))
+            node: self._ranking.of_node(marks.get(node, ()), types.get(node, ()))
             for node in nodes
-            if node in told or node in marks
+            if node in types or node in marks
         }
 
-    def ranked(self, marks: Collection[str], types: Iterable[str]) -> list[str]:
-        """All types of a node, the one that counts first; `owl:Thing` where there is none.
+    # --- metadata -----------------------------------------------------------
 
-        Args:
-            marks: The type that the loader marked, if any.
-            types: All types.
-        """
-        types = tuple(types)
-        if len(types) == 1 and not marks:  # most nodes
-            return list(types)
-        first = sorted(marks)
-        return list(dict.fromkeys([*first, *self._kinds.ranked(types)])) or [UNTYPED]
+    async def _all_rows(self, part: Part[str, list[Row]]) -> list[Row]:
+        if not part.cut:
+            return part.rows
+        node = part.keys[0]
+        windows: Windows[Row] = Windows(
+            number=texts.number_of_properties(node, self._mapping),
+            text=lambda after, size: texts.properties_window(node, self._mapping, after, size),
+            decode=rows,
+            end=lambda row: getattr(row[2], "text", ""),
+        )
+        read = await read_windows(self._dataset, windows, MOST_VALUES, lambda _: None)
+        if read.missing:
+            id_ = self._mapping.ids.id(node)
+            reason = "values of its properties, of which it has too many"
+            call.omitted(Omission(id_, "out", read.missing, reason))
+        return [(node, *row[:2]) for row in read.rows] or part.rows
+
+    def _metadata(self, properties: dict[str, list[Term]]) -> Metadata | None:
+        """The metadata of one node; None where it is left out with the ontology."""
+        mapping = self._mapping
+        marks = properties.pop(mapping.primary, [])
+        types = [one for name in mapping.types for one in properties.get(name, ())]
+        first, *others = self._ranking.of_node(_iris(marks), _iris(types))
+        if not self._counts(first):
+            return None
+        literals = {
+            name: those
+            for name, values in properties.items()
+            if (those := kept([one for one in values if isinstance(one, Literal)], mapping))
+        }
+        derived = self._take_names(literals) | self._take_description(literals)
+        if others:
+            derived["other_types"] = sorted_union(map(mapping.ids.id, others))
+        # A property of such a name goes before what is derived from others: the loader wrote it
+        # because the others could not express the value.
+        return derived | {mapping.ids.id(name): merged(all_) for name, all_ in literals.items()}
+
+    def _take_names(self, literals: dict[str, list[Literal]]) -> dict[str, Any]:
+        """Takes out labels and aliases, and returns the best label and all other names."""
+        mapping = self._mapping
+        by_property = {name: literals.pop(name) for name in mapping.labels if name in literals}
+        aliases = [str(value_of(one)) for name in mapping.aliases for one in literals.pop(name, ())]
+        found = labels(by_property, mapping)
+        named = {"name": found[0]} if found else {}
+        synonyms = [*aliases, *(label for label in found if label != found[0])]
+        return named | ({"synonyms": sorted_union(synonyms)} if synonyms else {})
+
+    def _take_description(self, literals: dict[str, list[Literal]]) -> dict[str, Any]:
+        """Takes out the best description; others stay under their properties."""
+        for name in self._mapping.descriptions:
+            if name in literals:
+                best, *others = sorted(
+                    literals.pop(name), key=lambda one: preference(one, self._mapping)
+                )
+                more = {self._mapping.ids.id(name): merged(others)} if others else {}
+                return {"description": value_of(best), **more}
+        return {}
+
+
+def merged(literals: Iterable[Literal]) -> Any:
+    """The value of a property: that of its only literal, or several as a sorted list."""
+    values = [value_of(literal) for literal in literals]
+    if len(values) == 1:
+        return values[0]
+    return merge_metadata([{"": value} for value in values])[""]
+
+
+def _iris(terms: Iterable[Term]) -> Collection[str]:
+    return [term for term in terms if isinstance(term, str)]
 
 
 def _has_each(nodes: Sequence[str], found: list[Row]) -> bool:
     """Whether each node has its row."""
     return len({row[0] for row in found}) == len(nodes)
+
+
+# --- names ------------------------------------------------------------------
+
+
+def kept(texts: list[Literal], mapping: RdfMapping) -> list[Literal]:
+    """Those of a property's texts that are in the wanted languages, or all where none is."""
+    languages = mapping.languages
+    if not languages or not any(one.language for one in texts):
+        return texts
+    return [one for one in texts if in_languages(one, languages)] or texts
+
+
+def preference(text: Literal, mapping: RdfMapping) -> tuple[int, str, str]:
+    """Sort key of texts in several languages: the wanted ones, then none, then all others."""
+    if not text.language:
+        return len(mapping.preferred), "", text.text
+    ranks = (at for at, language in enumerate(mapping.preferred) if in_languages(text, (language,)))
+    rank = next(ranks, len(mapping.preferred) + 1)
+    return rank, text.language.casefold(), text.text
+
+
+def labels(by_property: Mapping[str, Sequence[Literal]], mapping: RdfMapping) -> list[str]:
+    """All labels of a node, its name first.
+
+    The name is in a wanted language, if any label is, of the best property that has one, and
+    there in the best language; of equals it is the first by code point.
+
+    Args:
+        by_property: The texts of each property, those that are kept.
+        mapping: How triples are read.
+    """
+
+    def is_foreign(text: Literal) -> bool:
+        return text.language is not None and not in_languages(text, mapping.languages)
+
+    ranked = [
+        (is_foreign(one), at, preference(one, mapping), str(value_of(one)))
+        for at, name in enumerate(mapping.labels)
+        for one in by_property.get(name, ())
+    ]
+    return [label for *_, label in sorted(ranked)]
+
+
+def names(
+    found: Iterable[tuple[str, Literal]], mapping: RdfMapping
+) -> tuple[str | None, list[str]]:
+    """The name of a node, and all other names in order.
+
+    Args:
+        found: Properties, labels and aliases among them, with their values.
+        mapping: How triples are read.
+    """
+    by_property: dict[str, set[Literal]] = {name: set() for name in mapping.names}
+    for name, value in found:
+        if name in by_property:
+            by_property[name].add(value)
+    texts_of = {name: kept(list(values), mapping) for name, values in by_property.items()}
+    every = {str(value_of(one)) for texts_ in texts_of.values() for one in texts_}
+    best = next(iter(labels(texts_of, mapping)), None)
+    return best, sorted(every - {best})

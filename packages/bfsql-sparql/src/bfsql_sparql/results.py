@@ -1,16 +1,28 @@
-"""Rows from the SPARQL 1.1 Query Results JSON Format."""
+"""The SPARQL 1.1 Query Results JSON Format: its terms, and rows made of them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 from pydantic_core import from_json
 
 from bfsql.models.rdf import Literal
-from bfsql_sparql.terms import Blank, Row, Term
 
 _BLANK = b"bnode"
+
+
+class Blank(NamedTuple):
+    """A blank node: it leads nowhere, since its label holds for one answer alone."""
+
+    label: str
+
+
+Term: TypeAlias = str | Literal | Blank
+"""An IRI (plain text), a literal, or a blank node."""
+
+Row: TypeAlias = tuple[Term | None, ...]
+"""One solution, in the order of the projection; None is what is not bound."""
 
 
 class NoResults(ValueError):
@@ -63,8 +75,8 @@ def truth(body: bytes) -> bool:
     answer = document.get("boolean")
     if isinstance(answer, bool):
         return answer
-    told = next((value for row in rows(body) for value in row), None)
-    return isinstance(told, Literal) and told.text in ("1", "true")
+    first = next((value for row in rows(body) for value in row), None)
+    return isinstance(first, Literal) and first.text in ("1", "true")
 
 
 def _document(body: bytes) -> Mapping[str, Any]:

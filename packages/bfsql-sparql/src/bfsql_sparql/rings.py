@@ -8,21 +8,18 @@ from typing import TypeAlias
 
 from bfsql import call
 from bfsql.models import Omission, Triple
-from bfsql_sparql.batches import Batches, Question
+from bfsql_sparql.batches import NOWHERE, Batches, Question, Windows, counted, read_windows
 from bfsql_sparql.dataset import Dataset, gather
-from bfsql_sparql.mapping import Mapping
-from bfsql_sparql.queries import ring as texts
-from bfsql_sparql.queries.ring import Direction
+from bfsql_sparql.mapping import RdfMapping
+from bfsql_sparql.queries import graph as texts
+from bfsql_sparql.queries.graph import Direction
 from bfsql_sparql.results import links
 from bfsql_sparql.settings import SparqlSettings
-from bfsql_sparql.windows import Windows, counted, read_windows
 
 BLANK = "the other end is a blank node, which has no id"
 """Why an edge is left out that no call can show."""
 BOUND = "more edges than the server reads of one node"
 """Why edges are left out that another setting would show."""
-NOWHERE = "urn:bfsql:/nothing"
-"""An IRI that is no node anywhere."""
 
 Links: TypeAlias = tuple[list[tuple[str, ...]], list[tuple[str, ...]]]
 """Rows of IRIs, and rows with a blank node."""
@@ -39,7 +36,7 @@ class Rings:
     """
 
     def __init__(
-        self, dataset: Dataset, batches: Batches, mapping: Mapping, settings: SparqlSettings
+        self, dataset: Dataset, batches: Batches, mapping: RdfMapping, settings: SparqlSettings
     ) -> None:
         self._dataset = dataset
         self._batches = batches
@@ -60,7 +57,7 @@ class Rings:
         """The edges that leave a node, or that enter it, each once."""
         if not self._mapping.inverse:
             found = await self._edges([node], direction)
-        else:  # an edge that is told from its other end leaves where its triple enters
+        else:  # an edge of an inverse predicate leaves where its triple enters
             at = 0 if direction == "out" else 2
             id_ = self._mapping.ids.id(node)
             found = [edge for edge in await self.around([node]) if edge[at] == id_]
@@ -80,7 +77,7 @@ class Rings:
                 found += await self._hub(part.keys[0], direction)
             else:
                 found += part.rows[0]
-                self._say_blank(part.rows[1], direction)
+                self._omit_blank(part.rows[1], direction)
         return self._as_edges(found)
 
     def _as_edges(self, found: Iterable[tuple[str, ...]]) -> list[Triple]:
@@ -90,17 +87,17 @@ class Rings:
         turned = ((o, inverse[p], s) if p in inverse else (s, p, o) for s, p, o in found)
         return [(id_(s), id_(p), id_(o)) for s, p, o in turned]
 
-    def _say_blank(self, rows: Iterable[tuple[str, ...]], direction: Direction) -> None:
+    def _omit_blank(self, rows: Iterable[tuple[str, ...]], direction: Direction) -> None:
         at = 0 if direction == "out" else 2
         for node, number in Counter(row[at] for row in set(rows)).items():
             self._omit(node, direction, number, BLANK)
 
     async def _hub(self, node: str, direction: Direction) -> list[tuple[str, ...]]:
-        """All edges of a node that are too many for one answer, or as many as are wanted."""
+        """The edges of a node that are too many for one answer, `max_edges` at the most."""
         mapping = self._mapping
         windows: Windows[tuple[str, ...]] = Windows(
             number=texts.degree(node, direction, mapping, blank=False),
-            text=lambda after, size: texts.window(node, direction, mapping, after, size),
+            text=lambda after, size: texts.ring_window(node, direction, mapping, after, size),
             decode=_pairs,
             end=lambda row: row[2],
         )

@@ -1,27 +1,27 @@
-"""From what a person typed to the entities that may be meant."""
+"""From what a person typed to the entities that may be meant, in the order of chapter 12."""
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from dataclasses import dataclass
+from functools import cache, partial
 from urllib.parse import quote
 
 from bfsql import call
 from bfsql.models.json_values import is_text
 from bfsql.models.rdf import WELL_KNOWN, Literal, is_iri
 from bfsql.models.records import EntityStub, Omission
-from bfsql_sparql.accents import any_accents
+from bfsql_sparql.capabilities import Capabilities
 from bfsql_sparql.dataset import Dataset, Rows, TimeBudget, gather
-from bfsql_sparql.mapping import Mapping
-from bfsql_sparql.naming import names
-from bfsql_sparql.queries import fulltext
+from bfsql_sparql.dialects import DIALECTS, search_terms
+from bfsql_sparql.mapping import CLASSES, RdfMapping
+from bfsql_sparql.nodes import names
 from bfsql_sparql.queries import search as texts
-from bfsql_sparql.ranking import Candidate, Ranking, folded
+from bfsql_sparql.results import Row, Term
 from bfsql_sparql.settings import SparqlSettings
-from bfsql_sparql.survey import Survey
-from bfsql_sparql.terms import Row, Term
-from bfsql_sparql.vocabulary import CLASSES, UNTYPED
 
 LIMIT = 20
 """Candidates of a search."""
@@ -35,72 +35,76 @@ LONGEST = 1_000
 """Characters of a text that is looked for in names."""
 LONGEST_LOCAL = 200
 """Characters of a text that may be the last part of an id."""
-_SHARE = 0.8  # of the time of a call; what was found has to be told in the rest
+LONGEST_ACCENTED = 60
+"""Characters of a text that is made a regular expression."""
+_SPECIAL = re.compile(r"[\\.^$*+?{}\[\]()|\-]")
+_LETTERS = (*range(0xC0, 0x250), *range(0x1E00, 0x1F00))
+_SHARE = 0.8  # of the time of a call; what was found has to be described in the rest
 
 Look = Callable[[int], str]
 """Makes a pattern for some nodes, at most so many."""
 
 
-async def search(  # noqa: PLR0917 - what the backend holds, and what it is asked
-    dataset: Dataset,
-    mapping: Mapping,
-    survey: Survey,
-    settings: SparqlSettings,
-    query: str,
-    node_types: Sequence[str] | None,
-) -> list[EntityStub]:
-    """Candidates: exact ids, exact names and aliases, then names that begin with or contain it.
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A node that may be meant."""
 
-    What the time is too short for is said as an omission.
+    stub: EntityStub
+    others: Sequence[str]
+    """Its further names."""
+
+
+class EntitySearch:
+    """The candidates for one text.
 
     Args:
         dataset: The store.
         mapping: How its triples are read.
-        survey: What is known of it.
+        capabilities: What it can do.
         settings: With their preset applied.
         query: What a person would call the entity, or its id.
         node_types: Types to keep, as ids; None for all.
-
-    Raises:
-        TimeoutError: The call's deadline is over.
-        StoreError: The store cannot be used.
     """
-    if not folded(query):
-        return []
-    return await _Search(dataset, mapping, survey, settings, query, node_types or ()).found()
 
-
-class _Search:
-    """The looks for one text."""
-
-    def __init__(  # noqa: PLR0917 - the same
+    def __init__(  # noqa: PLR0917 - what the backend holds, and what it is asked
         self,
         dataset: Dataset,
-        mapping: Mapping,
-        survey: Survey,
+        mapping: RdfMapping,
+        capabilities: Capabilities,
         settings: SparqlSettings,
         query: str,
-        node_types: Sequence[str],
+        node_types: Sequence[str] | None,
     ) -> None:
         self._dataset = dataset
         self._mapping = mapping
-        self._survey = survey
+        self._capabilities = capabilities
         self._clock = TimeBudget(settings.search_timeout, _SHARE)
         self._query = query
         self._text = query.strip()
-        self._kept = frozenset(node_types)
-        types = (mapping.ids.iri(name) for name in node_types)
+        self._wanted = _folded(query)
+        self._kept = frozenset(node_types or ())
+        types = (mapping.ids.iri(name) for name in node_types or ())
         self._types = [type_ for type_ in types if type_]
+        dialect = DIALECTS.get(capabilities.search)
+        self._full_text_search = dialect.search if dialect else None
         namespaces = dict.fromkeys((*settings.prefix.values(), *WELL_KNOWN.values()))
         self._local = _local(self._text, namespaces)
+        self._local_ids = frozenset(map(mapping.ids.id, self._local))
         left_out = () if mapping.ontology else CLASSES
         self._left_out = frozenset(map(mapping.ids.id, left_out))
         self._nodes: dict[str, Candidate] = {}
         self._unfinished = False
 
     async def found(self) -> list[EntityStub]:
-        """All that the looks find, ranked."""
-        if self._kept and not self._types:
+        """The best: exact ids, exact names and aliases, then names that begin with or contain it.
+
+        What the time is too short for is reported as an omission.
+
+        Raises:
+            TimeoutError: The call's deadline is over.
+            StoreError: The store cannot be used.
+        """
+        if not self._wanted or (self._kept and not self._types):
             return []
         searchable = is_text(self._text) and "\0" not in self._text
         if searchable and len(self._text) <= LONGEST:
@@ -113,8 +117,7 @@ class _Search:
             await self._by_id()
         if self._unfinished:
             call.omitted(Omission(self._query, "search", reason="the store took too long"))
-        ranking = Ranking(self._query, [self._mapping.ids.id(iri) for iri in self._local])
-        return ranking.best(list(self._nodes.values()), LIMIT)
+        return [one.stub for one in sorted(self._nodes.values(), key=self._rank)[:LIMIT]]
 
     # --- the looks ----------------------------------------------------------
 
@@ -124,7 +127,7 @@ class _Search:
         exact = dict.fromkeys(filter(None, map(ids.iri, (self._query, self._text))))
         if not exact:
             return
-        query = texts.with_ids(exact, self._local, self._mapping, marked=self._survey.primary)
+        query = texts.with_ids(exact, self._local, self._mapping, marked=self._capabilities.marked)
         rows = await self._dataset.select(query, self._clock.left())
         self._take(rows.rows if rows else ())
 
@@ -141,22 +144,22 @@ class _Search:
 
     async def _called(self) -> bool:
         """Names with the words of the text, or with the text in them."""
-        dialect = fulltext.DIALECTS.get(self._survey.fulltext)
-        if dialect is None:
+        search = self._full_text_search
+        if search is None:
             return await self._containing()
-        wanted = fulltext.asked(self._text, LOOKED_AT)
+        wanted = search_terms(self._text, LOOKED_AT)
         if wanted is None:
             return False
-        found = dialect(wanted, self._mapping)
+        found = search(wanted, self._mapping)
         return await self._look(
             lambda limit: texts.by_words(found, self._types, self._mapping, limit), needed=False
         )
 
     async def _otherwise(self) -> None:
         """Dearer looks, where the others found nothing."""
-        if self._survey.fulltext in fulltext.DIALECTS:
+        if self._full_text_search is not None:
             await self._containing()
-        expression = any_accents(self._text)
+        expression = _any_accents(self._text)
         if not self._nodes and expression:
             await self._look(
                 lambda limit: texts.alike(expression, self._types, self._mapping, limit)
@@ -196,7 +199,7 @@ class _Search:
         return bool(rows and rows.rows)
 
     async def _rows(self, found: str) -> Rows | None:
-        query = texts.described(found, self._mapping, marked=self._survey.primary)
+        query = texts.described(found, self._mapping, marked=self._capabilities.marked)
         return await self._dataset.select(query, self._clock.left())
 
     # --- what they find -----------------------------------------------------
@@ -207,21 +210,38 @@ class _Search:
         for node, property_, value in rows:
             if isinstance(node, str):
                 by_node[node].append((property_, value))
-        for node, told in by_node.items():
-            candidate = self._candidate(node, told)
+        for node, values in by_node.items():
+            candidate = self._candidate(node, values)
             type_ = candidate.stub.entity_type
             if type_ not in self._left_out and (not self._kept or type_ in self._kept):
                 self._nodes.setdefault(node, candidate)
         return len(self._nodes)
 
-    def _candidate(self, node: str, told: Sequence[tuple[Term | None, Term | None]]) -> Candidate:
+    def _candidate(self, node: str, values: Sequence[tuple[Term | None, Term | None]]) -> Candidate:
         mapping, ids = self._mapping, self._mapping.ids
-        marks = [v for p, v in told if p == mapping.primary and isinstance(v, str)]
-        types = [v for p, v in told if p in mapping.types and isinstance(v, str)]
-        best = [*sorted(marks), *self._survey.kinds.ranked(types), UNTYPED][0]
-        texts_told = [(str(p), v) for p, v in told if isinstance(v, Literal)]
-        name, others = names(texts_told, mapping)
+        marks = [v for p, v in values if p == mapping.primary and isinstance(v, str)]
+        types = [v for p, v in values if p in mapping.types and isinstance(v, str)]
+        best = self._capabilities.ranking.of_node(marks, types)[0]
+        texts_of = [(str(p), v) for p, v in values if isinstance(v, Literal)]
+        name, others = names(texts_of, mapping)
         return Candidate(EntityStub(ids.id(node), ids.id(best), name), others)
+
+    def _rank(self, candidate: Candidate) -> tuple[int, int, str]:
+        """Sort key: how well it fits, ties by the length of the name, then by id."""
+        id_, name = candidate.stub.id, _folded(candidate.stub.name or "")
+        others = [_folded(other) for other in candidate.others]
+        wanted = self._wanted
+        tests = (
+            id_ in {self._query, self._text},
+            id_ in self._local_ids,
+            name == wanted,
+            wanted in others,
+            name.startswith(wanted),
+            any(wanted in known for known in (name, *others)),
+            wanted in _folded(id_),
+            True,
+        )
+        return tests.index(True), len(name), id_
 
 
 def _local(text: str, namespaces: Iterable[str]) -> list[str]:
@@ -234,3 +254,39 @@ def _local(text: str, namespaces: Iterable[str]) -> list[str]:
 
 def _in_iri(text: str) -> bool:
     return is_iri(f"x:{text}")
+
+
+def _folded(text: str) -> str:
+    """Text without accents, case and outer space, for comparison."""
+    return _without_accents(text).casefold().strip()
+
+
+def _without_accents(text: str) -> str:
+    decomposed = unicodedata.normalize("NFKD", text)
+    return "".join(c for c in decomposed if not unicodedata.combining(c))
+
+
+def _any_accents(text: str) -> str | None:
+    """A regular expression for a text with and without accents, as XPath has them.
+
+    None where no letter of it has accents, or it is too long.
+    """
+    plain = _without_accents(text)
+    letters = [_accented().get(letter, "") for letter in plain.lower()]
+    if len(plain) > LONGEST_ACCENTED or not any(letters):
+        return None
+    return "".join(
+        f"[{letter}{others}]" if others else _SPECIAL.sub(r"\\\g<0>", letter)
+        for letter, others in zip(plain.lower(), letters, strict=True)
+    )
+
+
+@cache
+def _accented() -> dict[str, str]:
+    """Letter to its lower-case forms with accents."""
+    forms: dict[str, str] = defaultdict(str)
+    for letter in map(chr, _LETTERS):
+        base = unicodedata.normalize("NFKD", letter)[0]
+        if base != letter and letter == letter.lower() and base.isalpha():
+            forms[base] += letter
+    return dict(forms)

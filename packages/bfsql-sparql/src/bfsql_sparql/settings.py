@@ -1,14 +1,19 @@
-"""What a SPARQL endpoint, or a set of RDF files, can be told."""
+"""Settings of a SPARQL endpoint, or of a set of RDF files, and presets of known ones."""
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, SecretStr, field_validator
 
+from bfsql.errors import ConfigurationError
 from bfsql.models.rdf import is_iri
-from bfsql.settings import BackendSettings, Env
+from bfsql.settings import BackendSettings, Env, resolve
 
 Statements = Literal["auto", "none", "reification", "rdf-star", "rdf-1.2", "wikibase"]
 """Where what is said of an edge is kept."""
@@ -17,6 +22,11 @@ Search = Literal[
     "auto", "contains", "virtuoso", "fuseki", "graphdb", "stardog", "qlever", "rdf4j", "wikidata"
 ]
 """By which means names are looked for."""
+
+
+HINT = "hint"
+"""Key of a preset that is no setting: advice for the model, in sentences."""
+_BARRED = ("preset", "preset_file", "password", "token", "key", "replace")
 
 
 class SparqlSettings(BackendSettings):
@@ -253,3 +263,78 @@ class SparqlSettings(BackendSettings):
         if not is_iri(value):
             raise ValueError(f"{value!r} is no IRI; it has to be like urn:bfsql:")
         return value
+
+
+# --- presets ----------------------------------------------------------------
+
+
+def with_preset(settings: SparqlSettings) -> SparqlSettings:
+    """The settings, with those of their preset where they say nothing themselves.
+
+    Mappings such as `prefix` are joined, the given entries winning.
+
+    Args:
+        settings: As they were given.
+
+    Raises:
+        ConfigurationError: No such preset, or one with a setting that cannot be used.
+    """
+    if settings.preset is None:
+        return settings
+    table = {key: value for key, value in _table(settings).items() if key != HINT}
+    where, path = f"the preset {settings.preset}", settings.preset_file
+    barred = sorted(key for key in table if key.replace("-", "_") in _BARRED)
+    if barred:
+        raise ConfigurationError(f"{where} sets {', '.join(barred)}, which no preset may set")
+    preset = resolve(
+        SparqlSettings, table=table, place=where, base=None if path is None else path.parent
+    ).settings
+    values = {name: getattr(preset, name) for name in preset.model_fields_set}
+    for name in settings.model_fields_set:
+        given = getattr(settings, name)
+        both = isinstance(given, dict) and isinstance(values.get(name), dict)
+        values[name] = values[name] | given if both else given
+    if settings.data and settings.endpoint is None:
+        values.pop("endpoint", None)  # a part of what the preset's endpoint has, in files
+    return SparqlSettings.model_validate(values)
+
+
+def hint(settings: SparqlSettings) -> str | None:
+    """The advice of the preset for the model.
+
+    Raises:
+        ConfigurationError: No such preset.
+    """
+    if settings.preset is None:
+        return None
+    found = _table(settings).get(HINT)
+    return found if isinstance(found, str) else None
+
+
+def _table(settings: SparqlSettings) -> Mapping[str, Any]:
+    known = {**_built_in(), **_own(settings.preset_file)}
+    table = known.get(settings.preset or "")
+    if not isinstance(table, dict):
+        raise ConfigurationError(
+            f"There is no preset named {settings.preset!r}; known are: {', '.join(sorted(known))}. "
+            "Others can be told in a TOML file, one table each, that preset_file names."
+        )
+    return table
+
+
+@cache
+def _built_in() -> dict[str, Any]:
+    text = files("bfsql_sparql").joinpath("presets.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+def _own(path: Path | None) -> dict[str, Any]:
+    if path is None:
+        return {}
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(
+            f"The file of presets {path} cannot be read: {error}. It has to be TOML with one "
+            "table for each preset."
+        ) from None

@@ -1,33 +1,46 @@
-"""The metadata of edges: what statements about them say (chapter 10, `protocol.md` 7 and 16)."""
+"""The metadata of edges, from statements about them (chapter 10, `protocol.md` 7 and 16).
+
+Wikibase (Wikidata, for one) has a form of its own: beside `item wdt:P value` stands
+`item p:P statement`, `statement ps:P value`, and the statement has qualifiers, a rank, and
+references.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from bfsql import call
 from bfsql.models import Metadata, Omission, Triple, evidence_items, merge_edges
 from bfsql.models.merge import merge_metadata, sorted_union
-from bfsql.models.rdf import Literal, value_of
-from bfsql_sparql.batches import Batches, Question
+from bfsql.models.rdf import WELL_KNOWN, Literal, value_of
+from bfsql_sparql.batches import NOWHERE, Batches, Question, rows_question
 from bfsql_sparql.dataset import gather
-from bfsql_sparql.mapping import Mapping
-from bfsql_sparql.queries import statements as texts
-from bfsql_sparql.queries.statements import End, Lead
-from bfsql_sparql.results import rows
-from bfsql_sparql.rings import NOWHERE
+from bfsql_sparql.mapping import TYPE, RdfMapping
+from bfsql_sparql.queries import graph as texts
+from bfsql_sparql.queries.graph import End, Lead
+from bfsql_sparql.results import Blank, Row, Term, rows
 from bfsql_sparql.settings import SparqlSettings
-from bfsql_sparql.terms import Blank, Row, Term
-from bfsql_sparql.wikibase import REFERENCE, claim, is_said, reference
 
 CHECKED = 100
 """Edges up to which it is asked whether they exist; more come from a ring alone, and do."""
+REFERENCE = WELL_KNOWN["prov"] + "wasDerivedFrom"
+"""Property of a statement node of Wikibase to its references."""
+_DIRECT = "/prop/direct/"
+_NOT_METADATA = re.compile(r"/prop/(?:statement|qualifier|reference)/value|/prop/statement/")
+"""Properties that repeat the value itself, or lead to the parts that it is made of."""
+_SOURCES = ("/prop/reference/P248", "/prop/reference/P854")
+"""Stated in; reference URL."""
 _ENDS: tuple[End, ...] = ("s", "o", "document")
 _ORDER = ("rdf-1.2", "reification", "rdf-star", "wikibase")
 
-Said = dict[str, list[Term]]
-"""What one statement says: values by property."""
+Values: TypeAlias = dict[str, list[Term]]
+"""Of one statement: values by property."""
+
+Records: TypeAlias = dict[Triple, list[dict[str, Any]]]
+"""Metadata by triple, one record a statement."""
 
 
 class Statements:
@@ -43,7 +56,7 @@ class Statements:
     def __init__(
         self,
         batches: Batches,
-        mapping: Mapping,
+        mapping: RdfMapping,
         settings: SparqlSettings,
         forms: Collection[str],
     ) -> None:
@@ -65,20 +78,20 @@ class Statements:
         triples = self._triples(edges)
         asked = list(dict.fromkeys(triple for some in triples.values() for triple in some))
         checked = len(asked) <= CHECKED
-        there, *said = await gather(
+        there, *found = await gather(
             self._existing(asked if checked else []),
-            *(self._said(form, asked) for form in self._forms),
+            *(self._of_form(form, asked) for form in self._forms),
             *([self._graphs(asked)] if self._mapping.statement_graph else []),
         )
-        found: dict[Triple, Metadata] = {}
+        metadata: dict[Triple, Metadata] = {}
         for edge, some in triples.items():
             if checked and not any(triple in there for triple in some):
                 continue
             records = [
-                record for form in said for triple in some for record in form.get(triple, ())
+                record for form in found for triple in some for record in form.get(triple, ())
             ]
-            found[edge] = merge_edges(records) if records else {}
-        return found
+            metadata[edge] = merge_edges(records) if records else {}
+        return metadata
 
     async def evidence(self, node: str) -> list[dict[str, Any]] | None:
         """All evidence that touches a node or that it supplied as a document; None if unknown.
@@ -112,79 +125,74 @@ class Statements:
     def _triples(self, edges: Iterable[Triple]) -> dict[Triple, list[Triple]]:
         """The triples, in IRIs, that may stand for each edge."""
         mapping = self._mapping
-        told = defaultdict(list)
+        inverses = defaultdict(list)
         for predicate, other in mapping.inverse.items():
-            told[other].append(predicate)
+            inverses[other].append(predicate)
         found = {}
         for edge in edges:
             s, p, o = (mapping.ids.iri(id_) for id_ in edge)
             if s and p and o and mapping.is_node(s) and mapping.is_node(o):
                 straight = [(s, p, o)] if p not in mapping.inverse else []
-                turned = [(o, other, s) for other in told.get(p, ())]
+                turned = [(o, other, s) for other in inverses.get(p, ())]
                 some = [triple for triple in straight + turned if mapping.is_walked(triple[1])]
                 if some:
                     found[edge[0], edge[1], edge[2]] = some
         return found
 
-    async def _existing(self, triples: Sequence[Triple]) -> dict[Triple, list[dict[str, Any]]]:
-        text = lambda some: texts.existing(some, self._mapping, self._limit)
+    async def _existing(self, triples: Sequence[Triple]) -> Records:
+        text = lambda some: texts.existing_edges(some, self._mapping, self._limit)
         return {triple: [] for triple, _ in await self._rows(triples, text)}
 
-    async def _graphs(self, triples: Sequence[Triple]) -> dict[Triple, list[dict[str, Any]]]:
-        text = lambda some: texts.graphs(some, self._limit)
+    async def _graphs(self, triples: Sequence[Triple]) -> Records:
+        text = lambda some: texts.named_graphs(some, self._limit)
         found: dict[Triple, set[str]] = defaultdict(set)
         for triple, (graph,) in await self._rows(triples, text):
             if isinstance(graph, str):
                 found[triple].add(self._mapping.ids.id(graph))
         return {triple: [{"graphs": sorted(names)}] for triple, names in found.items()}
 
-    async def _said(
-        self, form: str, triples: Sequence[Triple]
-    ) -> dict[Triple, list[dict[str, Any]]]:
-        """What the statements of one form say, one record a statement."""
+    async def _of_form(self, form: str, triples: Sequence[Triple]) -> Records:
+        """The metadata in the statements of one form."""
         if form == "wikibase":
             return await self._claims(triples)
 
         def text(lead: Lead) -> Callable[[Sequence[Triple]], str]:
-            return lambda some: texts.said(form, some, self._mapping, self._limit, lead)
+            return lambda some: texts.statements(form, some, self._mapping, self._limit, lead)
 
         groups = _by_lead(form, triples)
         found = await gather(*(self._rows(some, text(lead)) for lead, some in groups.items()))
         by_statement = _grouped(row for group in found for row in group)
         return _by_triple(
-            (triple, self._metadata(said)) for (triple, _), said in by_statement.items()
+            (triple, self._metadata(values)) for (triple, _), values in by_statement.items()
         )
 
-    async def _claims(self, triples: Sequence[Triple]) -> dict[Triple, list[dict[str, Any]]]:
-        claims = {triple: found for triple in triples if (found := claim(triple))}
-        text = lambda some: texts.wikibase(
+    async def _claims(self, triples: Sequence[Triple]) -> Records:
+        claims = {triple: found for triple in triples if (found := _claim(triple))}
+        text = lambda some: texts.wikibase_statements(
             [claims[one] for one in some], self._mapping, self._limit
         )
         by_statement = _grouped(await self._rows(list(claims), text))
-        names = {v for said in by_statement.values() for v in said.get(REFERENCE, ())}
+        names = {v for values in by_statement.values() for v in values.get(REFERENCE, ())}
         items = await self._references([name for name in names if isinstance(name, str)])
         records = []
-        for (triple, _), said in by_statement.items():
-            references = said.pop(REFERENCE, [])
-            own = {k: values for k, values in said.items() if is_said(k)}
-            metadata = self._metadata(own)
-            told = [items[name] for name in references if name in items]
-            records.append((triple, metadata | ({"provenance": told} if told else {})))
+        for (triple, _), values in by_statement.items():
+            references = values.pop(REFERENCE, [])
+            metadata = self._metadata({key: v for key, v in values.items() if _is_metadata(key)})
+            evidence = [items[name] for name in references if name in items]
+            records.append((triple, metadata | ({"provenance": evidence} if evidence else {})))
         return _by_triple(records)
 
     async def _references(self, names: Sequence[str]) -> dict[Term, dict[str, Any]]:
-        question = Question(
-            text=lambda some: texts.properties(some, self._mapping, self._limit),
-            decode=rows,
-            count=len,
-            harmless=NOWHERE,
-        )
-        said: dict[Term, Said] = {}
+        question = rows_question(lambda some: texts.all_values(some, self._mapping, self._limit))
+        by_name: dict[Term, Values] = {}
         for part in await self._batches.read(sorted(names), question):
             for resource, key, value in part.rows:
-                if resource is not None and value is not None and is_said(str(key)):
-                    said.setdefault(resource, {}).setdefault(str(key), []).append(value)
-        return {name: reference(self._metadata(told), self._mapping) for name, told in said.items()}
+                if resource is not None and value is not None and _is_metadata(str(key)):
+                    by_name.setdefault(resource, {}).setdefault(str(key), []).append(value)
+        return {
+            name: _as_evidence(self._metadata(values), self._mapping)
+            for name, values in by_name.items()
+        }
 
     async def _rows(
         self, triples: Sequence[Triple], text: Callable[[Sequence[Triple]], str]
@@ -202,11 +210,11 @@ class Statements:
             found += [(part.keys[_position(row)], row[1:]) for row in part.rows]
         return found
 
-    def _metadata(self, said: Said) -> dict[str, Any]:
-        """What one statement says, under the names of the protocol where the settings tell."""
+    def _metadata(self, statement: Values) -> dict[str, Any]:
+        """The values of one statement, under the protocol's names for what the settings name."""
         mapping = self._mapping
         found: dict[str, list[Any]] = defaultdict(list)
-        for key, terms in said.items():
+        for key, terms in statement.items():
             values = [self._value(term) for term in dict.fromkeys(terms)]
             if key in mapping.sources:
                 found["source_documents"].append(sorted_union(values))
@@ -227,11 +235,8 @@ class Statements:
     ) -> list[tuple[Triple, Literal]] | None:
         """Triples of ids and their evidence; None where it was cut."""
         mapping, id_ = self._mapping, self._mapping.ids.id
-        question = Question(
-            text=lambda some: texts.evidence(form, some[0], end, mapping, self._limit),
-            decode=rows,
-            count=len,
-            harmless=NOWHERE,
+        question = rows_question(
+            lambda some: texts.evidence(form, some[0], end, mapping, self._limit)
         )
         found: list[tuple[Triple, Literal]] = []
         for part in await self._batches.read([node], question):
@@ -256,20 +261,20 @@ def _by_lead(form: str, triples: Sequence[Triple]) -> dict[Lead, list[Triple]]:
 
 def _grouped(
     found: Iterable[tuple[Triple, Sequence[Term | None]]],
-) -> dict[tuple[Triple, Term | None], Said]:
-    """Values by statement and property; blank nodes say nothing."""
-    by_statement: dict[tuple[Triple, Term | None], Said] = {}
+) -> dict[tuple[Triple, Term | None], Values]:
+    """Values by statement and property, without blank nodes."""
+    by_statement: dict[tuple[Triple, Term | None], Values] = {}
     for triple, (*statement, key, value) in found:
-        said = by_statement.setdefault((triple, statement[0] if statement else None), {})
+        values = by_statement.setdefault((triple, statement[0] if statement else None), {})
         if value is not None and not isinstance(value, Blank):
-            said.setdefault(str(key), []).append(value)
+            values.setdefault(str(key), []).append(value)
     return by_statement
 
 
 def _by_triple(
     records: Iterable[tuple[Triple, dict[str, Any]]],
-) -> dict[Triple, list[dict[str, Any]]]:
-    found: dict[Triple, list[dict[str, Any]]] = defaultdict(list)
+) -> Records:
+    found: Records = defaultdict(list)
     for triple, record in records:
         found[triple].append(record)
     return found
@@ -281,3 +286,29 @@ def _position(row: Row) -> int:
 
 def _has_each(triples: Sequence[Triple], found: list[Row]) -> bool:
     return len(found) == len(triples) == len({row[0] for row in found})
+
+
+# --- Wikibase ---------------------------------------------------------------
+
+
+def _claim(triple: Triple) -> tuple[str, ...] | None:
+    """Item, property to the statement node, property to the value, value; None where none are."""
+    item, predicate, value = triple
+    if _DIRECT not in predicate:
+        return None
+    before, _, name = predicate.rpartition(_DIRECT)
+    return item, f"{before}/prop/{name}", f"{before}/prop/statement/{name}", value
+
+
+def _is_metadata(property_: str) -> bool:
+    """Whether a property of a statement or a reference is metadata of the edge."""
+    return property_ != TYPE and _NOT_METADATA.search(property_) is None
+
+
+def _as_evidence(metadata: dict[str, Any], mapping: RdfMapping) -> dict[str, Any]:
+    """A reference as an item of evidence: where it is stated is the `document_id`."""
+    for source in _SOURCES:
+        for name, value in metadata.items():
+            if (mapping.ids.iri(name) or "").endswith(source):
+                return {"document_id": value if isinstance(value, str) else value[0], **metadata}
+    return metadata

@@ -21,10 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from bfsql.loading import StagedEdge, StagedNode
 from bfsql.models import EdgeRecord, GraphRecord
-from bfsql_sparql.mapping import Mapping
-from bfsql_sparql.queries.quoting import iri, literal
-from bfsql_sparql.values import is_plain, is_several, literals
-from bfsql_sparql.vocabulary import (
+from bfsql_sparql.mapping import (
     NOT_EDGES,
     OBJECT,
     PREDICATE,
@@ -32,7 +29,10 @@ from bfsql_sparql.vocabulary import (
     SUBJECT,
     TYPE,
     UNTYPED,
+    RdfMapping,
 )
+from bfsql_sparql.queries.graph import iri, literal
+from bfsql_sparql.values import is_plain, is_several, literals
 
 if TYPE_CHECKING:
     from bfsql_sparql.settings import SparqlSettings
@@ -46,7 +46,7 @@ class StatementWriter:
         settings: `write_statements` says where metadata of edges goes.
     """
 
-    def __init__(self, mapping: Mapping, settings: SparqlSettings) -> None:
+    def __init__(self, mapping: RdfMapping, settings: SparqlSettings) -> None:
         self._mapping = mapping
         self._form = settings.write_statements
         self._numbers = count(1)

@@ -6,22 +6,31 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from bfsql.models.rdf import WELL_KNOWN
-from bfsql_sparql.queries.patterns import begins, conditions, edge, is_node, of_any, typed
-from bfsql_sparql.queries.quoting import iri, iris
-from bfsql_sparql.vocabulary import OBJECT, PREDICATE, REIFIES, SUBCLASS, SUBJECT
+from bfsql_sparql.mapping import OBJECT, PREDICATE, REIFIES, SUBCLASS, SUBJECT
+from bfsql_sparql.queries.graph import (
+    begins,
+    conditions,
+    edge,
+    iri,
+    iris,
+    is_node,
+    of_any,
+    typed,
+    within,
+)
 
 if TYPE_CHECKING:
-    from bfsql_sparql.mapping import Mapping
+    from bfsql_sparql.mapping import RdfMapping
 
 _VOID = WELL_KNOWN["void"]
 
 
-def types(mapping: Mapping, limit: int) -> str:
+def types(mapping: RdfMapping, limit: int) -> str:
     """Types of anything."""
     return f"SELECT DISTINCT ?type WHERE {{ {typed('s', 'type', mapping)} }} LIMIT {limit}"
 
 
-def best_types(mapping: Mapping, ranked: Sequence[str], *, marked: bool) -> str:
+def best_types(mapping: RdfMapping, ranked: Sequence[str], *, marked: bool) -> str:
     """The rank of the best type of each node, each rank once.
 
     Args:
@@ -38,25 +47,25 @@ def best_types(mapping: Mapping, ranked: Sequence[str], *, marked: bool) -> str:
     )
 
 
-def marked_types(mapping: Mapping, limit: int) -> str:
+def marked_types(mapping: RdfMapping, limit: int) -> str:
     """The types that nodes are marked with."""
     return f"SELECT DISTINCT ?type WHERE {{ {_marked(mapping)} }} LIMIT {limit}"
 
 
-def untyped(mapping: Mapping) -> str:
+def untyped(mapping: RdfMapping) -> str:
     """Whether there is a node without a type.
 
     MINUS would say the same, and compares each node with each type in rdflib and RDF4J.
     """
-    told = f"{is_node('s', mapping)} && (isIRI(?o) || isLiteral(?o))"
-    subject = f"{mapping.within('?s ?p ?o .')} FILTER({told})"
+    condition = f"{is_node('s', mapping)} && (isIRI(?o) || isLiteral(?o))"
+    subject = f"{within(mapping, '?s ?p ?o .')} FILTER({condition})"
     return (
         f"ASK {{ {{ {subject} }} UNION {{ {edge('x', 'p', 's', mapping)} }} "
         f"FILTER NOT EXISTS {{ {typed('s', 'type', mapping)} }} }}"
     )
 
 
-def predicates(mapping: Mapping, limit: int) -> str:
+def predicates(mapping: RdfMapping, limit: int) -> str:
     """Predicates of edges."""
     return f"SELECT DISTINCT ?p WHERE {{ {edge('s', 'p', 'o', mapping)} }} LIMIT {limit}"
 
@@ -64,20 +73,20 @@ def predicates(mapping: Mapping, limit: int) -> str:
 # --- samples ----------------------------------------------------------------
 
 
-def some_types(mapping: Mapping, sample: int) -> str:
+def some_types(mapping: RdfMapping, sample: int) -> str:
     """Types in the first statements of a type."""
-    told = f"{typed('s', 'type', mapping)} FILTER({is_node('s', mapping)})"
-    some = f"SELECT ?type WHERE {{ {told} }} LIMIT {sample}"
+    pattern = f"{typed('s', 'type', mapping)} FILTER({is_node('s', mapping)})"
+    some = f"SELECT ?type WHERE {{ {pattern} }} LIMIT {sample}"
     return f"SELECT DISTINCT ?type WHERE {{ {some} }}"
 
 
-def some_predicates(mapping: Mapping, sample: int) -> str:
+def some_predicates(mapping: RdfMapping, sample: int) -> str:
     """Predicates of the first edges."""
     some = f"SELECT ?p WHERE {{ {edge('s', 'p', 'o', mapping)} }} LIMIT {sample}"
     return f"SELECT DISTINCT ?p WHERE {{ {some} }}"
 
 
-def most_linked(mapping: Mapping, sample: int, limit: int) -> str:
+def most_linked(mapping: RdfMapping, sample: int, limit: int) -> str:
     """The nodes that most of the first edges enter."""
     some = f"SELECT ?o WHERE {{ {edge('s', 'p', 'o', mapping)} }} LIMIT {sample}"
     return (
@@ -86,13 +95,13 @@ def most_linked(mapping: Mapping, sample: int, limit: int) -> str:
     )
 
 
-def types_around(mapping: Mapping, seeds: Iterable[str], sample: int) -> str:
+def types_around(mapping: RdfMapping, seeds: Iterable[str], sample: int) -> str:
     """Types of nodes and of their neighbours."""
     near = _near(mapping, seeds, sample)
     return f"SELECT DISTINCT ?type WHERE {{ {{ {near} }} {typed('n', 'type', mapping)} }}"
 
 
-def predicates_around(mapping: Mapping, seeds: Iterable[str], sample: int) -> str:
+def predicates_around(mapping: RdfMapping, seeds: Iterable[str], sample: int) -> str:
     """Predicates of the edges that leave nodes and their neighbours, and that enter the nodes."""
     near, given = _near(mapping, seeds, sample), f"VALUES ?o {{ {iris(seeds)} }}"
     entering = f"SELECT ?p WHERE {{ {given} {edge('s', 'p', 'o', mapping)} }} LIMIT {sample}"
@@ -102,7 +111,7 @@ def predicates_around(mapping: Mapping, seeds: Iterable[str], sample: int) -> st
     )
 
 
-def _near(mapping: Mapping, seeds: Iterable[str], sample: int) -> str:
+def _near(mapping: RdfMapping, seeds: Iterable[str], sample: int) -> str:
     given = iris(seeds)
     return (
         f"SELECT DISTINCT ?n WHERE {{ {{ VALUES ?n {{ {given} }} }} "
@@ -118,14 +127,14 @@ def published(property_: str, limit: int) -> str:
         property_: `class` or `property` of the vocabulary VoID.
         limit: Names at the most.
     """
-    told = f"?part {iri(_VOID + property_)} ?name ."
+    name = f"?part {iri(_VOID + property_)} ?name ."
     return (
-        f"SELECT DISTINCT ?name WHERE {{ {{ {told} }} UNION {{ GRAPH ?kept {{ {told} }} }} }} "
+        f"SELECT DISTINCT ?name WHERE {{ {{ {name} }} UNION {{ GRAPH ?kept {{ {name} }} }} }} "
         f"LIMIT {limit}"
     )
 
 
-def of_edges(mapping: Mapping, names: Iterable[str]) -> str:
+def of_edges(mapping: RdfMapping, names: Iterable[str]) -> str:
     """Of these predicates, those that an edge has."""
     return (
         f"SELECT ?p WHERE {{ VALUES ?p {{ {iris(names)} }} "
@@ -136,9 +145,9 @@ def of_edges(mapping: Mapping, names: Iterable[str]) -> str:
 # --- what else it has -------------------------------------------------------
 
 
-def subclasses(mapping: Mapping, limit: int) -> str:
+def subclasses(mapping: RdfMapping, limit: int) -> str:
     """Pairs of a class and one above it; of the types that count first, where some do."""
-    triple = mapping.within(f"?class {iri(SUBCLASS)} ?above .")
+    triple = within(mapping, f"?class {iri(SUBCLASS)} ?above .")
     is_type = conditions(["isIRI(?class)", begins("class", mapping.type_namespaces)])
     return (
         f"SELECT DISTINCT ?class ?above WHERE {{ {triple} "
@@ -146,38 +155,27 @@ def subclasses(mapping: Mapping, limit: int) -> str:
     )
 
 
-def marks(mapping: Mapping) -> str:
+def marks(mapping: RdfMapping) -> str:
     """Whether nodes are marked with the type that counts."""
     return f"ASK {{ {_marked(mapping)} }}"
 
 
-def reification(mapping: Mapping) -> str:
-    """Whether statements are described as resources."""
-    triples = f"?r {iri(SUBJECT)} ?s . ?r {iri(PREDICATE)} ?p . ?r {iri(OBJECT)} ?o ."
-    return f"ASK {{ {mapping.within(triples)} }}"
+def statement_forms(mapping: RdfMapping) -> dict[str, str]:
+    """For each form of statements about edges, whether there are any."""
+    patterns = {
+        "reification": f"?r {iri(SUBJECT)} ?s . ?r {iri(PREDICATE)} ?p . ?r {iri(OBJECT)} ?o .",
+        "rdf-star": "<< ?s ?p ?o >> ?q ?v .",
+        "rdf-1.2": f"?r {iri(REIFIES)} ?t .",
+        "wikibase": f"?p {iri(WELL_KNOWN['wikibase'] + 'claim')} ?claim .",
+    }
+    return {form: f"ASK {{ {within(mapping, one)} }}" for form, one in patterns.items()}
 
 
-def reifiers(mapping: Mapping) -> str:
-    """Whether there are reifiers of triple terms, as RDF 1.2 has them."""
-    return f"ASK {{ {mapping.within(f'?r {iri(REIFIES)} ?t .')} }}"
-
-
-def quoted_triples(mapping: Mapping) -> str:
-    """Whether there are quoted triples, as RDF-star had them."""
-    return f"ASK {{ {mapping.within('<< ?s ?p ?o >> ?q ?v .')} }}"
-
-
-def wikibase(mapping: Mapping) -> str:
-    """Whether predicates have statement nodes, as Wikibase has them."""
-    triple = f"?p {iri(WELL_KNOWN['wikibase'] + 'claim')} ?claim ."
-    return f"ASK {{ {mapping.within(triple)} }}"
-
-
-def some_labels(mapping: Mapping, limit: int) -> str:
+def some_labels(mapping: RdfMapping, limit: int) -> str:
     """Some labels."""
     labelled = of_any("s", mapping.labels, "label", mapping)
     return f"SELECT ?label WHERE {{ {labelled} }} LIMIT {limit}"
 
 
-def _marked(mapping: Mapping, type_: str = "type") -> str:
-    return mapping.within(f"?s {iri(mapping.primary)} ?{type_} .", "mark_graph")
+def _marked(mapping: RdfMapping, type_: str = "type") -> str:
+    return within(mapping, f"?s {iri(mapping.primary)} ?{type_} .", "mark_graph")

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from bfsql_sparql.queries.nodes import exists
-from bfsql_sparql.queries.patterns import is_node, of_any, typed
-from bfsql_sparql.queries.quoting import iris, text
-from bfsql_sparql.vocabulary import UNTYPED
+from bfsql_sparql.mapping import UNTYPED
+from bfsql_sparql.queries.graph import exists, iris, is_node, of_any, text, typed, within
 
 if TYPE_CHECKING:
-    from bfsql_sparql.mapping import Mapping
+    from bfsql_sparql.mapping import RdfMapping
 
 _NO_LANGUAGE = text("")
 _LATER = 1_000_000  # characters; a label that begins with the text comes before all others
 
 
-def described(found: str, mapping: Mapping, *, marked: bool) -> str:
+def described(found: str, mapping: RdfMapping, *, marked: bool) -> str:
     """Names and types of what a pattern finds, as node, property and value.
 
     Args:
@@ -29,7 +27,9 @@ def described(found: str, mapping: Mapping, *, marked: bool) -> str:
     return f"SELECT DISTINCT ?s ?property ?value WHERE {{ {found} {values} }}"
 
 
-def with_ids(exact: Iterable[str], others: Iterable[str], mapping: Mapping, *, marked: bool) -> str:
+def with_ids(
+    exact: Iterable[str], others: Iterable[str], mapping: RdfMapping, *, marked: bool
+) -> str:
     """Names and types of nodes by their IRIs, like `described`.
 
     Args:
@@ -48,7 +48,7 @@ def with_ids(exact: Iterable[str], others: Iterable[str], mapping: Mapping, *, m
     )
 
 
-def named(labels: Iterable[str], types: Sequence[str], mapping: Mapping, limit: int) -> str:
+def named(labels: Iterable[str], types: Sequence[str], mapping: RdfMapping, limit: int) -> str:
     """A pattern for the nodes with one of some labels or aliases, to the letter.
 
     Args:
@@ -70,7 +70,7 @@ def named(labels: Iterable[str], types: Sequence[str], mapping: Mapping, limit: 
     )
 
 
-def containing(wanted: str, types: Sequence[str], mapping: Mapping, limit: int) -> str:
+def containing(wanted: str, types: Sequence[str], mapping: RdfMapping, limit: int) -> str:
     """A pattern for the nodes whose label or alias contains a text, the best `limit` of them.
 
     Args:
@@ -90,7 +90,7 @@ def containing(wanted: str, types: Sequence[str], mapping: Mapping, limit: int) 
     )
 
 
-def alike(expression: str, types: Sequence[str], mapping: Mapping, limit: int) -> str:
+def alike(expression: str, types: Sequence[str], mapping: RdfMapping, limit: int) -> str:
     """The same for a regular expression, in any case of letters."""
     return _best(
         f'{_called(mapping)} FILTER(REGEX(STR(?label), {text(expression)}, "i"))',
@@ -101,7 +101,7 @@ def alike(expression: str, types: Sequence[str], mapping: Mapping, limit: int) -
     )
 
 
-def by_words(found: str, types: Sequence[str], mapping: Mapping, limit: int) -> str:
+def by_words(found: str, types: Sequence[str], mapping: RdfMapping, limit: int) -> str:
     """A pattern for what a full-text search finds.
 
     Args:
@@ -119,7 +119,7 @@ def by_words(found: str, types: Sequence[str], mapping: Mapping, limit: int) -> 
 def with_id(
     parts: Iterable[str],
     types: Sequence[str],
-    mapping: Mapping,
+    mapping: RdfMapping,
     limit: int,
     *,
     only_typed: bool,
@@ -134,14 +134,15 @@ def with_id(
         only_typed: Whether only the nodes with a type are looked at, which are fewer triples.
     """
     tests = " || ".join(f"CONTAINS(LCASE(STR(?s)), {text(part)})" for part in parts)
-    among = typed("s", "any_type", mapping) if only_typed else mapping.within("?s ?p ?o .", "id_g")
+    triple = within(mapping, "?s ?p ?o .", "id_g")
+    among = typed("s", "any_type", mapping) if only_typed else triple
     return (
         f"{{ SELECT DISTINCT ?s WHERE {{ {among} FILTER({is_node('s', mapping)} && ({tests})) "
         f"{of_types(types, mapping)} }} ORDER BY STRLEN(STR(?s)) STR(?s) LIMIT {limit} }}"
     )
 
 
-def of_types(types: Sequence[str], mapping: Mapping) -> str:
+def of_types(types: Sequence[str], mapping: RdfMapping) -> str:
     """The condition that a node has one of some types; none of them is no condition."""
     if not types:
         return ""
@@ -152,15 +153,15 @@ def of_types(types: Sequence[str], mapping: Mapping) -> str:
     return f"FILTER(EXISTS {{ {has} }} || {none})"
 
 
-def _values(mapping: Mapping, *, marked: bool) -> str:
+def _values(mapping: RdfMapping, *, marked: bool) -> str:
     """What tells the names and types of a node."""
     marks = (mapping.primary,) if marked else ()
-    properties = dict.fromkeys((*mapping.labels, *mapping.aliases, *mapping.types, *marks))
-    triple = mapping.within("?s ?property ?value .", "value_graph")
+    properties = dict.fromkeys((*mapping.names, *mapping.types, *marks))
+    triple = within(mapping, "?s ?property ?value .", "value_graph")
     return f"VALUES ?property {{ {iris(properties)} }} {triple} {_in_languages(mapping)}"
 
 
-def _best(found: str, order: str, types: Sequence[str], mapping: Mapping, limit: int) -> str:
+def _best(found: str, order: str, types: Sequence[str], mapping: RdfMapping, limit: int) -> str:
     return (
         f"{{ SELECT ?s (MIN({order}) AS ?best) WHERE {{ {found} "
         f"FILTER({is_node('s', mapping)}) {of_types(types, mapping)} }} "
@@ -168,22 +169,22 @@ def _best(found: str, order: str, types: Sequence[str], mapping: Mapping, limit:
     )
 
 
-def _called(mapping: Mapping) -> str:
-    return of_any("s", dict.fromkeys((*mapping.labels, *mapping.aliases)), "label", mapping)
+def _called(mapping: RdfMapping) -> str:
+    return of_any("s", mapping.names, "label", mapping)
 
 
-def _in_languages(mapping: Mapping) -> str:
+def _in_languages(mapping: RdfMapping) -> str:
     """Without the texts of other languages, where the property has one in a wanted language."""
     if not mapping.languages:
         return ""
-    other = mapping.within("?s ?property ?other .", "other_graph")
+    other = within(mapping, "?s ?property ?other .", "other_graph")
     return (
         f"FILTER(!isLiteral(?value) || {_wanted('value', mapping)} || "
         f"NOT EXISTS {{ {other} FILTER(isLiteral(?other) && {_wanted('other', mapping)}) }})"
     )
 
 
-def _wanted(variable: str, mapping: Mapping) -> str:
+def _wanted(variable: str, mapping: RdfMapping) -> str:
     language = f"LANG(?{variable})"
     tests = [f"LANGMATCHES({language}, {text(tag)})" for tag in mapping.languages]
     return f"({' || '.join([f'{language} = {_NO_LANGUAGE}', *tests])})"

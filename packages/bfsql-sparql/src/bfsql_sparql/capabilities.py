@@ -1,0 +1,140 @@
+"""What a store can do, found out when it is opened by a few short questions at once.
+
+None of them has to be answered: what a store refuses, or is too slow for, it cannot do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from bfsql.errors import StoreUnavailable
+from bfsql.models.rdf import Literal
+from bfsql_sparql.dataset import Dataset
+from bfsql_sparql.dialects import DIALECTS, search_terms
+from bfsql_sparql.mapping import RdfMapping, TypeRanking
+from bfsql_sparql.queries import schema
+from bfsql_sparql.queries.search import by_words
+from bfsql_sparql.settings import SparqlSettings
+
+PROBE = 5.0
+"""Seconds for each question of the opening."""
+MOST_SUBCLASSES = 50_000
+"""Pairs of classes that are read; a store with more is read without."""
+PORTABLE = "contains"
+"""The search that every store can do."""
+_LABELS = 20
+_SHORTEST = 4
+
+T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What was found out."""
+
+    ranking: TypeRanking
+    """The order of the store's types."""
+    statements: frozenset[str] = frozenset()
+    """Forms of statements about edges that occur."""
+    marked: bool = False
+    """Whether nodes are marked with the type that counts."""
+    search: str = PORTABLE
+    """The search that works: a dialect, or `contains`."""
+
+    @classmethod
+    async def of(
+        cls, dataset: Dataset, mapping: RdfMapping, settings: SparqlSettings
+    ) -> Capabilities:
+        """Those of a store.
+
+        Args:
+            dataset: The store.
+            mapping: How its triples are read.
+            settings: With their preset applied.
+        """
+        found = await asyncio.gather(
+            _type_ranking(dataset, mapping),
+            _statement_forms(dataset, mapping),
+            _holds(dataset, schema.marks(mapping)),
+            _working_search(dataset, mapping, settings),
+        )
+        return cls(*found)
+
+
+async def _unless_unavailable(answer: Awaitable[T], unknown: T, what: str) -> T:
+    """An answer, or what stands for none where the store is not available."""
+    try:
+        return await answer
+    except StoreUnavailable as error:
+        _log.warning("%s: %s", what, error)
+        return unknown
+
+
+async def _holds(dataset: Dataset, query: str) -> bool:
+    """The answer to an ASK; no where there is none."""
+    what = "a question about the store had no answer"
+    return bool(await _unless_unavailable(dataset.ask(query, PROBE), None, what))
+
+
+async def _statement_forms(dataset: Dataset, mapping: RdfMapping) -> frozenset[str]:
+    if mapping.statements == "none":
+        return frozenset()
+    if mapping.statements != "auto":
+        return frozenset((mapping.statements,))
+    forms = schema.statement_forms(mapping)
+    found = await asyncio.gather(*(_holds(dataset, query) for query in forms.values()))
+    return frozenset(form for form, occurs in zip(forms, found, strict=True) if occurs)
+
+
+async def _type_ranking(dataset: Dataset, mapping: RdfMapping) -> TypeRanking:
+    query = schema.subclasses(mapping, MOST_SUBCLASSES + 1)
+    what = "the classes of the store could not be read"
+    found = await _unless_unavailable(dataset.select(query, PROBE), None, what)
+    if found is None or found.cut or len(found.rows) > MOST_SUBCLASSES:
+        # A part of the pairs would rank types by chance, and differently the next time.
+        return TypeRanking(mapping.type_priority, mapping.type_namespaces)
+    pairs = [(str(class_), str(above)) for class_, above in found.rows]
+    return TypeRanking(mapping.type_priority, mapping.type_namespaces, pairs)
+
+
+async def _working_search(dataset: Dataset, mapping: RdfMapping, settings: SparqlSettings) -> str:
+    """The search of the settings, or the first that finds a label that is there."""
+    if settings.data:
+        return PORTABLE
+    if settings.search != "auto":
+        return settings.search
+    what = "which full-text search the store has is not known"
+    return await _unless_unavailable(_first_working_search(dataset, mapping), PORTABLE, what)
+
+
+async def _first_working_search(dataset: Dataset, mapping: RdfMapping) -> str:
+    word = await _some_word(dataset, mapping)
+    wanted = search_terms(word, 1) if word else None
+    if wanted is None:
+        return PORTABLE
+    queries = {
+        name: f"SELECT ?s WHERE {{ {by_words(one.search(wanted, mapping), (), mapping, 1)} }}"
+        for name, one in DIALECTS.items()
+        if one.search is not None and one.is_probed
+    }
+    found = await asyncio.gather(*(dataset.select(query, PROBE) for query in queries.values()))
+    working = (name for name, one in zip(queries, found, strict=True) if one and one.rows)
+    return next(working, PORTABLE)
+
+
+async def _some_word(dataset: Dataset, mapping: RdfMapping) -> str | None:
+    """A word of a label, long enough to be in any index."""
+    labels = await dataset.select(schema.some_labels(mapping, _LABELS), PROBE)
+    for (label,) in labels.rows if labels else ():
+        if isinstance(label, Literal):
+            wanted = search_terms(label.text, 1)
+            long = [word for word in (wanted.words if wanted else ()) if len(word) >= _SHORTEST]
+            if long:
+                return max(long, key=len)
+    return None

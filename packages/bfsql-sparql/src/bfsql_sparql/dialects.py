@@ -1,0 +1,204 @@
+"""What each kind of server does in its own way, where the standard has no word for it.
+
+`DIALECTS` is the one table: by which signs a server tells that the time was up or that rows are
+missing, and how it is searched for words. How its requests differ are settings, in the table
+`presets.toml`.
+
+A search is a pattern that binds `?s`, mostly with its `?score`. Words are runs of letters and
+digits in lower case, so that none of them is an operator or ends a quotation in any of these
+languages.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from bfsql.models.rdf import WELL_KNOWN
+from bfsql_sparql.mapping import RdfMapping
+from bfsql_sparql.queries.graph import iri, of_any, text, within
+
+MOST_WORDS = 16
+LONGEST = 500
+"""Characters of a text that is handed to a service unchanged."""
+_SHORTER = "BIND(-STRLEN(STR(?label)) AS ?score)"
+_WORD = re.compile(r"[^\W_]+")
+_STEM = 4  # leading letters that Virtuoso wants before a wildcard
+_FTS = "http://www.ontotext.com/fts"
+_TEXT_MATCH = "tag:stardog:api:property:textMatch"
+_LUCENE_SAIL = "http://www.openrdf.org/contrib/lucenesail#"
+_JENA = "http://jena.apache.org/text#query"
+_QLEVER = "http://qlever.cs.uni-freiburg.de/builtin-functions/contains-word"
+_BIGDATA = "http://www.bigdata.com/rdf#serviceParam"
+_MWAPI = "https://www.mediawiki.org/ontology#API/"
+
+
+class SearchTerms(NamedTuple):
+    """What is looked for."""
+
+    text: str
+    """As it was typed, without outer space."""
+    words: tuple[str, ...]
+    """Its words, at least one."""
+    limit: int
+    """Hits at the most."""
+
+
+def search_terms(typed: str, limit: int) -> SearchTerms | None:
+    """What to look for, None where the text has no word."""
+    words = tuple(_WORD.findall(typed.lower())[:MOST_WORDS])
+    return SearchTerms(typed.strip()[:LONGEST], words, limit) if words else None
+
+
+# --- full-text searches -----------------------------------------------------
+
+
+def _virtuoso(wanted: SearchTerms, mapping: RdfMapping) -> str:
+    """`bif:contains`: each word in quotes; the last may go on, where it is long enough for that."""
+    *first, last = wanted.words
+    last = f"{last}*" if len(last) >= _STEM else last
+    expression = " AND ".join(f"'{word}'" for word in (*first, last))
+    properties = ", ".join(map(iri, mapping.names))
+    # It wants the triple of the literal beside it, in the same braces. Its prefix is declared
+    # nowhere else, so that other servers refuse the query before they do any work.
+    found = f"?s ?label_by ?label . ?label bif:contains {text(expression)} ."
+    labelled = within(mapping, f"{found} FILTER(?label_by IN ({properties}))", "label_graph")
+    return f"{labelled} {_SHORTER}"
+
+
+def _fuseki(wanted: SearchTerms, mapping: RdfMapping) -> str:
+    """`text:query`, for each property by itself, since it may not be in the index."""
+    parts = [
+        f"{{ (?s ?score) {iri(_JENA)} ({iri(name)} {text(_lucene(wanted))} {wanted.limit}) }}"
+        for name in mapping.names
+    ]
+    return within(mapping, " UNION ".join(parts), "label_graph")
+
+
+def _graphdb(wanted: SearchTerms, mapping: RdfMapping) -> str:
+    """The simple index of literals."""
+    return f"?label {iri(_FTS)} {text(_lucene(wanted))} . {_labelled(mapping)} {_SHORTER}"
+
+
+def _stardog(wanted: SearchTerms, mapping: RdfMapping) -> str:
+    """`textMatch`; its second argument is the number of literals."""
+    several = 10 * wanted.limit  # the literals of other properties are among them
+    return (
+        f"(?label ?score) {iri(_TEXT_MATCH)} ({text(_lucene(wanted))} {several}) . "
+        f"{_labelled(mapping)}"
+    )
+
+
+def _rdf4j(wanted: SearchTerms, mapping: RdfMapping) -> str:
+    """The virtual properties of the LuceneSail."""
+
+    def own(name: str) -> str:
+        return iri(_LUCENE_SAIL + name)
+
+    parts = [
+        f"{{ ?s {own('matches')} [ {own('query')} {text(_lucene(wanted))} ; "
+        f"{own('property')} {iri(name)} ; {own('score')} ?score ] . }}"
+        for name in mapping.names
+    ]
+    return within(mapping, " UNION ".join(parts), "label_graph")
+
+
+def _qlever(wanted: SearchTerms, mapping: RdfMapping) -> str:
+    """`ql:contains-word` on the literals themselves, each word the beginning of one."""
+    words = " ".join(f"{word}*" if len(word) >= _STEM else word for word in wanted.words)
+    return f"?label {iri(_QLEVER)} {text(words)} . {_labelled(mapping)} {_SHORTER}"
+
+
+def _wikidata(wanted: SearchTerms, mapping: RdfMapping) -> str:
+    """The entity search of the wiki, through the service that the endpoint has for it."""
+    language = mapping.languages[0] if mapping.languages else "en"
+    parameter = iri(_BIGDATA)
+    wikibase = WELL_KNOWN["wikibase"]
+    return (
+        f"SERVICE {iri(wikibase + 'mwapi')} {{ "
+        f"{parameter} {iri(wikibase + 'endpoint')} {text('www.wikidata.org')} . "
+        f"{parameter} {iri(wikibase + 'api')} {text('EntitySearch')} . "
+        f"{parameter} {iri(_MWAPI + 'search')} {text(wanted.text)} . "
+        f"{parameter} {iri(_MWAPI + 'language')} {text(language)} . "
+        f"?s {iri(wikibase + 'apiOutputItem')} {iri(_MWAPI + 'item')} . "
+        f"?at {iri(wikibase + 'apiOrdinal')} true . }} BIND(-?at AS ?score)"
+    )
+
+
+def _lucene(wanted: SearchTerms) -> str:
+    """All words, the last one whole or as the beginning of one."""
+    *first, last = wanted.words
+    return " AND ".join((*first, f"({last} OR {last}*)"))
+
+
+def _labelled(mapping: RdfMapping) -> str:
+    return of_any("s", mapping.names, "label", mapping)
+
+
+# --- the table --------------------------------------------------------------
+
+
+class Dialect(NamedTuple):
+    """What one kind of server does in its own way."""
+
+    time_up: tuple[str, ...] = ()
+    """In the text of an error, with whatever status: the server's time for one query was up."""
+    time_up_header: tuple[str, str] | None = None
+    """Name and value on an answer with status 200 that holds what was found until time was up."""
+    row_limit_header: str | None = None
+    """The header with the number of rows that any answer has at most.
+
+    It comes as soon as an answer has so many, whether or not there were more.
+    """
+    search: Callable[[SearchTerms, RdfMapping], str] | None = None
+    """Makes the pattern of its full-text search."""
+    is_probed: bool = True
+    """Whether the search may be tried on an unknown store: it asks the store itself alone."""
+
+
+DIALECTS = {
+    "virtuoso": Dialect(
+        ("S1T00",),  # 500, "Transaction timed out"
+        ("x-sql-state", "S1TAT"),  # with the parameter `timeout`
+        "x-sparql-maxrows",
+        _virtuoso,
+    ),
+    "fuseki": Dialect(
+        (
+            "Query timed out",  # 503
+            "QueryCancelledException",  # in the middle of a body
+        ),
+        search=_fuseki,
+    ),
+    "graphdb": Dialect(search=_graphdb),  # errors are those of RDF4J
+    "stardog": Dialect(
+        ("exceeded query timeout",),  # 500, "QEQOE2: Query execution cancelled: ..."
+        search=_stardog,
+    ),
+    "rdf4j": Dialect(
+        (
+            "QueryInterruptedException",  # 503
+            "Query evaluation took too long",
+        ),
+        search=_rdf4j,
+    ),
+    "qlever": Dialect(
+        (
+            "Operation timed out",  # 429, `exception` of its JSON
+            "cancelled due to timeout",
+        ),
+        search=_qlever,
+    ),
+    "neptune": Dialect(("TimeLimitExceededException",)),  # 500, `code` of its JSON
+    "wikidata": Dialect(  # Blazegraph
+        ("java.util.concurrent.TimeoutException", "QueryTimeoutException"),  # 500
+        search=_wikidata,
+        is_probed=False,
+    ),
+}
+"""By the name of the preset, and value of the setting `search`; first to last as probed."""
+
+TIME_UP = tuple(sign for dialect in DIALECTS.values() for sign in dialect.time_up)
+TIME_UP_HEADERS = dict(one.time_up_header for one in DIALECTS.values() if one.time_up_header)
+ROW_LIMIT_HEADERS = tuple(one.row_limit_header for one in DIALECTS.values() if one.row_limit_header)

@@ -1,0 +1,409 @@
+"""Query text for nodes, edges and their metadata, and the parts that all queries share.
+
+Values become query text here alone (`protocol.md`, rule 7): `iri`, `iris`, `text`, `literal`.
+
+A triple is given whole, with its position: values for both ends apart would be joined as a
+product by some stores. Where the parts of a statement are triples of their own, one end of the
+edge leads to the statement and the others are compared by a filter: left to choose, stores begin
+with all statements about a hub, once for each of its edges.
+
+In all functions `mapping` is how triples are read, nodes and predicates are IRIs, and `limit` is
+the maximum of rows.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, TypeAlias
+
+from bfsql.models.json_values import as_text
+from bfsql.models.rdf import Literal, is_iri
+from bfsql_sparql.mapping import NOT_EDGES, OBJECT, PREDICATE, REIFIES, SUBJECT
+
+if TYPE_CHECKING:
+    from bfsql.models import Triple
+    from bfsql_sparql.mapping import RdfMapping
+
+Direction: TypeAlias = typing.Literal["out", "in"]
+"""Edges that leave a node, or those that enter it."""
+
+End: TypeAlias = typing.Literal["s", "o", "document"]
+"""What a node is to an edge: its subject, its object, or a document that it stands in."""
+
+Lead: TypeAlias = typing.Literal["s", "o"]
+"""The end of an edge by which its statement is found."""
+
+_ESCAPES = str.maketrans(
+    {
+        "\\": "\\\\",
+        '"': '\\"',
+        "\n": "\\n",
+        "\r": "\\r",
+        "\t": "\\t",
+        "\b": "\\b",
+        "\f": "\\f",
+    }
+)
+
+# --- values -----------------------------------------------------------------
+
+
+def iri(value: str) -> str:
+    """An IRI between angle brackets.
+
+    Raises:
+        ValueError: It is none by the grammar, so that it could end the brackets.
+    """
+    if not is_iri(value):
+        raise ValueError(f"{value!r} is no IRI")
+    return f"<{value}>"
+
+
+def iris(values: Iterable[str]) -> str:
+    """IRIs with spaces between, for VALUES and IN lists of SPARQL's own."""
+    return " ".join(map(iri, values))
+
+
+def text(value: str) -> str:
+    """A plain literal; half a surrogate pair is no text and becomes U+FFFD."""
+    return f'"{as_text(value).translate(_ESCAPES)}"'
+
+
+def literal(value: Literal) -> str:
+    """A literal with its datatype, if any."""
+    return text(value.text) + (f"^^{iri(value.datatype)}" if value.datatype else "")
+
+
+# --- patterns ---------------------------------------------------------------
+
+
+def within(mapping: RdfMapping, pattern: str, graph: str = "g") -> str:
+    """A group graph pattern, matched in the graphs that are read.
+
+    Args:
+        mapping: Which graphs these are.
+        pattern: Without braces around it. With several graphs all of it is matched in
+            one of them, so triples that may stand in different ones are given one by one.
+        graph: Name of the variable for the graph; one of its own for each pattern.
+    """
+    if mapping.all_graphs:
+        return f"GRAPH ?{graph} {{ {pattern} }}"
+    if len(mapping.graphs) > 1:
+        return f"VALUES ?{graph} {{ {iris(mapping.graphs)} }} GRAPH ?{graph} {{ {pattern} }}"
+    if mapping.graphs:
+        return f"GRAPH {iri(mapping.graphs[0])} {{ {pattern} }}"
+    return pattern
+
+
+def is_node(variable: str, mapping: RdfMapping) -> str:
+    """The condition that a variable holds what may be a node."""
+    return conditions([f"isIRI(?{variable})", begins(variable, mapping.node_namespaces)])
+
+
+def is_walked(variable: str, mapping: RdfMapping) -> str:
+    """The condition that a variable holds a predicate that is walked."""
+    excluded = ", ".join(map(iri, mapping.excluded))
+    only = ", ".join(map(iri, mapping.only))
+    return conditions(
+        [
+            f"?{variable} NOT IN ({excluded})" if excluded else "",
+            f"?{variable} IN ({only})" if only else "",
+            begins(variable, mapping.predicate_namespaces),
+        ]
+    )
+
+
+def exists(variable: str, mapping: RdfMapping) -> str:
+    """The condition that something is a node: it has a property, or an edge enters it.
+
+    Either is true at the first triple found, so that a hub costs no more than others.
+    """
+    leaving = within(mapping, f"?{variable} ?any_p ?any_o .", "any_g")
+    entering = within(mapping, f"?any_s ?any_q ?{variable} .", "any_h")
+    condition = f"{is_node('any_s', mapping)} && {is_walked('any_q', mapping)}"
+    return (
+        f"EXISTS {{ {leaving} FILTER(isIRI(?any_o) || isLiteral(?any_o)) }} "
+        f"|| EXISTS {{ {entering} FILTER({condition}) }}"
+    )
+
+
+def edge(subject: str, predicate: str, object_: str, mapping: RdfMapping) -> str:
+    """A triple that is an edge, in three variables."""
+    holds = conditions(
+        [is_node(subject, mapping), is_node(object_, mapping), is_walked(predicate, mapping)]
+    )
+    triple = within(mapping, f"?{subject} ?{predicate} ?{object_} .", f"{predicate}_graph")
+    return f"{triple} FILTER({holds})"
+
+
+def typed(subject: str, type_: str, mapping: RdfMapping) -> str:
+    """A node and one of its types, in two variables."""
+    return of_any(subject, mapping.types, type_, mapping)
+
+
+def of_any(subject: str, properties: Iterable[str], value: str, mapping: RdfMapping) -> str:
+    """A value that a node has of one of some properties, in two variables."""
+    properties = tuple(properties)
+    if len(properties) == 1:
+        return within(mapping, f"?{subject} {iri(properties[0])} ?{value} .", f"{value}_graph")
+    by = f"{value}_by"
+    triple = within(mapping, f"?{subject} ?{by} ?{value} .", f"{value}_graph")
+    return f"VALUES ?{by} {{ {iris(properties)} }} {triple}"
+
+
+def begins(variable: str, namespaces: Iterable[str]) -> str:
+    """The condition that an IRI begins in one of some ways; empty for no condition."""
+    parts = [f"STRSTARTS(STR(?{variable}), {text(namespace)})" for namespace in namespaces]
+    return f"({' || '.join(parts)})" if parts else ""
+
+
+def conditions(parts: Iterable[str]) -> str:
+    """All of some conditions at once, without the empty ones."""
+    return " && ".join(filter(None, parts)) or "true"
+
+
+def number_of(query: str) -> str:
+    """The query for the number of rows that another one has: one row, which no limit can cut."""
+    return f"SELECT (COUNT(*) AS ?n) WHERE {{ {query} }}"
+
+
+def _in_order(term: str, after: str, limit: int) -> tuple[str, str, str]:
+    """Projection, filter and end of a query whose rows are read window by window.
+
+    Rows are ordered by `?at`, the text of a term in ASCII, since one store compares nothing
+    else. It is what the store itself makes of the text, so that the next window can begin there.
+
+    Args:
+        term: The variable, with its question mark.
+        after: The last `?at`, whose rows come again, for there may be more; or nothing.
+        limit: Rows at the most.
+    """
+    place = f"ENCODE_FOR_URI(STR({term}))"
+    begin = f"FILTER({place} >= {text(after)})" if after else ""
+    return f"({place} AS ?at)", begin, f"ORDER BY {place} LIMIT {limit}"
+
+
+# --- edges ------------------------------------------------------------------
+
+
+def ring(nodes: Iterable[str], direction: Direction, mapping: RdfMapping, limit: int) -> str:
+    """Edges of nodes in one direction; those to blank nodes are included, to be counted."""
+    given, other = ("s", "o") if direction == "out" else ("o", "s")
+    triple = within(mapping, "?s ?p ?o .")
+    condition = f"({is_node(other, mapping)} || isBlank(?{other})) && {is_walked('p', mapping)}"
+    return (
+        f"SELECT ?s ?p ?o WHERE {{ VALUES ?{given} {{ {iris(nodes)} }} {triple} "
+        f"FILTER({condition}) }} LIMIT {limit}"
+    )
+
+
+def ring_window(
+    node: str, direction: Direction, mapping: RdfMapping, after: str, limit: int
+) -> str:
+    """Edges of one node, in the order of their other ends: predicate, end, and its `?at`.
+
+    Args:
+        node: An IRI.
+        direction: Which of its edges.
+        mapping: How triples are read.
+        after: The last `?at`, whose rows come again, for there may be more; or nothing.
+        limit: Rows at the most.
+    """
+    at, begin, order = _in_order("?end", after, limit)
+    edges = _edges_of(node, direction, mapping, blank=False)
+    return f"SELECT ?p ?end {at} WHERE {{ {edges} {begin} }} {order}"
+
+
+def degree(node: str, direction: Direction, mapping: RdfMapping, *, blank: bool) -> str:
+    """Number of edges of one node, or of its triples that are none because of a blank node."""
+    return (
+        "SELECT (COUNT(*) AS ?n) WHERE { SELECT DISTINCT ?p ?end WHERE "
+        f"{{ {_edges_of(node, direction, mapping, blank=blank)} }} }}"
+    )
+
+
+def _edges_of(node: str, direction: Direction, mapping: RdfMapping, *, blank: bool) -> str:
+    triple = f"{iri(node)} ?p ?end ." if direction == "out" else f"?end ?p {iri(node)} ."
+    end = "isBlank(?end)" if blank else is_node("end", mapping)
+    return f"{within(mapping, triple)} FILTER({end} && {is_walked('p', mapping)})"
+
+
+# --- nodes ------------------------------------------------------------------
+
+
+def types(nodes: Iterable[str], mapping: RdfMapping, *, marked: bool, limit: int) -> str:
+    """Nodes with the type that counts, if marked, and one column a type property.
+
+    Whether a node exists that has none is asked apart: one store needs a hundred times as long
+    for both at once.
+
+    Args:
+        nodes: IRIs.
+        mapping: How triples are read.
+        marked: Whether nodes may be marked with the type that counts.
+        limit: Rows at the most.
+    """
+    columns = [f"t{at}" for at in range(len(mapping.types))]
+    patterns = [
+        within(mapping, f"?s {iri(property_)} ?{column} .", f"{column}_graph")
+        for column, property_ in zip(columns, mapping.types, strict=True)
+    ]
+    if len(patterns) > 1:
+        patterns = [f"OPTIONAL {{ {pattern} }}" for pattern in patterns]
+    if marked:
+        mark = within(mapping, f"?s {iri(mapping.primary)} ?mark .", "mark_graph")
+        patterns.append(f"OPTIONAL {{ {mark} }}")
+    shown = " ".join(f"?{name}" for name in ("mark", *columns))
+    return (
+        f"SELECT ?s {shown} WHERE {{ VALUES ?s {{ {iris(nodes)} }} {' '.join(patterns)} }} "
+        f"LIMIT {limit}"
+    )
+
+
+def existing_nodes(nodes: Iterable[str], mapping: RdfMapping, limit: int) -> str:
+    """Those of the nodes that exist."""
+    return (
+        f"SELECT ?s WHERE {{ VALUES ?s {{ {iris(nodes)} }} FILTER({exists('s', mapping)}) }} "
+        f"LIMIT {limit}"
+    )
+
+
+def properties(nodes: Iterable[str], mapping: RdfMapping, limit: int) -> str:
+    """Literals and types of nodes: node, property and value."""
+    return (
+        f"SELECT ?s ?p ?o WHERE {{ VALUES ?s {{ {iris(nodes)} }} "
+        f"{_values_of('?s', mapping)} }} LIMIT {limit}"
+    )
+
+
+def properties_window(node: str, mapping: RdfMapping, after: str, limit: int) -> str:
+    """Literals and types of one node, in the order of their texts: property, value, `?at`.
+
+    Args:
+        node: An IRI.
+        mapping: How triples are read.
+        after: The last `?at`, whose rows come again, for there may be more; or nothing.
+        limit: Rows at the most.
+    """
+    at, begin, order = _in_order("?o", after, limit)
+    return f"SELECT ?p ?o {at} WHERE {{ {_values_of(iri(node), mapping)} {begin} }} {order}"
+
+
+def number_of_properties(node: str, mapping: RdfMapping) -> str:
+    """How many literals and types a node has."""
+    return (
+        "SELECT (COUNT(*) AS ?n) WHERE { SELECT DISTINCT ?p ?o WHERE "
+        f"{{ {_values_of(iri(node), mapping)} }} }}"
+    )
+
+
+def _values_of(node: str, mapping: RdfMapping) -> str:
+    by = ", ".join(map(iri, (*mapping.types, mapping.primary)))
+    return f"{within(mapping, f'{node} ?p ?o .')} FILTER(isLiteral(?o) || ?p IN ({by}))"
+
+
+# --- statements about edges -------------------------------------------------
+
+_STATEMENT = {
+    "reification": (
+        f"?t {iri(SUBJECT)} ?s . ?t {iri(PREDICATE)} ?p . ?t {iri(OBJECT)} ?o . ",
+        "?t",
+    ),
+    "rdf-1.2": (f"?t {iri(REIFIES)} <<( ?s ?p ?o )>> . ", "?t"),
+    "rdf-star": ("", "<< ?s ?p ?o >>"),
+}
+"""For each form, what finds the statement about a triple, and what stands for it then."""
+
+_REIFIED: dict[Lead, str] = {
+    "s": f"?t {iri(SUBJECT)} ?s . ?t {iri(OBJECT)} ?end . ?t {iri(PREDICATE)} ?by . ",
+    "o": f"?t {iri(OBJECT)} ?o . ?t {iri(SUBJECT)} ?end . ?t {iri(PREDICATE)} ?by . ",
+}
+"""What finds the statements about all triples with one end, to be compared with the others."""
+
+
+def existing_edges(edges: Iterable[Triple], mapping: RdfMapping, limit: int) -> str:
+    """The positions of the triples that are in the store."""
+    return _about(edges, "?n", within(mapping, "?s ?p ?o ."), limit)
+
+
+def named_graphs(edges: Iterable[Triple], limit: int) -> str:
+    """The named graphs of each triple: position and graph."""
+    return _about(edges, "?n ?g", "GRAPH ?g { ?s ?p ?o . }", limit)
+
+
+def statements(
+    form: str, edges: Iterable[Triple], mapping: RdfMapping, limit: int, lead: Lead = "s"
+) -> str:
+    """What statements about each triple contain: position, statement, property and value.
+
+    Args:
+        form: `reification` or `rdf-1.2`; or `rdf-star`, where each triple has one statement.
+        edges: IRIs of subject, predicate and object.
+        mapping: How triples are read.
+        limit: Rows at the most.
+        lead: The end by which a reified statement is found, the one with fewer edges.
+    """
+    known = ", ".join(map(iri, (*NOT_EDGES, mapping.document)))
+    condition = f"FILTER(?k NOT IN ({known}))"
+    if form == "rdf-star":  # stores that have it look up such values, and search for such patterns
+        given = " ".join(f"({at} << {iris(edge)} >>)" for at, edge in enumerate(edges))
+        values = within(mapping, "?t ?k ?v .")
+        return (
+            f"SELECT ?n ?k ?v WHERE {{ VALUES (?n ?t) {{ {given} }} {values} {condition} }} "
+            f"LIMIT {limit}"
+        )
+    found = _REIFIED[lead] if form == "reification" else _STATEMENT[form][0]
+    if form == "reification":
+        condition += f" FILTER(?by = ?p && ?end = ?{'o' if lead == 's' else 's'})"
+    values = within(mapping, f"{found}?t ?k ?v .")
+    return _about(edges, "?n ?t ?k ?v", f"{values} {condition}", limit)
+
+
+def wikibase_statements(claims: Iterable[tuple[str, ...]], mapping: RdfMapping, limit: int) -> str:
+    """What Wikibase's statement nodes contain about each claim: as `statements`.
+
+    Args:
+        claims: IRIs: the item, its property to the statement node, the statement node's
+            property to the value, the value.
+        mapping: How triples are read.
+        limit: Rows at the most.
+    """
+    given = " ".join(f"({at} {iris(claim)})" for at, claim in enumerate(claims))
+    values = within(mapping, "?s ?a ?t . ?t ?b ?end . ?t ?k ?v .")
+    return (
+        f"SELECT ?n ?t ?k ?v WHERE {{ VALUES (?n ?s ?a ?b ?o) {{ {given} }} {values} "
+        f"FILTER(?end = ?o) }} LIMIT {limit}"
+    )
+
+
+def all_values(resources: Iterable[str], mapping: RdfMapping, limit: int) -> str:
+    """All properties of resources, such as the references of a statement."""
+    values = within(mapping, "?t ?k ?v .")
+    return f"SELECT ?t ?k ?v WHERE {{ VALUES ?t {{ {iris(resources)} }} {values} }} LIMIT {limit}"
+
+
+def evidence(form: str, node: str, end: End, mapping: RdfMapping, limit: int) -> str:
+    """The evidence of edges: their triples, and it.
+
+    Args:
+        form: `reification`, `rdf-1.2` or `rdf-star`.
+        node: An IRI.
+        end: What the node is to the edges.
+        mapping: How triples are read.
+        limit: Rows at the most.
+    """
+    found, statement = _STATEMENT[form]
+    value = f"{found}{statement} {iri(mapping.provenance)} ?v ."
+    given = f"VALUES ?{end} {{ {iri(node)} }}"
+    if end == "document":
+        value = f"{statement} {iri(mapping.document)} ?document . {value}"
+    return (
+        f"SELECT ?s ?p ?o ?v WHERE {{ {given} {within(mapping, value)} "
+        f"FILTER EXISTS {{ {within(mapping, '?s ?p ?o .', 'there')} }} }} LIMIT {limit}"
+    )
+
+
+def _about(edges: Iterable[Triple], shown: str, pattern: str, limit: int) -> str:
+    given = " ".join(f"({at} {iris(edge)})" for at, edge in enumerate(edges))
+    return f"SELECT {shown} WHERE {{ VALUES (?n ?s ?p ?o) {{ {given} }} {pattern} }} LIMIT {limit}"

@@ -1,0 +1,239 @@
+"""The two lists of the schema: whole where the store can give them, otherwise sampled."""
+
+from __future__ import annotations
+
+import asyncio
+import typing
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from bfsql.abc import DEFAULT_NEXT_STEPS
+from bfsql.models.rdf import WELL_KNOWN, Literal, is_iri
+from bfsql_sparql.capabilities import Capabilities
+from bfsql_sparql.dataset import Dataset, TimeBudget
+from bfsql_sparql.mapping import CLASSES, UNTYPED, RdfMapping
+from bfsql_sparql.queries import schema as texts
+from bfsql_sparql.results import Row
+from bfsql_sparql.settings import SparqlSettings, hint
+
+MOST = 10_000
+"""Names in a list; a store with more is sampled."""
+COMPARED = 1_000
+"""Types up to which it is looked which of them are ever the one of a node."""
+SAMPLE = 20_000
+"""Statements that a sample looks at."""
+AROUND = 500
+"""Nodes near the seeds that a sample looks at."""
+SEEDS = 10
+"""Nodes that a sample starts from where no seeds are set."""
+LARGEST = 4_000_000
+"""Bytes of a service description that is read; rdflib takes seconds for as many."""
+_FIRST = 0.6  # of the time, before a sample is taken
+_SHARE = 0.4  # of the time of a call that one list may take: it needs two, and more
+
+Partition: typing.TypeAlias = typing.Literal["class", "property"]
+"""What the vocabulary VoID divides a dataset by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Names that occur, as IRIs."""
+
+    names: frozenset[str]
+    whole: bool
+    """Whether these are all of them."""
+
+
+class Schema:
+    """Lists the types and predicates of a store.
+
+    Args:
+        dataset: The store.
+        mapping: How its triples are read.
+        settings: With their preset applied.
+        capabilities: The order of its types, and whether nodes are marked with one.
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        mapping: RdfMapping,
+        settings: SparqlSettings,
+        capabilities: Capabilities,
+    ) -> None:
+        self._dataset = dataset
+        self._mapping = mapping
+        self._settings = settings
+        self._capabilities = capabilities
+        self._types: Listing | None = None
+        self._predicates: Listing | None = None
+
+    async def entity_types(self) -> list[str]:
+        """Every type that is the one of a node, as ids, sorted; or some, where there is no list."""
+        self._types = await self._list_types(self._budget())
+        return self._ids(self._types)
+
+    async def predicates(self) -> list[str]:
+        """Every predicate of an edge, as ids, sorted; or some, where there is no list."""
+        self._predicates = await self._list_predicates(self._budget())
+        return self._ids(self._predicates)
+
+    async def comprehensive(self) -> bool:
+        """Whether the lists were whole when they were last asked for."""
+        if self._types is None:
+            await self.entity_types()
+        if self._predicates is None:
+            await self.predicates()
+        return all(one is not None and one.whole for one in (self._types, self._predicates))
+
+    async def next_steps(self) -> str:
+        """How to begin in this store, and whether its lists are samples."""
+        parts = [DEFAULT_NEXT_STEPS, *filter(None, [hint(self._settings)])]
+        if not await self.comprehensive():
+            parts.append(
+                "The types and predicates listed here are a sample, because this store is too "
+                "large or too slow for a whole list: others occur, and work as filters just as "
+                "well. The schema_summary of each answer tells those that its nodes and edges "
+                "have; the operator can name entities to sample around (--probe-seed)."
+            )
+        return " ".join(parts)
+
+    def _budget(self) -> TimeBudget:
+        return TimeBudget(self._settings.schema_timeout, _SHARE)
+
+    def _ids(self, listing: Listing) -> list[str]:
+        return sorted({self._mapping.ids.id(name) for name in listing.names})
+
+    # --- the lists ----------------------------------------------------------
+
+    async def _list_types(self, budget: TimeBudget) -> Listing:
+        """Types that are the one of a node."""
+        mapping = self._mapping
+        whole = await self._whole(texts.types(mapping, MOST + 1), budget)
+        if whole is None:
+            sample = await self._sampled(
+                budget,
+                texts.some_types(mapping, SAMPLE),
+                lambda seeds: texts.types_around(mapping, seeds, AROUND),
+                "class",
+            )
+            return Listing(self._nodes(sample), whole=False)
+        # One after the other: each may need the memory of the store for itself.
+        best = await self._best(whole, budget)
+        untyped = await self._dataset.ask(texts.untyped(mapping), budget.left())
+        # Without an answer, a type too many is better than one that no filter can name.
+        return Listing(
+            self._nodes(best | ({UNTYPED} if untyped is not False else set())), whole=True
+        )
+
+    async def _list_predicates(self, budget: TimeBudget) -> Listing:
+        """Predicates of edges."""
+        mapping = self._mapping
+        whole = await self._whole(texts.predicates(mapping, MOST + 1), budget)
+        names = whole
+        if names is None:
+            names = await self._sampled(
+                budget,
+                texts.some_predicates(mapping, SAMPLE),
+                lambda seeds: texts.predicates_around(mapping, seeds, AROUND),
+                "property",
+            )
+        inverse = mapping.inverse
+        walked = frozenset(inverse.get(name, name) for name in names)
+        return Listing(walked, whole=whole is not None)
+
+    async def _whole(self, query: str, budget: TimeBudget) -> frozenset[str] | None:
+        """All names, None where the store gives no whole list."""
+        if not self._settings.distinct:
+            return None
+        found = await self._dataset.select(query, budget.left() * _FIRST)
+        if found is None or found.cut or len(found.rows) > MOST:
+            return None
+        return _names(found.rows)
+
+    async def _best(self, types: frozenset[str], budget: TimeBudget) -> frozenset[str]:
+        """Of all types, those that are the one of a node; all where the store cannot tell."""
+        if not types or len(types) > COMPARED:
+            return types
+        ranked = self._capabilities.ranking.ranked(types)
+        query = texts.best_types(self._mapping, ranked, marked=self._capabilities.marked)
+        asked = [query, texts.marked_types(self._mapping, MOST + 1)][
+            : 1 + self._capabilities.marked
+        ]
+        found = await asyncio.gather(
+            *(self._dataset.select(query, budget.left()) for query in asked)
+        )
+        if any(one is None or one.cut for one in found):
+            return types
+        ranks, *marks = [one.rows for one in found if one is not None]
+        best = {ranked[int(value.text)] for (value,) in ranks if isinstance(value, Literal)}
+        return frozenset(best).union(*map(_names, marks))
+
+    async def _sampled(
+        self,
+        budget: TimeBudget,
+        some: str,
+        around: Callable[[Sequence[str]], str],
+        partition: Partition,
+    ) -> frozenset[str]:
+        """Names from a part of the data, from around the seeds, and from what is published."""
+        mapping, left = self._mapping, budget.left
+        half = left() / 2
+        first, kept, described, start = await asyncio.gather(
+            self._dataset.select(some, half),
+            self._dataset.select(texts.published(partition, MOST), half),
+            _described(self._dataset, partition, half),
+            self._start(half),
+        )
+        names = _names(first.rows if first else ())
+        more_names = (described | _names(kept.rows if kept else ())) - names
+        more = [around(start)] if start else []
+        if partition == "property":
+            # Published are also those of literals; those that are walked are wanted.
+            more += [texts.of_edges(mapping, sorted(more_names)[:COMPARED])] if more_names else []
+        else:
+            names |= more_names
+        found = await asyncio.gather(*(self._dataset.select(query, left()) for query in more))
+        return names.union(*(_names(one.rows) for one in found if one))
+
+    async def _start(self, seconds: float) -> Sequence[str]:
+        """Nodes to sample around: the operator's, or the most linked of a part of the data."""
+        if self._mapping.probe_seeds:
+            return self._mapping.probe_seeds
+        query = texts.most_linked(self._mapping, SAMPLE, SEEDS)
+        found = await self._dataset.select(query, seconds)
+        return sorted(_names(found.rows)) if found else ()
+
+    def _nodes(self, types: Iterable[str]) -> frozenset[str]:
+        """Types that nodes have: not those of classes, where these are no nodes."""
+        kept = frozenset(types)
+        return kept if self._mapping.ontology else kept - set(CLASSES)
+
+
+def _names(found: Iterable[Row]) -> frozenset[str]:
+    """The IRIs in the first column."""
+    return frozenset(row[0] for row in found if isinstance(row[0], str) and is_iri(row[0]))
+
+
+async def _described(dataset: Dataset, partition: Partition, seconds: float) -> frozenset[str]:
+    """The classes or properties that the store's service description names; none without one.
+
+    The standard has it at the endpoint's own address, for a GET without a query; the vocabulary
+    VoID names the classes and properties there.
+    """
+    document = await dataset.description(seconds) if seconds > 0 else None
+    if document is None or len(document) > LARGEST:
+        return frozenset()
+    return await asyncio.to_thread(_objects, document, WELL_KNOWN["void"] + partition)
+
+
+def _objects(document: bytes, property_: str) -> frozenset[str]:
+    import rdflib  # half as long as all else takes to start, and few stores are sampled
+
+    graph = rdflib.Graph(bind_namespaces="none")
+    try:
+        graph.parse(data=document, format="turtle")
+    except Exception:  # noqa: BLE001 - rdflib raises what its parts raise, and nobody has to publish
+        return frozenset()
+    found = map(str, graph.objects(None, rdflib.URIRef(property_)))
+    return frozenset(filter(is_iri, found))
