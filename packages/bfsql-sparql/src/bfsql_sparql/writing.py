@@ -15,12 +15,16 @@ The properties for types and names are the first ones of the settings.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from bfsql.loading import StagedEdge, StagedNode
 from bfsql.models import EdgeRecord, GraphRecord
+from bfsql.models.json_values import as_text
+from bfsql.models.merge import sorted_union
+from bfsql.models.rdf import JSON, WELL_KNOWN, Literal, is_iri
 from bfsql_sparql.mapping import (
     NOT_EDGES,
     OBJECT,
@@ -32,10 +36,12 @@ from bfsql_sparql.mapping import (
     RdfMapping,
 )
 from bfsql_sparql.queries.graph import iri, literal
-from bfsql_sparql.values import is_plain, is_several, literals
 
 if TYPE_CHECKING:
     from bfsql_sparql.settings import SparqlSettings
+
+_XSD = WELL_KNOWN["xsd"]
+_INT32 = 2**31
 
 
 class StatementWriter:
@@ -98,18 +104,18 @@ class StatementWriter:
             yield f"{iri(mapping.types[0])} {iri(self._iri(name))}"
         if further:
             yield f"{iri(mapping.primary)} {iri(self._iri(node.entity_type))}"
-        if not is_several(further) or further != others or node.entity_type in further:
+        if not _is_several(further) or further != others or node.entity_type in further:
             yield from self._literals("other_types", others)
         name = metadata.pop("name", None)
-        if is_plain(name) and mapping.labels:
-            yield f"{iri(mapping.labels[0])} {literal(literals(name)[0])}"
+        if _is_plain(name) and mapping.labels:
+            yield f"{iri(mapping.labels[0])} {literal(_literals_of(name)[0])}"
         else:
             yield from self._literals("name", name)
         synonyms = metadata.pop("synonyms", None)
-        found = [one for one in _texts(synonyms) if is_plain(one)] if mapping.aliases else []
+        found = [one for one in _texts(synonyms) if _is_plain(one)] if mapping.aliases else []
         for one in dict.fromkeys(found):
-            yield f"{iri(mapping.aliases[0])} {literal(literals(one)[0])}"
-        if not is_several(found) or found != synonyms:
+            yield f"{iri(mapping.aliases[0])} {literal(_literals_of(one)[0])}"
+        if not _is_several(found) or found != synonyms:
             yield from self._literals("synonyms", synonyms)
         for key, value in metadata.items():
             yield from self._literals(key, value)
@@ -122,7 +128,7 @@ class StatementWriter:
 
     def _literals(self, key: str, value: Any) -> Iterator[str]:
         if value is not None:
-            for one in literals(value):
+            for one in _literals_of(value):
                 yield f"{iri(self._iri(key))} {literal(one)}"
 
     def _statement(self, triple: str) -> tuple[str, list[str]]:
@@ -149,6 +155,60 @@ def _documents(provenance: Any) -> Iterable[str]:
     items = provenance if isinstance(provenance, list) else []
     told = (item.get("document_id") for item in items if isinstance(item, dict))
     return dict.fromkeys(one for one in told if isinstance(one, str) and one)
+
+
+# --- values -----------------------------------------------------------------
+#
+# Stores rewrite literals: Oxigraph writes numbers in its own way, Virtuoso shows six digits of a
+# double, makes decimals of integers beyond 32 bits and takes no U+0000. So only what passes
+# through all of them is a literal of its own type; anything else is a JSON text with the datatype
+# `rdf:JSON`. `bfsql.models.rdf.value_of` reads them.
+
+
+def _literals_of(value: Any) -> list[Literal]:
+    """The literals that a value is written as.
+
+    A list becomes several where nothing is lost by it: a set of values has no order, no
+    duplicates, no length below two and, since stores convert, not two types of numbers.
+
+    Args:
+        value: Plain JSON, as `bfsql.loading` gives it.
+    """
+    if isinstance(value, list) and _is_several(value) and len(set(map(type, value)) - {str}) <= 1:
+        several = [_scalar(item) for item in value]
+        if len(several) > 1 and None not in several:
+            return [one for one in several if one is not None]
+    return [_scalar(value) or _json(value)]
+
+
+def _is_several(values: list[Any]) -> bool:
+    """Whether the list is as values of one property come back: some, sorted, each once."""
+    return bool(values) and sorted_union(values) == values
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether the value is a text that can stand as a literal."""
+    return isinstance(value, str) and "\0" not in value
+
+
+def _scalar(value: Any) -> Literal | None:
+    """The literal of its own type; None where some store would change it."""
+    match value:
+        case bool():
+            return Literal(str(value).lower(), None, f"{_XSD}boolean")
+        case int() if -_INT32 <= value < _INT32:
+            return Literal(str(value), None, f"{_XSD}integer")
+        case float() if float(f"{value:g}") == value:
+            return Literal(repr(value), None, f"{_XSD}double")
+        case str() if _is_plain(value):
+            # Virtuoso makes an IRI of a bare text that is one in the same update.
+            return Literal(as_text(value), None, f"{_XSD}string" if is_iri(value) else None)
+    return None
+
+
+def _json(value: Any) -> Literal:
+    written = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return Literal(as_text(written), None, JSON)
 
 
 # --- updates: the only texts that change a store ------------------------------
