@@ -52,7 +52,7 @@ SERVERS: dict[str, tuple[str, Any]] = {
 }
 SESSIONS = re.findall(r"^def (\w+)\(", (ROOT / "noxfile.py").read_text("utf-8"), re.MULTILINE)
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
-NOX = r"python3 -m venv \.venv && \.venv/bin/pip install -q nox && \.venv/bin/nox(?: -s (\w+))?"
+NOX = r"python3 -m venv \.venv && \.venv/bin/pip install -q nox uv && \.venv/bin/nox(?: -s (\w+))?"
 PLACE, ADDRESS = "/path/to", "http://127.0.0.1:8000/mcp"
 WEB_API = ADDRESS.removesuffix("/mcp")
 RUN = {".py": ("python", "-W", "error"), ".sh": ("bash", "-euo", "pipefail")}
