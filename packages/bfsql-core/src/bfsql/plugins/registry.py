@@ -164,7 +164,7 @@ def plugin_for(name: str, distribution: str, backend: type[GraphDbInterface]) ->
 
 
 async def created(
-    name: str, distribution: str, create: Callable[..., Any], *positional: Any, **named: Any
+    name: str, distribution: str, create: Callable[..., Any], /, *positional: Any, **named: Any
 ) -> GraphDbInterface:
     """The backend that a class, a class method or a factory makes, awaited where it is awaitable.
 
