@@ -15,14 +15,14 @@ from bfsql.loading import staged
 from bfsql.models import EntityStub, GraphRecord
 from bfsql_servers.sparql import SparqlServer
 from bfsql_sparql.backend import SparqlBackend, open_dataset
-from bfsql_sparql.capabilities import Capabilities
-from bfsql_sparql.dataset import Dataset, Reply
+from bfsql_sparql.dataset import Reply
 from bfsql_sparql.endpoint import Endpoint
 from bfsql_sparql.loader import load_graph
 from bfsql_sparql.mapping import RdfMapping
 from bfsql_sparql.schema import Schema
 from bfsql_sparql.search import EntitySearch
 from bfsql_sparql.settings import SparqlSettings, with_preset
+from bfsql_sparql.store import Store as OpenStore
 from bfsql_sparql.writing import StatementWriter
 
 Opened = Callable[..., Awaitable[Endpoint]]
@@ -45,18 +45,12 @@ async def opened() -> AsyncIterator[Opened]:
 class Looked:
     """A store that was opened and looked at, without the backend around it."""
 
-    dataset: Dataset
-    mapping: RdfMapping
-    settings: SparqlSettings
-    capabilities: Capabilities
+    store: OpenStore
     schema: Schema
 
     async def search(self, query: str, types: Sequence[str] | None = None) -> list[EntityStub]:
         """What a search finds."""
-        search = EntitySearch(
-            self.dataset, self.mapping, self.capabilities, self.settings, query, types
-        )
-        return await search.found()
+        return await EntitySearch(self.store, query, types).found()
 
     async def ids(self, query: str, types: Sequence[str] | None = None) -> list[str]:
         """The ids that a search finds."""
@@ -76,9 +70,8 @@ async def look() -> AsyncIterator[Look]:
             dataset = await open_dataset(settings)
             stack.push_async_callback(dataset.close)
             mapping = RdfMapping.of(settings)
-            capabilities = await Capabilities.of(dataset, mapping, settings)
-            schema = Schema(dataset, mapping, settings, capabilities)
-            return Looked(dataset, mapping, settings, capabilities, schema)
+            store = await OpenStore.open(dataset, mapping, settings)
+            return Looked(store, Schema(store))
 
         yield look
 
@@ -225,7 +218,7 @@ def texts_of() -> Callable[[SparqlBackend], list[str]]:
 
     def texts_of(backend: SparqlBackend) -> list[str]:
         texts: list[str] = []
-        dataset = backend._dataset
+        dataset = backend._store.dataset
         ask = dataset.reply
 
         async def reply(query: str, seconds: float | None = None) -> Reply:

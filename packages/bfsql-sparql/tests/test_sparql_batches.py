@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from bfsql.errors import StoreError, StoreUnavailable
 from bfsql_sparql.batches import Batches, Question, is_round
-from bfsql_sparql.dataset import Dataset, Refused, Reply, TooSlow
-from bfsql_sparql.results import Row, rows
+from bfsql_sparql.dataset import Dataset, Refused, Reply, Row, TooSlow, rows
 from bfsql_sparql.settings import SparqlSettings
 
 Says = Callable[[list[str]], Reply]

@@ -28,7 +28,7 @@ KEPT = EVERYTHING - {Kind.BINARY, Kind.DANGLING_EDGES}
 def watched(backend: SparqlBackend) -> list[str]:
     """The texts that the backend sends from now on."""
     texts: list[str] = []
-    dataset: Any = backend._dataset
+    dataset: Any = backend._store.dataset
     ask = dataset.reply
 
     async def reply(query: str, seconds: float | None = None) -> Reply:

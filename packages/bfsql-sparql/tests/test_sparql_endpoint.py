@@ -30,10 +30,9 @@ from bfsql_servers.bad_replies import (
 )
 from bfsql_servers.sparql import SparqlServer
 from bfsql_servers.virtuoso import VirtuosoServer
-from bfsql_sparql.dataset import Refused, TooSlow
+from bfsql_sparql.dataset import Refused, TooSlow, rows, truth
 from bfsql_sparql.endpoint import Endpoint
 from bfsql_sparql.request import query_request
-from bfsql_sparql.results import rows, truth
 from bfsql_sparql.settings import SparqlSettings
 
 Opened = Callable[..., Awaitable[Endpoint]]

@@ -15,9 +15,8 @@ import pytest
 from bfsql import call
 from bfsql.errors import StoreError, StoreUnavailable
 from bfsql.models.rdf import Literal
-from bfsql_sparql.dataset import Refused, TooSlow
+from bfsql_sparql.dataset import Blank, Refused, TooSlow, rows, truth
 from bfsql_sparql.files import Files, fetching, open_files
-from bfsql_sparql.results import Blank, rows, truth
 from bfsql_sparql.settings import SparqlSettings
 
 XSD = "http://www.w3.org/2001/XMLSchema#"

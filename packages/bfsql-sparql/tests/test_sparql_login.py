@@ -14,8 +14,8 @@ from bfsql_servers.bad_endpoint import BadEndpoint
 from bfsql_servers.bad_replies import Reply, boolean, redirect, refused
 from bfsql_servers.fuseki import PASSWORD, USER, FusekiServer
 from bfsql_servers.virtuoso import VirtuosoServer
+from bfsql_sparql.dataset import truth
 from bfsql_sparql.endpoint import Endpoint
-from bfsql_sparql.results import truth
 
 Opened = Callable[..., Awaitable[Endpoint]]
 

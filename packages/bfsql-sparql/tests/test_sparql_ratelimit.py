@@ -14,9 +14,8 @@ from bfsql import call
 from bfsql.errors import ConfigurationError, StoreError, StoreUnavailable
 from bfsql_servers.bad_endpoint import BadEndpoint
 from bfsql_servers.bad_replies import Reply, boolean, refused, reset, silence
-from bfsql_sparql.dataset import TooSlow
+from bfsql_sparql.dataset import TooSlow, truth
 from bfsql_sparql.endpoint import Endpoint
-from bfsql_sparql.results import truth
 
 Opened = Callable[..., Awaitable[Endpoint]]
 

@@ -20,11 +20,11 @@ from bfsql.models.rdf import Prefixes
 from bfsql.sources.formats import SourceOptions
 from bfsql.sources.rdf import open_rdf
 from bfsql_sparql.backend import SparqlBackend
-from bfsql_sparql.capabilities import Capabilities
 from bfsql_sparql.files import open_files
 from bfsql_sparql.mapping import RdfMapping
 from bfsql_sparql.queries.graph import iri
 from bfsql_sparql.settings import SparqlSettings
+from bfsql_sparql.store import Store
 
 TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
@@ -115,7 +115,7 @@ async def _backend(file: Path, *, oxigraph: bool) -> SparqlBackend:
     told = SparqlSettings(data=[str(file)], language=["all"])
     files = await open_files(told, oxigraph=oxigraph)
     mapping = RdfMapping.of(told, files.prefixes)
-    return SparqlBackend(files, mapping, await Capabilities.of(files, mapping, told), told)
+    return SparqlBackend(await Store.open(files, mapping, told))
 
 
 async def _same(file: Path, *, oxigraph: bool) -> None:

@@ -244,15 +244,17 @@ async def test_a_silent_store_holds_no_list_longer_than_its_time(
 
 
 async def test_it_is_found_out_which_statements_occur(filled: Looks) -> None:
-    assert (await filled(ZOO)).capabilities.statements == frozenset()
+    assert (await filled(ZOO)).store.capabilities.statements == frozenset()
     rdf = WELL_KNOWN["rdf"]
     reified = f"""\
 _:r <{rdf}subject> <http://x.test/rex> .
 _:r <{rdf}predicate> <http://x.test/chases> .
 _:r <{rdf}object> <http://x.test/tom> .
 """
-    assert (await filled(ZOO + reified)).capabilities.statements == {"reification"}
-    assert (await filled(ZOO + reified, statements="none")).capabilities.statements == frozenset()
+    assert (await filled(ZOO + reified)).store.capabilities.statements == {"reification"}
+    assert (
+        await filled(ZOO + reified, statements="none")
+    ).store.capabilities.statements == frozenset()
 
 
 async def test_a_schema_opens_on_a_store_that_refuses_everything_else(
@@ -264,8 +266,8 @@ async def test_a_schema_opens_on_a_store_that_refuses_everything_else(
 
     bad_endpoint.always(behave)
     store = await look(endpoint=bad_endpoint.url)
-    assert store.capabilities.search == "contains"
-    assert store.capabilities.statements == frozenset()
+    assert store.store.capabilities.search == "contains"
+    assert store.store.capabilities.statements == frozenset()
     assert not await store.schema.comprehensive()
 
 

@@ -142,7 +142,7 @@ async def test_fuseki_with_an_index_is_asked_for_words(
     fuseki_text.clear()
     fuseki_text.load(PETS)
     store = await look(endpoint=fuseki_text.query_url)
-    assert store.capabilities.search == "fuseki"
+    assert store.store.capabilities.search == "fuseki"
     assert await store.ids("boy good") == ["http://x.test/a"]
     assert await store.ids("appl big") == ["dbr:New_York"] or await store.ids("big appl")
     assert await store.ids("AND") == []
@@ -154,7 +154,7 @@ async def test_virtuoso_is_asked_for_words(virtuoso: VirtuosoServer, look: Looks
     virtuoso.clear()
     virtuoso.load(PETS)
     store = await look(endpoint=virtuoso.query_url, graph=[virtuoso.graph])
-    assert store.capabilities.search == "virtuoso"
+    assert store.store.capabilities.search == "virtuoso"
     assert await store.ids("boy good") == ["http://x.test/a"]
     assert await store.ids("big appl") == ["dbr:New_York"]
     for text in ("it's", "'", "a'b", '"', "''''", "good'"):
@@ -280,13 +280,13 @@ async def test_a_refused_full_text_search_is_followed_by_the_portable_one(
 async def test_a_search_costs_a_handful_of_requests(filled: Looks) -> None:
     store = await filled(PETS)
     asked_for: list[str] = []
-    reply = store.dataset.reply
+    reply = store.store.dataset.reply
 
     async def counted(query: str, seconds: float | None = None) -> Any:
         asked_for.append(query)
         return await reply(query, seconds)
 
-    store.dataset.reply = counted
+    store.store.dataset.reply = counted
     await store.search("rex")
     assert len(asked_for) == 3
 

@@ -12,19 +12,17 @@ from bfsql.models import Edge, EntityStub, Metadata, Node, Triple
 from bfsql.models.records import NO_METADATA
 from bfsql.settings import resolve
 from bfsql_sparql.batches import Batches
-from bfsql_sparql.capabilities import Capabilities
-from bfsql_sparql.dataset import Dataset, Refused
+from bfsql_sparql.dataset import Dataset, NoResults, Refused, truth
+from bfsql_sparql.edges import EdgeMetadata, Edges
 from bfsql_sparql.mapping import RdfMapping
 from bfsql_sparql.nodes import Nodes
 from bfsql_sparql.queries.graph import Direction
-from bfsql_sparql.results import NoResults, truth
-from bfsql_sparql.rings import Rings
 from bfsql_sparql.schema import Schema
 from bfsql_sparql.search import EntitySearch
 from bfsql_sparql.settings import SparqlSettings, with_preset
-from bfsql_sparql.statements import Statements
+from bfsql_sparql.store import Store
 
-FIRST = "ASK { }"
+_FIRST = "ASK { }"
 """A query that every SPARQL endpoint answers at once, whatever it holds."""
 
 
@@ -32,28 +30,17 @@ class SparqlBackend(GraphDbInterface):
     """An RDF graph behind SPARQL, read only; `create` opens one.
 
     Args:
-        dataset: The store; closed with the backend.
-        mapping: How its triples are read.
-        capabilities: What it can do.
-        settings: With their preset applied.
+        store: Closed with the backend.
     """
 
-    def __init__(
-        self,
-        dataset: Dataset,
-        mapping: RdfMapping,
-        capabilities: Capabilities,
-        settings: SparqlSettings,
-    ) -> None:
-        self._dataset = dataset
-        self._mapping = mapping
-        self._capabilities = capabilities
-        self._settings = settings
-        self._schema = Schema(dataset, mapping, settings, capabilities)
-        batches = Batches(dataset, settings)
-        self._rings = Rings(dataset, batches, mapping, settings)
-        self._nodes = Nodes(dataset, batches, mapping, settings, capabilities)
-        self._statements = Statements(batches, mapping, settings, capabilities.statements)
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._mapping = store.mapping
+        self._schema = Schema(store)
+        batches = Batches(store.dataset, store.settings)
+        self._edges = Edges(store, batches)
+        self._nodes = Nodes(store, batches)
+        self._edge_metadata = EdgeMetadata(store, batches)
 
     @classmethod
     async def create(
@@ -89,15 +76,14 @@ class SparqlBackend(GraphDbInterface):
         dataset = await open_dataset(settings)
         try:
             mapping = RdfMapping.of(settings, dataset.prefixes)
-            capabilities = await Capabilities.of(dataset, mapping, settings)
+            return cls(await Store.open(dataset, mapping, settings))
         except BaseException:
             await dataset.close()
             raise
-        return cls(dataset, mapping, capabilities, settings)
 
     async def close(self) -> None:
         """Give connections and files back; what is under way ends."""
-        await self._dataset.close()
+        await self._store.dataset.close()
 
     # --- the eight ----------------------------------------------------------
 
@@ -105,10 +91,7 @@ class SparqlBackend(GraphDbInterface):
         self, query: str, node_types: list[str] | None = None
     ) -> list[EntityStub]:
         """By id, label and alias, by the store's own search where it has one."""
-        search = EntitySearch(
-            self._dataset, self._mapping, self._capabilities, self._settings, query, node_types
-        )
-        return await search.found()
+        return await EntitySearch(self._store, query, node_types).found()
 
     async def edges_from(self, entity_id: str) -> list[Edge]:
         """All edges that leave the entity."""
@@ -152,7 +135,7 @@ class SparqlBackend(GraphDbInterface):
 
     async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:
         """Every edge with an asked node at either end, by one query a direction."""
-        return await self._rings.around(list(self._asked(ids)))
+        return await self._edges.around(list(self._asked(ids)))
 
     async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:
         """Literals and other types by id, by one query."""
@@ -164,14 +147,14 @@ class SparqlBackend(GraphDbInterface):
         """What statements say, by triple; by no query where the store has no statements.
 
         Whether an edge exists is asked for up to a hundred edges: more come from a ring,
-        and it would cost as much again to be told what the ring has told.
+        and it would cost as much again to ask for what the ring has shown.
         """
-        return await self._statements.of([(edge[0], edge[1], edge[2]) for edge in edges])
+        return await self._edge_metadata.of([(edge[0], edge[1], edge[2]) for edge in edges])
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
         """The evidence of the edges that touch the entity, and what it supplied as a document."""
         node = self._iri(entity_id)
-        items = None if node is None else await self._statements.evidence(node)
+        items = None if node is None else await self._edge_metadata.evidence(node)
         if items is None:
             return await super().provenance_for_node(entity_id, limit)
         return {"total": len(items), "items": items[:limit]}
@@ -203,7 +186,7 @@ class SparqlBackend(GraphDbInterface):
         node = self._iri(entity_id)
         if node is None:
             raise KeyError(entity_id)
-        found = await self._rings.one_way(node, direction)
+        found = await self._edges.one_way(node, direction)
         if not found:
             await self.get_node(entity_id)
         return [Edge(*edge) for edge in found]
@@ -251,15 +234,15 @@ async def open_dataset(settings: SparqlSettings) -> Dataset:
 
 async def _answers(dataset: Dataset, settings: SparqlSettings) -> None:
     try:
-        reply = await dataset.reply(FIRST, settings.connect_timeout + settings.query_timeout)
+        reply = await dataset.reply(_FIRST, settings.connect_timeout + settings.query_timeout)
         truth(reply.body)
     except Refused as error:
         raise StoreError(
-            f"{error} That was the simplest query there is ({FIRST}); is {dataset.name} the "
+            f"{error} That was the simplest query there is ({_FIRST}); is {dataset.name} the "
             "address for SPARQL queries?"
         ) from error
     except NoResults as error:
         raise StoreError(
-            f"{dataset.name} answered the simplest query there is ({FIRST}) with something else "
+            f"{dataset.name} answered the simplest query there is ({_FIRST}) with something else "
             f"than SPARQL results: {error}. Is it the address for SPARQL queries?"
         ) from None

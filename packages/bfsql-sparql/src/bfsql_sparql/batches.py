@@ -20,9 +20,8 @@ from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
 from bfsql.errors import StoreUnavailable
-from bfsql_sparql.dataset import Dataset, Refused, TooSlow, gather
+from bfsql_sparql.dataset import Dataset, NoResults, Refused, Row, TooSlow, gather, rows
 from bfsql_sparql.queries.graph import number_of
-from bfsql_sparql.results import NoResults, Row, rows
 from bfsql_sparql.settings import SparqlSettings
 
 LARGE = 256 * 1024
@@ -65,7 +64,7 @@ class Question(NamedTuple, Generic[K, R]):
     harmless: K
     """A key that no store has anything about, to see whether the query as such is understood."""
     whole: Callable[[Sequence[K], R], bool] = lambda _, __: False
-    """Whether an answer tells by itself that nothing is missing."""
+    """Whether an answer shows by itself that nothing is missing."""
 
 
 def rows_question(
@@ -76,7 +75,7 @@ def rows_question(
 
     Args:
         text: The query for some IRIs.
-        whole: Whether an answer tells by itself that nothing is missing.
+        whole: Whether an answer shows by itself that nothing is missing.
     """
     return Question(text, rows, len, NOWHERE, whole)
 

@@ -42,11 +42,11 @@ T = TypeVar("T")
 
 
 class Stopped(Exception):
-    """Nobody waits for the result any more."""
+    """The result is no longer wanted."""
 
 
 class Stop:
-    """A flag between the event loop, which sets it, and a thread, which looks at it often."""
+    """A flag that the event loop sets and a thread checks often."""
 
     __slots__ = ("_set",)
 
@@ -58,7 +58,7 @@ class Stop:
         self._set = True
 
     def check(self) -> None:
-        """Go on, if that is still wanted.
+        """Return while the work is still wanted.
 
         Raises:
             Stopped: It is not.
@@ -80,7 +80,7 @@ class Engine(Protocol):
         Args:
             path: The file.
             format_: Name of its format, one of core's for RDF.
-            stop: Looked at while reading.
+            stop: Checked while reading.
 
         Raises:
             SourceError: A syntax error, with its line where the format has lines.
@@ -95,7 +95,7 @@ class Engine(Protocol):
 
         Args:
             query: The whole text.
-            stop: Looked at between solutions, and more often where the engine allows.
+            stop: Checked between solutions, and more often where the engine allows.
             most: Bytes of the answer at most.
 
         Raises:
@@ -188,7 +188,7 @@ class Files(Dataset):
         return self._engine
 
     async def _run(self, work: Callable[[Stop], T]) -> T:
-        """Run work in a thread; whoever stops waiting for it stops it."""
+        """Run work in a thread; cancelling stops it."""
         stop = Stop()
         self._stops.add(stop)
         try:
@@ -260,7 +260,7 @@ def _folder(paths: list[Path], *, oxigraph: bool) -> tuple[Engine, dict[str, str
 
 
 def _format(path: Path) -> str:
-    """Name of the RDF format that the ending of a path tells."""
+    """Name of the RDF format, by the ending of a path."""
     if not path.exists():
         raise SourceError(path, "there is no such file or folder; check the path")
     name = path.name.lower().removesuffix(".gz")
@@ -277,6 +277,9 @@ def _format(path: Path) -> str:
 
 def fetching(query: str) -> str | None:
     """The word by which a query would have something fetched, or None where there is none.
+
+    Both engines fetch documents for a query that contains such a word: `SERVICE` asks another
+    endpoint, `FROM` makes rdflib load what it names. No query of this package does.
 
     Args:
         query: The whole text. Escapes outside of strings and IRIs count, for they could

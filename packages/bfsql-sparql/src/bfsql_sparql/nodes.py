@@ -10,12 +10,10 @@ from bfsql.models import Metadata, Omission
 from bfsql.models.merge import merge_metadata, sorted_union
 from bfsql.models.rdf import Literal, in_languages, value_of
 from bfsql_sparql.batches import Batches, Part, Windows, read_windows, rows_question
-from bfsql_sparql.capabilities import Capabilities
-from bfsql_sparql.dataset import Dataset
+from bfsql_sparql.dataset import Row, Term, rows
 from bfsql_sparql.mapping import CLASSES, UNTYPED, RdfMapping
 from bfsql_sparql.queries import graph as texts
-from bfsql_sparql.results import Row, Term, rows
-from bfsql_sparql.settings import SparqlSettings
+from bfsql_sparql.store import Store
 
 MOST_VALUES = 100_000
 """Values of one node that are read at the most."""
@@ -25,27 +23,17 @@ class Nodes:
     """Reads nodes; they are IRIs, without duplicates.
 
     Args:
-        dataset: The store.
+        store: Whose setting `page_size` is used.
         batches: How large its queries are.
-        mapping: How triples are read.
-        settings: `page_size` is used.
-        capabilities: The order of the types, and whether nodes may be marked with one.
     """
 
-    def __init__(
-        self,
-        dataset: Dataset,
-        batches: Batches,
-        mapping: RdfMapping,
-        settings: SparqlSettings,
-        capabilities: Capabilities,
-    ) -> None:
-        self._dataset = dataset
+    def __init__(self, store: Store, batches: Batches) -> None:
+        self._dataset = store.dataset
         self._batches = batches
-        self._mapping = mapping
-        self._limit = settings.page_size + 1
-        self._ranking = capabilities.ranking
-        self._marked = capabilities.marked
+        self._mapping = store.mapping
+        self._limit = store.settings.page_size + 1
+        self._ranking = store.capabilities.ranking
+        self._marked = store.capabilities.marked
 
     async def types(self, nodes: Sequence[str]) -> dict[str, str]:
         """The one type of each node that exists, as IRIs."""

@@ -63,7 +63,7 @@ class OxigraphEngine:
                 self._store.bulk_load(source, format=_FORMATS[format_], base_iri=base)
         except SyntaxError as error:
             if error.lineno is None:
-                for _ in quads(path, format_):  # core's reader says where
+                for _ in quads(path, format_):  # core's reader finds the line
                     pass
             reason = f"bad syntax: {str(error.msg).rpartition(': ')[2]}"
             raise SourceError(path, reason, error.lineno) from error

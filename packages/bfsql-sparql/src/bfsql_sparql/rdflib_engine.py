@@ -203,7 +203,7 @@ class Graphs(rdflib.Dataset):
 
     # Both are what rdflib's own evaluation and parsers call, and it warns that they are old.
 
-    @property  # type: ignore[misc]  # nobody sets it
+    @property  # type: ignore[misc]  # never set
     def default_context(self) -> Any:
         """The graph of the statements that are in none."""
         return self.default_graph

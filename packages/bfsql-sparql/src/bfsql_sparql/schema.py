@@ -9,12 +9,11 @@ from dataclasses import dataclass
 
 from bfsql.abc import DEFAULT_NEXT_STEPS
 from bfsql.models.rdf import WELL_KNOWN, Literal, is_iri
-from bfsql_sparql.capabilities import Capabilities
-from bfsql_sparql.dataset import Dataset, TimeBudget
-from bfsql_sparql.mapping import CLASSES, UNTYPED, RdfMapping
+from bfsql_sparql.dataset import Dataset, Row, TimeBudget
+from bfsql_sparql.mapping import CLASSES, UNTYPED
 from bfsql_sparql.queries import schema as texts
-from bfsql_sparql.results import Row
-from bfsql_sparql.settings import SparqlSettings, hint
+from bfsql_sparql.settings import hint
+from bfsql_sparql.store import Store
 
 MOST = 10_000
 """Names in a list; a store with more is sampled."""
@@ -45,26 +44,13 @@ class Listing:
 
 
 class Schema:
-    """Lists the types and predicates of a store.
+    """Lists the types and predicates of a store."""
 
-    Args:
-        dataset: The store.
-        mapping: How its triples are read.
-        settings: With their preset applied.
-        capabilities: The order of its types, and whether nodes are marked with one.
-    """
-
-    def __init__(
-        self,
-        dataset: Dataset,
-        mapping: RdfMapping,
-        settings: SparqlSettings,
-        capabilities: Capabilities,
-    ) -> None:
-        self._dataset = dataset
-        self._mapping = mapping
-        self._settings = settings
-        self._capabilities = capabilities
+    def __init__(self, store: Store) -> None:
+        self._dataset = store.dataset
+        self._mapping = store.mapping
+        self._settings = store.settings
+        self._capabilities = store.capabilities
         self._types: Listing | None = None
         self._predicates: Listing | None = None
 
@@ -233,7 +219,7 @@ def _objects(document: bytes, property_: str) -> frozenset[str]:
     graph = rdflib.Graph(bind_namespaces="none")
     try:
         graph.parse(data=document, format="turtle")
-    except Exception:  # noqa: BLE001 - rdflib raises what its parts raise, and nobody has to publish
+    except Exception:  # noqa: BLE001 - rdflib raises what its parts raise; a description is optional
         return frozenset()
     found = map(str, graph.objects(None, rdflib.URIRef(property_)))
     return frozenset(filter(is_iri, found))

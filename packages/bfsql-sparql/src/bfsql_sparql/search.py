@@ -14,14 +14,12 @@ from bfsql import call
 from bfsql.models.json_values import is_text
 from bfsql.models.rdf import WELL_KNOWN, Literal, is_iri
 from bfsql.models.records import EntityStub, Omission
-from bfsql_sparql.capabilities import Capabilities
-from bfsql_sparql.dataset import Dataset, Rows, TimeBudget, gather
+from bfsql_sparql.dataset import Row, Rows, Term, TimeBudget, gather
 from bfsql_sparql.dialects import DIALECTS, search_terms
-from bfsql_sparql.mapping import CLASSES, RdfMapping
+from bfsql_sparql.mapping import CLASSES
 from bfsql_sparql.nodes import names
 from bfsql_sparql.queries import search as texts
-from bfsql_sparql.results import Row, Term
-from bfsql_sparql.settings import SparqlSettings
+from bfsql_sparql.store import Store
 
 LIMIT = 20
 """Candidates of a search."""
@@ -58,24 +56,14 @@ class EntitySearch:
     """The candidates for one text.
 
     Args:
-        dataset: The store.
-        mapping: How its triples are read.
-        capabilities: What it can do.
-        settings: With their preset applied.
+        store: Where it looks.
         query: What a person would call the entity, or its id.
         node_types: Types to keep, as ids; None for all.
     """
 
-    def __init__(  # noqa: PLR0917 - what the backend holds, and what it is asked
-        self,
-        dataset: Dataset,
-        mapping: RdfMapping,
-        capabilities: Capabilities,
-        settings: SparqlSettings,
-        query: str,
-        node_types: Sequence[str] | None,
-    ) -> None:
-        self._dataset = dataset
+    def __init__(self, store: Store, query: str, node_types: Sequence[str] | None) -> None:
+        settings, mapping, capabilities = store.settings, store.mapping, store.capabilities
+        self._dataset = store.dataset
         self._mapping = mapping
         self._capabilities = capabilities
         self._clock = TimeBudget(settings.search_timeout, _SHARE)

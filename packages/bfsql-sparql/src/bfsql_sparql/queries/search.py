@@ -33,7 +33,7 @@ def with_ids(
     """Names and types of nodes by their IRIs, like `described`.
 
     Args:
-        exact: Nodes that need neither: a row with a node alone says that it is there.
+        exact: Nodes that need neither: a row with a node alone means that it exists.
         others: Nodes that count where they have a name or a type.
         mapping: How triples are read.
         marked: Whether nodes may be marked with the type that counts.
@@ -154,7 +154,7 @@ def of_types(types: Sequence[str], mapping: RdfMapping) -> str:
 
 
 def _values(mapping: RdfMapping, *, marked: bool) -> str:
-    """What tells the names and types of a node."""
+    """The pattern for the names and types of a node."""
     marks = (mapping.primary,) if marked else ()
     properties = dict.fromkeys((*mapping.names, *mapping.types, *marks))
     triple = within(mapping, "?s ?property ?value .", "value_graph")

@@ -1,4 +1,4 @@
-"""What a store can do, found out when it is opened by a few short questions at once.
+"""An opened store, and what it can do: found out by a few short questions at once.
 
 None of them has to be answered: what a store refuses, or is too slow for, it cannot do.
 """
@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What was found out."""
+    """What was found out about a store when it was opened."""
 
     ranking: TypeRanking
     """The order of the store's types."""
@@ -47,24 +47,29 @@ class Capabilities:
     search: str = PORTABLE
     """The search that works: a dialect, or `contains`."""
 
-    @classmethod
-    async def of(
-        cls, dataset: Dataset, mapping: RdfMapping, settings: SparqlSettings
-    ) -> Capabilities:
-        """Those of a store.
 
-        Args:
-            dataset: The store.
-            mapping: How its triples are read.
-            settings: With their preset applied.
-        """
-        found = await asyncio.gather(
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A store, how it is read, and what it can do."""
+
+    dataset: Dataset
+    """Takes the queries."""
+    mapping: RdfMapping
+    """How its triples are read."""
+    settings: SparqlSettings
+    """With their preset applied."""
+    capabilities: Capabilities
+
+    @classmethod
+    async def open(cls, dataset: Dataset, mapping: RdfMapping, settings: SparqlSettings) -> Store:
+        """Find out what a store can do."""
+        ranking, statements, marked, search = await asyncio.gather(
             _type_ranking(dataset, mapping),
             _statement_forms(dataset, mapping),
             _holds(dataset, schema.marks(mapping)),
             _working_search(dataset, mapping, settings),
         )
-        return cls(*found)
+        return cls(dataset, mapping, settings, Capabilities(ranking, statements, marked, search))
 
 
 async def _unless_unavailable(answer: Awaitable[T], unknown: T, what: str) -> T:

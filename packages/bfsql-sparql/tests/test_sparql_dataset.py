@@ -7,8 +7,7 @@ import pytest
 
 from bfsql.errors import StoreUnavailable
 from bfsql_sparql.batches import Windows, counted, read_windows
-from bfsql_sparql.dataset import Dataset, Reply
-from bfsql_sparql.results import NoResults, links, rows, truth
+from bfsql_sparql.dataset import Dataset, NoResults, Reply, links, rows, truth
 
 
 class Says(Dataset):
