@@ -170,6 +170,25 @@ def implements(db: GraphDbInterface, method: str) -> bool:
     return getattr(type(db), method) is not getattr(GraphDbInterface, method)
 
 
+class BatchGraphDb(GraphDbInterface):
+    """A backend whose batch methods are its own: what is asked of one key is a batch of one."""
+
+    async def get_node(self, entity_id: str) -> Node:
+        """Id and type of the entity, by `get_nodes_batch`."""
+        for node in await self.get_nodes_batch([entity_id]):
+            return node
+        raise KeyError(entity_id)
+
+    async def metadata_for_node(self, entity_id: str) -> Metadata:
+        """Everything the store knows of the entity, by `metadata_for_nodes_batch`."""
+        return (await self.metadata_for_nodes_batch([entity_id]))[entity_id]
+
+    async def metadata_for_edge(self, edge: Edge) -> Metadata:
+        """Everything the store knows of the edge, by `metadata_for_edges_batch`."""
+        triple = (edge[0], edge[1], edge[2])
+        return (await self.metadata_for_edges_batch([triple]))[triple]
+
+
 class DelegatingGraphDb(GraphDbInterface):
     """A backend that passes every call on to another one; subclasses override what they change.
 

@@ -1,6 +1,7 @@
-"""Public names of a package, imported when they are first used.
+"""Names of a package, and functions of a plugin, imported when they are first used.
 
     __getattr__, __dir__ = lazy_names(__name__, {"bfsql.cache": ("CachedGraphDb",)})
+    open = lazy_call("bfsql_sqlite.backend:SqliteBackend.open")
 
 So listing the installed backends imports no driver, and `import bfsql` no pydantic.
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from importlib import import_module
 from typing import Any
 
@@ -32,3 +34,17 @@ def lazy_names(
         return value
 
     return get, lambda: sorted(home)
+
+
+def lazy_call(place: str) -> Callable[..., Any]:
+    """A function that is imported when it is first called.
+
+    Args:
+        place: Its module and its name there, as `module:function` or `module:Class.method`.
+    """
+    module, _, name = place.partition(":")
+
+    def call(*args: Any, **named: Any) -> Any:
+        return reduce(getattr, name.split("."), import_module(module))(*args, **named)  # type: ignore[operator]
+
+    return call

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from itertools import repeat
 from typing import Any, Self
 
-from bfsql.abc import DEFAULT_NEXT_STEPS, GraphDbInterface
+from bfsql.abc import DEFAULT_NEXT_STEPS, BatchGraphDb
 from bfsql.embedding import Embedder, open_embedder
 from bfsql.errors import EmbeddingFailed, StoreError
 from bfsql.models.merge import UNTYPED
@@ -33,7 +33,7 @@ NAMED_TYPES = 10
 log = logging.getLogger("bfsql.postgres")
 
 
-class PostgresBackend(GraphDbInterface):
+class PostgresBackend(BatchGraphDb):
     """A graph in Postgres, read only: kgraph's schema, or any tables of nodes and edges.
 
     Args:
@@ -125,21 +125,6 @@ class PostgresBackend(GraphDbInterface):
     async def edges_to(self, entity_id: str) -> list[Edge]:
         """All edges that enter the entity."""
         return await self._edges(entity_id, self._entering)
-
-    async def get_node(self, entity_id: str) -> Node:
-        """Id and type."""
-        for node in await self.get_nodes_batch([entity_id]):
-            return node
-        raise KeyError(entity_id)
-
-    async def metadata_for_node(self, entity_id: str) -> Metadata:
-        """Everything the tables have of the entity."""
-        return (await self.metadata_for_nodes_batch([entity_id]))[entity_id]
-
-    async def metadata_for_edge(self, edge: Edge) -> Metadata:
-        """Everything the tables have of the edge, evidence under `provenance`."""
-        triple = (edge[0], edge[1], edge[2])
-        return (await self.metadata_for_edges_batch([triple]))[triple]
 
     async def entity_types(self) -> list[str]:
         """The types that occur, sorted."""

@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Self
 
-from bfsql.abc import GraphDbInterface
+from bfsql.abc import BatchGraphDb
 from bfsql.errors import ConfigurationError, StoreError
 from bfsql.models import Edge, EntityStub, Metadata, Node, Triple
 from bfsql.models.records import NO_METADATA
@@ -26,7 +26,7 @@ _FIRST = "ASK { }"
 """A query that every SPARQL endpoint answers at once, whatever it holds."""
 
 
-class SparqlBackend(GraphDbInterface):
+class SparqlBackend(BatchGraphDb):
     """An RDF graph behind SPARQL, read only; `create` opens one.
 
     Args:
@@ -100,21 +100,6 @@ class SparqlBackend(GraphDbInterface):
     async def edges_to(self, entity_id: str) -> list[Edge]:
         """All edges that enter the entity."""
         return await self._one_way(entity_id, "in")
-
-    async def get_node(self, entity_id: str) -> Node:
-        """Id and type."""
-        for node in await self.get_nodes_batch([entity_id]):
-            return node
-        raise KeyError(entity_id)
-
-    async def metadata_for_node(self, entity_id: str) -> Metadata:
-        """All literals, and the other types."""
-        return (await self.metadata_for_nodes_batch([entity_id]))[entity_id]
-
-    async def metadata_for_edge(self, edge: Edge) -> Metadata:
-        """What statements about the edge say."""
-        triple = (edge[0], edge[1], edge[2])
-        return (await self.metadata_for_edges_batch([triple]))[triple]
 
     async def entity_types(self) -> list[str]:
         """The types that are the one of a node, sorted; perhaps a sample."""

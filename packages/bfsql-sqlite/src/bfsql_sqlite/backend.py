@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Any, Self
 
-from bfsql.abc import GraphDbInterface
+from bfsql.abc import BatchGraphDb
 from bfsql.models.json_values import decode, is_text
 from bfsql.models.merge import evidence_items
 from bfsql.models.records import NO_METADATA, Edge, EntityStub, Metadata, Node, Triple
@@ -19,7 +19,7 @@ from bfsql_sqlite.settings import SqliteSettings
 Reader = sqlite3.Connection
 
 
-class SqliteBackend(GraphDbInterface):
+class SqliteBackend(BatchGraphDb):
     """A graph in one file that `bfsql load` made, read only and shared with whoever reads it.
 
     Args:
@@ -80,21 +80,6 @@ class SqliteBackend(GraphDbInterface):
     async def edges_to(self, entity_id: str) -> list[Edge]:
         """All edges that enter the entity."""
         return await self._pool.run(partial(_edges, entity_id, queries.ENTERING))
-
-    async def get_node(self, entity_id: str) -> Node:
-        """Id and type."""
-        for node in await self.get_nodes_batch([entity_id]):
-            return node
-        raise KeyError(entity_id)
-
-    async def metadata_for_node(self, entity_id: str) -> Metadata:
-        """Everything the records say of the entity."""
-        return (await self.metadata_for_nodes_batch([entity_id]))[entity_id]
-
-    async def metadata_for_edge(self, edge: Edge) -> Metadata:
-        """Everything the records say of the edge, evidence under `provenance`."""
-        triple = (edge[0], edge[1], edge[2])
-        return (await self.metadata_for_edges_batch([triple]))[triple]
 
     async def entity_types(self) -> list[str]:
         """The types that occur, sorted."""

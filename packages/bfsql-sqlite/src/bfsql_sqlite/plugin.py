@@ -1,28 +1,10 @@
 """What the entry point `sqlite` names."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
-
+from bfsql.lazy import lazy_call
 from bfsql.plugins import BackendPlugin
 from bfsql_sqlite.settings import SqliteSettings
 
-if TYPE_CHECKING:
-    from bfsql.abc import GraphDbInterface
-    from bfsql.models.records import GraphRecord, LoadReport
-
-
-async def _open(settings: SqliteSettings) -> GraphDbInterface:
-    from bfsql_sqlite.backend import SqliteBackend
-
-    return await SqliteBackend.open(settings)
-
-
-async def _load(settings: SqliteSettings, records: Iterable[GraphRecord]) -> LoadReport:
-    from bfsql_sqlite.loader import load_graph
-
-    return await load_graph(settings, records)
+_open = lazy_call("bfsql_sqlite.backend:SqliteBackend.open")
 
 
 async def _prepare(settings: SqliteSettings, _apply: bool) -> list[str]:  # noqa: FBT001 - the contract's
@@ -35,6 +17,6 @@ plugin = BackendPlugin(
     summary="a graph in one file, nothing to install or start (SQLite)",
     settings=SqliteSettings,
     open=_open,
-    load=_load,
+    load=lazy_call("bfsql_sqlite.loader:load_graph"),
     prepare=_prepare,
 )
