@@ -165,6 +165,14 @@ async def test_what_cannot_be_stored_is_refused_by_name_and_leaves_no_trace(load
     await backend.close()
 
 
+async def test_a_document_whose_id_is_no_text_is_evidence_of_its_edge(opened) -> None:
+    item = {"document_id": "half \ud800", "text_span": "so"}
+    records = [NodeRecord("a", "T"), EdgeRecord("a", "P", "a"), EvidenceRecord("a", "P", "a", item)]
+    backend = await opened(records)
+    found = await backend.provenance_for_node("a", 5)
+    assert [one["document_id"] for one in found["items"]] == ["half \ud800"]
+
+
 async def test_a_failing_source_leaves_the_old_file_and_nothing_else(load, file: Path) -> None:
     await load(OLD)
     before = file.read_bytes()

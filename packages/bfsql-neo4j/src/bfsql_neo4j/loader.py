@@ -50,7 +50,7 @@ DELETED_AT_ONCE = 10_000
 async def load_graph(settings: Neo4jSettings, records: Iterable[GraphRecord]) -> LoadReport:
     """Fill a database with the graph of these records, and index it for reading.
 
-    Cancelling the call stops it. A note of the `CancelledError` tells what is in
+    Cancelling the call stops it. A note of the `CancelledError` states what is in
     the database then, where that is not what was there before.
 
     Args:
@@ -128,8 +128,8 @@ async def _session(settings: Neo4jSettings, writer: GraphWriter) -> AsyncIterato
     except StoreError as error:
         raise type(error)(f"{error} {writer.left}") from error
     except DRIVER_SAYS_NO as error:
-        told = explained(error, settings)
-        raise type(told)(f"{told} {writer.left}") from error
+        sentence = explained(error, settings)
+        raise type(sentence)(f"{sentence} {writer.left}") from error
     except asyncio.CancelledError as cancelled:
         cancelled.add_note(writer.left)
         raise

@@ -2,8 +2,10 @@
 
 One transaction holds all that a load does. Until it commits, readers have the
 old graph; a load that fails, or is cancelled, or loses its connection, has
-changed nothing. Only whoever is cut off while it commits does not learn which
-of the two graphs is there.
+changed nothing. Only if the connection is lost during the commit itself is it
+unknown which of the two graphs is there.
+
+Records become rows here, a batch at a time, and are merged in the server.
 """
 
 from __future__ import annotations
@@ -45,8 +47,8 @@ SET LOCAL idle_in_transaction_session_timeout = 0;
 SET LOCAL maintenance_work_mem = '256MB';
 SET LOCAL work_mem = '64MB';
 """
-"""A load takes its time, and may wait for the source that it reads. No function that somebody else
-made takes the place of the server's own, with the rights of whoever loads."""
+"""No timeouts: a load is slow, and may wait for its source. The search path keeps a function of
+another user from replacing the server's own, with the rights of the loading role."""
 
 _OPEN = (
     "Whether the new graph is there or the old one, only the server knows: look with `bfsql "

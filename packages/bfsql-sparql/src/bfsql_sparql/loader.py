@@ -48,7 +48,7 @@ Lines = list[str]
 async def load_graph(settings: SparqlSettings, records: Iterable[GraphRecord]) -> LoadReport:
     """Fill a store with the graph of these records.
 
-    Cancelling the call stops it. A note of the `CancelledError` tells what is in the store
+    Cancelling the call stops it. A note of the `CancelledError` states what is in the store
     then, where that is not what was there before.
 
     Args:
@@ -125,7 +125,7 @@ class _Load:
 
     @asynccontextmanager
     async def connected(self) -> AsyncIterator[None]:
-        """Open the endpoint; whatever ends the load in between is told what it leaves."""
+        """Open the endpoint; an error that ends the load states what the load leaves behind."""
         self._endpoint = await UpdateEndpoint.of(self._settings)
         try:
             await self._try()
@@ -213,7 +213,7 @@ class _Load:
             cleaning = asyncio.ensure_future(
                 self._endpoint.update(writing.drop(self._place), CLEANING)
             )
-            while not cleaning.done():  # whoever cancels twice waits for it, too
+            while not cleaning.done():  # a second cancellation does not stop it
                 try:
                     await asyncio.wait([cleaning])
                 except asyncio.CancelledError:

@@ -132,7 +132,7 @@ class StatementWriter:
                 yield f"{iri(self._iri(key))} {literal(one)}"
 
     def _statement(self, triple: str) -> tuple[str, list[str]]:
-        """What stands for a statement, and what says so."""
+        """The term that stands for a statement, and the predicates and objects that make it so."""
         if self._form == "rdf-star":
             return f"<< {triple} >>", []
         blank = f"_:s{next(self._numbers)}"
@@ -153,8 +153,8 @@ def _texts(value: Any) -> list[str]:
 def _documents(provenance: Any) -> Iterable[str]:
     """Ids of the documents that evidence is from, each once."""
     items = provenance if isinstance(provenance, list) else []
-    told = (item.get("document_id") for item in items if isinstance(item, dict))
-    return dict.fromkeys(one for one in told if isinstance(one, str) and one)
+    found = (item.get("document_id") for item in items if isinstance(item, dict))
+    return dict.fromkeys(one for one in found if isinstance(one, str) and one)
 
 
 # --- values -----------------------------------------------------------------

@@ -20,7 +20,7 @@ Reader = sqlite3.Connection
 
 
 class SqliteBackend(BatchGraphDb):
-    """A graph in one file that `bfsql load` made, read only and shared with whoever reads it.
+    """A graph in one file that `bfsql load` made, opened read-only; many processes can share it.
 
     Args:
         pool: Connections to the file.

@@ -1,11 +1,11 @@
-"""The file: what is in it, whether a file is one, and threads that read it.
+"""The graph file: its tables, its header, and the threads that read it.
 
 Integers stand for ids, types and predicates, which is as fast as text and a
 third of the size. Nothing is ever changed in a file: a load writes a new one.
 
 SQLite work never runs on the event loop. A call that is cancelled, or whose
-deadline passes, raises a flag that SQLite looks at every few thousand steps,
-so its statement stops and the thread is free for the next call.
+deadline passes, sets a flag that SQLite checks every few thousand steps: its
+statement stops, and the thread is free for the next call.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ CREATE TABLE gram (text TEXT PRIMARY KEY, entries INTEGER NOT NULL) WITHOUT ROWI
 
 _MAGIC = b"SQLite format 3\0"
 _CHECK_EVERY = 5_000
-"""Steps of SQLite's machine between two looks at the flag, well under a millisecond."""
+"""Steps of SQLite's machine between two checks of the flag, well under a millisecond."""
 
 Result = TypeVar("Result")
 
@@ -163,7 +163,7 @@ class Pool:
 
     @classmethod
     def open(cls, path: Path, connections: int, cache_mb: int) -> Self:
-        """Open them all at once, so that a load that replaces the file meets none half-way.
+        """Open them all at once, so that a load that replaces the file meanwhile is noticed.
 
         Raises:
             StoreError: The file is not a graph that can be read.
@@ -221,8 +221,8 @@ class Pool:
     async def close(self) -> None:
         """Stop what is under way and give the file back; a second time does nothing."""
         self._closed.set()
-        # Calls that wait for a thread are let through to hear of it: cancelling their futures
-        # would look to each of their callers as if he had been cancelled himself.
+        # Calls that wait for a thread still run, and raise: cancelling their futures would look
+        # to their callers as if the callers had been cancelled.
         await asyncio.to_thread(self._threads.shutdown)
         _close(self._all)
 

@@ -1,4 +1,4 @@
-"""What the embedded store can be told."""
+"""Settings of the embedded store."""
 
 from __future__ import annotations
 
