@@ -26,7 +26,7 @@ from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, LoadReport, No
 from bfsql_neo4j import Neo4jSettings
 from bfsql_neo4j.loader import load_graph
 from bfsql_neo4j.rows import BATCH, BATCH_BYTES, MAX_ID_BYTES, PLAIN, GraphRows, check
-from bfsql_neo4j.stored import from_properties
+from bfsql_neo4j.values import from_properties
 
 OLD: list[GraphRecord] = [NodeRecord("old", "Old", {"name": "what was there"})]
 

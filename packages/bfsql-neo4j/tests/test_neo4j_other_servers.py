@@ -12,7 +12,7 @@ from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
 from bfsql_neo4j.loader import load_graph
-from bfsql_neo4j.shape import Dialect
+from bfsql_neo4j.schema import Dialect
 
 OTHER = Dialect.of("Neo4j/v5.11.0 compatible graph database server - Memgraph")
 RECORDS: list[GraphRecord] = [

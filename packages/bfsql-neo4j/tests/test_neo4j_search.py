@@ -11,7 +11,7 @@ from bfsql.embedding import Embedder
 from bfsql.errors import StoreError
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
 from bfsql_neo4j.indexes import prepare
-from bfsql_neo4j.lucene import lucene
+from bfsql_neo4j.search import lucene
 
 GRAPH = (
     "CREATE (:Band {entity_id: 'b:1', name: 'AC/DC', synonyms: ['Acca Dacca']}), "

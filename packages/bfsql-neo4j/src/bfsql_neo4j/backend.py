@@ -1,43 +1,54 @@
-"""Neo4jBackend: the questions of core, answered by a Neo4j server."""
+"""Neo4jBackend: the methods of the interface, answered by a Neo4j server."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Self, TypeVar
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.embedding import Embedder, open_embedder
 from bfsql.models.json_values import is_text
+from bfsql.models.merge import evidence_items, sorted_union
 from bfsql.models.records import NO_METADATA, Edge, EntityStub, Metadata, Node, Omission, Triple
 from bfsql.settings import resolve
-from bfsql_neo4j.graph import Graph
-from bfsql_neo4j.looking import Lookout
-from bfsql_neo4j.metadata import edge_metadata, node_metadata
-from bfsql_neo4j.provenance import provenance
-from bfsql_neo4j.queries import CHUNK
-from bfsql_neo4j.queries import survey as texts
-from bfsql_neo4j.reading import Reader
-from bfsql_neo4j.search import search
+from bfsql_neo4j import queries
+from bfsql_neo4j.connection import Reader
+from bfsql_neo4j.discovery import SchemaMonitor
+from bfsql_neo4j.indexes import EVIDENCE_INDEX
+from bfsql_neo4j.queries import Statement
+from bfsql_neo4j.schema import GraphSchema
+from bfsql_neo4j.search import phrase, search
 from bfsql_neo4j.settings import Neo4jSettings
-from bfsql_neo4j.values import is_read
+from bfsql_neo4j.values import (
+    ELEMENT,
+    SUFFIX,
+    edge_metadata,
+    from_driver,
+    from_properties,
+    is_readable,
+)
 
 Key = TypeVar("Key")
+NodeQuery = Callable[[GraphSchema, Collection[str]], Statement]
 
+MAX_EVIDENCE = 1_000
+"""Relationships with evidence that are read for one entity."""
+_EVIDENCE_KEYS = ["provenance", "provenance" + SUFFIX]
 _TWICE = "another node bears the same id"
-_SAMPLED = 25  # nodes of a label whose properties are looked at
+_SAMPLED = 25  # nodes of a label whose properties are listed
 _LABELS_SHOWN = 12
 _KEYS_SHOWN = 12
 
 
 class Neo4jBackend(GraphDbInterface):
-    """A Neo4j graph as it is, read only.
+    """A Neo4j graph, read only.
 
     Args:
         reader: Its server.
-        lookout: What is known of the graph.
+        monitor: Its schema.
         settings: How it is read.
         embedder: Makes vectors of search texts; None where search goes by names alone.
     """
@@ -45,12 +56,12 @@ class Neo4jBackend(GraphDbInterface):
     def __init__(
         self,
         reader: Reader,
-        lookout: Lookout,
+        monitor: SchemaMonitor,
         settings: Neo4jSettings,
         embedder: Embedder | None = None,
     ) -> None:
         self._reader = reader
-        self._lookout = lookout
+        self._monitor = monitor
         self._embedder = embedder
         self._shown = {
             *settings.name_property,
@@ -77,7 +88,7 @@ class Neo4jBackend(GraphDbInterface):
 
         Raises:
             ConfigurationError: Settings that cannot be used.
-            StoreError: The graph cannot be served as it is.
+            StoreError: The graph cannot be served.
             StoreUnavailable: The server does not answer.
         """
         given = settings | ({"uri": uri} if uri is not None else {})
@@ -91,24 +102,24 @@ class Neo4jBackend(GraphDbInterface):
     async def open(
         cls, settings: Neo4jSettings, embedder: Embedder | None = None, **options: Any
     ) -> Self:
-        """The same from settings that are checked already.
+        """Open a graph from validated settings; raises as `create`.
 
         Args:
             settings: Where the graph is, and how it is read.
             embedder: In place of the one that the settings name.
-            **options: More of the driver's own.
+            **options: Further options of the driver.
         """
         embedder = embedder or open_embedder(settings)
         reader = await Reader.open(settings, **options)
         try:
-            lookout = await Lookout.open(reader, settings, embedder)
+            monitor = await SchemaMonitor.open(reader, settings, embedder)
         except BaseException:
             await _close(reader, embedder)
             raise
-        return cls(reader, lookout, settings, embedder)
+        return cls(reader, monitor, settings, embedder)
 
     async def close(self) -> None:
-        """Give the connections back; what is under way ends."""
+        """Close all connections; statements under way end."""
         await _close(self._reader, self._embedder)
 
     # --- the eight ----------------------------------------------------------
@@ -116,21 +127,21 @@ class Neo4jBackend(GraphDbInterface):
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
     ) -> list[EntityStub]:
-        """By id, name and alias, then by words that begin or sound alike, and by meaning."""
+        """By id, name and alias, then by similar words, and by meaning."""
         wanted = [name for name in node_types or () if is_text(name)]
         if node_types and not wanted:
             return []
-        graph = await self._lookout.current()
-        return await search(self._reader, graph, self._embedder, query, wanted or None)
+        schema = await self._monitor.current()
+        return await search(self._reader, schema, self._embedder, query, wanted or None)
 
     async def edges_from(self, entity_id: str) -> list[Edge]:
         """All edges that leave the entity."""
-        rows, predicates = await self._ends(entity_id, "leaving")
+        rows, predicates = await self._ends(entity_id, queries.leaving)
         return [Edge(entity_id, predicates[name], other) for name, other in rows]
 
     async def edges_to(self, entity_id: str) -> list[Edge]:
         """All edges that enter the entity."""
-        rows, predicates = await self._ends(entity_id, "entering")
+        rows, predicates = await self._ends(entity_id, queries.entering)
         return [Edge(other, predicates[name], entity_id) for name, other in rows]
 
     async def get_node(self, entity_id: str) -> Node:
@@ -150,112 +161,131 @@ class Neo4jBackend(GraphDbInterface):
 
     async def entity_types(self) -> list[str]:
         """The labels that are the type of a node, sorted."""
-        return sorted((await self._lookout.look()).shape.types)
+        return sorted((await self._monitor.refresh()).types)
 
     async def predicates(self) -> list[str]:
         """The relationship types that occur, sorted, as predicates."""
-        return sorted((await self._lookout.look()).shape.predicates.values())
+        return sorted((await self._monitor.refresh()).predicates.values())
 
-    # --- in one go ----------------------------------------------------------
+    # --- batches ------------------------------------------------------------
 
     async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
         """The nodes that exist, by index seeks."""
-        graph = self._lookout.graph
-        nodes = await self._nodes(graph, ids)
-        if len(nodes) < len(set(ids)):  # they may have labels that were not seen yet
-            newer = await self._lookout.current()
-            nodes = nodes if newer is graph else await self._nodes(newer, ids)
+        schema = self._monitor.schema
+        nodes = await self._nodes(schema, ids)
+        if len(nodes) < len(set(ids)):  # the labels of the others may be new
+            newer = await self._monitor.current()
+            nodes = nodes if newer is schema else await self._nodes(newer, ids)
         return nodes
 
     async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:
-        """Every edge with an asked node at either end, one statement for both directions."""
-        graph = self._lookout.graph
-        rows = [row for chunk in _chunks(ids) for row in await self._about(graph, "ring", chunk)]
+        """Every edge with a given node at either end, one statement for both directions."""
+        schema = self._monitor.schema
+        rows = [
+            row for chunk in _chunks(ids) for row in await self._about(schema, queries.ring, chunk)
+        ]
         try:
-            return _triples(rows, graph)
-        except KeyError:  # a relationship type that is newer than the last look
-            return _triples(rows, await self._lookout.look(graph))
+            return _triples(rows, schema)
+        except KeyError:  # a relationship type that is newer than the schema
+            return _triples(rows, await self._monitor.refresh(schema))
 
     async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:
         """Properties by id."""
-        graph = self._lookout.graph
+        schema = self._monitor.schema
         found: dict[str, Metadata] = {}
         for chunk in _chunks(ids):
-            elements, parameters = graph.asked(chunk)
-            text = graph.queries.node_metadata(elements=elements)
+            text, parameters = queries.node_metadata(schema, chunk)
             rows, broken = _readable(await self._reader.one(text, **parameters))
             if broken:
-                elements, parameters = graph.asked(broken)
-                text = graph.queries.node_metadata_as_text(elements=elements)
+                text, parameters = queries.node_metadata(schema, broken, as_text=True)
                 rows += await self._reader.one(text, **parameters)
             asked = set(chunk)
             for entity_id, labels, properties in rows:
-                if entity_id in asked:
-                    found.setdefault(
-                        entity_id,
-                        node_metadata(
-                            entity_id, labels, dict(properties), graph.shape, self._shown
-                        ),
+                if entity_id in asked and entity_id not in found:
+                    found[entity_id] = self._node_metadata(
+                        schema, entity_id, labels, dict(properties)
                     )
         return found
 
     async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:
         """Properties by triple; several relationships of one triple are merged."""
-        graph = self._lookout.graph
-        types = {predicate: name for name, predicate in graph.shape.predicates.items()}
+        schema = self._monitor.schema
+        types = {predicate: name for name, predicate in schema.predicates.items()}
         asked = [edge for edge in edges if is_text("".join(edge))]
-        found: dict[Triple, Metadata] = {}
         elements: dict[str, Any] = {}
         for ends in _chunks([end for s, _, o in asked for end in (s, o)]):
-            elements |= await self._elements(ends, graph)
+            text, parameters = queries.node_elements(schema, ends)
+            for entity_id, element in await self._reader.one(text, **parameters):
+                elements.setdefault(entity_id, element)
+        found: dict[Triple, Metadata] = {}
         for chunk in _chunks(asked):
-            rows = await self._properties(
-                [
-                    [at, elements.get(s), types.get(p), elements.get(o)]
-                    for at, (s, p, o) in enumerate(chunk)
-                ],
-                graph,
-            )
-            for at, several in rows.items():
+            rows = [
+                [at, elements.get(s), types.get(p), elements.get(o)]
+                for at, (s, p, o) in enumerate(chunk)
+            ]
+            for at, several in (await self._properties(schema, rows)).items():
                 found[chunk[at]] = edge_metadata(several)
         return found
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
-        """The evidence of the edges that touch the entity, and what it supplied as a document."""
-        return await provenance(self._reader, self._lookout.graph, entity_id, limit)
+        """The evidence of the entity's edges, and what it supplied as a document.
+
+        Returns:
+            Items in the order of their edges (`protocol.md` 16). Where there is more
+            evidence than is read, `total` is None, and `edges_read` the number of edges.
+        """
+        schema = self._monitor.schema
+        asked = {"keys": _EVIDENCE_KEYS, "most": MAX_EVIDENCE + 1}
+        text, parameters = queries.evidence(schema, [entity_id])
+        rows = await self._reader.one(text, id=entity_id, **asked, **parameters)
+        touching = _evidence_by_triple(rows, schema)
+        supplied: dict[Triple, list[dict[str, Any]]] = {}
+        if schema.evidence:
+            asked |= {"index": EVIDENCE_INDEX, "lucene": phrase(entity_id), "document": entity_id}
+            rows = await self._reader.one(queries.supplied(schema), **asked, **schema.parameters)
+            supplied = _evidence_by_triple(rows, schema)
+        edges = sorted({*touching, *supplied})
+        items = [
+            item
+            for edge in edges
+            for item in evidence_items(edge, edge_metadata(touching.get(edge) or supplied[edge]))
+            if edge in touching or item["document_id"] == entity_id
+        ]
+        if max(len(touching), len(supplied)) > MAX_EVIDENCE:
+            return {"total": None, "items": items[:limit], "edges_read": len(edges)}
+        return {"total": len(items), "items": items[:limit]}
 
     async def next_steps(self) -> str:
-        """The generic advice, how many nodes each type has, what they tell, and what is odd."""
-        graph = self._lookout.graph
-        counts = sorted(graph.shape.types.items(), key=lambda one: (-(one[1] or 0), one[0]))
+        """The generic advice, numbers of nodes by type, their properties, and peculiarities."""
+        schema = self._monitor.schema
+        counts = sorted(schema.types.items(), key=lambda one: (-(one[1] or 0), one[0]))
         by_type = ", ".join(
             name if number is None else f"{name} {number}" for name, number in counts[:10]
         )
         parts = [await super().next_steps(), f"Nodes by type: {by_type or 'none'}."]
-        labels = [name for name, _ in counts if name in graph.shape.labels][:_LABELS_SHOWN]
+        labels = [name for name, _ in counts if name in schema.labels][:_LABELS_SHOWN]
         if labels:
-            rows = await self._reader.rows(texts.keys_of(labels, _SAMPLED))
+            rows = await self._reader.rows(queries.keys_of(labels, _SAMPLED))
             told = {labels[at]: keys for at, keys in rows if keys}
             shown = "; ".join(
                 f"{label}: {', '.join(keys[:_KEYS_SHOWN])}" for label, keys in told.items()
             )
             parts += [f"Properties, from a sample: {shown}."] if shown else []
-        return " ".join([*parts, *self._lookout.oddities()])
+        return " ".join([*parts, *self._monitor.peculiarities()])
 
     # --- parts --------------------------------------------------------------
 
-    async def _nodes(self, graph: Graph, ids: Sequence[str]) -> list[Node]:
+    async def _nodes(self, schema: GraphSchema, ids: Sequence[str]) -> list[Node]:
         new = tuple.__new__  # Node(...) runs Python for each node
         return [
-            new(Node, (entity_id, graph.type_of(labels), NO_METADATA))
+            new(Node, (entity_id, schema.type_of(labels), NO_METADATA))
             for chunk in _chunks(ids)
-            for entity_id, labels in await self._about(graph, "nodes", chunk)
+            for entity_id, labels in await self._about(schema, queries.nodes, chunk)
         ]
 
-    async def _about(self, graph: Graph, question: str, ids: Sequence[str]) -> list[Any]:
-        """Rows about the asked nodes, each of which begins with the id; one row an id."""
-        elements, parameters = graph.asked(ids)
-        text = getattr(graph.queries, question)(elements=elements)
+    async def _about(self, schema: GraphSchema, query: NodeQuery, ids: Sequence[str]) -> list[Any]:
+        """Rows about nodes, each of which begins with the id; one row for each id."""
+        text, parameters = query(schema, ids)
         rows = await self._reader.one(text, **parameters)
         asked = set(ids)
         first: dict[str, Any] = {}
@@ -264,30 +294,50 @@ class Neo4jBackend(GraphDbInterface):
                 call.omitted(Omission(row[0], reason=_TWICE))
         return list(first.values())
 
-    async def _ends(self, entity_id: str, question: str) -> tuple[set[tuple[str, str]], Any]:
-        graph = self._lookout.graph
-        rows = await self._about(graph, question, [entity_id]) if is_text(entity_id) else []
+    async def _ends(self, entity_id: str, query: NodeQuery) -> tuple[set[tuple[str, str]], Any]:
+        schema = self._monitor.schema
+        rows = await self._about(schema, query, [entity_id]) if is_text(entity_id) else []
         if not rows:
             raise KeyError(entity_id)
         ends = {(name, other) for _, found in rows for name, other in found}
-        if not graph.shape.predicates.keys() >= {name for name, _ in ends}:
-            graph = await self._lookout.look(graph)
-        return ends, graph.shape.predicates
+        if not schema.predicates.keys() >= {name for name, _ in ends}:
+            schema = await self._monitor.refresh(schema)
+        return ends, schema.predicates
 
-    async def _elements(self, ids: Collection[str], graph: Graph) -> dict[str, Any]:
-        by_element, parameters = graph.asked(ids)
-        text = graph.queries.node_elements(elements=by_element)
-        elements: dict[str, Any] = {}
-        for entity_id, element in await self._reader.one(text, **parameters):
-            elements.setdefault(entity_id, element)
-        return elements
+    def _node_metadata(
+        self,
+        schema: GraphSchema,
+        entity_id: str,
+        labels: Sequence[str],
+        properties: Mapping[str, Any],
+    ) -> dict[str, Any]:
+        """Properties without the id, unless it is a name, too; and the labels but the type."""
+        ids = schema.identity.properties(labels)
+        hidden = None
+        if not entity_id.startswith(ELEMENT):
+            hidden = next((name for name in ids if name in properties), None)
+        kept = {
+            key: from_driver(value)
+            for key, value in properties.items()
+            if key != hidden or key in self._shown
+        }
+        metadata = from_properties(kept, ids)
+        entity_type = schema.type_of(labels)
+        others = [label for label in labels if label != entity_type]
+        if others:
+            have = metadata.get("other_types")
+            listed = have if isinstance(have, list) else [] if have is None else [have]
+            metadata["other_types"] = sorted_union([*listed, *others])
+        return metadata
 
-    async def _properties(self, edges: list[list[Any]], graph: Graph) -> dict[int, list[Any]]:
+    async def _properties(
+        self, schema: GraphSchema, edges: list[list[Any]]
+    ) -> dict[int, list[Any]]:
         """Properties of all relationships for each position."""
-        text = graph.queries.edge_metadata(as_text=False)
+        text = queries.edge_metadata(schema, as_text=False)
         rows, broken = _readable(await self._reader.one(text, edges=edges))
         if broken:
-            text = graph.queries.edge_metadata(as_text=True)
+            text = queries.edge_metadata(schema, as_text=True)
             again = [edge for edge in edges if edge[0] in broken]
             rows += await self._reader.one(text, edges=again)
         found: dict[int, list[Any]] = {}
@@ -302,20 +352,32 @@ async def _close(reader: Reader, embedder: Embedder | None) -> None:
 
 def _chunks(keys: Collection[Key]) -> Iterator[Sequence[Key]]:
     distinct = [key for key in dict.fromkeys(keys) if not isinstance(key, str) or is_text(key)]
-    for start in range(0, len(distinct), CHUNK):
-        yield distinct[start : start + CHUNK]
+    for start in range(0, len(distinct), queries.CHUNK):
+        yield distinct[start : start + queries.CHUNK]
 
 
 def _readable(rows: Sequence[list[Any]]) -> tuple[list[list[Any]], list[Any]]:
-    """Rows whose properties, the last value, could be read; the first value of the others."""
-    broken = [row[0] for row in rows if not all(map(is_read, row[-1].values()))]
+    """Rows whose last value, the properties, could be read; the first values of the others."""
+    broken = [row[0] for row in rows if not all(map(is_readable, row[-1].values()))]
     return [row for row in rows if row[0] not in broken] if broken else list(rows), broken
 
 
-def _triples(rows: Sequence[Any], graph: Graph) -> list[Triple]:
-    predicates = graph.shape.predicates
+def _triples(rows: Sequence[Any], schema: GraphSchema) -> list[Triple]:
+    predicates = schema.predicates
     ring: list[Triple] = []
     for entity_id, leaving, entering in rows:
         ring += [(entity_id, predicates[name], other) for name, other in leaving]
         ring += [(other, predicates[name], entity_id) for name, other in entering]
     return ring
+
+
+def _evidence_by_triple(
+    rows: Sequence[Any], schema: GraphSchema
+) -> dict[Triple, list[dict[str, Any]]]:
+    """Properties of the relationships of each triple."""
+    found: dict[Triple, list[dict[str, Any]]] = {}
+    for subject, name, obj, values in rows:
+        properties = {k: v for k, v in zip(_EVIDENCE_KEYS, values, strict=True) if v is not None}
+        if name in schema.predicates:
+            found.setdefault((subject, schema.predicates[name], obj), []).append(properties)
+    return found

@@ -1,65 +1,66 @@
-"""Connections to a server, and sentences for what it and the driver say no to."""
+"""Connections, read-only statements that end at the deadline, and messages for driver errors."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, Self, TypeVar
 
-from neo4j import AsyncDriver, AsyncGraphDatabase, TrustCustomCAs
+from neo4j import (
+    READ_ACCESS,
+    AsyncDriver,
+    AsyncGraphDatabase,
+    AsyncSession,
+    Query,
+    Record,
+    TrustCustomCAs,
+)
 from neo4j.exceptions import DriverError, Neo4jError, ServiceUnavailable, SessionExpired
 
+from bfsql import call
 from bfsql.errors import StoreError, StoreUnavailable
 from bfsql_neo4j.settings import Neo4jSettings
 
-DRIVER_SAYS_NO = (DriverError, Neo4jError, OSError, ValueError)
-"""What the driver raises, for `explained`."""
+# --- what a database is called --------------------------------------------------
 
-_WORDS = {
-    "Security.AuthenticationRateLimit": "{place} refuses {user} for a while, after several wrong "
-    "passwords. Correct NEO4J_PASSWORD, wait half a minute and try again.",
-    "Security.Unauthorized": "{place} does not let {user} in: the name or the password is wrong, "
-    "or none is set. Set NEO4J_USERNAME and NEO4J_PASSWORD.",
-    "Security.CredentialsExpired": "{place} wants {user} to choose a new password first. Log in "
-    "once with cypher-shell or the browser.",
-    "Security.Forbidden": "{place} does not allow this to {user}: {why}. Ask its administrator "
-    "for the right.",
-    "Database.DatabaseNotFound": "{place} is not there: {why}. Correct NEO4J_DATABASE; SHOW "
-    "DATABASES lists those that are.",
-    "OutOfMemory": "{place} has too little memory for this: {why}. Raise "
-    "server.memory.heap.max_size or dbms.memory.transaction.total.max in its neo4j.conf.",
-    "Cluster.NotALeader": "{place} is a replica that takes no writes. Give the cluster's address "
-    "with neo4j:// in place of bolt://, so that the driver finds its leader.",
-    "ReadOnly": "{place} takes no writes: {why}. Choose a database that does, or end its read-only "
-    "mode.",
-    "ConstraintValidationFailed": "{place} has a constraint that this graph does not meet: {why}. "
-    "SHOW CONSTRAINTS lists them; DROP CONSTRAINT removes one.",
-    "TransactionTimedOut": "{place} ended a transaction that took too long: {why}. Raise "
-    "db.transaction.timeout in its neo4j.conf.",
-}
-"""Sentences by a part of the server's code; the first that fits."""
-_PASSING = ("Security.AuthenticationRateLimit", "TransactionTimedOut")
-_SCHEMES = tuple(scheme + tls for scheme in ("bolt", "neo4j") for tls in ("", "+s", "+ssc"))
-_POOL_IS_EMPTY = "obtain a connection from the pool"  # drivers 5 and 6 have no kind in common
-_SHOWN = 300
-_USER_INFO = re.compile("//.*@")
 _BEFORE_HOST = re.compile(r"^([\w+.-]*://)?.*@", re.DOTALL)
 
-E = TypeVar("E", bound=BaseException)
+
+def place(settings: Neo4jSettings) -> str:
+    """The server in words, and the database where one is named; never with a password."""
+    server = f"Neo4j at {without_user(settings.uri)}"
+    return f"The database {settings.database!r} of {server}" if settings.database else server
+
+
+def address(settings: Neo4jSettings) -> str:
+    """The database as the setting `replace` names it: server, and its name where one is given."""
+    server = without_user(settings.uri).rstrip("/")
+    return f"{server}/{settings.database}" if settings.database else server
+
+
+def without_user(uri: str) -> str:
+    """An address without user name and password."""
+    return _BEFORE_HOST.sub(r"\1", uri)
+
+
+# --- connections ------------------------------------------------------------------
+
+_SCHEMES = tuple(scheme + tls for scheme in ("bolt", "neo4j") for tls in ("", "+s", "+ssc"))
 
 
 @asynccontextmanager
 async def connected(settings: Neo4jSettings, **options: Any) -> AsyncIterator[AsyncDriver]:
-    """A driver with these settings, closed at the end. It connects when it is first used.
+    """A driver, closed at the end. It connects when it is first used.
 
     Args:
-        settings: Where the server is, and who asks.
-        **options: More of the driver's own.
+        settings: Address, credentials and limits.
+        **options: Further options of the driver.
 
     Raises:
-        StoreError: The address is none.
+        StoreError: The address is malformed, or the certificates cannot be used.
     """
     uri, security = _secured(settings)
     password = settings.password
@@ -67,28 +68,22 @@ async def connected(settings: Neo4jSettings, **options: Any) -> AsyncIterator[As
         "auth": (settings.username, password.get_secret_value()) if password else None,
         "max_connection_pool_size": settings.pool_size,
         "connection_timeout": settings.connect_timeout,
-        # Of a server that accepts and then says nothing, this alone gets the better.
+        # The only limit that ends waiting for a server that accepts and then stays silent.
         "connection_acquisition_timeout": settings.connect_timeout,
     }
     try:
         driver = AsyncGraphDatabase.driver(uri, **given | security | options)
-    except DRIVER_SAYS_NO as error:
-        raise explained(error, settings) from error
+    except DRIVER_ERRORS as error:
+        raise translate_error(error, settings) from error
     async with driver:
         yield driver
 
 
 def _secured(settings: Neo4jSettings) -> tuple[str, dict[str, Any]]:
-    """The address and the options that give the security it asks for.
-
-    The driver takes certificates to trust only with a scheme that says nothing of TLS.
-
-    Raises:
-        StoreError: The scheme is none, or has no use for certificates, or they cannot be read.
-    """
+    """Address and TLS options: the driver takes certificates only with a scheme without TLS."""
     scheme, _, rest = settings.uri.partition("://")
     if scheme not in _SCHEMES:
-        raise explained(ValueError("the address begins with no scheme of Bolt"), settings)
+        raise translate_error(ValueError("the address begins with no scheme of Bolt"), settings)
     file = settings.ca_file
     if file is None:
         return settings.uri, {}
@@ -111,35 +106,163 @@ def _secured(settings: Neo4jSettings) -> tuple[str, dict[str, Any]]:
     return f"{plain}://{rest}", {"encrypted": True, "trusted_certificates": trusted}
 
 
-def place(settings: Neo4jSettings) -> str:
-    """The server, and the database where one is named; never with a password."""
-    server = f"Neo4j at {without_user(settings.uri)}"
-    return f"The database {settings.database!r} of {server}" if settings.database else server
+# --- statements that read ---------------------------------------------------------
+
+_MIN_SECONDS = 0.001
+"""Seconds; zero would mean no limit to the server."""
+_TIMED_OUT = "TransactionTimedOut"
 
 
-def address(settings: Neo4jSettings) -> str:
-    """What the setting `replace` calls the database: server, and its name where one is given."""
-    server = without_user(settings.uri).rstrip("/")
-    return f"{server}/{settings.database}" if settings.database else server
-
-
-def without_user(uri: str) -> str:
-    """An address without the name and the password that somebody wrote into it."""
-    return _BEFORE_HOST.sub(r"\1", uri)
-
-
-def explained(error: Exception, settings: Neo4jSettings) -> StoreError:
-    """The sentence for what the server or the driver said.
+class Reader:
+    """Runs read-only statements on one database.
 
     Args:
-        error: One of `DRIVER_SAYS_NO`.
-        settings: Where it was said.
-
-    Returns:
-        `StoreUnavailable` where the same may work later.
+        driver: Made from these settings.
+        settings: The database, and the longest time of a statement.
+        stack: Closes the driver.
     """
+
+    def __init__(self, driver: AsyncDriver, settings: Neo4jSettings, stack: AsyncExitStack) -> None:
+        self._driver = driver
+        self._settings = settings
+        self._stack = stack
+        self._closed = False
+
+    @classmethod
+    async def open(cls, settings: Neo4jSettings, **options: Any) -> Self:
+        """Make the driver; arguments and errors are those of `connected`."""
+        # Notifications cost the server time; only the tests read them.
+        options = {"notifications_min_severity": "OFF"} | options
+        async with AsyncExitStack() as stack:
+            driver = await stack.enter_async_context(connected(settings, **options))
+            return cls(driver, settings, stack.pop_all())
+
+    async def close(self) -> None:
+        """Close all connections; closing twice does nothing."""
+        self._closed = True
+        await self._stack.aclose()
+
+    async def agent(self) -> str:
+        """The server's name and version, as in `Neo4j/5.26.0`.
+
+        Raises:
+            StoreError: It refuses the login, or has no such database.
+            StoreUnavailable: It does not answer.
+        """
+        try:
+            async with asyncio.timeout(self._seconds()), self._session() as session:
+                summary = await (await session.run("RETURN 1")).consume()
+        except DRIVER_ERRORS as error:
+            raise self._translated(error) from error
+        return str(summary.server.agent)
+
+    async def one(self, text: str, **parameters: Any) -> Any:
+        """The only value of the only record."""
+        [[value]] = await self.records(text, **parameters)
+        return value
+
+    async def rows(self, text: str, **parameters: Any) -> list[list[Any]]:
+        """The values of all records."""
+        return [record.values() for record in await self.records(text, **parameters)]
+
+    async def records(self, text: str, **parameters: Any) -> list[Record]:
+        """All records of a statement.
+
+        Args:
+            text: Cypher, from `queries`.
+            **parameters: Its values.
+
+        Raises:
+            TimeoutError: The deadline of the call or `query_timeout` passed.
+            StoreUnavailable: The connection broke twice in a row, or the reader is closed.
+            StoreError: The server refuses the statement.
+        """
+        if self._closed:
+            raise self._was_closed()
+        seconds = self._seconds()
+        try:
+            async with asyncio.timeout(seconds):
+                try:
+                    return await self._sent(text, parameters, seconds)
+                except (DriverError, Neo4jError) as error:
+                    if not error.is_retryable() or self._closed:
+                        raise
+                # A connection that broke while it was idle: reads can be retried.
+                return await self._sent(text, parameters, seconds)
+        except DRIVER_ERRORS as error:
+            raise self._translated(error) from error
+
+    async def _sent(self, text: str, parameters: dict[str, Any], seconds: float) -> list[Record]:
+        # No explicit transaction: its BEGIN is a round trip more, and the server refuses
+        # writes in this session all the same.
+        async with self._session() as session:
+            query: Any = text  # the driver's types want literal texts
+            result = await session.run(Query(query, timeout=seconds), parameters)
+            return [record async for record in result]
+
+    def _session(self) -> AsyncSession:
+        return self._driver.session(
+            database=self._settings.database, default_access_mode=READ_ACCESS, fetch_size=-1
+        )
+
+    def _seconds(self) -> float:
+        remaining = call.remaining()
+        limit = self._settings.query_timeout
+        return max(_MIN_SECONDS, limit if remaining is None else min(limit, remaining))
+
+    def _translated(self, error: Exception) -> Exception:
+        if isinstance(error, TimeoutError):
+            return error
+        if isinstance(error, Neo4jError) and _TIMED_OUT in (error.code or ""):
+            return TimeoutError(f"{place(self._settings)} ended a query that took too long.")
+        return self._was_closed() if self._closed else translate_error(error, self._settings)
+
+    def _was_closed(self) -> StoreUnavailable:
+        return StoreUnavailable(f"{place(self._settings)} was closed; open it again.")
+
+
+# --- errors ---------------------------------------------------------------------
+
+DRIVER_ERRORS = (DriverError, Neo4jError, OSError, ValueError)
+"""What the driver raises, for `translate_error`."""
+
+_SENTENCES = {
+    "Security.AuthenticationRateLimit": "{place} refuses {user} for a while, after several wrong "
+    "passwords. Correct NEO4J_PASSWORD, wait half a minute and try again.",
+    "Security.Unauthorized": "{place} does not let {user} in: the name or the password is wrong, "
+    "or none is set. Set NEO4J_USERNAME and NEO4J_PASSWORD.",
+    "Security.CredentialsExpired": "{place} wants {user} to choose a new password first. Log in "
+    "once with cypher-shell or the browser.",
+    "Security.Forbidden": "{place} does not allow this to {user}: {why}. Ask its administrator "
+    "for the right.",
+    "Database.DatabaseNotFound": "{place} is not there: {why}. Correct NEO4J_DATABASE; SHOW "
+    "DATABASES lists those that are.",
+    "OutOfMemory": "{place} has too little memory for this: {why}. Raise "
+    "server.memory.heap.max_size or dbms.memory.transaction.total.max in its neo4j.conf.",
+    "Cluster.NotALeader": "{place} is a replica that takes no writes. Give the cluster's address "
+    "with neo4j:// in place of bolt://, so that the driver finds its leader.",
+    "ReadOnly": "{place} takes no writes: {why}. Choose a database that does, or end its read-only "
+    "mode.",
+    "ConstraintValidationFailed": "{place} has a constraint that this graph does not meet: {why}. "
+    "SHOW CONSTRAINTS lists them; DROP CONSTRAINT removes one.",
+    "TransactionTimedOut": "{place} ended a transaction that took too long: {why}. Raise "
+    "db.transaction.timeout in its neo4j.conf.",
+}
+"""Sentence by part of the server's error code; the first match counts."""
+_TRANSIENT = ("Security.AuthenticationRateLimit", "TransactionTimedOut")
+_POOL_EXHAUSTED = (
+    "obtain a connection from the pool"  # drivers 5 and 6 have no class for it in common
+)
+_MAX_CHARS = 300
+_USER_INFO = re.compile("//.*@")
+
+Failure = TypeVar("Failure", bound=BaseException)
+
+
+def translate_error(error: Exception, settings: Neo4jSettings) -> StoreError:
+    """The error to raise for one of `DRIVER_ERRORS`; `StoreUnavailable` where a retry may work."""
     where = place(settings)
-    if _POOL_IS_EMPTY in str(error):
+    if _POOL_EXHAUSTED in str(error):
         return StoreUnavailable(
             f"{where} was not asked: none of {settings.pool_size} connections was free within "
             f"{settings.connect_timeout:g} s. Try again later, or raise --pool-size."
@@ -147,12 +270,12 @@ def explained(error: Exception, settings: Neo4jSettings) -> StoreError:
     user = repr(settings.username) if settings.password else "anybody without a password"
     if isinstance(error, Neo4jError):
         code, why = error.code or "", _brief(error.message or "")
-        passing = any(part in code for part in _PASSING) or "TransientError" in code
-        for part, words in _WORDS.items():
+        transient = any(part in code for part in _TRANSIENT) or "TransientError" in code
+        for part, words in _SENTENCES.items():
             if part in code and not ("OutOfMemory" in part and "Security" in code):
-                kind = StoreUnavailable if passing and part != "OutOfMemory" else StoreError
+                kind = StoreUnavailable if transient and part != "OutOfMemory" else StoreError
                 return kind(words.format(place=where, user=user, why=why))
-        kind = StoreUnavailable if passing else StoreError
+        kind = StoreUnavailable if transient else StoreError
         return kind(f"{where} refused: {why} ({code}).")
     if (wrong := _caused_by(error, ssl.SSLError)) is not None:
         return _not_trusted(wrong, settings)
@@ -185,8 +308,8 @@ def _not_trusted(error: ssl.SSLError, settings: Neo4jSettings) -> StoreError:
     )
 
 
-def _caused_by(error: BaseException | None, kind: type[E]) -> E | None:
-    """The first of that kind among an error and what it comes from."""
+def _caused_by(error: BaseException | None, kind: type[Failure]) -> Failure | None:
+    """The first of that class among an error and its causes."""
     while error is not None and not isinstance(error, kind):
         error = error.__cause__ or error.__context__
     return error
@@ -194,4 +317,4 @@ def _caused_by(error: BaseException | None, kind: type[E]) -> E | None:
 
 def _brief(text: str) -> str:
     line = _USER_INFO.sub("//", " ".join(text.split())).rstrip(".")
-    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}..."
+    return line if len(line) <= _MAX_CHARS else f"{line[:_MAX_CHARS]}..."

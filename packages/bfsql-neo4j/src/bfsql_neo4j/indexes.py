@@ -1,27 +1,33 @@
-"""What a database lacks so that ids and names are found without reading all of it."""
+"""Indexes: what a database lacks, how it is created, and which indexes search uses."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from neo4j import AsyncSession
 
+from bfsql.embedding import Embedder
 from bfsql.errors import StoreError, StoreUnavailable
-from bfsql_neo4j.connection import DRIVER_SAYS_NO, connected, explained, place
-from bfsql_neo4j.queries import indexing
+from bfsql_neo4j import queries
+from bfsql_neo4j.connection import DRIVER_ERRORS, connected, place, translate_error
 from bfsql_neo4j.settings import Neo4jSettings
 
+log = logging.getLogger("bfsql")
+
 VECTOR_INDEX = "entity_vectors"
-"""Name of a vector index that nobody named."""
+"""Name of the vector index where settings name none."""
 EVIDENCE_INDEX = "entity_evidence"
 """Name of the full-text index that finds the relationships whose evidence is from a document."""
 PATIENCE = 600.0
 """Seconds to wait until new indexes are filled."""
-_LOOK_EVERY = 0.1
+OPENING_PATIENCE = 10.0
+"""Seconds that opening a graph waits for an index that is still being filled."""
+_POLL = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,77 +42,39 @@ class Index:
     labels: tuple[str, ...]
     properties: tuple[str, ...]
     owned: bool
-    """Whether it belongs to a constraint and goes with it."""
+    """Whether it belongs to a constraint and is dropped with it."""
     percent: float
     """How much of it is filled, 0 to 100."""
-    analyzer: str | None = None
-    """How a full-text index makes words of text."""
+    config: Mapping[str, Any]
+    """Its `indexConfig`: the analyzer of a full-text index, the dimensions of a vector index."""
 
-    def is_for(self, kind: str, labels: Iterable[str], properties: Iterable[str]) -> bool:
-        """Whether it is of this type, over these labels and properties."""
-        return (self.type, set(self.labels), set(self.properties)) == (
+
+def read_indexes(rows: Iterable[Sequence[Any]]) -> list[Index]:
+    """Indexes by name, from the rows of `queries.INDEXES`."""
+    found = [
+        Index(
+            name,
             kind,
-            set(labels),
-            set(properties),
+            state,
+            tuple(labels or ()),
+            tuple(properties or ()),
+            owned,
+            percent,
+            (options or {}).get("indexConfig") or {},
         )
-
-
-async def prepare(settings: Neo4jSettings, apply: bool) -> list[str]:  # noqa: FBT001 - the contract's
-    """What the database lacks for ids and names to be found quickly.
-
-    Args:
-        settings: Which database, and which of its properties are ids and names.
-        apply: Whether to create it, and to wait until it is filled.
-
-    Returns:
-        The statements, each with its semicolon, so that all of them can be pasted at once.
-
-    Raises:
-        StoreError: The server cannot be asked, or refuses.
-        StoreUnavailable: It does not answer, or is still filling the indexes.
-    """
-    async with connected(settings) as driver, driver.session(database=settings.database) as session:
-        try:
-            lacks = await lacking(session, settings)
-            if apply and lacks:
-                await make(session, settings, lacks)
-        except DRIVER_SAYS_NO as error:
-            raise explained(error, settings) from error
-    return [f"{text};" for text in lacks]
-
-
-async def lacking(session: AsyncSession, settings: Neo4jSettings) -> list[str]:
-    """The statements that create what is missing, and replace what failed."""
-    have = await indexes(session)
-    labels = [
-        label
-        for (label,) in await _rows(session, indexing.LABELS)
-        if label not in settings.exclude_labels
+        for name, kind, state, labels, properties, owned, percent, options in rows
     ]
-    keys = await property_keys(session)
-    lacks: list[str] = []
-    for label in labels:
-        for name in id_properties(settings, label):
-            fine, broken = _of_id(have, label, name)
-            bears = name in keys and await _rows(session, indexing.has_property(label, name))
-            if bears and not fine:
-                lacks += [indexing.drop_index(index.name) for index in broken]
-                lacks.append(indexing.create_range_index(label, name))
-    lacks += await _fulltext_lacking(session, settings, have, labels, keys)
-    return lacks + await vectors_lacking(session, settings, labels)
+    return sorted(found, key=lambda index: index.name)
 
 
 async def indexes(session: AsyncSession) -> list[Index]:
     """All indexes over properties of nodes, by name."""
-    return [
-        Index(name, kind, state, tuple(labels or ()), tuple(properties or ()), *others)
-        for name, kind, state, labels, properties, *others in await _rows(session, indexing.INDEXES)
-    ]
+    return read_indexes(await _one(session, queries.INDEXES, evidence=None))
 
 
 async def property_keys(session: AsyncSession) -> set[str]:
     """The names of all properties in the database."""
-    return {key for (key,) in await _rows(session, indexing.PROPERTY_KEYS)}
+    return set(await _one(session, queries.KEYS))
 
 
 def id_properties(settings: Neo4jSettings, label: str) -> list[str]:
@@ -117,25 +85,14 @@ def id_properties(settings: Neo4jSettings, label: str) -> list[str]:
 def searched_properties(
     settings: Neo4jSettings, labels: Iterable[str], keys: Collection[str]
 ) -> list[str]:
-    """Properties that hold names, aliases, descriptions or ids, as far as they occur.
-
-    Args:
-        settings: What each of them is called.
-        labels: The labels of the graph.
-        keys: The names of all properties in it.
-    """
+    """Properties that hold names, aliases, descriptions or ids, and are among `keys`."""
     ids = [name for label in labels for name in id_properties(settings, label)]
     names = [*settings.name_property, *settings.alias_property, *settings.description_property]
     return [name for name in dict.fromkeys([*names, *ids]) if name in keys]
 
 
 def fulltext_index(have: Sequence[Index], settings: Neo4jSettings) -> Index | None:
-    """The full-text index that serves search: the one of that name, or the only other over names.
-
-    Args:
-        have: All indexes.
-        settings: The name, and which properties are names.
-    """
+    """The full-text index for search: the one that settings name, or the only one over names."""
     texts = [index for index in have if index.type == "FULLTEXT"]
     named = [index for index in texts if index.name == settings.fulltext_index]
     names = {*settings.name_property, *settings.alias_property}
@@ -145,83 +102,64 @@ def fulltext_index(have: Sequence[Index], settings: Neo4jSettings) -> Index | No
     return None
 
 
-async def vectors_lacking(
-    session: AsyncSession, settings: Neo4jSettings, labels: Iterable[str]
-) -> list[str]:
-    """The vector index over `vector_property`, where that is set and there is none.
-
-    Neo4j's vector indexes are over one label: that with the most vectors gets it.
-    """
-    name = settings.vector_property
-    have = [index for index in await indexes(session) if index.type == "VECTOR"]
-    if name is None or any(name in i.properties and i.state != "FAILED" for i in have):
-        return []
-    found = []
-    for label in labels:
-        ((count, length),) = await _rows(session, indexing.vectors_of(label, name))
-        found.append((count, length or 0, label))
-    count, length, label = max(found, default=(0, 0, ""))
-    if not count or not length:
-        return []
-    index = settings.vector_index or VECTOR_INDEX
-    failed = [indexing.drop_index(i.name) for i in have if name in i.properties]
-    return [*failed, indexing.create_vector_index(index, label, name, length)]
+def vector_index(have: Sequence[Index], settings: Neo4jSettings) -> Index | None:
+    """The vector index for search: the one that settings name, or the only one."""
+    vectors = [index for index in have if index.type == "VECTOR"]
+    if settings.vector_index is not None:
+        return next((index for index in vectors if index.name == settings.vector_index), None)
+    return vectors[0] if len(vectors) == 1 else None
 
 
-async def make(
-    session: AsyncSession,
-    settings: Neo4jSettings,
-    texts: Iterable[str],
-    patience: float = PATIENCE,
-) -> None:
-    """Run statements that create or drop indexes, and return when every index is filled.
+# --- bfsql index ----------------------------------------------------------------
+
+
+async def prepare(settings: Neo4jSettings, apply: bool) -> list[str]:  # noqa: FBT001 - the contract's
+    """What the database lacks for ids and names to be found quickly.
 
     Args:
-        session: Each statement is a transaction of its own.
-        settings: For the sentences.
-        texts: The indexing.
-        patience: Seconds to wait at the most.
+        settings: The database, and which of its properties are ids and names.
+        apply: Whether to create it, and to wait until it is filled.
+
+    Returns:
+        The statements, each with its semicolon, so that all of them can be pasted at once.
 
     Raises:
-        StoreError: An index failed that had not failed before.
-        StoreUnavailable: One takes longer.
+        StoreError: The server refuses.
+        StoreUnavailable: It does not answer, or is still filling the indexes.
     """
-    failed = {index.name for index in await indexes(session) if index.state == "FAILED"}
-    for text in texts:
-        await (await session.run(_query(text))).consume()
-    end = time.monotonic() + patience
-    while waiting := _unfinished(await indexes(session), failed, settings):
-        if time.monotonic() >= end:
-            raise StoreUnavailable(
-                f"{place(settings)} is still filling the index {waiting.name!r} after "
-                f"{patience:g} s: {waiting.percent:.0f} % are done. It goes on by itself; "
-                "SHOW INDEXES tells how far it is."
-            )
-        await asyncio.sleep(_LOOK_EVERY)
+    async with connected(settings) as driver, driver.session(database=settings.database) as session:
+        try:
+            lacks = await _lacking(session, settings)
+            if apply and lacks:
+                await make(session, settings, lacks)
+        except DRIVER_ERRORS as error:
+            raise translate_error(error, settings) from error
+    return [f"{text};" for text in lacks]
 
 
-def _unfinished(
-    have: Sequence[Index], failed: Collection[str], settings: Neo4jSettings
-) -> Index | None:
-    """One that is not yet filled.
-
-    Raises:
-        StoreError: One failed that is not among `failed`.
-    """
-    for index in have:
-        if index.state == "FAILED" and index.name not in failed:
-            raise StoreError(
-                f"{place(settings)} could not fill the index {index.name!r}. SHOW INDEXES YIELD "
-                f"name, failureMessage says why; {indexing.drop_index(index.name)} removes it."
-            )
-    return next((index for index in have if index.state == "POPULATING"), None)
-
-
-def _of_id(have: Sequence[Index], label: str, name: str) -> tuple[list[Index], list[Index]]:
-    """The indexes that find a label's nodes by a property: those that work, those that failed."""
-    found = [index for index in have if index.is_for("RANGE", [label], [name])]
-    failed = [index for index in found if index.state == "FAILED"]
-    return [index for index in found if index.state != "FAILED"], failed
+async def _lacking(session: AsyncSession, settings: Neo4jSettings) -> list[str]:
+    """The statements that create what is missing, and replace what failed."""
+    have = await indexes(session)
+    found = sorted(await _one(session, queries.labels(procedures=True)))
+    labels = [label for label in found if label not in settings.exclude_labels]
+    keys = await property_keys(session)
+    lacks: list[str] = []
+    for label in labels:
+        for name in id_properties(settings, label):
+            same = [
+                index
+                for index in have
+                if index.type == "RANGE"
+                and set(index.labels) == {label}
+                and set(index.properties) == {name}
+            ]
+            if all(index.state == "FAILED" for index in same) and (
+                name in keys and await _rows(session, queries.has_property(label, name))
+            ):
+                lacks += [queries.drop_index(index.name) for index in same]
+                lacks.append(queries.create_range_index(label, name))
+    lacks += await _fulltext_lacking(session, settings, have, labels, keys)
+    return lacks + await vectors_lacking(session, settings, labels)
 
 
 async def _fulltext_lacking(
@@ -236,34 +174,231 @@ async def _fulltext_lacking(
         return []
     index = fulltext_index(have, settings)
     if index is None:
-        return [indexing.create_fulltext_index(settings.fulltext_index, labels, properties)]
+        return [queries.create_fulltext_index(settings.fulltext_index, labels, properties)]
     bare = [label for label in labels if label not in index.labels]
     missed = [label for label in bare if await _has_any(session, label, properties)]
     if index.state != "FAILED" and not missed:
         return []
     together = sorted({*index.labels, *missed}.intersection(labels)) or list(labels)
+    wanted = dict.fromkeys([*index.properties, *properties])
+    analyzer = index.config.get("fulltext.analyzer")
     return [
-        indexing.drop_index(index.name),
-        indexing.create_fulltext_index(
-            index.name,
-            together,
-            dict.fromkeys([*index.properties, *properties]),
-            index.analyzer,
-        ),
+        queries.drop_index(index.name),
+        queries.create_fulltext_index(index.name, together, wanted, analyzer),
     ]
 
 
 async def _has_any(session: AsyncSession, label: str, properties: Iterable[str]) -> bool:
     for name in properties:
-        if await _rows(session, indexing.has_property(label, name)):
+        if await _rows(session, queries.has_property(label, name)):
             return True
     return False
 
 
-async def _rows(session: AsyncSession, text: str) -> list[list[Any]]:
-    return await (await session.run(_query(text))).values()
+async def vectors_lacking(
+    session: AsyncSession, settings: Neo4jSettings, labels: Iterable[str]
+) -> list[str]:
+    """The vector index over `vector_property`, where that is set and there is none.
+
+    Neo4j's vector indexes are over one label: the one with the most vectors gets it.
+    """
+    name = settings.vector_property
+    have = [index for index in await indexes(session) if index.type == "VECTOR"]
+    if name is None or any(name in i.properties and i.state != "FAILED" for i in have):
+        return []
+    found = []
+    for label in labels:
+        ((count, length),) = await _rows(session, queries.vectors_of(label, name))
+        found.append((count, length or 0, label))
+    count, length, label = max(found, default=(0, 0, ""))
+    if not count or not length:
+        return []
+    index = settings.vector_index or VECTOR_INDEX
+    failed = [queries.drop_index(i.name) for i in have if name in i.properties]
+    return [*failed, queries.create_vector_index(index, label, name, length)]
 
 
-def _query(text: str) -> Any:
-    """The driver's types want literal texts; ours are built in `queries` from quoted names."""
+async def make(
+    session: AsyncSession,
+    settings: Neo4jSettings,
+    texts: Iterable[str],
+    patience: float = PATIENCE,
+) -> None:
+    """Run statements that create or drop indexes, and wait until every index is filled.
+
+    Args:
+        session: Each statement is a transaction of its own.
+        settings: For the error messages.
+        texts: The statements.
+        patience: Seconds to wait at most.
+
+    Raises:
+        StoreError: An index failed that had not failed before.
+        StoreUnavailable: Filling takes longer.
+    """
+    failed = {index.name for index in await indexes(session) if index.state == "FAILED"}
+    for text in texts:
+        await (await session.run(_literal(text))).consume()
+    end = time.monotonic() + patience
+    while waiting := _unfinished(await indexes(session), failed, settings):
+        if time.monotonic() >= end:
+            raise StoreUnavailable(
+                f"{place(settings)} is still filling the index {waiting.name!r} after "
+                f"{patience:g} s: {waiting.percent:.0f} % are done. It goes on by itself; "
+                "SHOW INDEXES tells how far it is."
+            )
+        await asyncio.sleep(_POLL)
+
+
+def _unfinished(
+    have: Sequence[Index], failed: Collection[str], settings: Neo4jSettings
+) -> Index | None:
+    """An index that is not yet filled; raises where one failed that is not among `failed`."""
+    for index in have:
+        if index.state == "FAILED" and index.name not in failed:
+            raise StoreError(
+                f"{place(settings)} could not fill the index {index.name!r}. SHOW INDEXES YIELD "
+                f"name, failureMessage says why; {queries.drop_index(index.name)} removes it."
+            )
+    return next((index for index in have if index.state == "POPULATING"), None)
+
+
+async def _rows(session: AsyncSession, text: str, **parameters: Any) -> list[list[Any]]:
+    return await (await session.run(_literal(text), parameters)).values()
+
+
+async def _one(session: AsyncSession, text: str, **parameters: Any) -> Any:
+    [[value]] = await _rows(session, text, **parameters)
+    return value
+
+
+def _literal(text: str) -> Any:
+    """The driver's types demand literal texts; ours are built in `queries`."""
     return text
+
+
+# --- the indexes that search uses -----------------------------------------------
+
+ReadIndexes = Callable[[], Awaitable[list[Index] | None]]
+"""Reads all indexes; None where the server does not list them."""
+
+
+async def usable_fulltext(
+    settings: Neo4jSettings,
+    labels: Collection[str],
+    read: ReadIndexes,
+    keys: Callable[[], Awaitable[Collection[str]]],
+    patience: float,
+) -> Index | None:
+    """The full-text index for search, filled as far as `patience` allows.
+
+    Args:
+        settings: Its name, and which properties are names.
+        labels: The labels of the graph.
+        read: Reads the indexes.
+        keys: Reads the names of all properties.
+        patience: Seconds to wait until it is filled.
+
+    Returns:
+        None where settings want none, or where the graph is empty.
+
+    Raises:
+        StoreError: There is none, or it failed.
+    """
+    if settings.search != "index" or not labels:
+        return None
+    index = await _filled(read, lambda have: fulltext_index(have, settings), patience)
+    if index is None:
+        raise StoreError(_no_fulltext(settings, labels, await keys()))
+    _check_state(index, settings)
+    return index
+
+
+async def usable_vector(
+    settings: Neo4jSettings, embedder: Embedder, read: ReadIndexes, patience: float
+) -> Index | None:
+    """The vector index for an embedder, whose `dimensions` are set to those of the index.
+
+    Returns:
+        None where there is none, or several and settings name none.
+
+    Raises:
+        StoreError: It failed, or is for vectors of another length.
+    """
+    index = await _filled(read, lambda have: vector_index(have, settings), patience)
+    if index is None:
+        return None
+    _check_state(index, settings)
+    length = index.config.get("vector.dimensions")
+    if length is not None and embedder.dimensions not in (None, length):
+        raise StoreError(
+            f"{embedder.name} makes vectors of {embedder.dimensions} dimensions, and the index "
+            f"{index.name!r} of {place(settings)} is for {length}. Configure the model that the "
+            "stored vectors were made with."
+        )
+    embedder.dimensions = embedder.dimensions or length
+    return index
+
+
+def no_vector_index(settings: Neo4jSettings, have: Sequence[Index]) -> str:
+    """The warning that an embedding is of no use without a vector index, and how to create one."""
+    names = ", ".join(repr(index.name) for index in have if index.type == "VECTOR")
+    if settings.vector_index is not None:
+        lack = f"no vector index named {settings.vector_index!r} (there are {names or 'none'})"
+    elif names:
+        lack = f"several vector indexes ({names}), of which --vector-index has to name one"
+    else:
+        lack = "no vector index"
+    name = settings.vector_property or "PROPERTY"
+    index = settings.vector_index or VECTOR_INDEX
+    create = queries.create_vector_index(index, "LABEL", name, None)
+    return (
+        f"{place(settings)} has {lack}: searches go by names alone. bfsql index --backend neo4j "
+        f"--vector-property {name} --apply creates one, or {create}."
+    )
+
+
+async def _filled(
+    read: ReadIndexes, chosen: Callable[[Sequence[Index]], Index | None], patience: float
+) -> Index | None:
+    end = time.monotonic() + patience
+    while True:
+        index = chosen(await read() or ())
+        if index is None or index.state != "POPULATING":
+            return index
+        if time.monotonic() >= end:
+            log.warning(
+                "The index %r is still being filled (%.0f %%); until then search finds less "
+                "than there is.",
+                index.name,
+                index.percent,
+            )
+            return index
+        await asyncio.sleep(_POLL)
+
+
+def _check_state(index: Index, settings: Neo4jSettings) -> None:
+    if index.state == "FAILED":
+        raise StoreError(
+            f"The index {index.name!r} of {place(settings)} failed and cannot be asked. SHOW "
+            "INDEXES YIELD name, failureMessage says why. Remove it with "
+            f"{queries.drop_index(index.name)} and create it again with bfsql index "
+            "--backend neo4j --apply."
+        )
+
+
+def _no_fulltext(settings: Neo4jSettings, labels: Collection[str], keys: Collection[str]) -> str:
+    properties = searched_properties(settings, labels, keys)
+    lack = f"{place(settings)} has no full-text index named {settings.fulltext_index!r}, and "
+    if not properties:
+        names = ", ".join(dict.fromkeys([*settings.name_property, *settings.alias_property]))
+        return (
+            f"{lack}no property to make one of: there is none of {names}. Say by --name-property "
+            "which properties hold names, then create it with bfsql index --backend neo4j --apply."
+        )
+    create = queries.create_fulltext_index(settings.fulltext_index, sorted(labels), properties)
+    return (
+        f"{lack}not one other over names that could serve. Without one there is no search. "
+        f"Create it with {create} or with bfsql index --backend neo4j --apply, or look at every "
+        "name with --search contains, which is slow."
+    )

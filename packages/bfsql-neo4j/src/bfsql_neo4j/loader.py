@@ -18,13 +18,13 @@ from neo4j import AsyncManagedTransaction, AsyncSession
 from bfsql.errors import StoreError
 from bfsql.loading import Staging, StagingError, staged
 from bfsql.models.records import GraphRecord, LoadReport
-from bfsql_neo4j import rows as statements
+from bfsql_neo4j import queries
 from bfsql_neo4j.connection import (
-    DRIVER_SAYS_NO,
+    DRIVER_ERRORS,
     address,
     connected,
-    explained,
     place,
+    translate_error,
     without_user,
 )
 from bfsql_neo4j.indexes import (
@@ -38,10 +38,9 @@ from bfsql_neo4j.indexes import (
     searched_properties,
     vectors_lacking,
 )
-from bfsql_neo4j.queries import indexing
 from bfsql_neo4j.rows import PLAIN, Batch, GraphRows, check
 from bfsql_neo4j.settings import Neo4jSettings
-from bfsql_neo4j.stored import DOCUMENTS
+from bfsql_neo4j.values import DOCUMENTS
 
 DELETED_AT_ONCE = 10_000
 """Relationships or nodes that one transaction deletes."""
@@ -94,7 +93,7 @@ async def _check(session: AsyncSession, settings: Neo4jSettings) -> None:
     Raises:
         StoreError: It holds a graph, and `replace` does not name it.
     """
-    ((there,),) = await (await session.run(statements.COUNT)).values()
+    ((there,),) = await (await session.run(queries.NODES)).values()
     named, wanted = without_user(settings.replace or ""), address(settings)
     if there and named != wanted:
         other = f" It names {named!r}, which is not this one." if named else ""
@@ -127,8 +126,8 @@ async def _session(settings: Neo4jSettings, writer: GraphWriter) -> AsyncIterato
             yield session
     except StoreError as error:
         raise type(error)(f"{error} {writer.left}") from error
-    except DRIVER_SAYS_NO as error:
-        sentence = explained(error, settings)
+    except DRIVER_ERRORS as error:
+        sentence = translate_error(error, settings)
         raise type(sentence)(f"{sentence} {writer.left}") from error
     except asyncio.CancelledError as cancelled:
         cancelled.add_note(writer.left)
@@ -179,7 +178,7 @@ class GraphWriter:
         """
         self._report = staging.report
         await self._clear(session, id_property)
-        wanted = [indexing.create_range_index(label, name) for label, name in id_property.items()]
+        wanted = [queries.create_range_index(label, name) for label, name in id_property.items()]
         await make(session, self._settings, wanted)
 
         async def write_nodes(batch: Batch) -> None:
@@ -199,17 +198,17 @@ class GraphWriter:
 
     async def _clear(self, session: AsyncSession, id_property: Mapping[str, str]) -> None:
         """Delete what is there, and the indexes of a former load that are of no use."""
-        ((there,),) = await (await session.run(statements.COUNT)).values()
+        ((there,),) = await (await session.run(queries.NODES)).values()
         if there:
             self._cleared = True
-            for text in (statements.DELETE_RELATIONSHIPS, statements.DELETE_NODES):
+            for text in (queries.DELETE_RELATIONSHIPS, queries.DELETE_NODES):
                 await (await session.run(text, rows=DELETED_AT_ONCE)).consume()
         idle = [
-            indexing.drop_index(index.name)
+            queries.drop_index(index.name)
             for index in await indexes(session)
             if index.name == self._settings.fulltext_index or self._is_idle(index, id_property)
         ]
-        await make(session, self._settings, [*idle, indexing.drop_index(EVIDENCE_INDEX)])
+        await make(session, self._settings, [*idle, queries.drop_index(EVIDENCE_INDEX)])
 
     def _is_idle(self, index: Index, id_property: Mapping[str, str]) -> bool:
         """Whether it finds ids, of a label that is no more."""
@@ -227,18 +226,16 @@ class GraphWriter:
         properties = searched_properties(self._settings, labels, keys)
         if labels and properties:
             name = self._settings.fulltext_index
-            text = indexing.create_fulltext_index(name, labels, properties)
+            text = queries.create_fulltext_index(name, labels, properties)
             vectors = await vectors_lacking(session, self._settings, labels)
             await make(session, self._settings, [text, *vectors])
 
     async def _make_documents_findable(self, session: AsyncSession) -> None:
         if not self._report.evidence:
             return
-        text: Any = indexing.create_evidence_index(EVIDENCE_INDEX, sorted(self._types), DOCUMENTS)
+        text: Any = queries.create_evidence_index(EVIDENCE_INDEX, sorted(self._types), DOCUMENTS)
         await (await session.run(text)).consume()
-        filled = await session.run(
-            indexing.AWAIT_INDEX, index=EVIDENCE_INDEX, seconds=int(PATIENCE)
-        )
+        filled = await session.run(queries.AWAIT_INDEX, index=EVIDENCE_INDEX, seconds=int(PATIENCE))
         await filled.consume()
 
 
@@ -246,10 +243,10 @@ async def _write_nodes(
     tx: AsyncManagedTransaction, batch: Batch, id_property: str
 ) -> list[list[Any]]:
     """Number and element id of every node written."""
-    text: Any = statements.create_nodes(batch.name, id_property)
+    text: Any = queries.create_nodes(batch.name, id_property)
     return await (await tx.run(text, rows=batch.rows)).values()
 
 
 async def _write_relationships(tx: AsyncManagedTransaction, batch: Batch) -> None:
-    text: Any = statements.create_relationships(batch.name)
+    text: Any = queries.create_relationships(batch.name)
     await (await tx.run(text, rows=batch.rows)).consume()

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 from bfsql.loading import Codec, EdgeGroup, Staging, batches
 from bfsql.models.records import GraphRecord, NodeRecord
-from bfsql_neo4j.quoting import quoted
-from bfsql_neo4j.stored import DOCUMENTS, plain, to_properties, whole
+from bfsql_neo4j.values import DOCUMENTS, plain, to_properties, whole
 
 MAX_ID_BYTES = 8_000
 """Bytes of an id in UTF-8; range indexes take no text of 8,167 or more."""
@@ -88,7 +87,7 @@ def _unpacked(data: bytes) -> dict[str, Any]:
 
 
 PLAIN = Codec(_packed, _unpacked)
-"""Metadata as `stored.plain` gives it: dates, times and bytes stay what they are."""
+"""Metadata as `values.plain` gives it: dates, times and bytes stay what they are."""
 
 
 # --- rows -----------------------------------------------------------------------
@@ -181,29 +180,3 @@ def _fits(text: str) -> bool:
 def _batches(name: str, rows: Iterable[tuple[Row, int]]) -> Iterator[Batch]:
     for batch in batches(rows, lambda row: (1, row[1]), lambda: BATCH, BATCH_BYTES):
         yield Batch(name, [row for row, _ in batch])
-
-
-# --- statements -----------------------------------------------------------------
-
-COUNT = "MATCH (n) RETURN count(n)"
-
-# Relationships first: deleting a hub together with them would be one huge transaction.
-DELETE_RELATIONSHIPS = "MATCH ()-[r]->() CALL (r) { DELETE r } IN TRANSACTIONS OF $rows ROWS"
-DELETE_NODES = "MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF $rows ROWS"
-
-
-def create_nodes(label: str, id_property: str) -> str:
-    """Nodes of one label from `$rows` of number, id and properties; gives number and element id."""
-    return (
-        f"UNWIND $rows AS row CREATE (n:{quoted(label)}) "
-        f"SET n = row[2], n.{quoted(id_property)} = row[1] RETURN row[0], elementId(n)"
-    )
-
-
-def create_relationships(predicate: str) -> str:
-    """Relationships of one type from `$rows` of two element ids and properties."""
-    return (
-        "UNWIND $rows AS row MATCH (a) WHERE elementId(a) = row[0] "
-        "MATCH (b) WHERE elementId(b) = row[1] "
-        f"CREATE (a)-[r:{quoted(predicate)}]->(b) SET r = row[2]"
-    )

@@ -1,56 +1,65 @@
-"""From what a person typed to the entities that may be meant."""
+"""Search: from what a person typed to the entities that may be meant."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import Any
 
 from bfsql.embedding import Embedder, EmbeddingFailed, searched_by_names
 from bfsql.models.json_values import is_text
 from bfsql.models.records import EntityStub
-from bfsql_neo4j.graph import Graph
-from bfsql_neo4j.lucene import LONGEST, lucene
-from bfsql_neo4j.reading import Reader
+from bfsql_neo4j import queries
+from bfsql_neo4j.connection import Reader
+from bfsql_neo4j.schema import GraphSchema
 
 LIMIT = 20
 """Candidates of a search."""
 NEAREST = 50
-"""Vectors that are asked for; they are told by their type afterwards, which the index cannot."""
+"""Vectors that are requested; types are filtered afterwards, since the index cannot."""
 NEAREST_OF_TYPES = 1_000
 """The same where only some types are wanted."""
+MAX_CHARS = 256
+"""Characters of a text that are searched for."""
+MAX_WORDS = 16
+"""Words that are searched for; Lucene refuses queries of more than 1,024 parts."""
+
 _EXACT = 1
 """Ranks up to this one are the very name or alias."""
+_MIN_FUZZY = 4
+"""Characters from which on a word may be misspelt."""
+_SPECIAL = re.compile(r'([+\-&|!(){}\[\]^"~*?:\\/<>=])')
+_IN_QUOTES = re.compile(r'(["\\])')
+_OUTER = re.compile(r"^\W+|\W+$")
 
-
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    """A node that may be meant."""
-
-    stub: EntityStub
-    rank: tuple[Any, ...]
+Ranked = tuple[tuple[Any, ...], EntityStub]
+"""A candidate after its rank."""
 
 
 async def search(
-    reader: Reader, graph: Graph, embedder: Embedder | None, query: str, types: Sequence[str] | None
+    reader: Reader,
+    schema: GraphSchema,
+    embedder: Embedder | None,
+    query: str,
+    types: Sequence[str] | None,
 ) -> list[EntityStub]:
     """Candidates: exact ids, then exact names and aliases, then words and meaning in turn.
 
     Args:
         reader: The server.
-        graph: What is there.
+        schema: Its graph.
         embedder: Makes a vector of the query; None for a search by words alone.
         query: What a person would call the entity, or its id.
         types: Types to keep, None for all.
     """
-    looks = _Looks(reader, graph, query, types)
-    by_id = await looks.ids()
-    by_word = sorted(await looks.words(), key=lambda one: one.rank)
-    near = await looks.nearest(embedder) if embedder is not None else []
-    exact = [one.stub for one in by_word if one.rank[0] <= _EXACT]
-    others = [one.stub for one in by_word if one.rank[0] > _EXACT]
+    text = query.strip()
+    by_id = await _with_id(reader, schema, query, types)
+    by_word = await _with_words(reader, schema, text, types)
+    near = await _nearest(reader, schema, embedder, text, types) if embedder is not None else []
+    exact = [stub for rank, stub in by_word if rank[0] <= _EXACT]
+    others = [stub for rank, stub in by_word if rank[0] > _EXACT]
     scores = {stub.id: stub.score for stub in near}
     in_turn = chain.from_iterable(zip_longest(others, near)) if near else iter(others)
     found: dict[str, EntityStub] = {}
@@ -60,84 +69,122 @@ async def search(
     return list(found.values())[:LIMIT]
 
 
-class _Looks:
-    """The ways to look for one text."""
+async def _with_id(
+    reader: Reader, schema: GraphSchema, query: str, types: Sequence[str] | None
+) -> list[EntityStub]:
+    """The nodes whose id it is."""
+    ids = [text for text in dict.fromkeys((query, query.strip())) if is_text(text)]
+    statement, parameters = queries.stubs(schema, ids)
+    rows = await reader.one(statement, **parameters)
+    stubs = [_stub(schema, row) for row in rows if row[0] in ids]
+    wanted = [stub for stub in stubs if types is None or stub.entity_type in types]
+    return sorted(wanted, key=lambda stub: ids.index(stub.id))
 
-    def __init__(
-        self, reader: Reader, graph: Graph, query: str, types: Sequence[str] | None
-    ) -> None:
-        self._reader = reader
-        self._graph = graph
-        self._query = query
-        self._text = query.strip()
-        self._types = types
-        self._filter = {"types": types, "rank": list(graph.shape.labels)} | graph.parameters
 
-    async def ids(self) -> list[EntityStub]:
-        """The nodes whose id it is."""
-        asked = [text for text in dict.fromkeys((self._query, self._text)) if is_text(text)]
-        elements, parameters = self._graph.asked(asked)
-        rows = await self._reader.one(self._graph.queries.stubs(elements=elements), **parameters)
-        stubs = [self._stub(row) for row in rows if row[0] in asked]
-        wanted = [s for s in stubs if self._types is None or s.entity_type in self._types]
-        return sorted(wanted, key=lambda stub: asked.index(stub.id))
-
-    async def words(self) -> list[_Candidate]:
-        """The nodes with its words, or with some of them where no node has all."""
-        index, queries = self._graph.fulltext, self._graph.queries
-        text = self._text[:LONGEST].lower()
-        if not (text and is_text(text)):
-            return []
-        if index is None:
-            if not self._graph.contains:
-                return []
-            rows = await self._reader.one(queries.parts(), called=text, **self._filter)
-            return [self._candidate(row) for row in rows]
-        for all_words in (True, False):
-            asked = lucene(self._text, all_words=all_words)
-            if asked is None:
-                return []
-            rows = await self._reader.one(
-                queries.words(), index=index, lucene=asked, called=text, **self._filter
-            )
-            if rows:
-                return [self._candidate(row) for row in rows]
+async def _with_words(
+    reader: Reader, schema: GraphSchema, text: str, types: Sequence[str] | None
+) -> list[Ranked]:
+    """The nodes with all of the words, or with some where none has all; by rank."""
+    called = text[:MAX_CHARS].lower()
+    if not (called and is_text(called)):
         return []
+    parameters: dict[str, Any] = {"called": called} | _filter(schema, types)
+    rows: list[Any] = []
+    if schema.fulltext is None:
+        rows = await reader.one(queries.parts(schema), **parameters)
+    else:
+        statement = queries.words(schema)
+        for all_words in (True, False):
+            wanted = lucene(text, all_words=all_words)
+            if wanted is not None and not rows:
+                rows = await reader.one(
+                    statement, index=schema.fulltext, lucene=wanted, **parameters
+                )
+    return sorted(
+        ((_rank(row, text), _stub(schema, row)) for row in rows), key=lambda ranked: ranked[0]
+    )
 
-    async def nearest(self, embedder: Embedder) -> list[EntityStub]:
-        """The nodes whose vectors are nearest, with their scores."""
-        if self._graph.vector is None or not self._text:
-            return []
-        try:
-            vector = await embedder(self._text)
-        except EmbeddingFailed as failed:
-            searched_by_names(self._text, failed)
-            return []
-        rows = await self._reader.one(
-            self._graph.queries.nearest(),
-            index=self._graph.vector,
-            vector=vector,
-            most=NEAREST if self._types is None else NEAREST_OF_TYPES,
-            **self._filter,
-        )
-        return [self._stub(row) for row in rows]
 
-    def _stub(self, row: Sequence[Any]) -> EntityStub:
-        entity_id, labels, name, _, score = row
-        shown = name if isinstance(name, str) else None
-        return EntityStub(entity_id, self._graph.type_of(labels), shown, score)
+async def _nearest(
+    reader: Reader,
+    schema: GraphSchema,
+    embedder: Embedder,
+    text: str,
+    types: Sequence[str] | None,
+) -> list[EntityStub]:
+    """The nodes whose vectors are nearest, with their scores."""
+    if schema.vector is None or not text:
+        return []
+    try:
+        vector = await embedder(text)
+    except EmbeddingFailed as failed:
+        searched_by_names(text, failed)
+        return []
+    rows = await reader.one(
+        queries.nearest(schema),
+        index=schema.vector,
+        vector=vector,
+        most=NEAREST if types is None else NEAREST_OF_TYPES,
+        **_filter(schema, types),
+    )
+    return [_stub(schema, row) for row in rows]
 
-    def _candidate(self, row: Sequence[Any]) -> _Candidate:
-        entity_id, _, name, others, score = row
-        wanted = folded(self._text)
-        called = folded(name) if isinstance(name, str) else ""
-        aliases = [folded(other) for other in others if isinstance(other, str)]
-        tests = (called == wanted, wanted in aliases, called.startswith(wanted), True)
-        rank = (tests.index(True), -score, len(called), entity_id)
-        return _Candidate(self._stub(row)._replace(score=None), rank)
+
+def _filter(schema: GraphSchema, types: Sequence[str] | None) -> dict[str, Any]:
+    return {"types": types, "rank": list(schema.labels)} | schema.parameters
+
+
+def _stub(schema: GraphSchema, row: Sequence[Any]) -> EntityStub:
+    entity_id, labels, name, _, score = row
+    shown = name if isinstance(name, str) else None
+    return EntityStub(entity_id, schema.type_of(labels), shown, score)
+
+
+def _rank(row: Sequence[Any], text: str) -> tuple[Any, ...]:
+    """The very name first, then an alias, a beginning, and any other hit."""
+    entity_id, _, name, others, score = row
+    wanted = folded(text)
+    called = folded(name) if isinstance(name, str) else ""
+    aliases = [folded(other) for other in others if isinstance(other, str)]
+    tests = (called == wanted, wanted in aliases, called.startswith(wanted), True)
+    return tests.index(True), -score, len(called), entity_id
 
 
 def folded(text: str) -> str:
     """Text without accents, case and outer space, for comparison."""
     decomposed = unicodedata.normalize("NFKD", text)
     return "".join(c for c in decomposed if not unicodedata.combining(c)).casefold().strip()
+
+
+# --- queries of the full-text index ---------------------------------------------
+
+
+def lucene(text: str, *, all_words: bool = True) -> str | None:
+    """A query of the full-text index for a text; None where it has no word.
+
+    The whole phrase counts most, then words as typed, as beginnings, and misspelt.
+    No character of the text is syntax to Lucene: phrases are in quotes, and
+    elsewhere every special character is escaped.
+
+    Args:
+        text: What a person typed.
+        all_words: Whether a hit has to have all of the words.
+    """
+    text = " ".join(text[:MAX_CHARS].split())
+    words = [word for word in text.split(" ") if re.search(r"\w", word)][:MAX_WORDS]
+    if not words:
+        return None
+    required = "+" if all_words else ""
+    each = " ".join(f"{required}({_word(word)})" for word in words)
+    return f"{phrase(text)}^8 ({each})"
+
+
+def phrase(text: str) -> str:
+    """The text between quotes."""
+    return '"' + _IN_QUOTES.sub(r"\\\1", text) + '"'
+
+
+def _word(word: str) -> str:
+    core = _SPECIAL.sub(r"\\\1", _OUTER.sub("", word).lower())
+    misspelt = f" {core}~^0.5" if len(core) >= _MIN_FUZZY else ""
+    return f"{phrase(word)}^4 {core}*{misspelt}"

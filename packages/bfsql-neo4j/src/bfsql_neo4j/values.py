@@ -1,44 +1,257 @@
-"""Values of Neo4j as JSON has them, before core's own cleaning."""
+"""Values: what Neo4j keeps of metadata, what comes back, and which values an id may stand for.
+
+Neo4j keeps text, booleans, integers of 64 bits, floats, dates and times, bytes,
+and lists of one of these types without nulls. Any other value is stored as JSON
+text under `<name>__json`, and values whose name cannot be that of a property
+(the empty one, say) together in one JSON object under `__json`. Loader and
+backend both use this module, so that they cannot differ.
+
+The id of a node is the text of the first id property that it has, as the server
+makes it (`toString`); a value without such a text, a list for instance, is no
+id. A requested id is looked up as every value whose text it may be, and what is
+found counts only where its text is the requested one: `007` never finds the
+number 7.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import datetime as dt
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from decimal import Decimal
+from enum import Enum
 from typing import Any
 
 from neo4j.spatial import Point, WGS84Point
 from neo4j.time import Date, DateTime, Duration, Time
 
+from bfsql.models.json_values import encode, iso_duration, json_number
+from bfsql.models.merge import merge_edges, sorted_union, with_evidence
+
+ELEMENT = "neo4j:element:"
+"""Prefix of the ids of nodes that have none of their own; the element id follows."""
+SUFFIX = "__json"
+"""Suffix of the names under which values are stored as JSON text."""
+DOCUMENTS = "provenance__documents"
+"""Property of a relationship, for an index to find what a document supplied: ids of the documents
+that its evidence is from."""
+DEEPEST = 100
+"""Levels of nesting that are accepted."""
+MAX_OFFSET = dt.timedelta(hours=18)
+"""The largest offset from UTC of a time zone in Neo4j."""
+
+_INT64 = 2**63
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+# --- metadata to properties -----------------------------------------------------
+
+
+def to_properties(metadata: Mapping[str, Any], taken: Collection[str] = ()) -> dict[str, Any]:
+    """Metadata as properties: parameters that the driver can send.
+
+    Args:
+        metadata: As read from a source. Nulls are left out: a property cannot be null.
+        taken: Names that the store uses on this element, the id property above
+            all; a value of such a name is stored as JSON text.
+
+    Raises:
+        ValueError: It is nested too deeply, or holds itself.
+    """
+    properties: dict[str, Any] = {}
+    unnamed: dict[str, Any] = {}
+    for key, value in plain(metadata).items():
+        if value is None:
+            continue
+        if not _can_name(key):
+            unnamed[key] = value
+        elif key in taken or key == DOCUMENTS or key.endswith(SUFFIX) or not _is_kept(value):
+            properties[key + SUFFIX] = encode(value)
+        else:
+            properties[key] = _text_whole(value)
+    if unnamed:
+        properties[SUFFIX] = encode(unnamed)
+    return properties
+
+
+def plain(value: Any, depth: int = 0) -> Any:  # noqa: C901, PLR0911, PLR0912 - one line a kind
+    """A value as one of None, bool, int, float, str, bytes, list, dict, date, time, datetime.
+
+    Answers show the result and the value alike.
+
+    Args:
+        value: Any value of a source.
+        depth: Levels of nesting above it.
+
+    Raises:
+        ValueError: It is nested too deeply, or holds itself.
+    """
+    if depth > DEEPEST:
+        raise ValueError(
+            f"its metadata is nested deeper than {DEEPEST} levels, or holds itself; "
+            "write it flatter, or as text"
+        )
+    match value:
+        case None | bool():
+            return value
+        case Enum():
+            return plain(value.value, depth)
+        case str():
+            return str(value)
+        case int():
+            return int(value)
+        case float():
+            return float(value)
+        case Mapping():
+            return {str(key): plain(item, depth + 1) for key, item in value.items()}
+        case bytes() | bytearray() | memoryview():
+            return bytes(value)
+        case dt.date() | dt.time():  # a datetime is a date
+            return _storable_time(value)
+        case dt.timedelta():
+            return iso_duration(value)
+        case Decimal():
+            return json_number(value)
+        case AbstractSet():
+            return [plain(item, depth + 1) for item in sorted_union(value)]
+        case list() | tuple():
+            return [plain(item, depth + 1) for item in value]
+    return plain(value.tolist(), depth + 1) if hasattr(value, "tolist") else str(value)
+
+
+def whole(text: str) -> str:
+    """The text with U+FFFD for every lone surrogate, as answers show it (`protocol.md` 19)."""
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+
+
+def _text_whole(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_text_whole(item) for item in value]
+    return whole(value) if isinstance(value, str) else value
+
+
+def _can_name(key: str) -> bool:
+    """Whether Neo4j can have a property of this name."""
+    return bool(key) and "\0" not in key and not _SURROGATE.search(key)
+
+
+def _is_kept(value: Any) -> bool:
+    """Whether Neo4j keeps a plain value as a property that no other value shares."""
+    match value:
+        case bool() | float() | str() | bytes() | dt.date() | dt.time():
+            return True
+        case int():
+            return -_INT64 <= value < _INT64
+        case list():
+            # Items of two types make a list that is refused, or that Neo4j converts to one.
+            kinds = {(type(item), getattr(item, "tzinfo", None) is None) for item in value}
+            return len(kinds) <= 1 and all(
+                _is_kept(item) and not isinstance(item, list | bytes) for item in value
+            )
+    return False
+
+
+def _storable_time(value: dt.date | dt.time) -> dt.date | dt.time | str:
+    """A time with its offset from UTC in place of its zone; ISO 8601 text where that is lost.
+
+    Answers show the offset alone, and named zones may differ between Neo4j and this machine.
+    The driver returns no offsets with seconds and no times at the very ends of Python's
+    calendar, and cannot send times of day with an offset.
+    """
+    if not isinstance(value, dt.datetime | dt.time) or value.tzinfo is None:
+        return value
+    offset = value.utcoffset()
+    if not isinstance(value, dt.datetime) or offset is None:
+        return value.isoformat()
+    if offset % dt.timedelta(minutes=1) or abs(offset) > MAX_OFFSET:
+        return value.isoformat()
+    if not dt.MINYEAR < value.year < dt.MAXYEAR:
+        return value.isoformat()
+    return value.replace(tzinfo=dt.timezone(offset), fold=0)
+
+
+# --- properties to metadata -----------------------------------------------------
+
+
+def from_properties(properties: Mapping[str, Any], taken: Collection[str] = ()) -> dict[str, Any]:
+    """The metadata that `to_properties` wrote; of any other graph the properties unchanged.
+
+    A property that ends with `__json` without being JSON text, or would hide
+    another property, is returned unchanged.
+
+    Args:
+        properties: Of a node or a relationship.
+        taken: The names that were `taken` when it was written: where JSON text
+            stands beside such a property, it is the metadata.
+
+    Returns:
+        A new dict.
+    """
+    metadata = {key: value for key, value in properties.items() if key != DOCUMENTS}
+    # The shortest first: `a__json` may stand for `a`, and then `a__json__json` for `a__json`.
+    for key in sorted((key for key in metadata if key.endswith(SUFFIX)), key=len):
+        name, value = key.removesuffix(SUFFIX), _decoded(metadata[key])
+        if name and value is not None and (name not in metadata or name in taken):
+            del metadata[key]
+            metadata[name] = value
+        elif not name and isinstance(value, dict) and not any(map(_can_name, value)):
+            del metadata[key]
+            metadata.update(value)
+    return metadata
+
+
+def edge_metadata(relationships: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The metadata of the relationships of one triple, merged; evidence under `provenance`."""
+    records = [
+        from_properties({key: from_driver(value) for key, value in properties.items()})
+        for properties in relationships
+    ]
+    return with_evidence(merge_edges(records), ())
+
+
+def _decoded(value: Any) -> Any:
+    """The value of JSON text; None for anything else."""
+    if not isinstance(value, str):
+        return None
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return None
+
+
+# --- values of the driver -------------------------------------------------------
+
 _PLAIN = frozenset((str, int, float, bool, bytes, type(None)))
 _MICROSECOND = 1_000  # nanoseconds
 
 
-def is_read(value: Any) -> bool:
+def is_readable(value: Any) -> bool:
     """Whether the driver could read a value: it has no years beyond 1 to 9999."""
     kind = type(value)
     if kind is list:
-        return all(map(is_read, value))
+        return all(map(is_readable, value))
     return kind in _PLAIN or isinstance(value, (Date, DateTime, Time, Duration, Point))
 
 
-def plain(value: Any) -> Any:
-    """One property's value: moments as ISO 8601, points as mappings, all else as it is."""
+def from_driver(value: Any) -> Any:
+    """A property's value with times as ISO 8601 text and points as mappings."""
     if type(value) in _PLAIN:
         return value
     match value:
         case list():
-            return [plain(item) for item in value]
+            return [from_driver(item) for item in value]
         case Mapping():
-            return {key: plain(item) for key, item in value.items()}
+            return {key: from_driver(item) for key, item in value.items()}
         case Date() | DateTime() | Time() | Duration():
-            return _moment(value)
+            return _time_text(value)
         case Point():
             return _point(value)
-        case _:
-            return value
+    return value
 
 
-def _moment(value: Any) -> str:
-    """As Python writes it, except for durations and nanoseconds, which it has not."""
+def _time_text(value: Any) -> str:
+    """As Python writes it, except for durations and nanoseconds, which it does not have."""
     if isinstance(value, Duration) or getattr(value, "nanosecond", 0) % _MICROSECOND:
         return str(value.iso_format())
     return str(value.to_native().isoformat())
@@ -49,3 +262,31 @@ def _point(value: Point) -> dict[str, Any]:
         ("longitude", "latitude", "height") if isinstance(value, WGS84Point) else ("x", "y", "z")
     )
     return {"srid": value.srid} | dict(zip(names, value, strict=False))
+
+
+# --- ids ------------------------------------------------------------------------
+
+_TYPED = re.compile(r"-?\d|-?Infinity$|true$|false$")  # how the text of another type can begin
+_TIMES: tuple[type[Any], ...] = (Date, DateTime, Time)
+
+
+def candidates(text: str) -> list[Any]:
+    """The values whose text an id may be, the text itself first."""
+    if not _TYPED.match(text):
+        return [text]
+    values: list[Any] = [text]
+    if text in ("true", "false"):
+        values.append(text == "true")
+    for kind in (int, float):
+        try:
+            value = kind(text)
+        except ValueError:
+            continue
+        if kind is float or -_INT64 <= value < _INT64:
+            return [*values, value]
+    for kind in _TIMES:
+        try:
+            values.append(kind.from_iso_format(text))
+        except (ValueError, IndexError, OverflowError):
+            continue
+    return values

@@ -1,15 +1,16 @@
-"""What a graph looks like: labels and their rank, relationship types, what is indexed.
+"""The schema of a graph: labels and their rank, relationship types, id properties, indexes.
 
-It is read when the graph is opened, and again when it has changed. The rank of
-a label decides which label of a node is its type, and never changes for the
-labels that were there: new ones come after them.
+It is read when the graph is opened, and again when it has changed (`discovery`).
+The rank of a label decides which label of a node is its type. It never changes
+for labels that are known: new ones come after them.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
 
 from bfsql.models.merge import UNTYPED
 from bfsql_neo4j.settings import Neo4jSettings
@@ -17,14 +18,14 @@ from bfsql_neo4j.settings import Neo4jSettings
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What a server that speaks Bolt understands."""
+    """The Cypher of one server."""
 
     element: str = "elementId"
     """The function that gives a node's own identifier."""
     text: str = "toStringOrNull"
     """The function that makes text of a value."""
     scoped: bool = True
-    """Whether a subquery says what it takes from outside: `CALL () {...}`."""
+    """Whether a subquery lists the variables that it imports: `CALL () {...}`."""
     procedures: bool = True
     """Whether it has Neo4j's procedures and `SHOW INDEXES`."""
 
@@ -34,9 +35,9 @@ class Dialect:
 
     @classmethod
     def of(cls, agent: str) -> Dialect:
-        """The dialect of a server, by what it calls itself."""
+        """The dialect of a server, by its name and version."""
         name, _, version = agent.partition("/")
-        if name != "Neo4j" or "compatible" in version:  # Memgraph says that it is compatible
+        if name != "Neo4j" or "compatible" in version:  # Memgraph's says that it is compatible
             return cls(element="id", text="toString", scoped=False, procedures=False)
         numbers = [int(part) for part in version.split(".")[:2] if part.isdigit()]
         return cls(scoped=numbers >= [5, 23])
@@ -56,28 +57,27 @@ class Identity:
         have = set(labels)
         return next((own for label, own in self.by_label.items() if label in have), self.common)
 
-    def bearer(self, labels: Iterable[str], properties: Mapping[str, Any]) -> str | None:
-        """The property that holds a node's id; None where no one does."""
-        return next((name for name in self.properties(labels) if name in properties), None)
 
+@dataclass(frozen=True)
+class GraphSchema:
+    """What one reading of the graph found; never changed, but replaced by the next reading."""
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """One look at a graph."""
-
+    dialect: Dialect
     identity: Identity
+    names: Sequence[str]
+    """Properties that hold the display name, best first."""
+    aliases: Sequence[str]
+    """Properties that hold further names."""
     labels: Mapping[str, int] = field(default_factory=dict)
-    """Labels of nodes in the order of their rank, with how many nodes bear them."""
+    """Labels of nodes in the order of their rank, with their numbers of nodes."""
     excluded: tuple[str, ...] = ()
-    """Labels that are there and should not be."""
+    """Labels that occur and whose nodes are left out."""
     types: Mapping[str, int | None] = field(default_factory=dict)
-    """What occurs as `entity_type`, with how many nodes are of it, where that was counted."""
-    relationships: tuple[str, ...] = ()
-    """Relationship types that are followed."""
+    """Every `entity_type`, with its number of nodes where that was counted."""
     followed: tuple[str, ...] | None = None
-    """The same where others are not followed; None where all are."""
+    """Relationship types that are followed; None where all are."""
     predicates: Mapping[str, str] = field(default_factory=dict)
-    """Relationship type to predicate."""
+    """Relationship type to predicate, for those that are followed."""
     seeks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Id property to the labels that have an index for it."""
     scans: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -85,21 +85,43 @@ class Shape:
     unlabelled: int = 0
     """Nodes without a label."""
     without_id: int | None = 0
-    """Nodes with a label and without an id property; None where nobody counted."""
+    """Nodes with a label and without an id property; None where they were not counted."""
     aliased: tuple[str, ...] = ()
-    """Element ids of the nodes whose id another node bears, too."""
-    doubled: tuple[str, ...] = ()
-    """Such ids, a few."""
+    """Element ids of the nodes whose id another node has, too."""
+    shared_ids: tuple[str, ...] = ()
+    """A few of the ids that several nodes have."""
+    fulltext: str | None = None
+    """Name of the full-text index; None where search goes without one."""
+    vector: str | None = None
+    """Name of the vector index."""
+    evidence: bool = False
+    """Whether there is an index that finds what a document supplied."""
+    unsearched: tuple[str, ...] = ()
+    """Labels whose nodes the full-text index does not hold."""
 
     @classmethod
-    def empty(cls) -> Shape:
-        """Of a graph with nothing in it."""
-        return cls(Identity({}, ()))
+    def empty(cls, dialect: Dialect, settings: Neo4jSettings) -> GraphSchema:
+        """Of a graph without nodes."""
+        return cls(dialect, Identity({}, ()), settings.name_property, settings.alias_property)
 
-    @property
+    @cached_property
     def rank(self) -> dict[str, int]:
         """Label to its place: the smallest of a node's labels is its type."""
         return {label: place for place, label in enumerate(self.labels)}
+
+    @cached_property
+    def parameters(self) -> dict[str, list[str]]:
+        """Parameters that every statement about nodes takes."""
+        return {"aliased": list(self.aliased)} if self.aliased else {}
+
+    def type_of(self, labels: Sequence[str]) -> str:
+        """The type of a node: of its labels the first by rank, unknown ones last, by name."""
+        if len(labels) == 1:
+            return labels[0]
+        if not labels:
+            return UNTYPED
+        rank, last = self.rank, len(self.rank)
+        return min(labels, key=lambda label: (rank.get(label, last), label))
 
 
 def ranked(
@@ -108,37 +130,19 @@ def ranked(
     """Labels in the order of their rank: as before, by the settings, the rarest first, by name.
 
     Args:
-        counts: Labels with how many nodes bear them.
+        counts: Labels with their numbers of nodes.
         settings: `type_priority`.
-        before: The order that holds already.
+        before: Labels of an earlier reading, whose order is kept.
     """
     by_rarity = sorted(counts, key=lambda label: (counts[label], label))
     order = dict.fromkeys([*before, *settings.type_priority, *by_rarity])
     return {label: counts[label] for label in order if label in counts}
 
 
-def folded(types: Iterable[str], *, preserve_case: bool) -> dict[str, str]:
-    """Relationship type to predicate: in lower case, unless two would be the same then."""
+def predicates(types: Iterable[str], *, preserve_case: bool) -> dict[str, str]:
+    """Relationship type to predicate: in lower case, unless two would then be equal."""
     names = list(types)
     if preserve_case:
         return {name: name for name in names}
-    alike: dict[str, int] = {}
-    for name in names:
-        alike[name.lower()] = alike.get(name.lower(), 0) + 1
+    alike = Counter(name.lower() for name in names)
     return {name: name.lower() if alike[name.lower()] == 1 else name for name in names}
-
-
-def type_of(labels: Sequence[str], rank: Mapping[str, int]) -> tuple[str, list[str]]:
-    """A node's type, and its other labels sorted.
-
-    Args:
-        labels: In any order.
-        rank: Label to place; a label that is not in it comes last, by name.
-    """
-    if len(labels) == 1:
-        return labels[0], []
-    if not labels:
-        return UNTYPED, []
-    last = len(rank)
-    first = min(labels, key=lambda label: (rank.get(label, last), label))
-    return first, sorted(label for label in labels if label != first)

@@ -7,8 +7,8 @@ import pytest
 
 from bfsql.errors import StoreError
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
-from bfsql_neo4j.identity import ELEMENT
 from bfsql_neo4j.indexes import prepare
+from bfsql_neo4j.values import ELEMENT
 
 Open = Callable[..., Awaitable[Neo4jBackend]]
 

@@ -7,9 +7,9 @@ import pytest
 from neo4j import AsyncGraphDatabase
 
 from bfsql.graph import open_graph
-from bfsql_neo4j import Neo4jBackend, Neo4jSettings
-from bfsql_neo4j.identity import ELEMENT
+from bfsql_neo4j import Neo4jBackend, Neo4jSettings, queries
 from bfsql_neo4j.indexes import prepare
+from bfsql_neo4j.values import ELEMENT
 from bfsql_servers.neo4j import Neo4jServer
 
 QUESTIONS = ["nodes", "stubs", "node_metadata", "node_elements", "ring", "leaving", "entering"]
@@ -52,18 +52,17 @@ async def profiled(server: Neo4jServer, text: str, parameters: dict[str, Any]) -
 async def test_nodes_and_rings_are_sought_by_index(
     backend, neo4j_server: Neo4jServer, question: str, elements: bool
 ) -> None:
-    graph = backend._lookout.graph
+    schema = backend._monitor.schema
     ids = ["p1", "P2", "m3", "M4", "c5", "42"] + ([f"{ELEMENT}4:x:1"] if elements else [])
-    assert not graph.shape.scans
-    looks, parameters = graph.asked(ids)
-    text = getattr(graph.queries, question)(elements=looks)
+    assert not schema.scans
+    text, parameters = getattr(queries, question)(schema, ids)
     done = await profiled(neo4j_server, text, parameters)
     assert "NodeIndexSeek" in done
     assert not {name for name in done if "Scan" in name}
 
 
 async def test_edges_are_sought_by_their_ends(backend, neo4j_server: Neo4jServer) -> None:
-    text = backend._lookout.graph.queries.edge_metadata(as_text=False)
+    text = queries.edge_metadata(backend._monitor.schema, as_text=False)
     done = await profiled(neo4j_server, text, {"edges": [[0, "4:x:1", "SAW", "4:x:2"]]})
     assert {"NodeByElementIdSeek", "Expand(Into)"} <= done
     assert not {name for name in done if "Scan" in name}

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bfsql.answers.clean import clean_metadata
-from bfsql_neo4j.stored import DEEPEST, DOCUMENTS, from_properties, plain, to_properties
+from bfsql_neo4j.values import DEEPEST, DOCUMENTS, from_properties, plain, to_properties
 
 TEXTS = st.text(st.characters(), max_size=6)  # lone surrogates too
 SCALARS = (

@@ -1,0 +1,313 @@
+"""Reads the schema of a graph, and again when the graph has changed.
+
+Numbers of labels and of relationship types are cheap: the server keeps them.
+Which labels occur together, and whether two nodes have one id, takes a scan of
+all nodes, which is done up to `COUNTED` nodes. Beyond that, a label is a type
+when a node has it and none that comes before it, for which the server searches
+until it finds one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Self
+
+from bfsql.embedding import Embedder, EmbeddingFailed
+from bfsql.errors import StoreError
+from bfsql.models.merge import UNTYPED
+from bfsql_neo4j import indexes, queries
+from bfsql_neo4j.connection import Reader, place
+from bfsql_neo4j.indexes import EVIDENCE_INDEX, Index
+from bfsql_neo4j.schema import Dialect, GraphSchema, Identity, predicates, ranked
+from bfsql_neo4j.settings import Neo4jSettings
+
+log = logging.getLogger("bfsql")
+
+COUNTED = 1_000_000
+"""Nodes up to which all are scanned."""
+MOST_ALIASED = 10_000
+"""Nodes that may share their id with another."""
+MAX_AGE = 60.0
+"""Seconds after which labels and types are compared with those of the last reading."""
+_FEW = 5
+_FEW_IDS = 3
+
+
+class SchemaMonitor:
+    """The current schema of one graph.
+
+    Args:
+        reader: Its server.
+        settings: How it is read.
+        dialect: The Cypher of the server.
+        embedder: Makes vectors of search texts; None where search goes by names.
+    """
+
+    def __init__(
+        self, reader: Reader, settings: Neo4jSettings, dialect: Dialect, embedder: Embedder | None
+    ) -> None:
+        self._reader = reader
+        self._settings = settings
+        self._embedder = embedder
+        self._dialect = dialect
+        self._reading = asyncio.Lock()
+        self._read_at: float | None = None
+        self._indexes: Sequence[Index] = ()
+        self.schema = GraphSchema.empty(dialect, settings)
+        """What the last reading found."""
+
+    @classmethod
+    async def open(cls, reader: Reader, settings: Neo4jSettings, embedder: Embedder | None) -> Self:
+        """Read the schema for the first time, and log what is unusual.
+
+        Raises:
+            ConfigurationError: The embedding cannot work as configured.
+            StoreError: The graph cannot be served.
+        """
+        monitor = cls(reader, settings, Dialect.of(await reader.agent()), embedder)
+        if embedder is not None:
+            try:
+                await embedder.probe()
+            except EmbeddingFailed as failed:
+                log.warning("Searches go by names alone until this works: %s", failed)
+        await monitor.refresh()
+        monitor.log_warnings()
+        return monitor
+
+    async def refresh(self, since: GraphSchema | None = None) -> GraphSchema:
+        """Read the schema again.
+
+        Args:
+            since: What the caller has; a newer one is returned without reading.
+
+        Raises:
+            StoreError: The graph cannot be served any more.
+        """
+        async with self._reading:
+            if since is None or since is self.schema:
+                self.schema = await self._read()
+                self._read_at = time.monotonic()
+            return self.schema
+
+    async def current(self) -> GraphSchema:
+        """The schema; read again if it is older than `MAX_AGE` and the graph has new names."""
+        known = self.schema
+        if self._read_at is not None and time.monotonic() - self._read_at < MAX_AGE:
+            return known
+        self._read_at = time.monotonic()
+        labels = await self._reader.one(queries.labels(self._dialect.procedures))
+        types = await self._reader.one(queries.types(self._dialect.procedures))
+        if {*known.labels, *known.excluded}.issuperset(labels) and (
+            {*known.predicates, *self._settings.exclude_types}.issuperset(types)
+        ):
+            return known
+        return await self.refresh(known)
+
+    # --- reading ------------------------------------------------------------
+
+    async def _read(self) -> GraphSchema:
+        # Only opening waits for an index: later readings are part of a call.
+        patience = indexes.OPENING_PATIENCE if self._read_at is None else 0.0
+        schema, labels_borne = await self._read_names()
+        schema = _with_id_indexes(schema, await self._read_indexes())
+        schema = await self._with_types(schema, labels_borne)
+        fulltext = vector = None
+        if self._dialect.procedures:
+            fulltext = await indexes.usable_fulltext(
+                self._settings, schema.labels, self._read_indexes, self._read_keys, patience
+            )
+        if self._embedder is not None and schema.labels:
+            vector = await indexes.usable_vector(
+                self._settings, self._embedder, self._read_indexes, patience
+            )
+        self._indexes = await self._read_indexes() or ()
+        return replace(
+            schema,
+            fulltext=fulltext.name if fulltext else None,
+            vector=vector.name if vector else None,
+            evidence=any(i.name == EVIDENCE_INDEX and i.state == "ONLINE" for i in self._indexes),
+            unsearched=_unsearched(schema, fulltext),
+        )
+
+    async def _read_indexes(self) -> list[Index] | None:
+        """All indexes; None where the server does not list them."""
+        if not self._dialect.procedures:
+            return None
+        return indexes.read_indexes(
+            await self._reader.one(queries.INDEXES, evidence=EVIDENCE_INDEX)
+        )
+
+    async def _read_keys(self) -> list[str]:
+        found: list[str] = await self._reader.one(queries.KEYS)
+        return found
+
+    async def _read_names(self) -> tuple[GraphSchema, int]:
+        """Labels, relationship types and id properties; and how many labels all nodes have."""
+        settings = self._settings
+        counts = await self._counts(queries.labels, queries.nodes_of)
+        types = await self._counts(queries.types, queries.relationships_of)
+        kept = {label: n for label, n in counts.items() if label not in settings.exclude_labels}
+        followed = tuple(sorted(set(types) - set(settings.exclude_types)))
+        labels = ranked(kept, settings, self.schema.labels)
+        own = settings.label_id_properties
+        schema = replace(
+            GraphSchema.empty(self._dialect, settings),
+            identity=Identity(
+                {label: names for label, names in own.items() if label in labels},
+                settings.common_id_properties,
+            ),
+            labels=labels,
+            excluded=tuple(sorted(set(counts) - set(kept))),
+            followed=followed if len(followed) < len(types) else None,
+            predicates=predicates(followed, preserve_case=settings.preserve_case),
+        )
+        return schema, sum(counts.values())
+
+    async def _counts(
+        self, named: Callable[[bool], str], counted: Callable[[Sequence[str]], str]
+    ) -> dict[str, int]:
+        """Labels or types with their numbers; the store may list names that nothing has."""
+        names = await self._reader.one(named(self._dialect.procedures))
+        if not names:
+            return {}
+        by_place = dict(map(tuple, await self._reader.rows(counted(names))))
+        return {name: by_place[at] for at, name in enumerate(names) if by_place[at]}
+
+    async def _with_types(self, schema: GraphSchema, labels_borne: int) -> GraphSchema:
+        """Which labels are types of nodes, and which nodes have an id of their own."""
+        nodes = await self._reader.one(queries.NODES)
+        if nodes > COUNTED:
+            types: dict[str, int | None] = dict.fromkeys(await self._winners(schema))
+            unlabelled = max(0, nodes - labels_borne)  # at the least
+            if unlabelled:
+                types[UNTYPED] = None
+            return replace(schema, types=types, unlabelled=unlabelled, without_id=None)
+        excluded = set(schema.excluded)
+        counts: Counter[str] = Counter()
+        unlabelled = 0
+        for labels, number in await self._reader.one(queries.LABEL_SETS):
+            if excluded.isdisjoint(labels):
+                counts[schema.type_of(labels)] += number
+                unlabelled += 0 if labels else number
+        return await self._with_ids(replace(schema, types=dict(counts), unlabelled=unlabelled))
+
+    async def _winners(self, schema: GraphSchema) -> list[str]:
+        """Labels that are the type of a node."""
+        labels = list(schema.labels)
+        if not labels:
+            return []
+        found = await self._reader.one(queries.winners(labels), names=labels)
+        return [label for label, wins in zip(labels, found, strict=True) if wins]
+
+    async def _with_ids(self, schema: GraphSchema) -> GraphSchema:
+        """How many nodes have no id, and which share theirs."""
+        found = await self._reader.one(queries.id_counts(schema))
+        without = sum(number for text, number in found if text is None)
+        schema = replace(schema, without_id=without - schema.unlabelled)
+        shared = {text: number for text, number in found if text is not None}
+        if not shared:
+            return schema
+        if sum(shared.values()) - len(shared) > MOST_ALIASED:
+            raise StoreError(_too_many(self._settings, shared))
+        bearers = await self._reader.one(queries.bearers(schema), ids=list(shared))
+        # Of several nodes the first by element id has the id, the others their element id: by
+        # the number at its end, which grows.
+        others = [
+            element
+            for _, elements in bearers
+            for element in sorted(elements, key=lambda text: (len(text), text))[1:]
+        ]
+        return replace(schema, aliased=tuple(others), shared_ids=tuple(sorted(shared)[:_FEW_IDS]))
+
+    # --- warnings -----------------------------------------------------------
+
+    def log_warnings(self) -> None:
+        """Log what makes this graph slow, or different from what its operator may expect."""
+        schema, where = self.schema, place(self._settings)
+        for name, labels in schema.scans.items():
+            log.warning(
+                "%s has no index for the property %r of %s, so that every look at an id reads all "
+                "of these nodes. Create it with %s or with bfsql index --backend neo4j --apply.",
+                where,
+                name,
+                _few(labels),
+                queries.create_range_index(labels[0], name),
+            )
+        for sentence in self.peculiarities():
+            log.warning("%s: %s", where, sentence)
+        if schema.fulltext is None and schema.labels:
+            log.warning("%s: search looks at every name, which is slow in a large graph.", where)
+        if self._embedder is not None and schema.labels and schema.vector is None:
+            log.warning(indexes.no_vector_index(self._settings, self._indexes))
+
+    def peculiarities(self) -> list[str]:
+        """What a reader of answers should know of this graph, a sentence each."""
+        schema, settings = self.schema, self._settings
+        sentences = []
+        if schema.without_id or schema.unlabelled:
+            number = (schema.without_id or 0) + schema.unlabelled
+            sentences.append(
+                f"{number} nodes have none of the id properties "
+                f"({', '.join(settings.id_property)}) or no label; their ids begin with "
+                "neo4j:element:."
+            )
+        if schema.aliased:
+            sentences.append(
+                f"{len(schema.aliased)} nodes bear an id that another node bears, too "
+                f"({_few(schema.shared_ids)}); their ids begin with neo4j:element:."
+            )
+        if settings.exclude_labels or settings.exclude_types:
+            left_out = [*settings.exclude_labels, *settings.exclude_types]
+            sentences.append(
+                f"The operator has left out {_few(left_out)}: such nodes and relationships are in "
+                "no answer."
+            )
+        if schema.unsearched:
+            sentences.append(
+                f"Search does not find {_few(schema.unsearched)} by name, only by id: the "
+                "full-text index does not hold them."
+            )
+        return sentences
+
+
+def _with_id_indexes(schema: GraphSchema, found: Sequence[Index] | None) -> GraphSchema:
+    """The schema with the labels that have an index by id; without a list, all have one."""
+    online = {
+        (index.labels, index.properties)
+        for index in found or ()
+        if index.type == "RANGE" and index.state == "ONLINE"
+    }
+    seeks: dict[str, tuple[str, ...]] = {}
+    scans: dict[str, tuple[str, ...]] = {}
+    for label in schema.labels:
+        for name in schema.identity.properties([label]):
+            labels = seeks if found is None or ((label,), (name,)) in online else scans
+            labels[name] = (*labels.get(name, ()), label)
+    return replace(schema, seeks=seeks, scans=scans)
+
+
+def _unsearched(schema: GraphSchema, fulltext: Index | None) -> tuple[str, ...]:
+    """Types whose nodes the full-text index does not hold."""
+    if fulltext is None:
+        return ()
+    return tuple(sorted(set(schema.types) & set(schema.labels) - set(fulltext.labels)))
+
+
+def _too_many(settings: Neo4jSettings, shared: Mapping[str, int]) -> str:
+    example = max(shared, key=lambda text: (shared[text], text))
+    return (
+        f"{place(settings)} has {sum(shared.values())} nodes that share their id with another "
+        f"({shared[example]} are {example!r}), so {', '.join(settings.id_property)} tells nodes "
+        "not apart. Name a property that does by --id-property, for one label as Label=property."
+    )
+
+
+def _few(names: Collection[str]) -> str:
+    shown = [repr(name) for name in list(names)[:_FEW]]
+    more = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")

@@ -1,0 +1,479 @@
+"""All query text: Cypher for nodes, edges, search, the schema, indexes and loading.
+
+Every statement about known nodes begins with `_found`: index seeks for each
+requested value, by every property that may hold an id, in all labels that have
+an index for it. Measured on 100,000 nodes and 500,000 relationships: a match
+without a label reads all nodes, once for every id; a label without an index all
+of its nodes. So labels without one are read once, for all ids together, and
+nodes without a label have their element id as their id.
+
+Most statements return one record with nested lists: unpacking a record for each
+node costs the client twice as much.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from bfsql.models.merge import UNTYPED
+from bfsql_neo4j.schema import GraphSchema
+from bfsql_neo4j.values import DOCUMENTS, ELEMENT, candidates
+
+Statement = tuple[str, dict[str, Any]]
+"""Query text and its parameters."""
+
+CHUNK = 5_000
+"""Most keys in one statement."""
+PREFERRED = 1_000
+"""Hits of the full-text index, best first, that are put in the order of search."""
+FOUND = 60
+"""Hits that search ranks itself."""
+
+
+def quoted(name: str) -> str:
+    r"""A label, type, property or index name between backticks; Cypher takes no parameter for it.
+
+    Cypher reads a backslash, a `u` and four digits as a character everywhere, inside of
+    backticks too, so that a name could close them by \u0060. So every backslash is itself
+    written that way.
+
+    Raises:
+        ValueError: No name can be empty or hold U+0000.
+    """
+    if not name or "\0" in name:
+        raise ValueError(f"{name!r} is no name in Neo4j: those are not empty and hold no U+0000")
+    return "`" + name.replace("\\", "\\u005c").replace("`", "``") + "`"
+
+
+def _any_of(names: Iterable[str]) -> str:
+    return "|".join(map(quoted, names))
+
+
+# --- parts of statements about nodes --------------------------------------------
+
+
+def _found(schema: GraphSchema, *, elements: bool) -> str:
+    """Binds `n` to the nodes whose id may be one of `$values`, or of `$elements`."""
+    each = "UNWIND $values AS value MATCH (n:{labels} {{{name}: value}}) RETURN n"
+    once = "MATCH (n:{labels}) WHERE n.{name} IN $values RETURN n"
+    branches = [
+        text.format(labels=_any_of(labels), name=quoted(name))
+        for text, by_property in ((each, schema.seeks), (once, schema.scans))
+        for name, labels in by_property.items()
+    ]
+    if elements or not branches:
+        element, given = schema.dialect.element, schema.dialect.given("e")
+        asked = "$elements" if given == "e" else f"[e IN $elements | {given}]"
+        branches.append(f"MATCH (n) WHERE {element}(n) IN {asked} RETURN n")
+    if len(branches) == 1:
+        # Without the list, the planner returns the requested value for the property's: 42.0 for 42.
+        found = branches[0].removesuffix(" RETURN n")
+        together = f"{found} WITH collect(DISTINCT n) AS found UNWIND found AS n WITH n"
+    else:
+        scope = "()" if schema.dialect.scoped else ""
+        together = f"CALL {scope} {{ {' UNION '.join(branches)} }} WITH n"
+    excluded = _is_node(schema, "n")
+    return together if excluded == "true" else f"{together} WHERE {excluded}"
+
+
+def _about(schema: GraphSchema, ids: Collection[str], rest: str) -> Statement:
+    """A statement about the nodes with these ids."""
+    elements = [i.removeprefix(ELEMENT) for i in ids if i.startswith(ELEMENT)]
+    values = [value for entity_id in ids for value in candidates(entity_id)]
+    parameters = {"values": values, "elements": elements} | schema.parameters
+    return f"{_found(schema, elements=bool(elements))} {rest}", parameters
+
+
+def _each(schema: GraphSchema, ids: Collection[str], *values: str) -> Statement:
+    """The id of each node, and these values."""
+    return _about(schema, ids, f"RETURN collect([{', '.join([_id(schema, 'n'), *values])}])")
+
+
+def _ends(schema: GraphSchema, left: str, right: str) -> str:
+    """`[type, other end]` of a node's relationships in one direction."""
+    if schema.followed == ():
+        return "[]"
+    where = _is_node(schema, "m")
+    kept = "" if where == "true" else f" WHERE {where}"
+    return f"[(n){left}[r{_types(schema)}]{right}(m){kept} | [type(r), {_id(schema, 'm')}]]"
+
+
+def _types(schema: GraphSchema) -> str:
+    return f":{_any_of(schema.followed)}" if schema.followed else ""
+
+
+def _id(schema: GraphSchema, variable: str) -> str:
+    """The text of the id, or the element id with its prefix."""
+    value = _id_value(schema, variable)
+    if schema.aliased:
+        value = f"CASE WHEN NOT {_element(schema, variable)} IN $aliased THEN {value} END"
+    return f"coalesce({schema.dialect.text}({value}), '{ELEMENT}' + {_element(schema, variable)})"
+
+
+def _element(schema: GraphSchema, variable: str) -> str:
+    return f"toString({schema.dialect.element}({variable}))"
+
+
+def _is_node(schema: GraphSchema, variable: str) -> str:
+    """Condition: it has no label that is excluded."""
+    if not schema.excluded:
+        return "true"
+    return f"NOT {variable}:{_any_of(schema.excluded)}"
+
+
+def _id_value(schema: GraphSchema, variable: str) -> str:
+    """The value of the first id property that a node has; null where it has none, or no label."""
+    value = _first(variable, schema.identity.common)
+    if schema.identity.by_label:
+        cases = " ".join(
+            f"WHEN {variable}:{quoted(label)} THEN {_first(variable, names)}"
+            for label, names in schema.identity.by_label.items()
+        )
+        value = f"CASE {cases} ELSE {value} END"
+    return (
+        f"CASE WHEN size(labels({variable})) > 0 THEN {value} END" if schema.unlabelled else value
+    )
+
+
+def _first(variable: str, names: Iterable[str]) -> str:
+    values = [f"{variable}.{quoted(name)}" for name in names]
+    if not values:
+        return "null"
+    return values[0] if len(values) == 1 else f"coalesce({', '.join(values)})"
+
+
+def _texts(variable: str) -> str:
+    """Properties as a list of key and value, times as text."""
+    value = f"{variable}[key]"
+    return (
+        f"[key IN keys({variable}) | [key, CASE "
+        f"WHEN valueType({value}) =~ '(DATE|LOCAL|ZONED).*' THEN toString({value}) "
+        f"WHEN valueType({value}) =~ 'LIST<(DATE|LOCAL|ZONED).*' "
+        f"THEN [item IN {value} | toString(item)] ELSE {value} END]]"
+    )
+
+
+def _id_text(schema: GraphSchema, variable: str) -> str:
+    return f"{schema.dialect.text}({_id_value(schema, variable)})"
+
+
+# --- nodes ----------------------------------------------------------------------
+
+
+def nodes(schema: GraphSchema, ids: Collection[str]) -> Statement:
+    """`[id, labels]` of the nodes that exist."""
+    return _each(schema, ids, "labels(n)")
+
+
+def stubs(schema: GraphSchema, ids: Collection[str]) -> Statement:
+    """`[id, labels, name, aliases, score]` of the nodes that exist."""
+    return _about(schema, ids, f"RETURN collect({_candidate(schema, 'null')})")
+
+
+def node_metadata(schema: GraphSchema, ids: Collection[str], *, as_text: bool = False) -> Statement:
+    """`[id, labels, properties]` of the nodes that exist.
+
+    With `as_text`, times are text: the driver cannot read years beyond 1 to 9999.
+    """
+    return _each(schema, ids, "labels(n)", _texts("n") if as_text else "properties(n)")
+
+
+def node_elements(schema: GraphSchema, ids: Collection[str]) -> Statement:
+    """`[id, element id]` of the nodes that exist."""
+    return _each(schema, ids, _element(schema, "n"))
+
+
+# --- edges ----------------------------------------------------------------------
+
+
+def ring(schema: GraphSchema, ids: Collection[str]) -> Statement:
+    """`[id, leaving, entering]` of each node, the lists of `[type, other end]`."""
+    return _about(
+        schema,
+        ids,
+        f"WITH {_id(schema, 'n')} AS id, {_ends(schema, '-', '->')} AS leaving, "
+        f"{_ends(schema, '<-', '-')} AS entering RETURN collect([id, leaving, entering])",
+    )
+
+
+def leaving(schema: GraphSchema, ids: Collection[str]) -> Statement:
+    """`[id, leaving]` of each node."""
+    return _each(schema, ids, _ends(schema, "-", "->"))
+
+
+def entering(schema: GraphSchema, ids: Collection[str]) -> Statement:
+    """`[id, entering]` of each node."""
+    return _each(schema, ids, _ends(schema, "<-", "-"))
+
+
+def edge_metadata(schema: GraphSchema, *, as_text: bool) -> str:
+    """`[position, properties]` for `$edges`, lists of position, element, type, element."""
+    element, given = schema.dialect.element, schema.dialect.given
+    # Sorted, so that both ends are known before the planner expands between them: it then starts
+    # at the end with fewer relationships, and never reads all of a hub's.
+    return (
+        f"UNWIND $edges AS e MATCH (a) WHERE {element}(a) = {given('e[1]')} "
+        f"MATCH (b) WHERE {element}(b) = {given('e[3]')} WITH e, a, b ORDER BY e[0] "
+        "MATCH (a)-[r]->(b) WHERE type(r) = e[2] "
+        f"RETURN collect([e[0], {_texts('r') if as_text else 'properties(r)'}])"
+    )
+
+
+def evidence(schema: GraphSchema, ids: Collection[str]) -> Statement:
+    """`[subject, type, object, values]` of the relationships of `$id` with one of `$keys`."""
+    return _about(
+        schema,
+        ids,
+        f"MATCH (n)-[r{_types(schema)}]-(m) WHERE {_id(schema, 'n')} = $id "
+        f"AND any(key IN $keys WHERE r[key] IS NOT NULL) {_evidence(schema)}",
+    )
+
+
+def supplied(schema: GraphSchema) -> str:
+    """The same of the relationships whose evidence is from `$document`."""
+    return (
+        "CALL db.index.fulltext.queryRelationships($index, $lucene) YIELD relationship AS r "
+        f"WITH r WHERE $document IN r.{quoted(DOCUMENTS)} {_evidence(schema)}"
+    )
+
+
+def _evidence(schema: GraphSchema) -> str:
+    """The first `$most` by their triple."""
+    return (
+        "WITH DISTINCT r, startNode(r) AS a, endNode(r) AS b "
+        f"WHERE {_is_node(schema, 'a')} AND {_is_node(schema, 'b')} "
+        f"WITH r, {_id(schema, 'a')} AS s, {_id(schema, 'b')} AS o "
+        "ORDER BY s, type(r), o LIMIT $most "
+        "RETURN collect([s, type(r), o, [key IN $keys | r[key]]])"
+    )
+
+
+# --- search ---------------------------------------------------------------------
+
+
+def words(schema: GraphSchema) -> str:
+    """Candidates by words, the best of the index `$index` for `$lucene`."""
+    return (
+        "CALL db.index.fulltext.queryNodes($index, $lucene) YIELD node AS n, score "
+        f"WITH n, score {_wanted(schema)} WITH n, score LIMIT {PREFERRED} "
+        f"{_best_candidates(schema)}"
+    )
+
+
+def parts(schema: GraphSchema) -> str:
+    """Candidates by a part of a name, `$called`, looking at every node."""
+    return (
+        f"MATCH (n) WITH n, 0.0 AS score {_wanted(schema)} "
+        f"WITH n, score WHERE any(text IN {_list_of([*schema.names, *schema.aliases])} "
+        f"WHERE toLower({schema.dialect.text}(text)) CONTAINS $called) "
+        f"{_best_candidates(schema)}"
+    )
+
+
+def nearest(schema: GraphSchema) -> str:
+    """Candidates by the nearness of vectors, `$most` of the index `$index` for `$vector`."""
+    return (
+        "CALL db.index.vector.queryNodes($index, $most, $vector) YIELD node AS n, score "
+        f"WITH n, score {_wanted(schema)} "
+        f"WITH n, score ORDER BY score DESC LIMIT {FOUND} "
+        f"RETURN collect({_candidate(schema, 'score')})"
+    )
+
+
+def _best_candidates(schema: GraphSchema) -> str:
+    text = schema.dialect.text
+    return (
+        f"WITH n, score, {text}({_first('n', schema.names)}) AS name "
+        "ORDER BY coalesce(toLower(name) = $called, false) DESC, score DESC, "
+        f"size(name), {_id(schema, 'n')} LIMIT {FOUND} "
+        f"RETURN collect({_candidate(schema, 'score')})"
+    )
+
+
+def _candidate(schema: GraphSchema, score: str) -> str:
+    name, aliases = _first("n", schema.names), _list_of(schema.aliases)
+    return f"[{_id(schema, 'n')}, labels(n), {name}, {aliases}, {score}]"
+
+
+def _wanted(schema: GraphSchema) -> str:
+    """Keeps nodes, and those of the types `$types` if it is not null."""
+    kind = f"coalesce(head([l IN $rank WHERE l IN labels(n)]), '{UNTYPED}')"
+    return f"WHERE {_is_node(schema, 'n')} AND ($types IS NULL OR {kind} IN $types)"
+
+
+def _list_of(names: Iterable[str]) -> str:
+    """The values of properties of `n` in one list."""
+    return " + ".join(f"coalesce([] + n.{quoted(name)}, [])" for name in names) or "[]"
+
+
+# --- the schema -----------------------------------------------------------------
+
+KEYS = "CALL db.propertyKeys() YIELD propertyKey RETURN collect(propertyKey)"
+"""The names of all properties."""
+
+NODES = "MATCH (n) RETURN count(n)"
+
+LABEL_SETS = "MATCH (n) WITH labels(n) AS labels, count(*) AS nodes RETURN collect([labels, nodes])"
+"""`[labels, number of nodes]` for every set of labels that occurs. Reads all nodes."""
+
+
+def labels(procedures: bool) -> str:  # noqa: FBT001 - its only argument
+    """The names of all labels."""
+    if procedures:
+        return "CALL db.labels() YIELD label RETURN collect(label)"
+    return "MATCH (n) UNWIND labels(n) AS label RETURN collect(DISTINCT label)"
+
+
+def types(procedures: bool) -> str:  # noqa: FBT001 - its only argument
+    """The names of all relationship types."""
+    if procedures:
+        return "CALL db.relationshipTypes() YIELD relationshipType RETURN collect(relationshipType)"
+    return "MATCH ()-[r]->() RETURN collect(DISTINCT type(r))"
+
+
+def nodes_of(names: Sequence[str]) -> str:
+    """Position and number of nodes for each label; the server keeps these numbers."""
+    return _counts("n", [f"(n:{quoted(name)})" for name in names])
+
+
+def relationships_of(names: Sequence[str]) -> str:
+    """Position and number of relationships for each type; the server keeps these numbers."""
+    return _counts("r", [f"()-[r:{quoted(name)}]->()" for name in names])
+
+
+def _counts(variable: str, patterns: Sequence[str]) -> str:
+    return " UNION ALL ".join(
+        f"MATCH {pattern} WITH count({variable}) AS bearers RETURN {place} AS place, bearers"
+        for place, pattern in enumerate(patterns)
+    )
+
+
+def winners(names: Sequence[str]) -> str:
+    """For labels in the order of their rank, whether a node has each and none before it."""
+    tests = [
+        f"EXISTS {{ MATCH (n:{quoted(name)}) "
+        f"WHERE none(l IN labels(n) WHERE l IN $names[..{place}]) }}"
+        for place, name in enumerate(names)
+    ]
+    return f"RETURN [{', '.join(tests)}]"
+
+
+def id_counts(schema: GraphSchema) -> str:
+    """How many nodes have no id, and `[id, nodes]` of the ids that several nodes have."""
+    return (
+        f"MATCH (n) WHERE {_is_node(schema, 'n')} WITH {_id_text(schema, 'n')} AS id, "
+        "count(*) AS bearers WHERE id IS NULL OR bearers > 1 RETURN collect([id, bearers])"
+    )
+
+
+def bearers(schema: GraphSchema) -> str:
+    """`[id, element ids]` of the nodes that have one of `$ids`."""
+    return (
+        f"MATCH (n) WHERE {_is_node(schema, 'n')} WITH n, {_id_text(schema, 'n')} AS id "
+        f"WHERE id IN $ids WITH id, collect({_element(schema, 'n')}) AS elements "
+        "RETURN collect([id, elements])"
+    )
+
+
+def keys_of(names: Sequence[str], sample: int) -> str:
+    """`[position, property names]` of some nodes of each label."""
+    return " UNION ALL ".join(
+        f"MATCH (n:{quoted(name)}) WITH n LIMIT {sample} UNWIND keys(n) AS key "
+        f"WITH DISTINCT key ORDER BY key WITH collect(key) AS keys RETURN {place} AS place, keys"
+        for place, name in enumerate(names)
+    )
+
+
+# --- indexes --------------------------------------------------------------------
+
+INDEXES = (
+    "SHOW INDEXES YIELD name, type, state, entityType, labelsOrTypes, properties, "
+    "owningConstraint, populationPercent, options WHERE entityType = 'NODE' OR name = $evidence "
+    "RETURN collect([name, type, state, labelsOrTypes, properties, owningConstraint IS NOT NULL, "
+    "populationPercent, options])"
+)
+"""Indexes over nodes, and the one over evidence."""
+AWAIT_INDEX = "CALL db.awaitIndex($index, $seconds)"
+
+_ANALYZER = re.compile(r"[\w-]+")
+
+
+def has_property(label: str, name: str) -> str:
+    """One row where a node of the label has the property, none otherwise."""
+    return f"MATCH (n:{quoted(label)}) WHERE n.{quoted(name)} IS NOT NULL RETURN 1 LIMIT 1"
+
+
+def vectors_of(label: str, name: str) -> str:
+    """How many nodes of the label have the property, and how long the shortest vector is."""
+    vector = f"n.{quoted(name)}"
+    return (
+        f"MATCH (n:{quoted(label)}) WHERE {vector} IS NOT NULL RETURN count(n), min(size({vector}))"
+    )
+
+
+def create_range_index(label: str, name: str) -> str:
+    """An index that finds the nodes of a label by a property; Neo4j names it."""
+    return f"CREATE INDEX IF NOT EXISTS FOR (n:{quoted(label)}) ON (n.{quoted(name)})"
+
+
+def create_fulltext_index(
+    index: str, labels: Iterable[str], properties: Iterable[str], analyzer: str | None = None
+) -> str:
+    """An index that finds the nodes of labels by words in properties."""
+    each = ", ".join(f"n.{quoted(name)}" for name in properties)
+    text = f"CREATE FULLTEXT INDEX {quoted(index)} FOR (n:{_any_of(labels)}) ON EACH [{each}]"
+    if analyzer is None or not _ANALYZER.fullmatch(analyzer):
+        return text
+    return f"{text} OPTIONS {{indexConfig: {{`fulltext.analyzer`: '{analyzer}'}}}}"
+
+
+def create_evidence_index(index: str, types: Iterable[str], name: str) -> str:
+    """An index that finds relationships by a text that is, as a whole, in a property's list."""
+    return (
+        f"CREATE FULLTEXT INDEX {quoted(index)} FOR ()-[r:{_any_of(types)}]-() "
+        f"ON EACH [r.{quoted(name)}] OPTIONS {{indexConfig: {{`fulltext.analyzer`: 'keyword'}}}}"
+    )
+
+
+def create_vector_index(index: str, label: str, name: str, dimensions: int | None) -> str:
+    """An index that finds the nodes of a label by the nearness of their vectors.
+
+    Without `dimensions` the text has a placeholder, for a person to fill in.
+    """
+    length = "LENGTH" if dimensions is None else int(dimensions)
+    return (
+        f"CREATE VECTOR INDEX {quoted(index)} FOR (n:{quoted(label)}) ON (n.{quoted(name)}) "
+        f"OPTIONS {{indexConfig: {{`vector.dimensions`: {length}, "
+        "`vector.similarity_function`: 'cosine'}}"
+    )
+
+
+def drop_index(index: str) -> str:
+    """Removes an index by its name."""
+    return f"DROP INDEX {quoted(index)} IF EXISTS"
+
+
+# --- loading --------------------------------------------------------------------
+
+# Relationships first: deleting a hub together with them would be one huge transaction.
+DELETE_RELATIONSHIPS = "MATCH ()-[r]->() CALL (r) { DELETE r } IN TRANSACTIONS OF $rows ROWS"
+DELETE_NODES = "MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF $rows ROWS"
+
+
+def create_nodes(label: str, id_property: str) -> str:
+    """Nodes of one label from `$rows` of number, id and properties; gives number and element id."""
+    return (
+        f"UNWIND $rows AS row CREATE (n:{quoted(label)}) "
+        f"SET n = row[2], n.{quoted(id_property)} = row[1] RETURN row[0], elementId(n)"
+    )
+
+
+def create_relationships(predicate: str) -> str:
+    """Relationships of one type from `$rows` of two element ids and properties."""
+    return (
+        "UNWIND $rows AS row MATCH (a) WHERE elementId(a) = row[0] "
+        "MATCH (b) WHERE elementId(b) = row[1] "
+        f"CREATE (a)-[r:{quoted(predicate)}]->(b) SET r = row[2]"
+    )
