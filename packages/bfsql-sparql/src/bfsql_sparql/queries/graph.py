@@ -7,8 +7,9 @@ product by some stores. Where the parts of a statement are triples of their own,
 edge leads to the statement and the others are compared by a filter: left to choose, stores begin
 with all statements about a hub, once for each of its edges.
 
-In all functions `mapping` is how triples are read, nodes and predicates are IRIs, and `limit` is
-the maximum of rows.
+In all functions `mapping` is how triples are read, nodes and predicates are IRIs, `limit` is the
+maximum of rows, and `after` is the last `?at` of the window before, whose rows come again, for
+there may be more with it; or nothing.
 """
 
 from __future__ import annotations
@@ -173,11 +174,6 @@ def _in_order(term: str, after: str, limit: int) -> tuple[str, str, str]:
 
     Rows are ordered by `?at`, the text of a term in ASCII, since one store compares nothing
     else. It is what the store itself makes of the text, so that the next window can begin there.
-
-    Args:
-        term: The variable, with its question mark.
-        after: The last `?at`, whose rows come again, for there may be more; or nothing.
-        limit: Rows at the most.
     """
     place = f"ENCODE_FOR_URI(STR({term}))"
     begin = f"FILTER({place} >= {text(after)})" if after else ""
@@ -201,15 +197,7 @@ def ring(nodes: Iterable[str], direction: Direction, mapping: RdfMapping, limit:
 def ring_window(
     node: str, direction: Direction, mapping: RdfMapping, after: str, limit: int
 ) -> str:
-    """Edges of one node, in the order of their other ends: predicate, end, and its `?at`.
-
-    Args:
-        node: An IRI.
-        direction: Which of its edges.
-        mapping: How triples are read.
-        after: The last `?at`, whose rows come again, for there may be more; or nothing.
-        limit: Rows at the most.
-    """
+    """Edges of one node, in the order of their other ends: predicate, end, and its `?at`."""
     at, begin, order = _in_order("?end", after, limit)
     edges = _edges_of(node, direction, mapping, blank=False)
     return f"SELECT ?p ?end {at} WHERE {{ {edges} {begin} }} {order}"
@@ -236,13 +224,7 @@ def types(nodes: Iterable[str], mapping: RdfMapping, *, marked: bool, limit: int
     """Nodes with the type that counts, if marked, and one column a type property.
 
     Whether a node exists that has none is asked apart: one store needs a hundred times as long
-    for both at once.
-
-    Args:
-        nodes: IRIs.
-        mapping: How triples are read.
-        marked: Whether nodes may be marked with the type that counts.
-        limit: Rows at the most.
+    for both at once. `marked` is whether nodes may be marked with the type that counts.
     """
     columns = [f"t{at}" for at in range(len(mapping.types))]
     patterns = [
@@ -278,14 +260,7 @@ def properties(nodes: Iterable[str], mapping: RdfMapping, limit: int) -> str:
 
 
 def properties_window(node: str, mapping: RdfMapping, after: str, limit: int) -> str:
-    """Literals and types of one node, in the order of their texts: property, value, `?at`.
-
-    Args:
-        node: An IRI.
-        mapping: How triples are read.
-        after: The last `?at`, whose rows come again, for there may be more; or nothing.
-        limit: Rows at the most.
-    """
+    """Literals and types of one node, in the order of their texts: property, value, `?at`."""
     at, begin, order = _in_order("?o", after, limit)
     return f"SELECT ?p ?o {at} WHERE {{ {_values_of(iri(node), mapping)} {begin} }} {order}"
 
@@ -337,12 +312,8 @@ def statements(
 ) -> str:
     """What statements about each triple contain: position, statement, property and value.
 
-    Args:
-        form: `reification` or `rdf-1.2`; or `rdf-star`, where each triple has one statement.
-        edges: IRIs of subject, predicate and object.
-        mapping: How triples are read.
-        limit: Rows at the most.
-        lead: The end by which a reified statement is found, the one with fewer edges.
+    The form is `reification` or `rdf-1.2`; or `rdf-star`, where each triple has one statement.
+    A reified one is found by the end `lead`, the one with fewer edges.
     """
     known = ", ".join(map(iri, (*NOT_EDGES, mapping.document)))
     condition = f"FILTER(?k NOT IN ({known}))"
@@ -363,11 +334,8 @@ def statements(
 def wikibase_statements(claims: Iterable[tuple[str, ...]], mapping: RdfMapping, limit: int) -> str:
     """What Wikibase's statement nodes contain about each claim: as `statements`.
 
-    Args:
-        claims: IRIs: the item, its property to the statement node, the statement node's
-            property to the value, the value.
-        mapping: How triples are read.
-        limit: Rows at the most.
+    A claim is an item, its property to the statement node, the statement node's property to the
+    value, and the value.
     """
     given = " ".join(f"({at} {iris(claim)})" for at, claim in enumerate(claims))
     values = within(mapping, "?s ?a ?t . ?t ?b ?end . ?t ?k ?v .")
@@ -384,14 +352,9 @@ def all_values(resources: Iterable[str], mapping: RdfMapping, limit: int) -> str
 
 
 def evidence(form: str, node: str, end: End, mapping: RdfMapping, limit: int) -> str:
-    """The evidence of edges: their triples, and it.
+    """The evidence of the edges to which a node is an `end`: their triples, and it.
 
-    Args:
-        form: `reification`, `rdf-1.2` or `rdf-star`.
-        node: An IRI.
-        end: What the node is to the edges.
-        mapping: How triples are read.
-        limit: Rows at the most.
+    The form is `reification`, `rdf-1.2` or `rdf-star`.
     """
     found, statement = _STATEMENT[form]
     value = f"{found}{statement} {iri(mapping.provenance)} ?v ."

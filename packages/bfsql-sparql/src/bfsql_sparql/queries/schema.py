@@ -1,4 +1,7 @@
-"""What is asked to learn which types and predicates a store has, and what else it knows."""
+"""Query text to find out which types and predicates a store has, and what it can do.
+
+In all functions `mapping` is how triples are read, and `limit` is the maximum of names.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +34,9 @@ def types(mapping: RdfMapping, limit: int) -> str:
 
 
 def best_types(mapping: RdfMapping, ranked: Sequence[str], *, marked: bool) -> str:
-    """The rank of the best type of each node, each rank once.
+    """The rank, in a list of all types, of the best type of each node, each rank once.
 
-    Args:
-        mapping: How triples are read.
-        ranked: All types, best first.
-        marked: Whether some nodes are marked with the type that counts; they are left out.
+    Where some nodes are marked with the type that counts, they are left out.
     """
     pairs = " ".join(f"({iri(one)} {rank})" for rank, one in enumerate(ranked))
     kept = f"FILTER NOT EXISTS {{ {_marked(mapping, 'mark')} }}" if marked else ""
@@ -121,12 +121,7 @@ def _near(mapping: RdfMapping, seeds: Iterable[str], sample: int) -> str:
 
 
 def published(property_: str, limit: int) -> str:
-    """What the store's own description of its data names, wherever that is kept.
-
-    Args:
-        property_: `class` or `property` of the vocabulary VoID.
-        limit: Names at the most.
-    """
+    """The values of `class` or `property` of the vocabulary VoID, in whichever graph."""
     name = f"?part {iri(_VOID + property_)} ?name ."
     return (
         f"SELECT DISTINCT ?name WHERE {{ {{ {name} }} UNION {{ GRAPH ?kept {{ {name} }} }} }} "

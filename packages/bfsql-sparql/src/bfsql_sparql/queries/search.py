@@ -1,4 +1,9 @@
-"""What is asked to find entities by what they are called."""
+"""Query text of searches: patterns that find nodes, and what describes them.
+
+In all functions `mapping` is how triples are read, `types` are the types to keep (none for all),
+`limit` is the maximum of nodes, and `marked` is whether nodes may be marked with the type that
+counts.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +21,7 @@ _LATER = 1_000_000  # characters; a label that begins with the text comes before
 
 
 def described(found: str, mapping: RdfMapping, *, marked: bool) -> str:
-    """Names and types of what a pattern finds, as node, property and value.
-
-    Args:
-        found: Binds `?s`.
-        mapping: How triples are read.
-        marked: Whether nodes may be marked with the type that counts.
-    """
+    """Names and types of what a pattern that binds `?s` finds, as node, property and value."""
     values = f"OPTIONAL {{ {_values(mapping, marked=marked)} }}"
     return f"SELECT DISTINCT ?s ?property ?value WHERE {{ {found} {values} }}"
 
@@ -32,11 +31,8 @@ def with_ids(
 ) -> str:
     """Names and types of nodes by their IRIs, like `described`.
 
-    Args:
-        exact: Nodes that need neither: a row with a node alone means that it exists.
-        others: Nodes that count where they have a name or a type.
-        mapping: How triples are read.
-        marked: Whether nodes may be marked with the type that counts.
+    The `exact` nodes need neither: a row with a node alone means that it exists. The others count
+    where they have a name or a type.
     """
     exact = tuple(exact)
     given = f"VALUES ?s {{ {iris(dict.fromkeys((*exact, *others)))} }}"
@@ -49,14 +45,7 @@ def with_ids(
 
 
 def named(labels: Iterable[str], types: Sequence[str], mapping: RdfMapping, limit: int) -> str:
-    """A pattern for the nodes with one of some labels or aliases, to the letter.
-
-    Args:
-        labels: What they may be called.
-        types: Types to keep; none for all.
-        mapping: How triples are read.
-        limit: Nodes at the most.
-    """
+    """A pattern for the nodes with one of some labels or aliases, to the letter."""
     languages = mapping.languages or ("en",)
     terms = [
         term
@@ -71,14 +60,7 @@ def named(labels: Iterable[str], types: Sequence[str], mapping: RdfMapping, limi
 
 
 def containing(wanted: str, types: Sequence[str], mapping: RdfMapping, limit: int) -> str:
-    """A pattern for the nodes whose label or alias contains a text, the best `limit` of them.
-
-    Args:
-        wanted: In lower case.
-        types: Types to keep; none for all.
-        mapping: How triples are read.
-        limit: Nodes at the most.
-    """
+    """A pattern for the best nodes whose label or alias contains a text in lower case."""
     lower = "LCASE(STR(?label))"
     begins = f"STRSTARTS({lower}, {text(wanted)})"
     return _best(
@@ -102,14 +84,7 @@ def alike(expression: str, types: Sequence[str], mapping: RdfMapping, limit: int
 
 
 def by_words(found: str, types: Sequence[str], mapping: RdfMapping, limit: int) -> str:
-    """A pattern for what a full-text search finds.
-
-    Args:
-        found: Binds `?s`, and perhaps `?score`, more being better.
-        types: Types to keep; none for all.
-        mapping: How triples are read.
-        limit: Nodes at the most.
-    """
+    """A pattern for what a full-text search finds, which binds `?s` and perhaps `?score`."""
     return (
         f"{{ SELECT ?s (MAX(?score) AS ?best) WHERE {{ {found} FILTER({is_node('s', mapping)}) "
         f"{of_types(types, mapping)} }} GROUP BY ?s ORDER BY DESC(?best) STR(?s) LIMIT {limit} }}"
@@ -124,14 +99,9 @@ def with_id(
     *,
     only_typed: bool,
 ) -> str:
-    """A pattern for the nodes whose IRI contains one of some texts.
+    """A pattern for the nodes whose IRI contains one of some texts in lower case.
 
-    Args:
-        parts: In lower case.
-        types: Types to keep; none for all.
-        mapping: How triples are read.
-        limit: Nodes at the most.
-        only_typed: Whether only the nodes with a type are looked at, which are fewer triples.
+    `only_typed` looks only at the nodes with a type, which are fewer triples.
     """
     tests = " || ".join(f"CONTAINS(LCASE(STR(?s)), {text(part)})" for part in parts)
     triple = within(mapping, "?s ?p ?o .", "id_g")
