@@ -51,7 +51,7 @@ class NodePrograms:
 @pytest.fixture(scope="session")
 def films_db(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo's films in the embedded store."""
-    from bfsql.demo import films_paths
+    from bfsql.cli.demo import films_paths
 
     path = tmp_path_factory.mktemp("films") / "films.db"
     with films_paths() as tables:

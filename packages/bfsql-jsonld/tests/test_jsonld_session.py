@@ -12,8 +12,7 @@ import pytest
 from bfsql import call
 from bfsql.errors import ConfigurationError, StoreError, StoreUnavailable
 from bfsql_jsonld import JsonLdBackend
-from bfsql_jsonld.http_cache import HttpCache
-from bfsql_jsonld.replies import Reply, Request
+from bfsql_jsonld.replies import HttpCache, Reply, Request
 from bfsql_servers import bad_replies as replies
 from bfsql_servers.port import free_port
 from bfsql_servers.web import WebServer

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bfsql.demo import films_paths
+from bfsql.cli.demo import films_paths
 from bfsql.errors import StoreError
 from bfsql.graph import Graph, open_graph
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings

@@ -12,7 +12,7 @@ from rich.console import Console
 
 import bfsql
 from bfsql.answers import Answer
-from bfsql.cli.failures import escape, explained
+from bfsql.cli.command import escape, explained
 from bfsql.cli.render import show
 from bfsql.errors import StoreError, ToolError
 from bfsql.memory import MemoryBackend

@@ -1,4 +1,4 @@
-"""Entities as NGSI-LD has them: attributes, of which some are relationships.
+"""What a document describes, and NGSI-LD entities: attributes, some of them relationships.
 
 | attribute | becomes |
 |---|---|

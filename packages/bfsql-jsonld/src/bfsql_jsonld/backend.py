@@ -13,10 +13,9 @@ from bfsql.models.json_values import is_text
 from bfsql.models.records import NO_METADATA, Edge, EntityStub, Metadata, Node, Triple
 from bfsql.settings import resolve
 from bfsql_jsonld.attributes import Attributes
-from bfsql_jsonld.batches import Batches
-from bfsql_jsonld.contexts import Contexts
-from bfsql_jsonld.documents import CONTEXT_LINK, Documents, Linked
+from bfsql_jsonld.documents import CONTEXT_LINK, Contexts, Documents, Linked
 from bfsql_jsonld.entities import ByDocuments, ByRoutes, Evidence, Source
+from bfsql_jsonld.listings import Batches
 from bfsql_jsonld.routes import Api
 from bfsql_jsonld.schema import STEADY, SchemaReader
 from bfsql_jsonld.search import Searching

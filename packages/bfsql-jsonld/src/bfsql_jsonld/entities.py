@@ -15,7 +15,7 @@ from bfsql.models.records import Direction, Node, Omission, Triple
 from bfsql_jsonld.attributes import Described
 from bfsql_jsonld.documents import Documents, Linked
 from bfsql_jsonld.fields import omissions
-from bfsql_jsonld.paging import Pages
+from bfsql_jsonld.listings import Pages
 from bfsql_jsonld.replies import NotAllowed, Reply, Request, Unreadable, short
 from bfsql_jsonld.routes import Api
 from bfsql_jsonld.schema import STEADY, SchemaReader

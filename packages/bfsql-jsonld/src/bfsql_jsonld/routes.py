@@ -1,4 +1,4 @@
-"""Routes: paths and parameters as the settings name them, ids as one segment of a path."""
+"""Routes: URLs of an API as the settings name them, and short ids for the IRIs of JSON-LD."""
 
 from __future__ import annotations
 

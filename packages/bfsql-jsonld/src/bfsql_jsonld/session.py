@@ -21,8 +21,7 @@ from pydantic import SecretStr
 from bfsql import http
 from bfsql.errors import ConfigurationError, StoreError, StoreUnavailable
 from bfsql.http.retry import retry_after
-from bfsql_jsonld.http_cache import HttpCache
-from bfsql_jsonld.replies import NotAllowed, Reply, Request, joined, short
+from bfsql_jsonld.replies import HttpCache, NotAllowed, Reply, Request, joined, short
 from bfsql_jsonld.settings import JsonLdSettings
 
 log = logging.getLogger("bfsql")

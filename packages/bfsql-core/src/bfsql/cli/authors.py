@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bfsql.cli.command import escape
 from bfsql.cli.configuration import Configuration
 from bfsql.cli.configured import ConfiguredCommand
-from bfsql.cli.failures import escape
 from bfsql.scaffold import Names, write_distribution
 
 if TYPE_CHECKING:

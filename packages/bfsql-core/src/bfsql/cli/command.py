@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import difflib
 import errno
+import re
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 import click
 
-from bfsql.errors import BfsqlError
+from bfsql.errors import BfsqlError, ToolError
 
 if TYPE_CHECKING:
     from bfsql.cli.plugin_commands import PluginCommand
@@ -42,7 +43,22 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 """Name to the place of the command and its line in `bfsql --help`."""
 
+WRONG = 2
+"""The caller can correct it."""
+
+FAILED = 1
+"""The call was right and could not be answered."""
+
+_UNANSWERED = ("deadline", "store", "refused", "internal")
+
 INTERRUPTED = 130
+"""Ctrl-C, or a signal that ended a load."""
+
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters, but tab and newline
+    "\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069"  # what reorders or breaks lines
+    "\ud800-\udfff]"
+)
 
 _FROM_PLUGINS = "bfsql.plugin_commands"
 
@@ -92,11 +108,48 @@ class LazyGroup(click.Group):
         except (BfsqlError, OSError, BaseExceptionGroup) as error:
             if isinstance(error, OSError) and error.errno == errno.EPIPE:
                 raise  # the reader of our output left; click ends quietly
-            from bfsql.cli.failures import explained
-
             sentence, code = explained(error)
             click.echo(sentence, err=True)
             ctx.exit(code)
+
+
+def explained(error: BaseException) -> tuple[str, int]:
+    """The sentence for standard error, and the exit code.
+
+    Args:
+        error: One of the project's own errors, an OSError, or a group with one
+            of these in it; anything else in a group is raised again.
+    """
+    found = _single(error)
+    if isinstance(found, ToolError):
+        cause = found.__cause__
+        why = "" if cause is None or found.kind not in ("store", "internal") else _cause(cause)
+        return escape(f"{found}{why}"), FAILED if found.kind in _UNANSWERED else WRONG
+    if isinstance(found, BfsqlError):
+        return escape(str(found)), WRONG
+    if isinstance(found, OSError):
+        what = f"{found.filename}: " if found.filename is not None else ""
+        return escape(f"{what}{found.strerror or found}"), WRONG
+    raise found
+
+
+def _single(error: BaseException) -> BaseException:
+    """What a task group wrapped: the first failure inside."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _cause(cause: BaseException) -> str:
+    """The cause, since the reader of the command line is the operator."""
+    if isinstance(cause, BfsqlError):
+        return f"\nThe store says: {cause}"
+    return f"\nThe cause is {type(cause).__name__}: {cause} (BFSQL_LOG_LEVEL=debug tells where)"
+
+
+def escape(text: str) -> str:
+    """The text with control and bidirectional characters as escapes, as JSON writes them."""
+    return _INVISIBLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _from_plugins(ctx: click.Context) -> dict[str, PluginCommand]:

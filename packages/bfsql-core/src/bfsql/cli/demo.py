@@ -1,4 +1,10 @@
-"""`bfsql demo`: what a model asks a graph of films, and what it gets."""
+"""`bfsql demo`: what a model asks a graph of films, and what it gets.
+
+Nodes of the graph are `Person`, `Movie` and `Genre`, with ids such as `Person:TomHanks` and
+`Movie:Big1988`. Edges go from a person to a movie (`ACTED_IN`, with the `role` where it is known,
+`DIRECTED`, `WROTE`, `COMPOSED_FOR`) and from a movie to its genres (`HAS_GENRE`). Casts and crews
+are a selection.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +13,9 @@ import json
 import shlex
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +28,12 @@ DESCRIPTION = (
     "Films from 1976 to 2019, and who acted in them, directed, wrote and scored them. Casts are "
     "partial. Predicates run from person to film, HAS_GENRE from film to genre."
 )
+NODE_TABLES = ("genres.csv", "movies.csv", "people.csv")
+"""Columns: id, type, name; movies also aliases, released; people also aliases, born."""
+
+EDGE_TABLES = ("roles.csv",)
+"""Columns: subject, predicate, object, role."""
+
 SHOWN = 420
 """Characters of an answer that the demo shows."""
 
@@ -127,6 +141,23 @@ STEPS = (
 """The session: the six tools, ending with the question that only the last can answer."""
 
 
+@contextmanager
+def films_paths() -> Iterator[tuple[Path, ...]]:
+    """Paths of the tables, nodes before edges, for as long as the context lasts.
+
+    They are the installed files where those are files, and temporary copies
+    where the package is imported from an archive.
+
+    Yields:
+        One path a table, in the order of `NODE_TABLES`, then `EDGE_TABLES`.
+    """
+    folder = files("bfsql") / "films"
+    with ExitStack() as stack:
+        yield tuple(
+            stack.enter_context(as_file(folder / name)) for name in (*NODE_TABLES, *EDGE_TABLES)
+        )
+
+
 @click.command()
 @click.option(
     "--path",
@@ -151,7 +182,6 @@ def demo(path: Path) -> None:
 
 async def _load(path: Path) -> None:
     from bfsql import plugins
-    from bfsql.demo import films_paths
     from bfsql.loading import load
     from bfsql.settings import resolve
     from bfsql.sources import SourceOptions

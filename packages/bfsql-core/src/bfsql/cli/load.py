@@ -13,10 +13,9 @@ from typing import Any
 import click
 
 from bfsql.answers.notes import counted
-from bfsql.cli.command import INTERRUPTED
+from bfsql.cli.command import INTERRUPTED, escape
 from bfsql.cli.configuration import Configuration
 from bfsql.cli.configured import ConfiguredCommand
-from bfsql.cli.failures import escape
 from bfsql.errors import ConfigurationError
 from bfsql.loading import Progress
 from bfsql.loading import load as load_files

@@ -17,7 +17,7 @@ from rich.tree import Tree
 
 from bfsql.answers import Answer
 from bfsql.answers.notes import counted
-from bfsql.cli.failures import escape
+from bfsql.cli.command import escape
 
 _ENTITY = ("id", "entity_type", "name")
 

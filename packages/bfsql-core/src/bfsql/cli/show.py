@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import click
 from pydantic import SecretBytes, SecretStr
 
+from bfsql.cli.command import escape
 from bfsql.cli.configuration import Configuration
 from bfsql.cli.configured import ConfiguredCommand
-from bfsql.cli.failures import escape
 from bfsql.errors import ConfigurationError
 from bfsql.plugins import BackendState, HookState, hook_states, states
 from bfsql.settings import HIDDEN, Resolved, spelled

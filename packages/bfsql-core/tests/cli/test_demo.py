@@ -6,7 +6,7 @@ from collections import Counter
 import networkx as nx
 import pytest
 
-from bfsql.demo import EDGE_TABLES, NODE_TABLES, films_paths
+from bfsql.cli.demo import EDGE_TABLES, NODE_TABLES, films_paths
 
 HANKS = "Person:TomHanks"
 RYAN = "Person:MegRyan"
