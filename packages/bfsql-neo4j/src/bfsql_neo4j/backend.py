@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Self, TypeVar
 
 from bfsql import call
-from bfsql.abc import GraphDbInterface
+from bfsql.abc import BatchGraphDb
 from bfsql.embedding import Embedder, open_embedder
 from bfsql.models.json_values import is_text
 from bfsql.models.merge import evidence_items, sorted_union
@@ -43,7 +43,7 @@ _LABELS_SHOWN = 12
 _KEYS_SHOWN = 12
 
 
-class Neo4jBackend(GraphDbInterface):
+class Neo4jBackend(BatchGraphDb):
     """A Neo4j graph, read only.
 
     Args:
@@ -143,21 +143,6 @@ class Neo4jBackend(GraphDbInterface):
         """All edges that enter the entity."""
         rows, predicates = await self._ends(entity_id, queries.entering)
         return [Edge(other, predicates[name], entity_id) for name, other in rows]
-
-    async def get_node(self, entity_id: str) -> Node:
-        """Id and type."""
-        for node in await self.get_nodes_batch([entity_id]):
-            return node
-        raise KeyError(entity_id)
-
-    async def metadata_for_node(self, entity_id: str) -> Metadata:
-        """All properties of the node, and its other labels."""
-        return (await self.metadata_for_nodes_batch([entity_id]))[entity_id]
-
-    async def metadata_for_edge(self, edge: Edge) -> Metadata:
-        """All properties of the relationship."""
-        triple = (edge[0], edge[1], edge[2])
-        return (await self.metadata_for_edges_batch([triple]))[triple]
 
     async def entity_types(self) -> list[str]:
         """The labels that are the type of a node, sorted."""

@@ -13,7 +13,6 @@ import math
 from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import urlsplit
 
 from SPARQLWrapper import ASK, JSON, POST, SELECT, SPARQLWrapper
 
@@ -24,6 +23,7 @@ from bfsql.http import (
     UnusableCertificate,
     basic,
     header_secret,
+    split_setting,
     tls_context,
 )
 
@@ -99,18 +99,9 @@ def address(url: str, setting: str) -> str:
         ConfigurationError: It is none, or has a password in it, which would be shown
             wherever settings are.
     """
-    try:
-        parts = urlsplit(url)
-        host, _ = parts.hostname, parts.port
-    except ValueError as error:
-        raise ConfigurationError(f"{setting} is no URL that can be asked: {error}.") from None
-    if parts.username is not None or parts.password is not None:
-        raise ConfigurationError(
-            f"{setting} is a URL with a user or a password in it, for the host {host}: leave them "
-            "out, and give them in username and password, or in SPARQL_USERNAME and "
-            "SPARQL_PASSWORD."
-        )
-    if not host or parts.scheme not in ("http", "https"):
+    login = "give them in username and password, or in SPARQL_USERNAME and SPARQL_PASSWORD"
+    parts = split_setting(url, setting, login)
+    if not parts.hostname or parts.scheme not in ("http", "https"):
         raise ConfigurationError(
             f"{setting} is {url!r}, which is no address that begins with http:// or https:// and "
             "has a host."

@@ -13,7 +13,6 @@ import logging
 import time
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
@@ -30,6 +29,7 @@ from bfsql.http import (
     hide_secrets,
     is_unencrypted,
     one_line,
+    split_setting,
 )
 
 log = logging.getLogger("bfsql")
@@ -195,17 +195,9 @@ def endpoint(url: str) -> str:
         ConfigurationError: It is none, or has a password in it, which would be shown
             wherever settings are.
     """
-    try:
-        parts = urlsplit(url)
-        host, _ = parts.hostname, parts.port
-    except ValueError as error:
-        raise ConfigurationError(f"embedding is no URL that can be asked: {error}.") from None
-    if parts.username is not None or parts.password is not None:
-        raise ConfigurationError(
-            f"embedding is a URL with a user or a password in it, for the host {host}: leave them "
-            "out, and give the key in embedding_key or BFSQL_EMBEDDING_KEY."
-        )
-    if not host:
+    login = "give the key in embedding_key or BFSQL_EMBEDDING_KEY"
+    parts = split_setting(url, "embedding", login)
+    if not parts.hostname:
         raise ConfigurationError(f"embedding is {url!r}, a URL without a host.")
     path = parts.path.rstrip("/") or "/v1"
     if not path.endswith("/embeddings"):

@@ -23,6 +23,7 @@ from bfsql.http.addresses import (
     is_unencrypted,
     same_server,
     server_of,
+    split_setting,
 )
 from bfsql.http.authentication import (
     Credentials,
@@ -85,5 +86,6 @@ __all__ = [
     "same_server",
     "seconds_left",
     "server_of",
+    "split_setting",
     "tls_context",
 ]

@@ -13,9 +13,9 @@ import ipaddress
 import socket
 from collections.abc import Collection
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
-from bfsql.errors import StoreUnavailable
+from bfsql.errors import ConfigurationError, StoreUnavailable
 
 _PORTS = {"http": 80, "https": 443}
 _LOCAL = ("localhost", "127.0.0.1", "::1")
@@ -80,6 +80,31 @@ def is_unencrypted(url: str) -> bool:
     """Whether what is sent to a URL can be read on the way: http to another machine."""
     parts = urlsplit(url)
     return parts.scheme == "http" and parts.hostname not in _LOCAL
+
+
+def split_setting(url: str, setting: str, login: str) -> SplitResult:
+    """The parts of a URL from the settings.
+
+    Args:
+        url: As it was set.
+        setting: The setting's name.
+        login: Where user and password belong instead, for the sentence.
+
+    Raises:
+        ConfigurationError: It is no URL, or holds a password, which would be shown wherever
+            settings are.
+    """
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        raise ConfigurationError(f"{setting} is no URL that can be asked: {error}.") from None
+    if parts.username is not None or parts.password is not None:
+        raise ConfigurationError(
+            f"{setting} is a URL with a user or a password in it, for the host {host}: leave them "
+            f"out, and {login}."
+        )
+    return parts
 
 
 def hide_login(url: str) -> str:

@@ -97,6 +97,8 @@ _MAX_TOKENS = Parameter(
     or_zero=True,
 )
 
+_FILTERS = (_NODE_TYPES, _PREDICATES, _TOPOLOGY_ONLY, _EXCLUDE, _MIN_MENTIONS)
+
 PARAMETERS: dict[str, tuple[Parameter, ...]] = {
     "describe_schema": (),
     "search_entities": (
@@ -120,11 +122,7 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
             minimum=1,
             maximum=MAX_HOPS,
         ),
-        _NODE_TYPES,
-        _PREDICATES,
-        _TOPOLOGY_ONLY,
-        _EXCLUDE,
-        _MIN_MENTIONS,
+        *_FILTERS,
         Parameter("limit", "whole", "Nodes a page; counts always tell of the whole.", minimum=1),
         Parameter("offset", "whole", "Nodes to skip before the page.", default=0, minimum=0),
         _MAX_TOKENS,
@@ -159,11 +157,7 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
             minimum=1,
             maximum=MAX_HOPS,
         ),
-        _NODE_TYPES,
-        _PREDICATES,
-        _TOPOLOGY_ONLY,
-        _EXCLUDE,
-        _MIN_MENTIONS,
+        *_FILTERS,
         _MAX_TOKENS,
     ),
 }
