@@ -4,7 +4,7 @@ import pytest
 
 from bfsql.errors import StoreError, StoreUnavailable
 from bfsql.models import NodeRecord
-from bfsql_neo4j.connection import connected
+from bfsql_neo4j.connection import open_driver
 from bfsql_neo4j.indexes import fulltext_index, indexes, make, prepare
 from bfsql_neo4j.loader import load_graph
 
@@ -87,7 +87,7 @@ async def test_another_index_over_names_serves_search(films, asked, settings, cy
     await cypher(texts)
     assert not [text for text in await asked(**BY_LABEL) if "FULLTEXT" in text]
     await cypher("CREATE FULLTEXT INDEX notes FOR (n:Chunk) ON EACH [n.text]")
-    async with connected(settings) as driver, driver.session() as session:
+    async with open_driver(settings) as driver, driver.session() as session:
         found = fulltext_index(await indexes(session), settings)
     assert found is not None
     assert found.name == "people"
@@ -193,7 +193,7 @@ async def test_after_a_load_nothing_is_lacking(asked, settings) -> None:
 async def test_waiting_ends_with_how_far_it_is(films, settings, cypher) -> None:
     await cypher("UNWIND range(1, 20000) AS i CREATE (:Person {name: 'person ' + i})")
     text = "CREATE INDEX IF NOT EXISTS FOR (n:Person) ON (n.name)"
-    async with connected(settings) as driver, driver.session() as session:
+    async with open_driver(settings) as driver, driver.session() as session:
         with pytest.raises(StoreUnavailable, match=r"still filling the index .* after 0 s: \d+ %"):
             await make(session, settings, [text], patience=0)
         await make(session, settings, [text])

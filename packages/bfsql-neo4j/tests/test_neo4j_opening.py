@@ -12,7 +12,7 @@ import pytest
 
 from bfsql.errors import BfsqlError, StoreUnavailable
 from bfsql.graph import open_graph
-from bfsql_neo4j import Neo4jSettings, indexes
+from bfsql_neo4j import Neo4jSettings, discovery
 from bfsql_neo4j.indexes import prepare
 from bfsql_servers.certificates import CA, make_certificates
 from bfsql_servers.missing import missing
@@ -219,7 +219,7 @@ async def test_a_graph_without_any_property_of_names_is_told_so(empty: str, cyph
 async def test_an_index_that_is_still_filled_is_waited_for_or_told(
     empty: str, cypher: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(indexes, "OPENING_PATIENCE", 0.0)
+    monkeypatch.setattr(discovery, "OPENING_PATIENCE", 0.0)
     await cypher(
         "WITH reduce(text = '', i IN range(1, 300) | text + ' word' + i) AS text "
         "UNWIND range(1, 30000) AS i "
@@ -234,7 +234,7 @@ async def test_an_index_that_is_still_filled_is_waited_for_or_told(
     caplog.clear()
     await cypher("DROP INDEX entity_names")
     await cypher(make)
-    monkeypatch.setattr(indexes, "OPENING_PATIENCE", 60.0)
+    monkeypatch.setattr(discovery, "OPENING_PATIENCE", 60.0)
     async with open_graph("neo4j", uri=empty) as graph:
         assert await cypher("SHOW FULLTEXT INDEXES YIELD state") == [["ONLINE"]]
         assert (await graph.search_entities("word7")).content["result"]

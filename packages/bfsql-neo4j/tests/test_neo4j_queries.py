@@ -62,8 +62,9 @@ async def test_nodes_and_rings_are_sought_by_index(
 
 
 async def test_edges_are_sought_by_their_ends(backend, neo4j_server: Neo4jServer) -> None:
-    text = queries.edge_metadata(backend._monitor.schema, as_text=False)
-    done = await profiled(neo4j_server, text, {"edges": [[0, "4:x:1", "SAW", "4:x:2"]]})
+    edges = [[0, "4:x:1", "SAW", "4:x:2"]]
+    text, parameters = queries.edge_metadata(backend._monitor.schema, edges)
+    done = await profiled(neo4j_server, text, parameters)
     assert {"NodeByElementIdSeek", "Expand(Into)"} <= done
     assert not {name for name in done if "Scan" in name}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, Self, TypeVar
 
 from bfsql import call
@@ -37,7 +37,7 @@ NodeQuery = Callable[[GraphSchema, Collection[str]], Statement]
 MAX_EVIDENCE = 1_000
 """Relationships with evidence that are read for one entity."""
 _EVIDENCE_KEYS = ["provenance", "provenance" + SUFFIX]
-_TWICE = "another node bears the same id"
+_SHARED_ID = "another node bears the same id"
 _SAMPLED = 25  # nodes of a label whose properties are listed
 _LABELS_SHOWN = 12
 _KEYS_SHOWN = 12
@@ -110,7 +110,7 @@ class Neo4jBackend(BatchGraphDb):
             **options: Further options of the driver.
         """
         embedder = embedder or open_embedder(settings)
-        reader = await Reader.open(settings, **options)
+        reader = Reader(settings, **options)
         try:
             monitor = await SchemaMonitor.open(reader, settings, embedder)
         except BaseException:
@@ -179,37 +179,33 @@ class Neo4jBackend(BatchGraphDb):
         schema = self._monitor.schema
         found: dict[str, Metadata] = {}
         for chunk in _chunks(ids):
-            text, parameters = queries.node_metadata(schema, chunk)
-            rows, broken = _readable(await self._reader.one(text, **parameters))
-            if broken:
-                text, parameters = queries.node_metadata(schema, broken, as_text=True)
-                rows += await self._reader.one(text, **parameters)
             asked = set(chunk)
-            for entity_id, labels, properties in rows:
-                if entity_id in asked and entity_id not in found:
-                    found[entity_id] = self._node_metadata(
-                        schema, entity_id, labels, dict(properties)
-                    )
+            rows = await self._with_properties(queries.node_metadata, schema, chunk)
+            for row in rows:
+                if row[0] in asked and row[0] not in found:
+                    found[row[0]] = self._node_metadata(schema, row)
         return found
 
     async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:
         """Properties by triple; several relationships of one triple are merged."""
         schema = self._monitor.schema
         types = {predicate: name for name, predicate in schema.predicates.items()}
-        asked = [edge for edge in edges if is_text("".join(edge))]
+        texts = [edge for edge in edges if is_text("".join(edge))]
         elements: dict[str, Any] = {}
-        for ends in _chunks([end for s, _, o in asked for end in (s, o)]):
+        for ends in _chunks([end for s, _, o in texts for end in (s, o)]):
             text, parameters = queries.node_elements(schema, ends)
             for entity_id, element in await self._reader.one(text, **parameters):
                 elements.setdefault(entity_id, element)
         found: dict[Triple, Metadata] = {}
-        for chunk in _chunks(asked):
-            rows = [
+        for chunk in _chunks(texts):
+            keys = [
                 [at, elements.get(s), types.get(p), elements.get(o)]
                 for at, (s, p, o) in enumerate(chunk)
             ]
-            for at, several in (await self._properties(schema, rows)).items():
-                found[chunk[at]] = edge_metadata(several)
+            several: dict[int, list[dict[str, Any]]] = {}
+            for at, properties in await self._with_properties(queries.edge_metadata, schema, keys):
+                several.setdefault(at, []).append(dict(properties))
+            found |= {chunk[at]: edge_metadata(records) for at, records in several.items()}
         return found
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
@@ -220,14 +216,14 @@ class Neo4jBackend(BatchGraphDb):
             evidence than is read, `total` is None, and `edges_read` the number of edges.
         """
         schema = self._monitor.schema
-        asked = {"keys": _EVIDENCE_KEYS, "most": MAX_EVIDENCE + 1}
+        wanted = {"keys": _EVIDENCE_KEYS, "most": MAX_EVIDENCE + 1}
         text, parameters = queries.evidence(schema, [entity_id])
-        rows = await self._reader.one(text, id=entity_id, **asked, **parameters)
+        rows = await self._reader.one(text, id=entity_id, **wanted, **parameters)
         touching = _evidence_by_triple(rows, schema)
         supplied: dict[Triple, list[dict[str, Any]]] = {}
         if schema.evidence:
-            asked |= {"index": EVIDENCE_INDEX, "lucene": phrase(entity_id), "document": entity_id}
-            rows = await self._reader.one(queries.supplied(schema), **asked, **schema.parameters)
+            wanted |= {"index": EVIDENCE_INDEX, "lucene": phrase(entity_id), "document": entity_id}
+            rows = await self._reader.one(queries.supplied(schema), **wanted, **schema.parameters)
             supplied = _evidence_by_triple(rows, schema)
         edges = sorted({*touching, *supplied})
         items = [
@@ -251,9 +247,9 @@ class Neo4jBackend(BatchGraphDb):
         labels = [name for name, _ in counts if name in schema.labels][:_LABELS_SHOWN]
         if labels:
             rows = await self._reader.rows(queries.keys_of(labels, _SAMPLED))
-            told = {labels[at]: keys for at, keys in rows if keys}
+            by_label = {labels[at]: keys for at, keys in rows if keys}
             shown = "; ".join(
-                f"{label}: {', '.join(keys[:_KEYS_SHOWN])}" for label, keys in told.items()
+                f"{label}: {', '.join(keys[:_KEYS_SHOWN])}" for label, keys in by_label.items()
             )
             parts += [f"Properties, from a sample: {shown}."] if shown else []
         return " ".join([*parts, *self._monitor.peculiarities()])
@@ -276,7 +272,7 @@ class Neo4jBackend(BatchGraphDb):
         first: dict[str, Any] = {}
         for row in rows:
             if row[0] in asked and first.setdefault(row[0], row) is not row:
-                call.omitted(Omission(row[0], reason=_TWICE))
+                call.omitted(Omission(row[0], reason=_SHARED_ID))
         return list(first.values())
 
     async def _ends(self, entity_id: str, query: NodeQuery) -> tuple[set[tuple[str, str]], Any]:
@@ -289,24 +285,19 @@ class Neo4jBackend(BatchGraphDb):
             schema = await self._monitor.refresh(schema)
         return ends, schema.predicates
 
-    def _node_metadata(
-        self,
-        schema: GraphSchema,
-        entity_id: str,
-        labels: Sequence[str],
-        properties: Mapping[str, Any],
-    ) -> dict[str, Any]:
+    def _node_metadata(self, schema: GraphSchema, row: Sequence[Any]) -> dict[str, Any]:
         """Properties without the id, unless it is a name, too; and the labels but the type."""
-        ids = schema.identity.properties(labels)
+        entity_id, labels, properties = row[0], row[1], dict(row[2])
+        ids = schema.id_properties(labels)
         hidden = None
         if not entity_id.startswith(ELEMENT):
             hidden = next((name for name in ids if name in properties), None)
-        kept = {
+        shown = {
             key: from_driver(value)
             for key, value in properties.items()
             if key != hidden or key in self._shown
         }
-        metadata = from_properties(kept, ids)
+        metadata = from_properties(shown, ids)
         entity_type = schema.type_of(labels)
         others = [label for label in labels if label != entity_type]
         if others:
@@ -315,20 +306,23 @@ class Neo4jBackend(BatchGraphDb):
             metadata["other_types"] = sorted_union([*listed, *others])
         return metadata
 
-    async def _properties(
-        self, schema: GraphSchema, edges: list[list[Any]]
-    ) -> dict[int, list[Any]]:
-        """Properties of all relationships for each position."""
-        text = queries.edge_metadata(schema, as_text=False)
-        rows, broken = _readable(await self._reader.one(text, edges=edges))
-        if broken:
-            text = queries.edge_metadata(schema, as_text=True)
-            again = [edge for edge in edges if edge[0] in broken]
-            rows += await self._reader.one(text, edges=again)
-        found: dict[int, list[Any]] = {}
-        for at, properties in rows:
-            found.setdefault(at, []).append(dict(properties))
-        return found
+    async def _with_properties(
+        self, query: Callable[..., Statement], schema: GraphSchema, keys: Sequence[Any]
+    ) -> list[list[Any]]:
+        """Rows that end with properties; those that the driver cannot read, with times as text.
+
+        A row begins with its key, or with the first value of its key.
+        """
+        text, parameters = query(schema, keys)
+        rows: list[list[Any]] = await self._reader.one(text, **parameters)
+        broken = {row[0] for row in rows if not all(map(is_readable, row[-1].values()))}
+        if not broken:
+            return rows
+        again = [key for key in keys if (key if isinstance(key, str) else key[0]) in broken]
+        text, parameters = query(schema, again, as_text=True)
+        rows = [row for row in rows if row[0] not in broken]
+        rows += await self._reader.one(text, **parameters)
+        return rows
 
 
 async def _close(reader: Reader, embedder: Embedder | None) -> None:
@@ -339,12 +333,6 @@ def _chunks(keys: Collection[Key]) -> Iterator[Sequence[Key]]:
     distinct = [key for key in dict.fromkeys(keys) if not isinstance(key, str) or is_text(key)]
     for start in range(0, len(distinct), queries.CHUNK):
         yield distinct[start : start + queries.CHUNK]
-
-
-def _readable(rows: Sequence[list[Any]]) -> tuple[list[list[Any]], list[Any]]:
-    """Rows whose last value, the properties, could be read; the first values of the others."""
-    broken = [row[0] for row in rows if not all(map(is_readable, row[-1].values()))]
-    return [row for row in rows if row[0] not in broken] if broken else list(rows), broken
 
 
 def _triples(rows: Sequence[Any], schema: GraphSchema) -> list[Triple]:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import ssl
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from neo4j import (
     READ_ACCESS,
@@ -51,9 +49,8 @@ def without_user(uri: str) -> str:
 _SCHEMES = tuple(scheme + tls for scheme in ("bolt", "neo4j") for tls in ("", "+s", "+ssc"))
 
 
-@asynccontextmanager
-async def connected(settings: Neo4jSettings, **options: Any) -> AsyncIterator[AsyncDriver]:
-    """A driver, closed at the end. It connects when it is first used.
+def open_driver(settings: Neo4jSettings, **options: Any) -> AsyncDriver:
+    """A driver, to be closed by the caller. It connects when it is first used.
 
     Args:
         settings: Address, credentials and limits.
@@ -72,11 +69,9 @@ async def connected(settings: Neo4jSettings, **options: Any) -> AsyncIterator[As
         "connection_acquisition_timeout": settings.connect_timeout,
     }
     try:
-        driver = AsyncGraphDatabase.driver(uri, **given | security | options)
+        return AsyncGraphDatabase.driver(uri, **given | security | options)
     except DRIVER_ERRORS as error:
         raise translate_error(error, settings) from error
-    async with driver:
-        yield driver
 
 
 def _secured(settings: Neo4jSettings) -> tuple[str, dict[str, Any]]:
@@ -117,30 +112,25 @@ class Reader:
     """Runs read-only statements on one database.
 
     Args:
-        driver: Made from these settings.
         settings: The database, and the longest time of a statement.
-        stack: Closes the driver.
+        **options: Further options of the driver.
+
+    Raises:
+        StoreError: The address is malformed, or the certificates cannot be used.
     """
 
-    def __init__(self, driver: AsyncDriver, settings: Neo4jSettings, stack: AsyncExitStack) -> None:
-        self._driver = driver
-        self._settings = settings
-        self._stack = stack
-        self._closed = False
-
-    @classmethod
-    async def open(cls, settings: Neo4jSettings, **options: Any) -> Self:
-        """Make the driver; arguments and errors are those of `connected`."""
+    def __init__(self, settings: Neo4jSettings, **options: Any) -> None:
         # Notifications cost the server time; only the tests read them.
         options = {"notifications_min_severity": "OFF"} | options
-        async with AsyncExitStack() as stack:
-            driver = await stack.enter_async_context(connected(settings, **options))
-            return cls(driver, settings, stack.pop_all())
+        self._driver = open_driver(settings, **options)
+        self._settings = settings
+        self._closed = False
 
     async def close(self) -> None:
         """Close all connections; closing twice does nothing."""
-        self._closed = True
-        await self._stack.aclose()
+        if not self._closed:
+            self._closed = True
+            await self._driver.close()
 
     async def agent(self) -> str:
         """The server's name and version, as in `Neo4j/5.26.0`.

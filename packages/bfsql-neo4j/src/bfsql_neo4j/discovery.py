@@ -20,10 +20,20 @@ from typing import Self
 from bfsql.embedding import Embedder, EmbeddingFailed
 from bfsql.errors import StoreError
 from bfsql.models.merge import UNTYPED
-from bfsql_neo4j import indexes, queries
+from bfsql_neo4j import queries
 from bfsql_neo4j.connection import Reader, place
-from bfsql_neo4j.indexes import EVIDENCE_INDEX, Index
-from bfsql_neo4j.schema import Dialect, GraphSchema, Identity, predicates, ranked
+from bfsql_neo4j.indexes import (
+    EVIDENCE_INDEX,
+    POLL,
+    Index,
+    check_state,
+    fulltext_index,
+    no_fulltext_index,
+    no_vector_index,
+    read_indexes,
+    vector_index,
+)
+from bfsql_neo4j.schema import Dialect, GraphSchema, predicates, ranked
 from bfsql_neo4j.settings import Neo4jSettings
 
 log = logging.getLogger("bfsql")
@@ -34,6 +44,8 @@ MOST_ALIASED = 10_000
 """Nodes that may share their id with another."""
 MAX_AGE = 60.0
 """Seconds after which labels and types are compared with those of the last reading."""
+OPENING_PATIENCE = 10.0
+"""Seconds that opening a graph waits for an index that is still being filled."""
 _FEW = 5
 _FEW_IDS = 3
 
@@ -57,7 +69,7 @@ class SchemaMonitor:
         self._dialect = dialect
         self._reading = asyncio.Lock()
         self._read_at: float | None = None
-        self._indexes: Sequence[Index] = ()
+        self._indexes: list[Index] | None = None
         self.schema = GraphSchema.empty(dialect, settings)
         """What the last reading found."""
 
@@ -112,25 +124,24 @@ class SchemaMonitor:
 
     async def _read(self) -> GraphSchema:
         # Only opening waits for an index: later readings are part of a call.
-        patience = indexes.OPENING_PATIENCE if self._read_at is None else 0.0
+        patience = OPENING_PATIENCE if self._read_at is None else 0.0
+        self._indexes = await self._read_indexes()
         schema, labels_borne = await self._read_names()
-        schema = _with_id_indexes(schema, await self._read_indexes())
+        schema = _with_id_indexes(schema, self._indexes)
         schema = await self._with_types(schema, labels_borne)
         fulltext = vector = None
-        if self._dialect.procedures:
-            fulltext = await indexes.usable_fulltext(
-                self._settings, schema.labels, self._read_indexes, self._read_keys, patience
-            )
+        if self._dialect.procedures and self._settings.search == "index" and schema.labels:
+            fulltext = await self._fulltext_index(schema.labels, patience)
         if self._embedder is not None and schema.labels:
-            vector = await indexes.usable_vector(
-                self._settings, self._embedder, self._read_indexes, patience
-            )
-        self._indexes = await self._read_indexes() or ()
+            vector = await self._vector_index(self._embedder, patience)
         return replace(
             schema,
             fulltext=fulltext.name if fulltext else None,
             vector=vector.name if vector else None,
-            evidence=any(i.name == EVIDENCE_INDEX and i.state == "ONLINE" for i in self._indexes),
+            evidence=any(
+                index.name == EVIDENCE_INDEX and index.state == "ONLINE"
+                for index in self._indexes or ()
+            ),
             unsearched=_unsearched(schema, fulltext),
         )
 
@@ -138,13 +149,7 @@ class SchemaMonitor:
         """All indexes; None where the server does not list them."""
         if not self._dialect.procedures:
             return None
-        return indexes.read_indexes(
-            await self._reader.one(queries.INDEXES, evidence=EVIDENCE_INDEX)
-        )
-
-    async def _read_keys(self) -> list[str]:
-        found: list[str] = await self._reader.one(queries.KEYS)
-        return found
+        return read_indexes(await self._reader.one(queries.INDEXES, evidence=EVIDENCE_INDEX))
 
     async def _read_names(self) -> tuple[GraphSchema, int]:
         """Labels, relationship types and id properties; and how many labels all nodes have."""
@@ -157,10 +162,7 @@ class SchemaMonitor:
         own = settings.label_id_properties
         schema = replace(
             GraphSchema.empty(self._dialect, settings),
-            identity=Identity(
-                {label: names for label, names in own.items() if label in labels},
-                settings.common_id_properties,
-            ),
+            label_ids={label: names for label, names in own.items() if label in labels},
             labels=labels,
             excluded=tuple(sorted(set(counts) - set(kept))),
             followed=followed if len(followed) < len(types) else None,
@@ -224,6 +226,58 @@ class SchemaMonitor:
         ]
         return replace(schema, aliased=tuple(others), shared_ids=tuple(sorted(shared)[:_FEW_IDS]))
 
+    # --- the indexes of search ----------------------------------------------
+
+    async def _fulltext_index(self, labels: Collection[str], patience: float) -> Index:
+        """The full-text index for search; raises where there is none, or it failed."""
+        settings = self._settings
+        index = await self._filled(fulltext_index, patience)
+        if index is None:
+            keys = await self._reader.one(queries.KEYS)
+            raise StoreError(no_fulltext_index(settings, labels, keys))
+        check_state(index, settings)
+        return index
+
+    async def _vector_index(self, embedder: Embedder, patience: float) -> Index | None:
+        """The vector index for an embedder, whose `dimensions` are set to those of the index.
+
+        Raises:
+            StoreError: It failed, or is for vectors of another length.
+        """
+        index = await self._filled(vector_index, patience)
+        if index is None:
+            return None
+        check_state(index, self._settings)
+        length = index.config.get("vector.dimensions")
+        if length is not None and embedder.dimensions not in (None, length):
+            raise StoreError(
+                f"{embedder.name} makes vectors of {embedder.dimensions} dimensions, and the index "
+                f"{index.name!r} of {place(self._settings)} is for {length}. Configure the model "
+                "that the stored vectors were made with."
+            )
+        embedder.dimensions = embedder.dimensions or length
+        return index
+
+    async def _filled(
+        self, chosen: Callable[[Sequence[Index], Neo4jSettings], Index | None], patience: float
+    ) -> Index | None:
+        """An index, filled as far as `patience` in seconds allows."""
+        end = time.monotonic() + patience
+        while True:
+            index = chosen(self._indexes or (), self._settings)
+            if index is None or index.state != "POPULATING":
+                return index
+            if time.monotonic() >= end:
+                log.warning(
+                    "The index %r is still being filled (%.0f %%); until then search finds less "
+                    "than there is.",
+                    index.name,
+                    index.percent,
+                )
+                return index
+            await asyncio.sleep(POLL)
+            self._indexes = await self._read_indexes()
+
     # --- warnings -----------------------------------------------------------
 
     def log_warnings(self) -> None:
@@ -243,7 +297,7 @@ class SchemaMonitor:
         if schema.fulltext is None and schema.labels:
             log.warning("%s: search looks at every name, which is slow in a large graph.", where)
         if self._embedder is not None and schema.labels and schema.vector is None:
-            log.warning(indexes.no_vector_index(self._settings, self._indexes))
+            log.warning(no_vector_index(self._settings, self._indexes or ()))
 
     def peculiarities(self) -> list[str]:
         """What a reader of answers should know of this graph, a sentence each."""
@@ -285,7 +339,7 @@ def _with_id_indexes(schema: GraphSchema, found: Sequence[Index] | None) -> Grap
     seeks: dict[str, tuple[str, ...]] = {}
     scans: dict[str, tuple[str, ...]] = {}
     for label in schema.labels:
-        for name in schema.identity.properties([label]):
+        for name in schema.id_properties([label]):
             labels = seeks if found is None or ((label,), (name,)) in online else scans
             labels[name] = (*labels.get(name, ()), label)
     return replace(schema, seeks=seeks, scans=scans)

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from neo4j import AsyncSession
 
-from bfsql.embedding import Embedder
 from bfsql.errors import StoreError, StoreUnavailable
 from bfsql_neo4j import queries
-from bfsql_neo4j.connection import DRIVER_ERRORS, connected, place, translate_error
+from bfsql_neo4j.connection import DRIVER_ERRORS, open_driver, place, translate_error
 from bfsql_neo4j.settings import Neo4jSettings
-
-log = logging.getLogger("bfsql")
 
 VECTOR_INDEX = "entity_vectors"
 """Name of the vector index where settings name none."""
@@ -25,9 +21,8 @@ EVIDENCE_INDEX = "entity_evidence"
 """Name of the full-text index that finds the relationships whose evidence is from a document."""
 PATIENCE = 600.0
 """Seconds to wait until new indexes are filled."""
-OPENING_PATIENCE = 10.0
-"""Seconds that opening a graph waits for an index that is still being filled."""
-_POLL = 0.1
+POLL = 0.1
+"""Seconds between two checks of an index that is being filled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +122,10 @@ async def prepare(settings: Neo4jSettings, apply: bool) -> list[str]:  # noqa: F
         StoreError: The server refuses.
         StoreUnavailable: It does not answer, or is still filling the indexes.
     """
-    async with connected(settings) as driver, driver.session(database=settings.database) as session:
+    async with (
+        open_driver(settings) as driver,
+        driver.session(database=settings.database) as session,
+    ):
         try:
             lacks = await _lacking(session, settings)
             if apply and lacks:
@@ -247,7 +245,7 @@ async def make(
                 f"{patience:g} s: {waiting.percent:.0f} % are done. It goes on by itself; "
                 "SHOW INDEXES tells how far it is."
             )
-        await asyncio.sleep(_POLL)
+        await asyncio.sleep(POLL)
 
 
 def _unfinished(
@@ -277,67 +275,7 @@ def _literal(text: str) -> Any:
     return text
 
 
-# --- the indexes that search uses -----------------------------------------------
-
-ReadIndexes = Callable[[], Awaitable[list[Index] | None]]
-"""Reads all indexes; None where the server does not list them."""
-
-
-async def usable_fulltext(
-    settings: Neo4jSettings,
-    labels: Collection[str],
-    read: ReadIndexes,
-    keys: Callable[[], Awaitable[Collection[str]]],
-    patience: float,
-) -> Index | None:
-    """The full-text index for search, filled as far as `patience` allows.
-
-    Args:
-        settings: Its name, and which properties are names.
-        labels: The labels of the graph.
-        read: Reads the indexes.
-        keys: Reads the names of all properties.
-        patience: Seconds to wait until it is filled.
-
-    Returns:
-        None where settings want none, or where the graph is empty.
-
-    Raises:
-        StoreError: There is none, or it failed.
-    """
-    if settings.search != "index" or not labels:
-        return None
-    index = await _filled(read, lambda have: fulltext_index(have, settings), patience)
-    if index is None:
-        raise StoreError(_no_fulltext(settings, labels, await keys()))
-    _check_state(index, settings)
-    return index
-
-
-async def usable_vector(
-    settings: Neo4jSettings, embedder: Embedder, read: ReadIndexes, patience: float
-) -> Index | None:
-    """The vector index for an embedder, whose `dimensions` are set to those of the index.
-
-    Returns:
-        None where there is none, or several and settings name none.
-
-    Raises:
-        StoreError: It failed, or is for vectors of another length.
-    """
-    index = await _filled(read, lambda have: vector_index(have, settings), patience)
-    if index is None:
-        return None
-    _check_state(index, settings)
-    length = index.config.get("vector.dimensions")
-    if length is not None and embedder.dimensions not in (None, length):
-        raise StoreError(
-            f"{embedder.name} makes vectors of {embedder.dimensions} dimensions, and the index "
-            f"{index.name!r} of {place(settings)} is for {length}. Configure the model that the "
-            "stored vectors were made with."
-        )
-    embedder.dimensions = embedder.dimensions or length
-    return index
+# --- messages about the indexes of search ----------------------------------------
 
 
 def no_vector_index(settings: Neo4jSettings, have: Sequence[Index]) -> str:
@@ -358,26 +296,8 @@ def no_vector_index(settings: Neo4jSettings, have: Sequence[Index]) -> str:
     )
 
 
-async def _filled(
-    read: ReadIndexes, chosen: Callable[[Sequence[Index]], Index | None], patience: float
-) -> Index | None:
-    end = time.monotonic() + patience
-    while True:
-        index = chosen(await read() or ())
-        if index is None or index.state != "POPULATING":
-            return index
-        if time.monotonic() >= end:
-            log.warning(
-                "The index %r is still being filled (%.0f %%); until then search finds less "
-                "than there is.",
-                index.name,
-                index.percent,
-            )
-            return index
-        await asyncio.sleep(_POLL)
-
-
-def _check_state(index: Index, settings: Neo4jSettings) -> None:
+def check_state(index: Index, settings: Neo4jSettings) -> None:
+    """Raises `StoreError` for an index that failed."""
     if index.state == "FAILED":
         raise StoreError(
             f"The index {index.name!r} of {place(settings)} failed and cannot be asked. SHOW "
@@ -387,7 +307,10 @@ def _check_state(index: Index, settings: Neo4jSettings) -> None:
         )
 
 
-def _no_fulltext(settings: Neo4jSettings, labels: Collection[str], keys: Collection[str]) -> str:
+def no_fulltext_index(
+    settings: Neo4jSettings, labels: Collection[str], keys: Collection[str]
+) -> str:
+    """The message that search needs a full-text index, and how to create one."""
     properties = searched_properties(settings, labels, keys)
     lack = f"{place(settings)} has no full-text index named {settings.fulltext_index!r}, and "
     if not properties:

@@ -22,7 +22,7 @@ from bfsql_neo4j import queries
 from bfsql_neo4j.connection import (
     DRIVER_ERRORS,
     address,
-    connected,
+    open_driver,
     place,
     translate_error,
     without_user,
@@ -120,7 +120,7 @@ async def _session(settings: Neo4jSettings, writer: GraphWriter) -> AsyncIterato
     """A session for writing, with a sentence for whatever ends it."""
     try:
         async with (
-            connected(settings) as driver,
+            open_driver(settings) as driver,
             driver.session(database=settings.database) as session,
         ):
             yield session

@@ -1,4 +1,4 @@
-"""What the entry point `neo4j` names."""
+"""The plugin that the entry point `neo4j` names."""
 
 from bfsql.lazy import lazy_call
 from bfsql.plugins import BackendPlugin

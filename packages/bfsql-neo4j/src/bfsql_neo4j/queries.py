@@ -125,11 +125,11 @@ def _is_node(schema: GraphSchema, variable: str) -> str:
 
 def _id_value(schema: GraphSchema, variable: str) -> str:
     """The value of the first id property that a node has; null where it has none, or no label."""
-    value = _first(variable, schema.identity.common)
-    if schema.identity.by_label:
+    value = _first(variable, schema.common_ids)
+    if schema.label_ids:
         cases = " ".join(
             f"WHEN {variable}:{quoted(label)} THEN {_first(variable, names)}"
-            for label, names in schema.identity.by_label.items()
+            for label, names in schema.label_ids.items()
         )
         value = f"CASE {cases} ELSE {value} END"
     return (
@@ -208,17 +208,20 @@ def entering(schema: GraphSchema, ids: Collection[str]) -> Statement:
     return _each(schema, ids, _ends(schema, "<-", "-"))
 
 
-def edge_metadata(schema: GraphSchema, *, as_text: bool) -> str:
-    """`[position, properties]` for `$edges`, lists of position, element, type, element."""
+def edge_metadata(
+    schema: GraphSchema, edges: Collection[Sequence[Any]], *, as_text: bool = False
+) -> Statement:
+    """`[position, properties]` for edges, lists of position, element, type, element."""
     element, given = schema.dialect.element, schema.dialect.given
     # Sorted, so that both ends are known before the planner expands between them: it then starts
     # at the end with fewer relationships, and never reads all of a hub's.
-    return (
+    text = (
         f"UNWIND $edges AS e MATCH (a) WHERE {element}(a) = {given('e[1]')} "
         f"MATCH (b) WHERE {element}(b) = {given('e[3]')} WITH e, a, b ORDER BY e[0] "
         "MATCH (a)-[r]->(b) WHERE type(r) = e[2] "
         f"RETURN collect([e[0], {_texts('r') if as_text else 'properties(r)'}])"
     )
+    return text, {"edges": edges}
 
 
 def evidence(schema: GraphSchema, ids: Collection[str]) -> Statement:
@@ -263,7 +266,7 @@ def words(schema: GraphSchema) -> str:
 
 
 def parts(schema: GraphSchema) -> str:
-    """Candidates by a part of a name, `$called`, looking at every node."""
+    """Candidates by a part of a name, `$called`, reading every node."""
     return (
         f"MATCH (n) WITH n, 0.0 AS score {_wanted(schema)} "
         f"WITH n, score WHERE any(text IN {_list_of([*schema.names, *schema.aliases])} "
@@ -463,7 +466,7 @@ DELETE_NODES = "MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF $rows 
 
 
 def create_nodes(label: str, id_property: str) -> str:
-    """Nodes of one label from `$rows` of number, id and properties; gives number and element id."""
+    """Nodes of one label from `$rows` of number, id, properties; returns number and element id."""
     return (
         f"UNWIND $rows AS row CREATE (n:{quoted(label)}) "
         f"SET n = row[2], n.{quoted(id_property)} = row[1] RETURN row[0], elementId(n)"

@@ -8,7 +8,7 @@ for labels that are known: new ones come after them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -37,25 +37,10 @@ class Dialect:
     def of(cls, agent: str) -> Dialect:
         """The dialect of a server, by its name and version."""
         name, _, version = agent.partition("/")
-        if name != "Neo4j" or "compatible" in version:  # Memgraph's says that it is compatible
+        if name != "Neo4j" or "compatible" in version:  # Memgraph claims to be compatible
             return cls(element="id", text="toString", scoped=False, procedures=False)
         numbers = [int(part) for part in version.split(".")[:2] if part.isdigit()]
         return cls(scoped=numbers >= [5, 23])
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """Which properties hold the id of a node."""
-
-    by_label: Mapping[str, Sequence[str]]
-    """For some labels, theirs, best first."""
-    common: Sequence[str]
-    """For all other nodes."""
-
-    def properties(self, labels: Iterable[str]) -> Sequence[str]:
-        """Those of a node with these labels; of two labels with own ones, the first in settings."""
-        have = set(labels)
-        return next((own for label, own in self.by_label.items() if label in have), self.common)
 
 
 @dataclass(frozen=True)
@@ -63,11 +48,14 @@ class GraphSchema:
     """What one reading of the graph found; never changed, but replaced by the next reading."""
 
     dialect: Dialect
-    identity: Identity
+    common_ids: Sequence[str]
+    """Properties that hold the id of a node, best first."""
     names: Sequence[str]
     """Properties that hold the display name, best first."""
     aliases: Sequence[str]
     """Properties that hold further names."""
+    label_ids: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The same for labels with id properties of their own, in the order of settings."""
     labels: Mapping[str, int] = field(default_factory=dict)
     """Labels of nodes in the order of their rank, with their numbers of nodes."""
     excluded: tuple[str, ...] = ()
@@ -102,7 +90,8 @@ class GraphSchema:
     @classmethod
     def empty(cls, dialect: Dialect, settings: Neo4jSettings) -> GraphSchema:
         """Of a graph without nodes."""
-        return cls(dialect, Identity({}, ()), settings.name_property, settings.alias_property)
+        ids = settings.common_id_properties
+        return cls(dialect, ids, settings.name_property, settings.alias_property)
 
     @cached_property
     def rank(self) -> dict[str, int]:
@@ -113,6 +102,11 @@ class GraphSchema:
     def parameters(self) -> dict[str, list[str]]:
         """Parameters that every statement about nodes takes."""
         return {"aliased": list(self.aliased)} if self.aliased else {}
+
+    def id_properties(self, labels: Collection[str]) -> Sequence[str]:
+        """Properties that may hold the id of a node with these labels, best first."""
+        own = (names for label, names in self.label_ids.items() if label in labels)
+        return next(own, self.common_ids)
 
     def type_of(self, labels: Sequence[str]) -> str:
         """The type of a node: of its labels the first by rank, unknown ones last, by name."""
@@ -127,13 +121,7 @@ class GraphSchema:
 def ranked(
     counts: Mapping[str, int], settings: Neo4jSettings, before: Iterable[str] = ()
 ) -> dict[str, int]:
-    """Labels in the order of their rank: as before, by the settings, the rarest first, by name.
-
-    Args:
-        counts: Labels with their numbers of nodes.
-        settings: `type_priority`.
-        before: Labels of an earlier reading, whose order is kept.
-    """
+    """Labels with their numbers, by rank: as before, by the settings, the rarest first, by name."""
     by_rarity = sorted(counts, key=lambda label: (counts[label], label))
     order = dict.fromkeys([*before, *settings.type_priority, *by_rarity])
     return {label: counts[label] for label in order if label in counts}

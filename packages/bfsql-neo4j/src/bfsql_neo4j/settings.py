@@ -1,4 +1,4 @@
-"""What a Neo4j graph can be told."""
+"""The settings: where the server is, which properties are ids and names, what is left out."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Neo4jSettings(EmbeddingSettings):
     @field_validator("id_property", mode="before")
     @classmethod
     def _one_list(cls, value: Any) -> Any:
-        """A mapping from labels to properties, or one text, as the list that they mean."""
+        """A list from a mapping of labels to properties, or from one text."""
         if isinstance(value, str):
             return [item.strip() for item in value.split(",") if item.strip()]
         if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Values: what Neo4j keeps of metadata, what comes back, and which values an id may stand for.
+"""Conversion of values: metadata to properties and back, and ids to the values they may be.
 
 Neo4j keeps text, booleans, integers of 64 bits, floats, dates and times, bytes,
 and lists of one of these types without nulls. Any other value is stored as JSON
