@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
@@ -15,6 +15,7 @@ from bfsql_servers.neo4j import Neo4jServer
 from bfsql_servers.oxigraph import OxigraphServer
 from bfsql_servers.pgbouncer import PgBouncer
 from bfsql_servers.postgres import PostgresServer
+from bfsql_servers.process import Server
 from bfsql_servers.rdf4j import RDF4JServer
 from bfsql_servers.sparql import SparqlServer
 from bfsql_servers.unavailable import Unavailable
@@ -24,92 +25,88 @@ if TYPE_CHECKING:
     from bfsql_servers.minilm import MiniLM
 
 
-class Server(Protocol):
-    """What starts and stops."""
-
-    def start(self) -> None:
-        """Return when it can be used."""
-
-    def stop(self) -> None:
-        """Return when it stopped in good order."""
-
-    def kill(self) -> None:
-        """Return when its processes are gone."""
-
-
 S = TypeVar("S", bound=Server)
 
 
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[PostgresServer]:
-    """Postgres 18 with pgvector and pg_trgm."""
-    yield from _serving("postgres", PostgresServer.embedded, end=PostgresServer.stop)
+def _serving(name: str, make: Callable[[Path], S], *, end: Callable[[S], None]) -> Iterator[S]:
+    """A server in a folder of its own, from its start to its end.
+
+    Postgres stops in good order, since a killed one leaves shared memory to the system; Neo4j,
+    whose good order takes seconds, is killed: its data goes anyway.
+    """
+    with folder() as place:
+        try:
+            server = make(place)
+            server.start()
+        except Unavailable as none:
+            missing(name, str(none))
+        try:
+            yield server
+        finally:
+            end(server)
 
 
-@pytest.fixture(scope="session")
-def old_postgres() -> Iterator[PostgresServer]:
-    """Postgres 15 with pg_trgm and without pgvector."""
-    yield from _serving("old_postgres", PostgresServer.debian, end=PostgresServer.stop)
+def _one(name: str, make: Callable[[Path], S], end: Callable[[S], None], what: str) -> Any:
+    """A fixture that serves `what` for the session."""
+
+    def served() -> Iterator[S]:
+        yield from _serving(name, make, end=end)
+
+    served.__doc__ = what
+    return pytest.fixture(scope="session")(served)
+
+
+postgres = _one(
+    "postgres",
+    PostgresServer.embedded,
+    PostgresServer.stop,
+    "Postgres 18 with pgvector and pg_trgm.",
+)
+old_postgres = _one(
+    "old_postgres",
+    PostgresServer.debian,
+    PostgresServer.stop,
+    "Postgres 15 with pg_trgm and without pgvector.",
+)
+neo4j_server = _one(
+    "neo4j", Neo4jServer, Neo4jServer.kill, "Neo4j Community that lets everybody in."
+)
+guarded_neo4j = _one(
+    "neo4j",
+    Neo4jServer.with_password,
+    Neo4jServer.kill,
+    "Neo4j Community that asks for a password, and speaks TLS where `openssl` is here.",
+)
+oxigraph = _one("oxigraph", OxigraphServer, OxigraphServer.kill, "Oxigraph in memory.")
+fuseki = _one("fuseki", FusekiServer, FusekiServer.kill, "Fuseki in memory.")
+fuseki_text = _one(
+    "fuseki",
+    FusekiServer.with_text,
+    FusekiServer.kill,
+    "Fuseki with a text index over labels and alternative labels.",
+)
+guarded_fuseki = _one(
+    "fuseki", FusekiServer.with_password, FusekiServer.kill, "Fuseki that asks for a password."
+)
+virtuoso = _one(
+    "virtuoso",
+    VirtuosoServer,
+    VirtuosoServer.kill,
+    "Virtuoso that cuts each answer after 10,000 rows.",
+)
+small_virtuoso = _one(
+    "virtuoso",
+    VirtuosoServer.small,
+    VirtuosoServer.kill,
+    "Virtuoso that cuts each answer after 1,000 rows.",
+)
+rdf4j = _one("rdf4j", RDF4JServer, RDF4JServer.kill, "RDF4J in memory.")
 
 
 @pytest.fixture(scope="session")
 def pgbouncer(postgres: PostgresServer) -> Iterator[PgBouncer]:
     """A pooler in transaction mode in front of `postgres`."""
     yield from _serving("pgbouncer", lambda place: PgBouncer(postgres, place), end=PgBouncer.stop)
-
-
-@pytest.fixture(scope="session")
-def neo4j_server() -> Iterator[Neo4jServer]:
-    """Neo4j Community that lets everybody in."""
-    yield from _serving("neo4j", Neo4jServer, end=Neo4jServer.kill)
-
-
-@pytest.fixture(scope="session")
-def guarded_neo4j() -> Iterator[Neo4jServer]:
-    """Neo4j Community that asks for a password, and speaks TLS where `openssl` is here."""
-    yield from _serving("neo4j", Neo4jServer.with_password, end=Neo4jServer.kill)
-
-
-@pytest.fixture(scope="session")
-def oxigraph() -> Iterator[OxigraphServer]:
-    """Oxigraph in memory."""
-    yield from _serving("oxigraph", OxigraphServer, end=OxigraphServer.kill)
-
-
-@pytest.fixture(scope="session")
-def fuseki() -> Iterator[FusekiServer]:
-    """Fuseki in memory."""
-    yield from _serving("fuseki", FusekiServer, end=FusekiServer.kill)
-
-
-@pytest.fixture(scope="session")
-def fuseki_text() -> Iterator[FusekiServer]:
-    """Fuseki with a text index over labels and alternative labels."""
-    yield from _serving("fuseki", FusekiServer.with_text, end=FusekiServer.kill)
-
-
-@pytest.fixture(scope="session")
-def guarded_fuseki() -> Iterator[FusekiServer]:
-    """Fuseki that asks for a password."""
-    yield from _serving("fuseki", FusekiServer.with_password, end=FusekiServer.kill)
-
-
-@pytest.fixture(scope="session")
-def virtuoso() -> Iterator[VirtuosoServer]:
-    """Virtuoso that cuts each answer after 10,000 rows."""
-    yield from _serving("virtuoso", VirtuosoServer, end=VirtuosoServer.kill)
-
-
-@pytest.fixture(scope="session")
-def small_virtuoso() -> Iterator[VirtuosoServer]:
-    """Virtuoso that cuts each answer after 1,000 rows."""
-    yield from _serving("virtuoso", VirtuosoServer.small, end=VirtuosoServer.kill)
-
-
-@pytest.fixture(scope="session")
-def rdf4j() -> Iterator[RDF4JServer]:
-    """RDF4J in memory."""
-    yield from _serving("rdf4j", RDF4JServer, end=RDF4JServer.kill)
 
 
 @pytest.fixture(scope="session", params=["oxigraph", "fuseki", "virtuoso", "rdf4j"])
@@ -145,21 +142,3 @@ def minilm() -> "MiniLM":
         return MiniLM.load()
     except (ImportError, FileNotFoundError) as none:
         missing("minilm", f"the embedding model is not here ({none})")
-
-
-def _serving(name: str, make: Callable[[Path], S], *, end: Callable[[S], None]) -> Iterator[S]:
-    """A server in a folder of its own, from its start to its end.
-
-    Postgres stops in good order, since a killed one leaves shared memory to the system; Neo4j,
-    whose good order takes seconds, is killed: its data goes anyway.
-    """
-    with folder() as place:
-        try:
-            server = make(place)
-            server.start()
-        except Unavailable as none:
-            missing(name, str(none))
-        try:
-            yield server
-        finally:
-            end(server)

@@ -6,7 +6,7 @@ from typing import Self
 
 from bfsql_servers.cache import fetched
 from bfsql_servers.maven import JAVA_OPTIONS, Artifact, fetch, java
-from bfsql_servers.port import HOST, free_port
+from bfsql_servers.port import free_port
 from bfsql_servers.process import ServerProcess
 from bfsql_servers.sparql import Login, SparqlServer
 from bfsql_servers.unavailable import Unavailable
@@ -65,6 +65,9 @@ class FusekiServer(SparqlServer):
     """
 
     name = "fuseki"
+    query_path = "/ds/sparql"
+    update_path = "/ds/update"
+    store_path = "/ds/data"
 
     def __init__(
         self,
@@ -105,21 +108,6 @@ class FusekiServer(SparqlServer):
         server = cls(folder, (f"--passwd={passwords}", "--auth=basic", f"--config={config}"))
         server.auth = server.query_auth = Login("basic", USER, PASSWORD)
         return server
-
-    @property
-    def query_url(self) -> str:
-        """Where queries go."""
-        return f"http://{HOST}:{self.port}/ds/sparql"
-
-    @property
-    def update_url(self) -> str:
-        """Where updates go."""
-        return f"http://{HOST}:{self.port}/ds/update"
-
-    @property
-    def store_url(self) -> str:
-        """Where the graph store protocol is spoken."""
-        return f"http://{HOST}:{self.port}/ds/data"
 
     def clear(self) -> None:
         """Delete all data; with a text index triple by triple, or the index would keep them."""

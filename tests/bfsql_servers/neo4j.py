@@ -9,7 +9,7 @@ from bfsql_servers.certificates import CA, make_certificates
 from bfsql_servers.jars import jars, main_class
 from bfsql_servers.maven import JAVA_OPTIONS, java
 from bfsql_servers.port import HOST, answers, free_port
-from bfsql_servers.process import ServerFailed, ServerProcess
+from bfsql_servers.process import Server, ServerFailed, ServerProcess
 
 USER = "neo4j"
 PASSWORD = "open/sesame@1:x"
@@ -40,7 +40,7 @@ dbms.ssl.policy.bolt.client_auth=NONE
 """
 
 
-class Neo4jServer:
+class Neo4jServer(Server):
     """A database in a folder, and the server that answers for it on a port of 127.0.0.1.
 
     Args:
@@ -101,20 +101,7 @@ class Neo4jServer:
         """
         if self.guarded and not (self._folder / "data").exists():
             self._set_password()
-        self.process.start()
-
-    def stop(self) -> None:
-        """Close all connections and stop in good order."""
-        self.process.stop()
-
-    def kill(self) -> None:
-        """End it at once, as a crash would; `start` recovers the data."""
-        self.process.kill()
-
-    def restart(self) -> None:
-        """Stop and start on the same port, with the same data."""
-        self.stop()
-        self.start()
+        super().start()
 
     def _set_password(self) -> None:
         admin = ["org.neo4j.server.startup.Neo4jAdminCommand", "dbms", "set-initial-password"]

@@ -26,6 +26,9 @@ class OxigraphServer(SparqlServer):
     """
 
     name = "oxigraph"
+    query_path = "/query"
+    update_path = "/update"
+    store_path = "/store"
 
     def __init__(self, folder: Path, *, time_limit: int = TIME_LIMIT) -> None:
         self.port = free_port()
@@ -35,21 +38,6 @@ class OxigraphServer(SparqlServer):
             log=folder / "oxigraph.log",
             ready=self.is_ready,
         )
-
-    @property
-    def query_url(self) -> str:
-        """Where queries go."""
-        return f"http://{HOST}:{self.port}/query"
-
-    @property
-    def update_url(self) -> str:
-        """Where updates go."""
-        return f"http://{HOST}:{self.port}/update"
-
-    @property
-    def store_url(self) -> str:
-        """Where the graph store protocol is spoken."""
-        return f"http://{HOST}:{self.port}/store"
 
 
 def _program() -> str:

@@ -7,7 +7,7 @@ from urllib.parse import quote
 from bfsql_servers.account import account, can_run, give, require_reachable
 from bfsql_servers.port import HOST, answers, free_port
 from bfsql_servers.postgres import SUPERUSER, PostgresServer
-from bfsql_servers.process import ServerProcess
+from bfsql_servers.process import Server, ServerProcess
 from bfsql_servers.unavailable import Unavailable
 
 POOL_SIZE = 3
@@ -31,7 +31,7 @@ max_client_conn = 200
 """
 
 
-class PgBouncer:
+class PgBouncer(Server):
     """Debian's pgbouncer in transaction mode; as root it runs as `nobody`.
 
     Args:
@@ -71,23 +71,3 @@ class PgBouncer:
     def url(self, database: str = SUPERUSER, user: str = SUPERUSER) -> str:
         """The address of a database for a role, through the pooler."""
         return f"postgresql://{quote(user, safe='')}@{HOST}:{self.port}/{database}"
-
-    def start(self) -> None:
-        """Start, and return when it accepts connections.
-
-        Raises:
-            ServerFailed: It did not start.
-        """
-        self.process.start()
-
-    def stop(self) -> None:
-        """Close all connections and stop."""
-        self.process.stop()
-
-    def kill(self) -> None:
-        """End it at once, as a crash would."""
-        self.process.kill()
-
-    def restart(self) -> None:
-        """Stop and start on the same port."""
-        self.process.restart()

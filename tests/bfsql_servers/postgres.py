@@ -11,7 +11,7 @@ from urllib.parse import quote
 from bfsql_servers.account import account, can_run, give, require_reachable
 from bfsql_servers.database import Database
 from bfsql_servers.port import HOST, free_port
-from bfsql_servers.process import ServerFailed, ServerProcess
+from bfsql_servers.process import Server, ServerFailed, ServerProcess
 from bfsql_servers.unavailable import Unavailable
 
 SUPERUSER = "postgres"
@@ -37,7 +37,7 @@ SETTINGS = {
 }
 
 
-class PostgresServer:
+class PostgresServer(Server):
     """A cluster in a folder, and the server that answers for it on a port of 127.0.0.1.
 
     As root it runs as `nobody`, since Postgres refuses to run as root.
@@ -109,23 +109,11 @@ class PostgresServer:
             ServerFailed: It did not start.
         """
         if self._data.exists():
-            self.process.start()
+            super().start()
             return
         self._make_cluster()
-        self.process.start()
+        super().start()
         self.sql(f"CREATE ROLE {LOCKED} LOGIN PASSWORD '{LOCKED_PASSWORD}'")
-
-    def stop(self) -> None:
-        """Close all connections and stop in good order."""
-        self.process.stop()
-
-    def kill(self) -> None:
-        """End all its processes at once, as a crash would; `start` recovers the data."""
-        self.process.kill()
-
-    def restart(self) -> None:
-        """Stop and start on the same port, with the same data."""
-        self.process.restart()
 
     @property
     def extensions(self) -> frozenset[str]:

@@ -1,10 +1,12 @@
 """A server's process: started, watched until it is ready, stopped or killed, started again."""
 
+import asyncio
 import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -114,11 +116,6 @@ class ServerProcess:
                 raise ServerFailed(self._told("lives on after SIGKILL"))
             time.sleep(PAUSE)
 
-    def restart(self) -> None:
-        """Stop in good order and start again on the same port, with the same data."""
-        self.stop()
-        self.start()
-
     def _ended(self, seconds: float) -> bool:
         assert self._process is not None
         try:
@@ -130,6 +127,54 @@ class ServerProcess:
     def _told(self, what: str) -> str:
         tail = self.log.read_text(errors="replace")[-LOG_TAIL:]
         return f"{Path(self.command[0]).name} {what}; its log ends with:\n{tail}"
+
+
+class Server:
+    """A server on a port of 127.0.0.1, which is one process.
+
+    Attributes:
+        port: Where it listens.
+        process: The process that serves.
+    """
+
+    port: int
+    process: ServerProcess
+
+    @property
+    def pid(self) -> int | None:
+        """Its process id, None while it does not run."""
+        return self.process.pid
+
+    def start(self) -> None:
+        """Start, and return when it can be used.
+
+        Raises:
+            ServerFailed: It did not start.
+        """
+        self.process.start()
+
+    def stop(self) -> None:
+        """Close all connections and stop in good order."""
+        self.process.stop()
+
+    def kill(self) -> None:
+        """End it at once, as a crash would; `start` recovers what was on disk."""
+        self.process.kill()
+
+    def restart(self) -> None:
+        """Stop and start on the same port; what was in memory alone is gone."""
+        self.stop()
+        self.start()
+
+
+@asynccontextmanager
+async def stopped(server: Server) -> AsyncIterator[None]:
+    """A context in which the server is down."""
+    await asyncio.to_thread(server.stop)
+    try:
+        yield
+    finally:
+        await asyncio.to_thread(server.start)
 
 
 def is_alive(process: psutil.Process) -> bool:

@@ -40,6 +40,9 @@ class RDF4JServer(SparqlServer):
     """
 
     name = "rdf4j"
+    query_path = "/rdf4j-server/repositories/ds"
+    update_path = f"{query_path}/statements"
+    store_path = f"{query_path}/rdf-graphs/service"
 
     def __init__(self, folder: Path) -> None:
         self.port = free_port()
@@ -58,28 +61,9 @@ class RDF4JServer(SparqlServer):
             patience=120,
         )
 
-    @property
-    def query_url(self) -> str:
-        """Where queries go."""
-        return f"{self._server}/repositories/ds"
-
-    @property
-    def update_url(self) -> str:
-        """Where updates go."""
-        return f"{self.query_url}/statements"
-
-    @property
-    def store_url(self) -> str:
-        """Where the graph store protocol is spoken."""
-        return f"{self.query_url}/rdf-graphs/service"
-
-    @property
-    def _server(self) -> str:
-        return f"http://{HOST}:{self.port}/rdf4j-server"
-
     def start(self) -> None:
         """Start, and return when queries are answered: 6 seconds."""
-        self.process.start()
+        super().start()
         if not self.is_ready():
             put = Request(self.query_url, REPOSITORY.encode(), method="PUT")
             put.add_header("Content-Type", "text/turtle")
@@ -90,7 +74,8 @@ class RDF4JServer(SparqlServer):
         if not answers(self.port):
             return False
         try:
-            opener(self._server, None).open(f"{self._server}/protocol", timeout=60).close()
+            protocol = f"{self.base_url}/rdf4j-server/protocol"
+            opener(protocol, None).open(protocol, timeout=60).close()
         except OSError:
             return False
         return True

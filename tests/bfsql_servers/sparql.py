@@ -1,7 +1,6 @@
 """What the SPARQL servers of the test session have in common."""
 
 import json
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 from urllib.error import HTTPError
@@ -16,8 +15,8 @@ from urllib.request import (
     build_opener,
 )
 
-from bfsql_servers.port import answers
-from bfsql_servers.process import ServerProcess
+from bfsql_servers.port import HOST, answers
+from bfsql_servers.process import Server
 
 FORM = "application/x-www-form-urlencoded"
 N_TRIPLES = "application/n-triples"
@@ -39,67 +38,48 @@ class Login:
     password: str
 
 
-class SparqlServer(ABC):
+class SparqlServer(Server):
     """A SPARQL server, empty at its start, on a port of 127.0.0.1.
 
     Its own requests, `load` to `clear`, are plain `urllib`: they share nothing with what is tested.
 
     Attributes:
         name: What BFSQL_REQUIRE calls it.
-        port: Where it listens for HTTP.
-        process: The process that serves.
+        query_path: Path of `query_url`.
+        update_path: Path of `update_url`.
+        store_path: Path of `store_url`.
         auth: The login that `update_url` and `store_url` ask for; None where all are let in.
         query_auth: The login that `query_url` asks for; None where all are let in.
         graph: The named graph for the tests' data; None is the default graph.
     """
 
     name: ClassVar[str]
-    port: int
-    process: ServerProcess
+    query_path: ClassVar[str]
+    update_path: ClassVar[str]
+    store_path: ClassVar[str]
     auth: Login | None = None
     query_auth: Login | None = None
     graph: str | None = None
 
     @property
-    @abstractmethod
+    def base_url(self) -> str:
+        """The address of the server itself."""
+        return f"http://{HOST}:{self.port}"
+
+    @property
     def query_url(self) -> str:
         """Where queries go."""
+        return self.base_url + self.query_path
 
     @property
-    @abstractmethod
     def update_url(self) -> str:
         """Where updates go."""
+        return self.base_url + self.update_path
 
     @property
-    @abstractmethod
     def store_url(self) -> str:
         """Where the graph store protocol is spoken; it wants `?default` or `?graph=IRI`."""
-
-    @property
-    def pid(self) -> int | None:
-        """Its process id, None while it does not run."""
-        return self.process.pid
-
-    def start(self) -> None:
-        """Start, and return when queries are answered.
-
-        Raises:
-            ServerFailed: It did not start.
-        """
-        self.process.start()
-
-    def stop(self) -> None:
-        """Stop in good order."""
-        self.process.stop()
-
-    def kill(self) -> None:
-        """End it at once, as a crash would."""
-        self.process.kill()
-
-    def restart(self) -> None:
-        """Stop and start on the same port; data that it held in memory is gone."""
-        self.stop()
-        self.start()
+        return self.base_url + self.store_path
 
     def clear(self) -> None:
         """Delete all data, of all graphs."""

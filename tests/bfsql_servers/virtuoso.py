@@ -73,6 +73,9 @@ class VirtuosoServer(SparqlServer):
     """
 
     name = "virtuoso"
+    query_path = "/sparql"
+    update_path = "/sparql-auth"
+    store_path = "/sparql-graph-crud-auth"
     auth = Login("digest", USER, PASSWORD)
     graph = GRAPH
 
@@ -108,21 +111,6 @@ class VirtuosoServer(SparqlServer):
     def small(cls, folder: Path) -> Self:
         """One that cuts each answer after `FEW_ROWS` rows."""
         return cls(folder, max_rows=FEW_ROWS)
-
-    @property
-    def query_url(self) -> str:
-        """Where queries go."""
-        return f"http://{HOST}:{self.port}/sparql"
-
-    @property
-    def update_url(self) -> str:
-        """Where updates go."""
-        return f"http://{HOST}:{self.port}/sparql-auth"
-
-    @property
-    def store_url(self) -> str:
-        """Where the graph store protocol is spoken; it wants `?graph-uri=` or `?graph=`."""
-        return f"http://{HOST}:{self.port}/sparql-graph-crud-auth"
 
     def start(self) -> None:
         """Start, and return when queries are answered: 4 seconds the first time."""
