@@ -8,15 +8,20 @@ import signal
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
+if TYPE_CHECKING:
+    from bfsql.models import GraphRecord
+
 ROOT = Path(__file__).parent
 
 sys.path[:0] = [str(ROOT / "packages" / "bfsql-core" / "tests"), str(ROOT / "tests")]
+pytest.register_assert_rewrite("bfsql_trials")
 from bfsql_servers.missing import missing  # noqa: E402 - found on the path just set
 
 pytest_plugins = ["bfsql_servers.fixtures"]
@@ -101,3 +106,16 @@ def medlit() -> Path:
     if not (path / "entities.jsonl").exists():
         missing("medlit", "the medlit bundle is not here; BFSQL_MEDLIT names its folder")
     return path
+
+
+@pytest.fixture(scope="session")
+def medlit_records(medlit: Path) -> "list[GraphRecord]":
+    """The records of the bundle."""
+    from bfsql.models import Refusal
+    from bfsql.sources import read_all
+
+    records = []
+    for record in read_all([medlit]):
+        assert not isinstance(record, Refusal), record
+        records.append(record)
+    return records

@@ -1,13 +1,16 @@
 """A Postgres database of a test, its two roles, and schemas to have many graphs in it."""
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from itertools import count
-from typing import Self
+from typing import Self, TypeVar
 from uuid import uuid4
 
 SCHEMA_NUMBERS = count(1)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,18 @@ class Database:
     async def _run_outside(self, *statements: str) -> None:
         """Each in a transaction of its own, since a database is made and dropped outside one."""
         await _run(self.address("postgres", "postgres"), *statements)
+
+
+def kept(manager: AbstractAsyncContextManager[T]) -> Iterator[T]:
+    """What a manager gives, for a fixture that outlives the loops of the tests."""
+    # A thread, because a test may already run its loop when it first asks.
+    with ThreadPoolExecutor(1) as thread:
+        runner = asyncio.Runner()
+        try:
+            yield thread.submit(runner.run, manager.__aenter__()).result()
+            thread.submit(runner.run, manager.__aexit__(None, None, None)).result()
+        finally:
+            thread.submit(runner.close).result()
 
 
 async def _run(url: str, *scripts: str) -> None:

@@ -4,7 +4,6 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,25 +11,17 @@ from mcp import Client
 
 from bfsql import open_graph
 from bfsql.memory import MemoryBackend
-from bfsql.models import GraphRecord, Refusal
+from bfsql.models import GraphRecord
 from bfsql.server import create_server
-from bfsql.sources import read_all
 from bfsql_jsonld import JsonLdBackend
 from bfsql_servers.web import WebServer
 
 
-@pytest.fixture(scope="module")
-def records(medlit: Path) -> list[GraphRecord]:
-    stream = list(read_all([medlit]))
-    assert not [record for record in stream if isinstance(record, Refusal)]
-    return [record for record in stream if not isinstance(record, Refusal)]
-
-
 @pytest.fixture
-async def url(web: WebServer, records: list[GraphRecord]) -> AsyncIterator[str]:
+async def url(web: WebServer, medlit_records: list[GraphRecord]) -> AsyncIterator[str]:
     @asynccontextmanager
     async def memory() -> AsyncIterator[MemoryBackend]:
-        yield MemoryBackend(records)
+        yield MemoryBackend(medlit_records)
 
     async with web.offering(memory) as address:
         yield address
@@ -67,7 +58,7 @@ async def test_a_cold_traversal_of_two_hops_takes_at_most_its_hops_and_six_reque
 
 
 async def test_two_chained_servers_give_the_bytes_of_the_graph_itself(
-    url: str, records: list[GraphRecord]
+    url: str, medlit_records: list[GraphRecord]
 ) -> None:
     with WebServer() as second:
 
@@ -82,7 +73,7 @@ async def test_two_chained_servers_give_the_bytes_of_the_graph_itself(
         async with (
             second.offering(first) as further,
             open_graph("jsonld", base_url=further, hooks=()) as chained,
-            open_graph(MemoryBackend(records), hooks=()) as memory,
+            open_graph(MemoryBackend(medlit_records), hooks=()) as memory,
         ):
             for tool, arguments in (
                 ("describe_schema", {}),
@@ -96,10 +87,10 @@ async def test_two_chained_servers_give_the_bytes_of_the_graph_itself(
 
 
 async def test_a_server_that_is_killed_and_comes_back_costs_one_error_at_most(
-    url: str, web: WebServer, records: list[GraphRecord]
+    url: str, web: WebServer, medlit_records: list[GraphRecord]
 ) -> None:
     async with (
-        open_graph(MemoryBackend(records), hooks=()) as memory,
+        open_graph(MemoryBackend(medlit_records), hooks=()) as memory,
         open_graph("jsonld", base_url=url, retries=0, cache_records=0, hooks=()) as graph,
     ):
         question = {"seeds": ["RxNorm:3251"], "max_hops": 3}

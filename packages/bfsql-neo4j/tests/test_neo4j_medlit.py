@@ -2,107 +2,44 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
+from bfsql_trials.medlit import MedlitSuite, MisspelledNames, SameMetadata, assert_whole
 
-from bfsql.memory import MemoryBackend
-from bfsql.models import GraphRecord, Refusal
-from bfsql.sources import read_all
+from bfsql.models import GraphRecord
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
 from bfsql_neo4j.loader import load_graph
+from bfsql_servers.neo4j import Neo4jServer
 
 
 @pytest.fixture(scope="module")
-def records(medlit: Path) -> list[GraphRecord]:
-    stream = list(read_all([medlit]))
-    assert not [record for record in stream if isinstance(record, Refusal)]
-    return [record for record in stream if not isinstance(record, Refusal)]
-
-
-@pytest.fixture(scope="module")
-def loaded(records, neo4j_server) -> str:
+def loaded(medlit_records: list[GraphRecord], neo4j_server: Neo4jServer) -> str:
     """The address of a server that holds it, and nothing else."""
     settings = Neo4jSettings(uri=neo4j_server.uri, replace=neo4j_server.uri)
-    report = asyncio.run(load_graph(settings, records))
-    assert (report.nodes, report.edges + report.duplicate_edges) == (1_900, 2_184)
+    assert_whole(asyncio.run(load_graph(settings, medlit_records)))
     return settings.uri
 
 
-@pytest.fixture(params=[True, False], ids=["case kept", "lower case"])
-async def backend(loaded: str, request: pytest.FixtureRequest) -> AsyncIterator[Neo4jBackend]:
-    opened = await Neo4jBackend.create(uri=loaded, preserve_case=request.param)
-    yield opened
-    await opened.close()
+class OnNeo4j(MedlitSuite, MisspelledNames):
+    preserve_case: bool
+
+    @pytest.fixture
+    async def backend(self, loaded: str) -> AsyncIterator[Neo4jBackend]:
+        opened = await Neo4jBackend.create(uri=loaded, preserve_case=self.preserve_case)
+        yield opened
+        await opened.close()
+
+    async def test_the_advice_is_short(self, backend: Neo4jBackend) -> None:
+        assert len(await backend.next_steps()) < 3_000
 
 
-async def ring(backend: Neo4jBackend, ids: set[str]) -> set[tuple[str, str, str]]:
-    return {(s, p, o) for s, p, o in await backend.edges_batch(sorted(ids))}
+class TestCaseKept(OnNeo4j, SameMetadata):
+    preserve_case = True
 
 
-async def known(backend: Neo4jBackend, edges: set[tuple[str, str, str]]) -> set[str]:
-    ends = sorted({end for s, _, o in edges for end in (s, o)})
-    return {node.id for node in await backend.get_nodes_batch(ends)}
+class TestLowerCase(OnNeo4j):
+    preserve_case = False
 
-
-async def test_the_schema_has_19_types_and_16_predicates(backend, records) -> None:
-    memory = MemoryBackend(records)
-    assert await backend.entity_types() == await memory.entity_types()
-    assert len(await backend.entity_types()) == 19
-    assert len(await backend.predicates()) == 16
-    assert sorted(p.lower() for p in await backend.predicates()) == sorted(
-        p.lower() for p in await memory.predicates()
-    )
-    assert len(await backend.next_steps()) < 3_000
-
-
-async def test_two_hops_from_desmopressin_reach_84_nodes_and_99_edges(backend) -> None:
-    first = await ring(backend, {"RxNorm:3251"})
-    edges = first | await ring(backend, await known(backend, first))
-    nodes = await known(backend, edges)
-    assert len(nodes) == 84
-    assert sum({s, o} <= nodes for s, _, o in edges) == 99
-
-
-async def test_one_hop_from_two_seeds_reaches_35_nodes_and_37_edges(backend) -> None:
-    edges = await ring(backend, {"RxNorm:3251", "MeSH:D003480"})
-    assert len(await known(backend, edges)) == 35
-    assert len(edges) == 37
-
-
-async def test_two_entities_have_two_neighbours_in_common(backend) -> None:
-    seeds = {"RxNorm:3251", "MeSH:D003480"}
-    one, other = [await known(backend, await ring(backend, {seed})) for seed in sorted(seeds)]
-    assert (one & other) - seeds == {"PMC11128938", "DBPedia:Cushing's_disease"}
-
-
-async def test_all_of_it_is_as_in_memory(records, loaded: str) -> None:
-    backend = await Neo4jBackend.create(uri=loaded, preserve_case=True)
-    memory = MemoryBackend(records)
-    ids = [record.id for record in records if hasattr(record, "id")]
-    assert sorted(await backend.get_nodes_batch(ids)) == sorted(await memory.get_nodes_batch(ids))
-    edges = await ring(backend, set(ids))
-    assert edges == set(await memory.edges_batch(ids))
-    assert await backend.metadata_for_nodes_batch(ids) == await memory.metadata_for_nodes_batch(ids)
-    assert await backend.metadata_for_edges_batch(edges) == await memory.metadata_for_edges_batch(
-        edges
-    )
-    for entity_id in ("RxNorm:3251", "MeSH:D003480", "PMC11128938"):
-        found = await backend.provenance_for_node(entity_id, 20)
-        assert found == await memory.provenance_for_node(entity_id, 20)
-        assert found["total"] > 0
-    await backend.close()
-
-
-@pytest.mark.parametrize(
-    ("query", "best"),
-    [
-        ("desmopressin", "RxNorm:3251"),
-        ("desmopresin", "RxNorm:3251"),
-        ("RxNorm:3251", "RxNorm:3251"),
-        ("cushing disease", "DBPedia:Cushing's_disease"),
-        ("Cushing Syndrome", "MeSH:D003480"),
-    ],
-)
-async def test_names_find_their_entities(backend, query: str, best: str) -> None:
-    assert next(stub.id for stub in await backend.search_entities(query)) == best
+    @staticmethod
+    def spelled(predicates: list[str]) -> list[str]:
+        return sorted(predicate.lower() for predicate in predicates)

@@ -1,8 +1,6 @@
 """A database on the newest server, with schemas in it, and ways to fill and open them."""
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -11,7 +9,7 @@ import pytest
 
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, LoadReport, NodeRecord
 from bfsql_postgres import PostgresBackend, PostgresSettings
-from bfsql_servers.database import Database
+from bfsql_servers.database import Database, kept
 from bfsql_servers.pgbouncer import PgBouncer
 from bfsql_servers.postgres import PostgresServer
 
@@ -29,14 +27,6 @@ def database(postgres: PostgresServer) -> Iterator[Database]:
 def old_database(old_postgres: PostgresServer) -> Iterator[Database]:
     """A database with pg_trgm alone, on the older server."""
     yield from kept(old_postgres.database())
-
-
-def kept(database: Database) -> Iterator[Database]:
-    """The database until the session ends; it outlives the loops of the tests."""
-    # A thread, because a test may already run its loop when it first asks.
-    with ThreadPoolExecutor(1) as thread:
-        yield thread.submit(asyncio.run, database.__aenter__()).result()
-        thread.submit(asyncio.run, database.__aexit__()).result()
 
 
 @pytest.fixture

@@ -4,20 +4,28 @@ Once through `bfsql load`, once in tables as the author's pipeline writes them.
 """
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import asyncpg
 import pytest
+from bfsql_trials.medlit import (
+    CUSHING_DISEASE,
+    DESMOPRESSIN,
+    MedlitSuite,
+    MisspelledNames,
+    SameGraph,
+    assert_whole,
+)
 
-from bfsql.graph import Graph, open_graph
+from bfsql.graph import open_graph
 from bfsql.memory import MemoryBackend
-from bfsql.models import GraphRecord, NodeRecord, Refusal
-from bfsql.sources import read_all
+from bfsql.models import GraphRecord
 from bfsql_postgres import PostgresBackend, PostgresSettings
 from bfsql_postgres.loader import load_graph
-from bfsql_servers.database import Database
+from bfsql_servers.database import Database, kept
 
 TABLES = """
 CREATE TABLE entity (
@@ -58,34 +66,47 @@ FILES = {
 }
 
 
-@pytest.fixture(scope="module")
-def records(medlit: Path) -> list[GraphRecord]:
-    stream = list(read_all([medlit]))
-    assert not [record for record in stream if isinstance(record, Refusal)]
-    return [record for record in stream if not isinstance(record, Refusal)]
+FORMS = ["load", "load, evidence", "author's", "load, old", "author's, old"]
 
 
-@pytest.fixture(params=["load", "load, evidence", "author's", "load, old", "author's, old"])
-async def backend(
-    request: pytest.FixtureRequest, records: list[GraphRecord], medlit: Path
-) -> AsyncIterator[PostgresBackend]:
-    """The graph, read by the role that may do nothing else."""
-    old = "old_" if "old" in request.param else ""
-    database: Database = request.getfixturevalue(f"{old}database")
+@asynccontextmanager
+async def stored(
+    database: Database, form: str, records: list[GraphRecord], folder: Path
+) -> AsyncIterator[str]:
+    """A schema that holds the graph."""
     async with database.schema() as schema:
-        if "load" in request.param:
-            layout = "evidence" if "evidence" in request.param else "bundle_evidence"
+        if "load" in form:
+            layout = "evidence" if "evidence" in form else "bundle_evidence"
             settings = PostgresSettings(
                 dsn=database.owner_url, schema_=schema, evidence_layout=layout
             )
             report = await load_graph(settings, records)
-            assert (report.nodes, report.edges + report.duplicate_edges) == (1_900, 2_184)
+            assert_whole(report)
             assert (report.evidence, report.unattached_evidence) == (685, 0)
         else:
-            await written(database, schema, medlit, "json" if old else "public.vector")
-        opened = await PostgresBackend.create(database.reader_url, schema_=schema)
-        yield opened
-        await opened.close()
+            vector = "json" if "old" in form else "public.vector"
+            await written(database, schema, folder, vector)
+        yield schema
+
+
+@pytest.fixture(scope="module", params=FORMS)
+def loaded(
+    request: pytest.FixtureRequest, medlit_records: list[GraphRecord], medlit: Path
+) -> Iterator[tuple[Database, str]]:
+    """A database, and the schema of it that holds the graph."""
+    form: str = request.param
+    database: Database = request.getfixturevalue("old_database" if "old" in form else "database")
+    for schema in kept(stored(database, form, medlit_records, medlit)):
+        yield database, schema
+
+
+@pytest.fixture
+async def backend(loaded: tuple[Database, str]) -> AsyncIterator[PostgresBackend]:
+    """The graph, read by the role that may do nothing else."""
+    database, schema = loaded
+    opened = await PostgresBackend.create(database.reader_url, schema_=schema)
+    yield opened
+    await opened.close()
 
 
 async def written(database: Database, schema: str, medlit: Path, vector: str) -> None:
@@ -118,52 +139,13 @@ def _cell(value: Any, kind: str) -> Any:
     return json.dumps(value) if kind == "jsonb" and value is not None else value
 
 
-async def call(graph: Graph, tool: str, **arguments: object) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((await graph.call(tool, arguments)).text)
-    return found
-
-
-async def test_the_published_figures_come_out(backend: PostgresBackend) -> None:
-    async with open_graph(backend) as graph:
-        schema = await call(graph, "describe_schema")
-        assert (len(schema["entity_types"]), len(schema["predicates"])) == (19, 16)
-        seed = ["RxNorm:3251"]
-        two = await call(graph, "bfs_query", seeds=seed, max_hops=2, topology_only=True)
-        assert (len(two["nodes"]), len(two["edges"])) == (84, 99)
-        both = [*seed, "MeSH:D003480"]
-        one = await call(graph, "bfs_query", seeds=both, max_hops=1, topology_only=True)
-        assert (len(one["nodes"]), len(one["edges"])) == (35, 37)
-        common = await call(graph, "intersect_subgraphs", seeds=both, k=1)
-        found = {node["id"] for node in common["nodes"]} - set(both)
-        assert found == {"PMC11128938", "DBPedia:Cushing's_disease"}
-
-
-async def test_all_of_it_is_as_in_memory(backend: PostgresBackend, records) -> None:
-    memory = MemoryBackend(records)
-    ids = [record.id for record in records if isinstance(record, NodeRecord)]
-    assert sorted(await backend.get_nodes_batch(ids)) == sorted(await memory.get_nodes_batch(ids))
-    ring = {(s, p, o) for s, p, o in await backend.edges_batch(ids)}
-    assert ring == set(await memory.edges_batch(ids))
-    for entity_id in ("RxNorm:3251", "MeSH:D003480", "PMC11128938"):
-        found = await backend.provenance_for_node(entity_id, 20)
-        assert found == await memory.provenance_for_node(entity_id, 20)
-        assert found["total"] > 0
-    async with open_graph(backend) as mine, open_graph(memory) as wanted:
-        for entity_id in ("RxNorm:3251", "DBPedia:Cushing's_disease"):
-            arguments = {"seeds": [entity_id], "max_hops": 2}
-            answers = [await graph.call("bfs_query", arguments) for graph in (mine, wanted)]
-            assert answers[0].text == answers[1].text
-
-
-@pytest.mark.parametrize(
-    ("query", "best"),
-    [
-        ("desmopressin", "RxNorm:3251"),
-        ("desmopresin", "RxNorm:3251"),
-        ("RxNorm:3251", "RxNorm:3251"),
-        ("cushing disease", "DBPedia:Cushing's_disease"),
-        ("Cushing Syndrome", "MeSH:D003480"),
-    ],
-)
-async def test_names_find_their_entities(backend, query: str, best: str) -> None:
-    assert next(stub.id for stub in await backend.search_entities(query)) == best
+class TestMedlit(MedlitSuite, SameGraph, MisspelledNames):
+    async def test_answers_have_the_bytes_of_those_from_memory(
+        self, backend: PostgresBackend, medlit_records: list[GraphRecord]
+    ) -> None:
+        memory = MemoryBackend(medlit_records)
+        async with open_graph(backend) as mine, open_graph(memory) as wanted:
+            for entity_id in (DESMOPRESSIN, CUSHING_DISEASE):
+                arguments = {"seeds": [entity_id], "max_hops": 2}
+                answers = [await graph.call("bfs_query", arguments) for graph in (mine, wanted)]
+                assert answers[0].text == answers[1].text

@@ -1,6 +1,5 @@
-"""Graphs to read, and the medlit bundle."""
+"""Graphs to read."""
 
-import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from pathlib import Path
 
@@ -11,16 +10,6 @@ from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
 
 Load = Callable[[Iterable[GraphRecord]], Awaitable[LoadReport]]
 Open = Callable[[Iterable[GraphRecord]], Awaitable[SqliteBackend]]
-
-
-@pytest.fixture(scope="session")
-def medlit() -> Path:
-    """The medlit bundle: 36 papers on Cushing disease as a graph."""
-    beside = Path(__file__).parents[4] / "shared" / "data" / "medlit"
-    path = Path(os.environ.get("BFSQL_MEDLIT", beside))
-    if not (path / "entities.jsonl").exists():
-        pytest.skip("the medlit bundle is not here; BFSQL_MEDLIT names its folder")
-    return path
 
 
 @pytest.fixture

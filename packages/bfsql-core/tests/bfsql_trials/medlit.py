@@ -1,0 +1,183 @@
+"""What holds of medlit in every store: the figures that the protocol's author publishes for it.
+
+A store's own module gives the fixture `backend`, open over the records of `medlit_records`, and
+adds what is peculiar to the store:
+
+    class TestMedlit(MedlitSuite, SameMetadata, MisspelledNames):
+        \"\"\"In a file.\"\"\"
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bfsql.abc import GraphDbInterface
+from bfsql.graph import Graph, open_graph
+from bfsql.memory import MemoryBackend
+from bfsql.models import GraphRecord, LoadReport, NodeRecord
+
+DESMOPRESSIN = "RxNorm:3251"
+CUSHING_SYNDROME = "MeSH:D003480"
+CUSHING_DISEASE = "DBPedia:Cushing's_disease"
+PAPER = "PMC11128938"
+EMBEDDED = {"drug", "hormone", "disease", "symptom", "anatomicalstructure"}
+"""Types whose nodes get vectors, some 260 of 1,900: all would take half a minute or more."""
+DESCRIPTION = "hormone that stops urination"
+"""A query of which no name has a word."""
+
+Triples = set[tuple[str, str, str]]
+
+
+def assert_whole(report: LoadReport) -> None:
+    """Check what a load of medlit counted."""
+    assert (report.nodes, report.edges + report.duplicate_edges) == (1_900, 2_184)
+
+
+def with_vectors(
+    records: Iterable[GraphRecord], vectors: dict[str, list[float]]
+) -> list[GraphRecord]:
+    """The records, with vectors by id as the metadata `embedding`."""
+    return [
+        replace(record, metadata={**record.metadata, "embedding": vectors[record.id]})
+        if isinstance(record, NodeRecord) and record.id in vectors
+        else record
+        for record in records
+    ]
+
+
+async def ring(backend: GraphDbInterface, ids: Iterable[str]) -> Triples:
+    """The edges around ids."""
+    return {(s, p, o) for s, p, o in await backend.edges_batch(sorted(ids))}
+
+
+async def known(backend: GraphDbInterface, edges: Triples) -> set[str]:
+    """The ends of edges that are nodes."""
+    ends = sorted({end for s, _, o in edges for end in (s, o)})
+    return {node.id for node in await backend.get_nodes_batch(ends)}
+
+
+async def call(graph: Graph, tool: str, **arguments: Any) -> Any:
+    """The answer of a tool, decoded."""
+    return json.loads((await graph.call(tool, arguments)).text)
+
+
+class MedlitSuite:
+    """Schema, neighbours and search, by the backend's methods and by the tools."""
+
+    @staticmethod
+    def spelled(predicates: list[str]) -> list[str]:
+        """Predicates of the records as the backend gives them."""
+        return predicates
+
+    async def test_the_schema_has_19_types_and_16_predicates(
+        self, backend: GraphDbInterface, medlit_records: list[GraphRecord]
+    ) -> None:
+        memory = MemoryBackend(medlit_records)
+        assert await backend.entity_types() == await memory.entity_types()
+        assert await backend.predicates() == self.spelled(await memory.predicates())
+        assert (len(await backend.entity_types()), len(await backend.predicates())) == (19, 16)
+
+    async def test_two_hops_from_desmopressin_reach_84_nodes_and_99_edges(
+        self, backend: GraphDbInterface
+    ) -> None:
+        first = await ring(backend, {DESMOPRESSIN})
+        edges = first | await ring(backend, await known(backend, first))
+        nodes = await known(backend, edges)
+        assert len(nodes) == 84
+        assert sum({s, o} <= nodes for s, _, o in edges) == 99
+
+    async def test_one_hop_from_two_seeds_reaches_35_nodes_and_37_edges(
+        self, backend: GraphDbInterface
+    ) -> None:
+        edges = await ring(backend, {DESMOPRESSIN, CUSHING_SYNDROME})
+        assert len(await known(backend, edges)) == 35
+        assert len(edges) == 37
+
+    async def test_two_entities_have_two_neighbours_in_common(
+        self, backend: GraphDbInterface
+    ) -> None:
+        one, other = [
+            await known(backend, await ring(backend, {seed}))
+            for seed in (DESMOPRESSIN, CUSHING_SYNDROME)
+        ]
+        assert (one & other) - {DESMOPRESSIN, CUSHING_SYNDROME} == {PAPER, CUSHING_DISEASE}
+
+    async def test_the_tools_give_the_published_figures(self, backend: GraphDbInterface) -> None:
+        async with open_graph(backend) as graph:
+            schema = await call(graph, "describe_schema")
+            assert (len(schema["entity_types"]), len(schema["predicates"])) == (19, 16)
+            seed = [DESMOPRESSIN]
+            two = await call(graph, "bfs_query", seeds=seed, max_hops=2, topology_only=True)
+            assert (len(two["nodes"]), len(two["edges"])) == (84, 99)
+            both = [DESMOPRESSIN, CUSHING_SYNDROME]
+            one = await call(graph, "bfs_query", seeds=both, max_hops=1, topology_only=True)
+            assert (len(one["nodes"]), len(one["edges"])) == (35, 37)
+            common = await call(graph, "intersect_subgraphs", seeds=both, k=1)
+            found = {node["id"] for node in common["nodes"]} - set(both)
+            assert found == {PAPER, CUSHING_DISEASE}
+
+    @pytest.mark.parametrize(
+        ("query", "best"),
+        [
+            ("desmopressin", DESMOPRESSIN),
+            (DESMOPRESSIN, DESMOPRESSIN),
+            ("Cushing Syndrome", CUSHING_SYNDROME),
+        ],
+    )
+    async def test_names_find_their_entities(
+        self, backend: GraphDbInterface, query: str, best: str
+    ) -> None:
+        assert next(stub.id for stub in await backend.search_entities(query)) == best
+
+
+class SameGraph:
+    """For a store that keeps ids, predicates and evidence as they were given."""
+
+    async def test_nodes_edges_and_evidence_are_as_in_memory(
+        self, backend: GraphDbInterface, medlit_records: list[GraphRecord]
+    ) -> None:
+        memory = MemoryBackend(medlit_records)
+        ids = [record.id for record in medlit_records if isinstance(record, NodeRecord)]
+        assert sorted(await backend.get_nodes_batch(ids)) == sorted(
+            await memory.get_nodes_batch(ids)
+        )
+        assert await ring(backend, ids) == set(await memory.edges_batch(ids))
+        for entity_id in (DESMOPRESSIN, CUSHING_SYNDROME, PAPER):
+            found = await backend.provenance_for_node(entity_id, 20)
+            assert found == await memory.provenance_for_node(entity_id, 20)
+            assert found["total"] > 0
+
+
+class SameMetadata(SameGraph):
+    """For a store that keeps metadata, too."""
+
+    async def test_metadata_is_as_in_memory(
+        self, backend: GraphDbInterface, medlit_records: list[GraphRecord]
+    ) -> None:
+        memory = MemoryBackend(medlit_records)
+        ids = [record.id for record in medlit_records if isinstance(record, NodeRecord)]
+        edges = sorted(await ring(memory, ids))
+        assert await backend.metadata_for_nodes_batch(ids) == await memory.metadata_for_nodes_batch(
+            ids
+        )
+        assert await backend.metadata_for_edges_batch(
+            edges
+        ) == await memory.metadata_for_edges_batch(edges)
+
+
+class MisspelledNames:
+    """For a store that finds names like the one that is asked for."""
+
+    @pytest.mark.parametrize(
+        ("query", "best"),
+        [("desmopresin", DESMOPRESSIN), ("cushing disease", CUSHING_DISEASE)],
+    )
+    async def test_similar_names_find_their_entities(
+        self, backend: GraphDbInterface, query: str, best: str
+    ) -> None:
+        assert next(stub.id for stub in await backend.search_entities(query)) == best
