@@ -7,15 +7,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from bfsql_trials import asking, drawn
+from bfsql_trials.agreement import assert_same_answers
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bfsql import Graph, Limits, MemoryBackend, ToolError, open_graph
+from bfsql import Graph, Limits, MemoryBackend, open_graph
 from bfsql.models import EdgeRecord, NodeRecord
-from bfsql.sources import read_all
 from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
 
-FILTERS = st.tuples(drawn.detailing(), drawn.removing()).map(lambda both: both[0] | both[1])
 BUDGETS = st.sampled_from([0, 500, 700, 1200, 20_000])
 BACKENDS = 2
 
@@ -34,24 +33,10 @@ async def both(records, **limits) -> AsyncIterator[list[Graph]]:
             yield [memory, embedded]
 
 
-async def said(graph, tool, arguments):
-    """The answer's blocks, or the sentence of the refusal."""
-    try:
-        return (await asking.asked(graph, tool, **arguments)).blocks
-    except ToolError as refused:
-        return refused.kind, str(refused)
-
-
-async def assert_agreed(graphs, tool, **arguments):
-    first, second = [await said(graph, tool, arguments) for graph in graphs]
-    assert second == first
-    assert [await said(graph, tool, arguments) for graph in graphs] == [first, first], "warm"
-
-
 @given(
     case=drawn.graphs_with_seeds(seeds=2),
     depth=st.integers(1, 4),
-    filters=FILTERS,
+    filters=drawn.filtering(),
     limit=st.integers(1, 8),
     offset=st.integers(0, 8),
     max_tokens=BUDGETS,
@@ -62,15 +47,15 @@ async def test_both_give_the_same_bytes_for_every_graph_and_call(
     graph, seeds = case
     traversal = {"seeds": seeds, "max_hops": depth, **filters}
     async with both(graph.records) as graphs:
-        await assert_agreed(graphs, "describe_schema")
-        await assert_agreed(graphs, "bfs_query", **traversal, max_tokens=max_tokens)
-        await assert_agreed(graphs, "bfs_query", **traversal, limit=limit, offset=offset)
-        await assert_agreed(
+        await assert_same_answers(graphs, "describe_schema")
+        await assert_same_answers(graphs, "bfs_query", **traversal, max_tokens=max_tokens)
+        await assert_same_answers(graphs, "bfs_query", **traversal, limit=limit, offset=offset)
+        await assert_same_answers(
             graphs, "intersect_subgraphs", seeds=seeds, k=depth, **filters, max_tokens=max_tokens
         )
-        await assert_agreed(graphs, "describe_entities", ids=[*graph.ids, *drawn.GONE])
+        await assert_same_answers(graphs, "describe_entities", ids=[*graph.ids, *drawn.GONE])
         for entity_id in graph.ids:
-            await assert_agreed(graphs, "describe_entity", id=entity_id)
+            await assert_same_answers(graphs, "describe_entity", id=entity_id)
             # How candidates are ranked is each store's own; that an id finds its node is not.
             found = [
                 await asking.read(opened, "search_entities", query=entity_id) for opened in graphs
@@ -78,17 +63,16 @@ async def test_both_give_the_same_bytes_for_every_graph_and_call(
             assert [hits[0]["id"] for hits in found] == [entity_id] * BACKENDS
 
 
-async def test_both_give_the_same_bytes_for_every_entity_of_medlit(medlit):
-    records = list(read_all([medlit]))
-    async with both(records) as graphs:
-        await assert_agreed(graphs, "describe_schema")
-        ids = sorted({record.id for record in records if hasattr(record, "entity_type")})
+async def test_both_give_the_same_bytes_for_every_entity_of_medlit(medlit_records):
+    async with both(medlit_records) as graphs:
+        await assert_same_answers(graphs, "describe_schema")
+        ids = sorted({record.id for record in medlit_records if hasattr(record, "entity_type")})
         chosen = random.Random(11).sample(ids, 60)
-        await assert_agreed(graphs, "describe_entities", ids=chosen)
+        await assert_same_answers(graphs, "describe_entities", ids=chosen)
         for one, other in zip(chosen, ["RxNorm:3251", "MeSH:D003480"] * 30, strict=True):
-            await assert_agreed(graphs, "describe_entity", id=one)
-            await assert_agreed(graphs, "bfs_query", seeds=[one, other], max_hops=2)
-            await assert_agreed(graphs, "intersect_subgraphs", seeds=[one, other], k=2)
+            await assert_same_answers(graphs, "describe_entity", id=one)
+            await assert_same_answers(graphs, "bfs_query", seeds=[one, other], max_hops=2)
+            await assert_same_answers(graphs, "intersect_subgraphs", seeds=[one, other], k=2)
 
 
 async def test_both_give_the_same_bytes_when_thousands_of_ids_are_asked_at_once():
@@ -104,5 +88,5 @@ async def test_both_give_the_same_bytes_when_thousands_of_ids_are_asked_at_once(
     ]
     async with both(records, max_tokens=0) as graphs:
         for arguments in ({}, {"topology_only": True}, {"min_mentions": 3}, {"limit": 50}):
-            await assert_agreed(graphs, "bfs_query", seeds=["n:0"], max_hops=2, **arguments)
-        await assert_agreed(graphs, "intersect_subgraphs", seeds=["n:0", "n:1"], k=2)
+            await assert_same_answers(graphs, "bfs_query", seeds=["n:0"], max_hops=2, **arguments)
+        await assert_same_answers(graphs, "intersect_subgraphs", seeds=["n:0", "n:1"], k=2)

@@ -3,18 +3,17 @@
 import json
 from contextlib import asynccontextmanager
 
-from bfsql_trials import asking, drawn
+from bfsql_trials import drawn
+from bfsql_trials.agreement import assert_same_answers
 from bfsql_trials.hooking import Failing
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bfsql import MemoryBackend, ToolError, open_graph
+from bfsql import MemoryBackend, open_graph
 from bfsql.answers.clean import clean_metadata
 from bfsql.models import Edge, EdgeRecord, NodeRecord
 from bfsql_jsonld import JsonLdBackend
 from bfsql_servers.web import WebServer
-
-FILTERS = st.tuples(drawn.detailing(), drawn.removing()).map(lambda both: both[0] | both[1])
 
 
 @asynccontextmanager
@@ -37,23 +36,11 @@ async def both(server, records, hooks=()):
             await backend.close()
 
 
-async def said(graph, tool, arguments):
-    try:
-        return (await asking.asked(graph, tool, **arguments)).blocks
-    except ToolError as refused:
-        return refused.kind, str(refused)
-
-
-async def assert_agreed(graphs, tool, **arguments):
-    first, second = [await said(graph, tool, arguments) for graph in graphs]
-    assert second == first
-
-
 @settings(max_examples=25, suppress_health_check=list(HealthCheck))
 @given(
     case=drawn.graphs_with_seeds(seeds=2),
     depth=st.integers(1, 3),
-    filters=FILTERS,
+    filters=drawn.filtering(),
     max_tokens=st.sampled_from([0, 700, 20_000]),
 )
 async def test_the_chain_gives_the_same_bytes_for_every_graph_and_call(
@@ -62,14 +49,14 @@ async def test_the_chain_gives_the_same_bytes_for_every_graph_and_call(
     graph, seeds = case
     with WebServer() as server:
         async with both(server, graph.records) as graphs:
-            await assert_agreed(graphs, "describe_schema")
+            await assert_same_answers(graphs, "describe_schema")
             asked = {**filters, "max_tokens": max_tokens}
-            await assert_agreed(graphs, "bfs_query", seeds=seeds, max_hops=depth, **asked)
-            await assert_agreed(graphs, "intersect_subgraphs", seeds=seeds, k=depth, **asked)
-            await assert_agreed(graphs, "describe_entities", ids=[*graph.ids, *drawn.GONE])
+            await assert_same_answers(graphs, "bfs_query", seeds=seeds, max_hops=depth, **asked)
+            await assert_same_answers(graphs, "intersect_subgraphs", seeds=seeds, k=depth, **asked)
+            await assert_same_answers(graphs, "describe_entities", ids=[*graph.ids, *drawn.GONE])
             for entity_id in graph.ids:
-                await assert_agreed(graphs, "describe_entity", id=entity_id)
-                await assert_agreed(graphs, "search_entities", query=entity_id)
+                await assert_same_answers(graphs, "describe_entity", id=entity_id)
+                await assert_same_answers(graphs, "search_entities", query=entity_id)
 
 
 @settings(max_examples=10, suppress_health_check=list(HealthCheck))
@@ -103,7 +90,7 @@ async def test_metadata_that_the_other_server_withholds_is_noted_here(web):
     ]
     async with both(web, records, hooks=[Failing()]) as graphs:
         for _ in ("cold", "warm"):
-            await assert_agreed(graphs, "bfs_query", seeds=["a"], max_hops=1)
-            await assert_agreed(graphs, "describe_entities", ids=["a", "b"])
+            await assert_same_answers(graphs, "bfs_query", seeds=["a"], max_hops=1)
+            await assert_same_answers(graphs, "describe_entities", ids=["a", "b"])
         note = json.loads((await graphs[1].call("describe_entity", {"id": "a"})).text)["notes"]
         assert "the server's redaction of it failed" in note[0]

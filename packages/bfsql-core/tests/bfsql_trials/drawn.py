@@ -145,3 +145,8 @@ def detailing() -> st.SearchStrategy[dict[str, Any]]:
             "topology_only": st.booleans(),
         },
     )
+
+
+def filtering() -> st.SearchStrategy[dict[str, Any]]:
+    """Arguments of all filters."""
+    return st.tuples(detailing(), removing()).map(lambda both: both[0] | both[1])

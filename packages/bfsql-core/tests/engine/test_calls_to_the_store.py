@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bfsql import Limits, MemoryBackend, open_graph
 from bfsql.models import EdgeRecord, Node, NodeRecord
 
-FILTERS = st.tuples(drawn.detailing(), drawn.removing()).map(lambda both: both[0] | both[1])
+FILTERS = drawn.filtering()
 
 
 def tree(width: int, depth: int):

@@ -16,7 +16,7 @@ from bfsql.tools.budget import largest
 
 ESTIMATORS = st.sampled_from([third_of_bytes, len])
 BUDGETS = st.integers(500, 4000)
-FILTERS = st.tuples(drawn.detailing(), drawn.removing()).map(lambda both: both[0] | both[1])
+FILTERS = drawn.filtering()
 BARE = re.compile(
     r"^(?:(\d+) nodes?)?(?: and )?(?:(\d+) edges?)? (?:was|were) left without metadata"
 )
