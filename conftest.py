@@ -16,7 +16,10 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 if TYPE_CHECKING:
+    from bfsql_trials.medlit import Vectors
+
     from bfsql.models import GraphRecord
+    from bfsql_servers.minilm import MiniLM
 
 ROOT = Path(__file__).parent
 
@@ -119,3 +122,18 @@ def medlit_records(medlit: Path) -> "list[GraphRecord]":
         assert not isinstance(record, Refusal), record
         records.append(record)
     return records
+
+
+@pytest.fixture(scope="session")
+def medlit_vectors(medlit_records: "list[GraphRecord]", minilm: "MiniLM") -> "Vectors":
+    """Vectors of the names of some of its nodes, by id."""
+    from bfsql_trials.medlit import EMBEDDED
+
+    from bfsql.models import NodeRecord
+
+    names = {
+        record.id: record.metadata["name"]
+        for record in medlit_records
+        if isinstance(record, NodeRecord) and record.entity_type in EMBEDDED
+    }
+    return dict(zip(names, minilm.embed(list(names.values())), strict=True))

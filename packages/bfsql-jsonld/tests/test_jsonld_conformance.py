@@ -1,6 +1,5 @@
 """The conformance kit through the whole chain: a backend, the web API, this backend."""
 
-import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from bfsql.memory import MemoryBackend
 from bfsql.models import GraphRecord
 from bfsql.testing import BackendSuite, Kind, never
 from bfsql_jsonld import JsonLdBackend
+from bfsql_servers.process import stopped
 from bfsql_servers.web import WebServer
 from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
 
@@ -46,7 +46,6 @@ async def in_a_file(records: Sequence[GraphRecord]) -> AsyncIterator[GraphDbInte
 
 
 class Chained(BackendSuite):
-    __test__ = False
     """What both chains share."""
 
     store: ClassVar[Any]
@@ -82,26 +81,19 @@ class Chained(BackendSuite):
             finally:
                 await backend.close()
 
-    @asynccontextmanager
-    async def store_gone(self, backend: Any) -> AsyncIterator[None]:
-        await asyncio.to_thread(self.server.stop)
-        try:
-            yield
-        finally:
-            await asyncio.to_thread(self.server.start)
+    def store_gone(self, backend: Any) -> AbstractAsyncContextManager[None]:
+        return stopped(self.server)
 
     def round_trips_of(self, backend: Any) -> int:
         return int(backend.session.requests)
 
 
 class TestOverMemory(Chained):
-    __test__ = True
     keeps = EVERYTHING - {Kind.BINARY}
     optouts: ClassVar[dict[str, OptOut]] = {"every-value": CLEANED, "found-by-name": RAW_NAMES}
     store = staticmethod(in_memory)
 
 
 class TestOverTheEmbeddedStore(Chained):
-    __test__ = True
     keeps = EVERYTHING - {Kind.BINARY}
     store = staticmethod(in_a_file)

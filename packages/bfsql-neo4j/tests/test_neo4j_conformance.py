@@ -1,19 +1,20 @@
 """The conformance kit on a real server."""
 
-import asyncio
 import pickle
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, ClassVar
 
 import pytest
+from bfsql_trials.conformance import WatchedSuite
 
 from bfsql.conformance import EVERYTHING
 from bfsql.models import GraphRecord
-from bfsql.testing import BackendSuite, Kind
+from bfsql.testing import Kind
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
 from bfsql_neo4j.loader import load_graph
 from bfsql_servers.neo4j import Neo4jServer
+from bfsql_servers.process import stopped
 
 KEPT = EVERYTHING - {
     Kind.BINARY,
@@ -37,7 +38,7 @@ def watched(backend: Neo4jBackend) -> list[str]:
     return texts
 
 
-class TestNeo4j(BackendSuite):
+class TestNeo4j(WatchedSuite):
     keeps = KEPT
     held: ClassVar[bytes | None] = None
     """What was loaded last; nothing else here writes, so the same records need no second load."""
@@ -66,16 +67,5 @@ class TestNeo4j(BackendSuite):
         finally:
             await backend.close()
 
-    @asynccontextmanager
-    async def store_gone(self, backend: Any) -> AsyncIterator[None]:
-        await asyncio.to_thread(self.server.stop)
-        try:
-            yield
-        finally:
-            await asyncio.to_thread(self.server.start)
-
-    def queries_of(self, backend: Any) -> list[str]:
-        return self.texts
-
-    def round_trips_of(self, backend: Any) -> int:
-        return len(self.texts)
+    def store_gone(self, backend: Any) -> AbstractAsyncContextManager[None]:
+        return stopped(self.server)

@@ -5,46 +5,27 @@ nodes: all of them take half a minute or more, mostly for the titles of papers.
 """
 
 import asyncio
-import math
 from collections.abc import AsyncIterator
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
+from bfsql_trials.medlit import DESCRIPTION, Vectors, nearest, with_vectors
 
 from bfsql.errors import ConfigurationError, EmbeddingFailed, StoreError
 from bfsql.graph import open_graph
-from bfsql.models import GraphRecord, NodeRecord, Refusal
-from bfsql.sources import read_all
+from bfsql.models import GraphRecord
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
 from bfsql_neo4j.indexes import prepare
 from bfsql_neo4j.loader import load_graph
 from bfsql_servers.neo4j import Neo4jServer
 from bfsql_servers.port import HOST, free_port
 
-EMBEDDED = {"drug", "hormone", "disease", "symptom", "anatomicalstructure"}
-QUERY = "hormone that stops urination"
 NEAREST = 20
 
 
 @pytest.fixture(scope="module")
-def nodes(medlit: Path) -> list[NodeRecord]:
-    """The nodes with a vector."""
-    records: list[GraphRecord | Refusal] = list(read_all([medlit]))
-    return [r for r in records if isinstance(r, NodeRecord) and r.entity_type in EMBEDDED]
-
-
-@pytest.fixture(scope="module")
-def vectors(nodes: list[NodeRecord], minilm: Any) -> dict[str, list[float]]:
-    """Vectors by id."""
-    found = minilm.embed([node.metadata["name"] for node in nodes])
-    return dict(zip((node.id for node in nodes), found, strict=True))
-
-
-@pytest.fixture(scope="module")
 def loaded(
-    medlit: Path, vectors: dict[str, list[float]], neo4j_server: Neo4jServer
+    medlit_records: list[GraphRecord], medlit_vectors: Vectors, neo4j_server: Neo4jServer
 ) -> Neo4jSettings:
     """A server with medlit, its vectors, and an index over those that are drugs and so on.
 
@@ -53,14 +34,7 @@ def loaded(
     settings = Neo4jSettings(
         uri=neo4j_server.uri, replace=neo4j_server.uri, type_priority=["Searched"]
     )
-    records = [
-        replace(r, metadata={**r.metadata, "embedding": vectors[r.id]})
-        if isinstance(r, NodeRecord) and r.id in vectors
-        else r
-        for r in read_all([medlit])
-        if not isinstance(r, Refusal)
-    ]
-    asyncio.run(load_graph(settings, records))
+    asyncio.run(load_graph(settings, with_vectors(medlit_records, medlit_vectors)))
     asyncio.run(_labelled(neo4j_server))
     asked = settings.model_copy(update={"vector_property": "embedding"})
     [text] = [text for text in asyncio.run(prepare(asked, True)) if "VECTOR" in text]
@@ -83,21 +57,17 @@ async def backend(loaded: Neo4jSettings, minilm: Any) -> AsyncIterator[Neo4jBack
 
 
 async def test_a_description_finds_what_it_describes(
-    backend: Neo4jBackend, vectors: dict[str, list[float]], minilm: Any
+    backend: Neo4jBackend, medlit_vectors: Vectors, minilm: Any
 ) -> None:
-    asked = minilm.embed_one(QUERY)
-    scores = {
-        i: (1 + math.fsum(a * b for a, b in zip(vector, asked, strict=True))) / 2
-        for i, vector in vectors.items()
-    }
-    found = list(await backend.search_entities(QUERY))
+    cosines = nearest(medlit_vectors, minilm.embed_one(DESCRIPTION))
+    scores = {i: (1 + cosine) / 2 for i, cosine in cosines}
+    found = list(await backend.search_entities(DESCRIPTION))
     near = [stub for stub in found if stub.score is not None]
-    best = sorted(scores, key=lambda i: -scores[i])
-    assert {stub.id for stub in near} & set(best[:3]) == set(best[:3])
+    assert {stub.id for stub in near} >= {i for i, _ in cosines[:3]}
     for stub in near:
         assert stub.score == pytest.approx(scores[stub.id], abs=0.01)  # the index rounds vectors
         assert 0 <= stub.score <= 1
-    drugs = list(await backend.search_entities(QUERY, ["drug"]))
+    drugs = list(await backend.search_entities(DESCRIPTION, ["drug"]))
     assert {stub.entity_type for stub in drugs} == {"drug"}
     assert "RxNorm:3251" in [stub.id for stub in drugs[:4]]  # desmopressin, and no name says so
 

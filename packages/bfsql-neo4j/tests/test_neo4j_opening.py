@@ -3,12 +3,13 @@
 import asyncio
 import os
 import socket
-import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from bfsql_trials.commands import refused
 
 from bfsql.errors import BfsqlError, StoreUnavailable
 from bfsql.graph import open_graph
@@ -318,22 +319,7 @@ async def test_odd_labels_and_types_are_types_and_predicates_of_every_tool(
 # --- on the command line ------------------------------------------------------
 
 
-async def said(command: str, *arguments: str, **variables: str) -> str:
-    """What `bfsql` says on standard error when it ends with 2 and says nothing else."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bfsql", command, "--backend", "neo4j", *arguments),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env={**os.environ, **variables},
-    )
-    out, err = await asyncio.wait_for(process.communicate(), 60)
-    text = err.decode()
-    assert (process.returncode, out) == (2, b""), text
-    assert "Traceback" not in text
-    assert WRONG not in text
-    assert len(text.splitlines()) == 1, text
-    return text
+said = partial(refused, "neo4j", secret=WRONG)
 
 
 @pytest.mark.parametrize("command", ["serve", "describe-schema"])

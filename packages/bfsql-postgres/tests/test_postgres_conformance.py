@@ -5,10 +5,11 @@ from contextlib import asynccontextmanager
 from typing import Any, ClassVar
 
 import pytest
+from bfsql_trials.conformance import WatchedSuite
 
 from bfsql.conformance import EVERYTHING
 from bfsql.models import GraphRecord
-from bfsql.testing import BackendSuite, Kind
+from bfsql.testing import Kind
 from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
 from bfsql_servers.database import Database
 from bfsql_servers.pgbouncer import PgBouncer
@@ -28,11 +29,17 @@ def watched(backend: PostgresBackend) -> list[str]:
     return texts
 
 
-class OnPostgres(BackendSuite):
+class OnPostgres(WatchedSuite):
     # An index of Postgres takes 2,704 bytes.
     keeps = EVERYTHING - {Kind.BINARY, Kind.NUL_CHARACTERS, Kind.LONG_IDS}
     evidence_layout: ClassVar[str] = "bundle_evidence"
     pooled: ClassVar[bool] = False
+    server: ClassVar[str] = "database"
+
+    @pytest.fixture(autouse=True)
+    def _server(self, request: pytest.FixtureRequest) -> None:
+        self.database: Database = request.getfixturevalue(self.server)
+        self.outside = Database(self.database.address, name="postgres")
 
     @property
     def address(self) -> str:
@@ -62,12 +69,6 @@ class OnPostgres(BackendSuite):
         async with self.backend_with(records) as backend:
             yield backend
 
-    def queries_of(self, backend: Any) -> list[str]:
-        return self.texts
-
-    def round_trips_of(self, backend: Any) -> int:
-        return len(self.texts)
-
     @asynccontextmanager
     async def store_gone(self, backend: Any) -> AsyncIterator[None]:
         name = self.database.name
@@ -85,30 +86,17 @@ class OnPostgres(BackendSuite):
 class TestBundleEvidence(OnPostgres):
     """With pgvector and pg_trgm; evidence by key."""
 
-    @pytest.fixture(autouse=True)
-    def _server(self, database: Database) -> None:
-        self.database = database
-        self.outside = Database(database.address, name="postgres")
-
 
 class TestEvidenceByRow(OnPostgres):
     """Evidence by the row's UUID."""
 
     evidence_layout = "evidence"
 
-    @pytest.fixture(autouse=True)
-    def _server(self, database: Database) -> None:
-        self.database = database
-        self.outside = Database(database.address, name="postgres")
-
 
 class TestOldServer(OnPostgres):
     """Postgres 15, without pgvector."""
 
-    @pytest.fixture(autouse=True)
-    def _server(self, old_database: Database) -> None:
-        self.database = old_database
-        self.outside = Database(old_database.address, name="postgres")
+    server = "old_database"
 
 
 class TestBehindPooler(OnPostgres):
@@ -117,9 +105,7 @@ class TestBehindPooler(OnPostgres):
     pooled = True
 
     @pytest.fixture(autouse=True)
-    def _server(self, database: Database, pgbouncer: PgBouncer) -> None:
-        self.database = database
-        self.outside = Database(database.address, name="postgres")
+    def _pooler(self, pgbouncer: PgBouncer) -> None:
         self.pooler = pgbouncer
 
     @property

@@ -1,13 +1,13 @@
 """What keeps a graph from being opened is one sentence: what is wrong, what helps, no secret."""
 
 import asyncio
-import os
 import socket
-import sys
 from collections.abc import Iterator
+from functools import partial
 
 import asyncpg
 import pytest
+from bfsql_trials.commands import refused
 from bfsql_trials.embedding_service import PlayedService, json_body, playing
 
 from bfsql.errors import BfsqlError, ConfigurationError, StoreError, StoreUnavailable
@@ -258,22 +258,7 @@ async def test_a_service_that_is_not_there_costs_the_meaning_and_not_the_graph(
 # --- on the command line ----------------------------------------------------
 
 
-async def said(command: str, *arguments: str, **variables: str) -> str:
-    """What `bfsql` says on standard error when it ends with 2 and says nothing else."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bfsql", command, "--backend", "postgres", *arguments),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env={**os.environ, **variables},
-    )
-    out, err = await asyncio.wait_for(process.communicate(), 60)
-    text = err.decode()
-    assert (process.returncode, out) == (2, b""), text
-    assert "Traceback" not in text
-    assert "sesame" not in text
-    assert len(text.splitlines()) == 1, text
-    return text
+said = partial(refused, "postgres", secret="sesame")
 
 
 @pytest.mark.parametrize("command", ["serve", "describe-schema"])

@@ -7,24 +7,20 @@ none is as it is where a pipeline embeds only what it resolved.
 
 import math
 from collections.abc import AsyncIterator
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import asyncpg
 import pytest
+from bfsql_trials.medlit import DESCRIPTION, Vectors, nearest, with_vectors
 
 from bfsql.graph import open_graph
-from bfsql.models import GraphRecord, NodeRecord, Refusal
-from bfsql.sources import read_all
+from bfsql.models import GraphRecord, NodeRecord
 from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
 from bfsql_postgres.connection import OWN_WAY
 from bfsql_postgres.indexes import prepare
 from bfsql_servers.database import Database
 
-EMBEDDED = {"drug", "hormone", "disease", "symptom", "anatomicalstructure"}
 DIMENSIONS = 384
-QUERY = "hormone that stops urination"
 
 COLUMNS = [
     ("database", "vector(384)"),
@@ -39,47 +35,24 @@ COLUMNS = [
 
 
 @pytest.fixture(scope="module")
-def records(medlit: Path) -> list[GraphRecord]:
-    return [record for record in read_all([medlit]) if not isinstance(record, Refusal)]
-
-
-@pytest.fixture(scope="module")
-def vectors(records: list[GraphRecord], minilm: Any) -> dict[str, list[float]]:
-    """Vectors by id."""
-    names = {
-        record.id: record.metadata["name"]
-        for record in records
-        if isinstance(record, NodeRecord) and record.entity_type in EMBEDDED
+def types(medlit_records: list[GraphRecord]) -> dict[str, str]:
+    return {
+        record.id: record.entity_type for record in medlit_records if isinstance(record, NodeRecord)
     }
-    return dict(zip(names, minilm.embed(list(names.values())), strict=True))
-
-
-@pytest.fixture(scope="module")
-def types(records: list[GraphRecord]) -> dict[str, str]:
-    return {record.id: record.entity_type for record in records if isinstance(record, NodeRecord)}
-
-
-def nearest(vectors: dict[str, list[float]], asked: list[float]) -> list[tuple[str, float]]:
-    """Ids with their cosines, best first, computed here; all vectors are of length one."""
-    cosines = {
-        i: math.fsum(a * b for a, b in zip(vector, asked, strict=True))
-        for i, vector in vectors.items()
-    }
-    return sorted(cosines.items(), key=lambda one: -one[1])
 
 
 @pytest.fixture(params=COLUMNS, ids=" ".join)
 async def backend(
     request: pytest.FixtureRequest,
-    records: list[GraphRecord],
-    vectors: dict[str, list[float]],
+    medlit_records: list[GraphRecord],
+    medlit_vectors: Vectors,
     minilm: Any,
 ) -> AsyncIterator[PostgresBackend]:
     """medlit with its vectors in a column of each type, read by the reader."""
     which, kind = request.param
     database: Database = request.getfixturevalue(which)
     async with database.schema() as schema:
-        await load_graph(PostgresSettings(dsn=database.owner_url, schema_=schema), records)
+        await load_graph(PostgresSettings(dsn=database.owner_url, schema_=schema), medlit_records)
         owner = await asyncpg.connect(
             database.owner_url, server_settings={"search_path": f"{schema},public"}
         )
@@ -87,7 +60,7 @@ async def backend(
         around = "{%s}" if kind.endswith("[]") else "[%s]"
         await owner.executemany(
             f"UPDATE entity SET embedding = $2::text::{kind} WHERE entity_id = $1",
-            [(i, around % ",".join(map(repr, vector))) for i, vector in vectors.items()],
+            [(i, around % ",".join(map(repr, vector))) for i, vector in medlit_vectors.items()],
         )
         await owner.close()
         opened = await PostgresBackend.create(
@@ -99,19 +72,19 @@ async def backend(
 
 async def test_a_description_finds_what_it_describes(
     backend: PostgresBackend,
-    vectors: dict[str, list[float]],
+    medlit_vectors: Vectors,
     types: dict[str, str],
     minilm: Any,
 ) -> None:
     # No name holds these words, so that what is found is found by meaning alone.
-    asked = nearest(vectors, minilm.embed_one(QUERY))
-    found = await backend.search_entities(QUERY)
+    asked = nearest(medlit_vectors, minilm.embed_one(DESCRIPTION))
+    found = await backend.search_entities(DESCRIPTION)
     assert [stub.id for stub in found] == [i for i, _ in asked][:20]
     assert [stub.score for stub in found] == pytest.approx([s for _, s in asked][:20], abs=1e-5)
     assert found[0].id == "DBPedia:Urinary_bladder"
 
     # Desmopressin is what stops it, and no name and no passage says so.
-    drugs = await backend.search_entities(QUERY, ["drug"])
+    drugs = await backend.search_entities(DESCRIPTION, ["drug"])
     assert [stub.id for stub in drugs] == [i for i, _ in asked if types[i] == "drug"][:20]
     assert "RxNorm:3251" in [stub.id for stub in drugs[:3]]
     assert {stub.entity_type for stub in drugs} == {"drug"}
@@ -150,20 +123,11 @@ async def test_an_exact_name_comes_first_whatever_is_near(backend: PostgresBacke
 # --- a graph that brings its vectors ----------------------------------------
 
 
-def with_vectors(records: list[GraphRecord], vectors: dict[str, list[float]]) -> list[GraphRecord]:
-    return [
-        replace(record, metadata={**record.metadata, "embedding": vectors[record.id]})
-        if isinstance(record, NodeRecord) and record.id in vectors
-        else record
-        for record in records
-    ]
-
-
 @pytest.mark.parametrize("which", ["database", "old_database"])
 async def test_a_graph_that_brings_vectors_is_searched_by_meaning_as_it_is_loaded(
     request: pytest.FixtureRequest,
-    records: list[GraphRecord],
-    vectors: dict[str, list[float]],
+    medlit_records: list[GraphRecord],
+    medlit_vectors: Vectors,
     minilm: Any,
     which: str,
 ) -> None:
@@ -172,7 +136,7 @@ async def test_a_graph_that_brings_vectors_is_searched_by_meaning_as_it_is_loade
         settings = PostgresSettings(
             dsn=database.owner_url, schema_=schema, embedding="module:function"
         )
-        report = await load_graph(settings, with_vectors(records, vectors))
+        report = await load_graph(settings, with_vectors(medlit_records, medlit_vectors))
         assert (report.nodes, report.refused) == (1_900, 0)
         told = await prepare(settings, apply=True)
         if which == "database":
@@ -181,8 +145,8 @@ async def test_a_graph_that_brings_vectors_is_searched_by_meaning_as_it_is_loade
         backend = await PostgresBackend.create(
             database.reader_url, schema=schema, embedding_fn=minilm.embed_one
         )
-        assert (await backend.search_entities(QUERY))[0].id == "DBPedia:Urinary_bladder"
-        drugs = await backend.search_entities(QUERY, ["drug"])
+        assert (await backend.search_entities(DESCRIPTION))[0].id == "DBPedia:Urinary_bladder"
+        drugs = await backend.search_entities(DESCRIPTION, ["drug"])
         assert "RxNorm:3251" in [stub.id for stub in drugs[:3]]
         metadata = await backend.metadata_for_node("RxNorm:3251")
         assert metadata["embedding"] == f"[embedding: {DIMENSIONS} numbers]"

@@ -1,6 +1,5 @@
 """The conformance kit on real servers, on files in process, and on vocabularies of others."""
 
-import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -10,6 +9,7 @@ from typing import Any, ClassVar
 from zipfile import ZipFile
 
 import pytest
+from bfsql_trials.conformance import WatchedSuite
 
 from bfsql.conformance import EVERYTHING, kept
 from bfsql.conformance.graphs import village
@@ -17,6 +17,7 @@ from bfsql.models import GraphRecord
 from bfsql.testing import BackendSuite, Kind
 from bfsql_servers.fuseki import FusekiServer
 from bfsql_servers.fuseki import jar as program
+from bfsql_servers.process import stopped
 from bfsql_sparql import SparqlBackend, files
 from bfsql_sparql.dataset import Reply
 
@@ -54,7 +55,14 @@ def without_values(text: str) -> str:
     return re.sub(r"([<\"]|\(\))(?:[ ,]+\1)+", r"\1", marked)
 
 
-class OnAStore(BackendSuite):
+class Watching(WatchedSuite):
+    """The kit, whose queries are compared without their values."""
+
+    def queries_of(self, backend: Any) -> list[str]:
+        return [without_values(text) for text in self.texts]
+
+
+class OnAStore(Watching):
     """The kit, which fills the store through the loader's writer."""
 
     keeps = KEPT
@@ -84,12 +92,6 @@ class OnAStore(BackendSuite):
         async with self.there.filled(records, max_edges=60, page_size=50) as backend:
             yield backend
 
-    def queries_of(self, backend: Any) -> list[str]:
-        return [without_values(text) for text in self.texts]
-
-    def round_trips_of(self, backend: Any) -> int:
-        return len(self.texts)
-
 
 class OnAServer(OnAStore):
     """The same, with a server that can be gone."""
@@ -98,11 +100,10 @@ class OnAServer(OnAStore):
 
     @asynccontextmanager
     async def store_gone(self, backend: Any) -> AsyncIterator[None]:
-        await asyncio.to_thread(self.there.server.stop)
         try:
-            yield
+            async with stopped(self.there.server):
+                yield
         finally:
-            await asyncio.to_thread(self.there.server.start)
             self.there.held = None  # most of them keep their data in memory
             await self.there.load(self.records)
 
@@ -163,7 +164,7 @@ def vocabularies(fuseki: FusekiServer, tmp_path_factory: pytest.TempPathFactory)
         return [Path(jar.extract(name, folder)) for name in VOCABULARIES]
 
 
-class OnVocabularies(BackendSuite):
+class OnVocabularies(Watching):
     """The rules for a store that is only read."""
 
     words = ("shape", "constraint", "geometry", "feature")
@@ -176,12 +177,6 @@ class OnVocabularies(BackendSuite):
             yield backend
         finally:
             await backend.close()
-
-    def queries_of(self, backend: Any) -> list[str]:
-        return [without_values(text) for text in self.texts]
-
-    def round_trips_of(self, backend: Any) -> int:
-        return len(self.texts)
 
 
 class TestVocabulariesInFiles(OnVocabularies):

@@ -8,9 +8,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from bfsql_trials.conformance import WatchedSuite
+
 from bfsql.conformance import EVERYTHING
 from bfsql.models import GraphRecord
-from bfsql.testing import BackendSuite, Kind
+from bfsql.testing import Kind
 from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
 
 
@@ -51,12 +53,12 @@ async def opened(records: Sequence[GraphRecord], mode: int) -> AsyncIterator[Sql
             allow(path, stat.S_IRUSR | stat.S_IWUSR)
 
 
-class TestSqlite(BackendSuite):
+class TestSqlite(WatchedSuite):
     keeps = EVERYTHING - {Kind.BINARY}
 
     @asynccontextmanager
     async def backend_with(self, records: Sequence[GraphRecord]) -> AsyncIterator[SqliteBackend]:
-        self.texts: list[str] = []
+        self.texts = []
         async with opened(records, stat.S_IRUSR | stat.S_IWUSR) as backend:
             pool: Any = backend._pool
             while not pool._idle.empty():
@@ -69,9 +71,3 @@ class TestSqlite(BackendSuite):
     async def read_only_with(self, records: Sequence[GraphRecord]) -> AsyncIterator[SqliteBackend]:
         async with opened(records, stat.S_IRUSR) as backend:
             yield backend
-
-    def queries_of(self, backend: Any) -> list[str]:
-        return self.texts
-
-    def round_trips_of(self, backend: Any) -> int:
-        return len(self.texts)

@@ -166,8 +166,8 @@ async def test_the_deadline_of_a_call_stops_its_statement(opened) -> None:
         assert (await backend.get_node("a")).id == "a"
 
 
-async def test_calls_that_wait_for_a_thread_keep_their_deadline(opened) -> None:
-    backend = await opened([NodeRecord("a", "thing")])
+async def endless_calls(backend, number: int) -> list[asyncio.Future[None]]:
+    """Calls that do not end by themselves, when all of them have begun."""
     begun: asyncio.Queue[None] = asyncio.Queue()
     loop = asyncio.get_running_loop()
 
@@ -175,9 +175,15 @@ async def test_calls_that_wait_for_a_thread_keep_their_deadline(opened) -> None:
         loop.call_soon_threadsafe(begun.put_nowait, None)
         reader.execute(ENDLESS).fetchone()
 
-    busy = [asyncio.ensure_future(backend._pool.run(endless)) for _ in range(2)]
-    await begun.get()
-    await begun.get()
+    calls = [asyncio.ensure_future(backend._pool.run(endless)) for _ in range(number)]
+    for _ in calls:
+        await begun.get()
+    return calls
+
+
+async def test_calls_that_wait_for_a_thread_keep_their_deadline(opened) -> None:
+    backend = await opened([NodeRecord("a", "thing")])
+    busy = await endless_calls(backend, 2)
     with call.scope(seconds=0.05), pytest.raises(TimeoutError):
         await backend.get_node("a")
     for work in busy:
@@ -188,14 +194,7 @@ async def test_calls_that_wait_for_a_thread_keep_their_deadline(opened) -> None:
 
 async def test_closing_stops_what_is_under_way_and_leaves_no_thread(opened) -> None:
     backend = await opened([NodeRecord("a", "thing")])
-    begun, loop = asyncio.Event(), asyncio.get_running_loop()
-
-    def endless(reader: sqlite3.Connection) -> None:
-        loop.call_soon_threadsafe(begun.set)
-        reader.execute(ENDLESS).fetchone()
-
-    work = asyncio.ensure_future(backend._pool.run(endless))
-    await begun.wait()
+    [work] = await endless_calls(backend, 1)
     await backend.close()
     with pytest.raises(StoreUnavailable, match="was closed"):
         await work
@@ -209,16 +208,7 @@ async def test_closing_stops_what_is_under_way_and_leaves_no_thread(opened) -> N
 
 async def test_closing_tells_those_who_wait_for_a_thread_and_cancels_none(opened) -> None:
     backend = await opened([NodeRecord("a", "thing")])
-    begun: asyncio.Queue[None] = asyncio.Queue()
-    loop = asyncio.get_running_loop()
-
-    def endless(reader: sqlite3.Connection) -> None:
-        loop.call_soon_threadsafe(begun.put_nowait, None)
-        reader.execute(ENDLESS).fetchone()
-
-    calls = [asyncio.ensure_future(backend._pool.run(endless)) for _ in range(2)]
-    for _ in calls:
-        await begun.get()
+    calls = await endless_calls(backend, 2)
     waiting = [asyncio.ensure_future(backend.get_node("a")) for _ in range(3)]
     await asyncio.sleep(0)
     await backend.close()

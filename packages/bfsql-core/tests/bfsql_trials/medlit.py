@@ -10,6 +10,7 @@ adds what is peculiar to the store:
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -31,6 +32,8 @@ DESCRIPTION = "hormone that stops urination"
 """A query of which no name has a word."""
 
 Triples = set[tuple[str, str, str]]
+Vectors = dict[str, list[float]]
+"""By id."""
 
 
 def assert_whole(report: LoadReport) -> None:
@@ -38,9 +41,7 @@ def assert_whole(report: LoadReport) -> None:
     assert (report.nodes, report.edges + report.duplicate_edges) == (1_900, 2_184)
 
 
-def with_vectors(
-    records: Iterable[GraphRecord], vectors: dict[str, list[float]]
-) -> list[GraphRecord]:
+def with_vectors(records: Iterable[GraphRecord], vectors: Vectors) -> list[GraphRecord]:
     """The records, with vectors by id as the metadata `embedding`."""
     return [
         replace(record, metadata={**record.metadata, "embedding": vectors[record.id]})
@@ -48,6 +49,15 @@ def with_vectors(
         else record
         for record in records
     ]
+
+
+def nearest(vectors: Vectors, asked: list[float]) -> list[tuple[str, float]]:
+    """Ids with their cosines, best first, computed here; all vectors are of length one."""
+    cosines = {
+        i: math.fsum(a * b for a, b in zip(vector, asked, strict=True))
+        for i, vector in vectors.items()
+    }
+    return sorted(cosines.items(), key=lambda one: -one[1])
 
 
 async def ring(backend: GraphDbInterface, ids: Iterable[str]) -> Triples:

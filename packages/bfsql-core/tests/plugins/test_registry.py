@@ -92,16 +92,21 @@ def test_something_else_is_not_a_backend(site: Path) -> None:
         load("toy")
 
 
+def load_odd(site: Path, module: str, source: str) -> None:
+    """Load the class `Odd` of a module with this source."""
+    (site / f"{module}.py").write_text(source, encoding="utf-8")
+    install(site, "bfsql-odd", odd=f"{module}:Odd")
+    load("odd")
+
+
 def test_an_incomplete_class_names_what_it_lacks(site: Path) -> None:
-    (site / "incomplete_backend.py").write_text(
+    incomplete = (
         "from bfsql.abc import GraphDbInterface\n"
-        "class Half(GraphDbInterface):\n"
-        "    async def get_node(self, entity_id): ...\n",
-        encoding="utf-8",
+        "class Odd(GraphDbInterface):\n"
+        "    async def get_node(self, entity_id): ...\n"
     )
-    install(site, "bfsql-half", half="incomplete_backend:Half")
-    with pytest.raises(NotABackend, match="class 'Half', which lacks edges_from, edges_to, entity"):
-        load("half")
+    with pytest.raises(NotABackend, match="class 'Odd', which lacks edges_from, edges_to, entity"):
+        load_odd(site, "incomplete_backend", incomplete)
 
 
 def test_a_bare_class_is_a_backend(site: Path) -> None:
@@ -110,15 +115,13 @@ def test_a_bare_class_is_a_backend(site: Path) -> None:
 
 
 def test_a_class_whose_settings_cannot_be_made_fails_to_import(site: Path) -> None:
-    (site / "odd_backend.py").write_text(
+    broken = (
         "from bfsql.memory import MemoryBackend\n"
         "class Odd(MemoryBackend):\n"
-        "    def __init__(self, path: 'list[' = ''): ...\n",
-        encoding="utf-8",
+        "    def __init__(self, path: 'list[' = ''): ...\n"
     )
-    install(site, "bfsql-odd", odd="odd_backend:Odd")
     with pytest.raises(BackendImportFailed, match="SyntaxError"):
-        load("odd")
+        load_odd(site, "odd_backend", broken)
 
 
 def test_another_contract_says_which_side_is_older(site: Path) -> None:

@@ -55,6 +55,19 @@ def check_what_was_dropped(answer, whole):
         assert not have_nodes, "no node is cut before all have lost their metadata"
 
 
+def fitted(answer, whole, estimator, max_tokens):
+    """Whether there is an answer, which is within its budget and right in what it left out."""
+    fits = estimator(whole.text.encode()) <= max_tokens
+    if answer is None:
+        assert not fits
+        return False
+    assert estimator(answer.text.encode()) <= max_tokens
+    assert (answer.text == whole.text) == fits
+    if answer.content["nodes"]:
+        check_what_was_dropped(answer.content, whole.content)
+    return True
+
+
 @given(
     case=drawn.graphs_with_seeds(least=6),
     hops=st.integers(1, 4),
@@ -76,14 +89,9 @@ async def test_a_traversal_keeps_within_its_budget_and_says_what_it_left_out(
     ) as opened:
         whole = await asking.asked(opened, "bfs_query", **arguments, max_tokens=0)
         answer = await asking.if_it_fits(opened, "bfs_query", **arguments, max_tokens=max_tokens)
-    fits = estimator(whole.text.encode()) <= max_tokens
-    if answer is None:
-        assert not fits
+    if not fitted(answer, whole, estimator, max_tokens):
         return
-    assert estimator(answer.text.encode()) <= max_tokens
-    assert (answer.text == whole.text) == fits
     if answer.content["nodes"]:
-        check_what_was_dropped(answer.content, whole.content)
         left = len(whole.content["nodes"]) - len(answer.content["nodes"])
         assert numbers(CUT, answer.content) == [left]
 
@@ -101,14 +109,8 @@ async def test_an_intersection_keeps_within_its_budget_and_counts_what_is_missin
         answer = await asking.if_it_fits(
             opened, "intersect_subgraphs", **arguments, max_tokens=max_tokens
         )
-    fits = estimator(whole.text.encode()) <= max_tokens
-    if answer is None:
-        assert not fits
+    if not fitted(answer, whole, estimator, max_tokens):
         return
-    assert estimator(answer.text.encode()) <= max_tokens
-    assert (answer.text == whole.text) == fits
-    if answer.content["nodes"]:
-        check_what_was_dropped(answer.content, whole.content)
     cut = whole.content["nodes"][len(answer.content["nodes"]) :]
     assert numbers(CUT, answer.content) == [len(cut)]
     for entity_type in {node["entity_type"] for node in cut}:
