@@ -1,16 +1,19 @@
 """An HTTP server that answers as the test says: the bad endpoint, and a witness of requests."""
 
+import asyncio
 import socket
 import ssl
 import struct
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Self
+
+import pytest
 
 from bfsql_servers.bad_replies import Asked, Behaviour, Reply, refused, results
 from bfsql_servers.certificates import CA, CERTIFICATE, KEY
@@ -95,6 +98,15 @@ class BadEndpoint:
     def is_idle(self, within: float = 5) -> bool:
         """Wait until all connections are closed, for seconds at most; whether they are."""
         return self._wait(lambda: self.open == 0, within)
+
+    async def cancels(self, question: Coroutine[Any, Any, Any]) -> None:
+        """Cancel a question when it has come here, and check that its connection is closed."""
+        asked = asyncio.create_task(question)
+        assert await asyncio.to_thread(self.has_got, 1)
+        asked.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asked
+        assert await asyncio.to_thread(self.is_idle)
 
     def _at(self, host: str) -> str:
         scheme = "https" if self.ca else "http"

@@ -1,5 +1,6 @@
 """The servers as fixtures of the test session: each starts when a test first asks for it."""
 
+import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,6 +15,7 @@ from bfsql_servers.missing import missing
 from bfsql_servers.neo4j import Neo4jServer
 from bfsql_servers.oxigraph import OxigraphServer
 from bfsql_servers.pgbouncer import PgBouncer
+from bfsql_servers.port import HOST
 from bfsql_servers.postgres import PostgresServer
 from bfsql_servers.process import Server
 from bfsql_servers.rdf4j import RDF4JServer
@@ -46,10 +48,12 @@ def _serving(name: str, make: Callable[[Path], S], *, end: Callable[[S], None]) 
             end(server)
 
 
-def _one(name: str, make: Callable[[Path], S], end: Callable[[S], None], what: str) -> Any:
+def _one(
+    name: str, make: Callable[[Path], Server], what: str, end: Callable[[Any], None] = Server.kill
+) -> Any:
     """A fixture that serves `what` for the session."""
 
-    def served() -> Iterator[S]:
+    def served() -> Iterator[Server]:
         yield from _serving(name, make, end=end)
 
     served.__doc__ = what
@@ -57,50 +61,22 @@ def _one(name: str, make: Callable[[Path], S], end: Callable[[S], None], what: s
 
 
 postgres = _one(
-    "postgres",
-    PostgresServer.embedded,
-    PostgresServer.stop,
-    "Postgres 18 with pgvector and pg_trgm.",
+    "postgres", PostgresServer.embedded, "Postgres 18 with pgvector and pg_trgm.", Server.stop
 )
 old_postgres = _one(
-    "old_postgres",
-    PostgresServer.debian,
-    PostgresServer.stop,
-    "Postgres 15 with pg_trgm and without pgvector.",
+    "old_postgres", PostgresServer.debian, "Postgres 15 without pgvector.", Server.stop
 )
-neo4j_server = _one(
-    "neo4j", Neo4jServer, Neo4jServer.kill, "Neo4j Community that lets everybody in."
-)
+neo4j_server = _one("neo4j", Neo4jServer, "Neo4j Community that lets everybody in.")
 guarded_neo4j = _one(
-    "neo4j",
-    Neo4jServer.with_password,
-    Neo4jServer.kill,
-    "Neo4j Community that asks for a password, and speaks TLS where `openssl` is here.",
+    "neo4j", Neo4jServer.with_password, "One that asks for a password; TLS where `openssl` is here."
 )
-oxigraph = _one("oxigraph", OxigraphServer, OxigraphServer.kill, "Oxigraph in memory.")
-fuseki = _one("fuseki", FusekiServer, FusekiServer.kill, "Fuseki in memory.")
-fuseki_text = _one(
-    "fuseki",
-    FusekiServer.with_text,
-    FusekiServer.kill,
-    "Fuseki with a text index over labels and alternative labels.",
-)
-guarded_fuseki = _one(
-    "fuseki", FusekiServer.with_password, FusekiServer.kill, "Fuseki that asks for a password."
-)
-virtuoso = _one(
-    "virtuoso",
-    VirtuosoServer,
-    VirtuosoServer.kill,
-    "Virtuoso that cuts each answer after 10,000 rows.",
-)
-small_virtuoso = _one(
-    "virtuoso",
-    VirtuosoServer.small,
-    VirtuosoServer.kill,
-    "Virtuoso that cuts each answer after 1,000 rows.",
-)
-rdf4j = _one("rdf4j", RDF4JServer, RDF4JServer.kill, "RDF4J in memory.")
+oxigraph = _one("oxigraph", OxigraphServer, "Oxigraph in memory.")
+fuseki = _one("fuseki", FusekiServer, "Fuseki in memory.")
+fuseki_text = _one("fuseki", FusekiServer.with_text, "Fuseki with a text index over labels.")
+guarded_fuseki = _one("fuseki", FusekiServer.with_password, "Fuseki that asks for a password.")
+virtuoso = _one("virtuoso", VirtuosoServer, "Virtuoso that cuts each answer after 10,000 rows.")
+small_virtuoso = _one("virtuoso", VirtuosoServer.small, "One that cuts it after 1,000 rows.")
+rdf4j = _one("rdf4j", RDF4JServer, "RDF4J in memory.")
 
 
 @pytest.fixture(scope="session")
@@ -114,6 +90,13 @@ def sparql_server(request: pytest.FixtureRequest) -> SparqlServer:
     """Each of the four SPARQL servers; it may hold the data of other tests until `clear`."""
     server: SparqlServer = request.getfixturevalue(request.param)
     return server
+
+
+@pytest.fixture
+def silent() -> Iterator[int]:
+    """The port of a server that accepts and says nothing."""
+    with socket.create_server((HOST, 0)) as server:
+        yield server.getsockname()[1]
 
 
 @pytest.fixture

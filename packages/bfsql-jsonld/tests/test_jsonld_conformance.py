@@ -7,14 +7,14 @@ from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 import pytest
+from bfsql_trials.conformance import ServedSuite
 
 from bfsql.abc import GraphDbInterface
 from bfsql.conformance import EVERYTHING, OptOut
 from bfsql.memory import MemoryBackend
 from bfsql.models import GraphRecord
-from bfsql.testing import BackendSuite, Kind, never
+from bfsql.testing import Kind, never
 from bfsql_jsonld import JsonLdBackend
-from bfsql_servers.process import stopped
 from bfsql_servers.web import WebServer
 from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
 
@@ -45,7 +45,7 @@ async def in_a_file(records: Sequence[GraphRecord]) -> AsyncIterator[GraphDbInte
             await backend.close()
 
 
-class Chained(BackendSuite):
+class Chained(ServedSuite):
     """What both chains share."""
 
     store: ClassVar[Any]
@@ -80,9 +80,6 @@ class Chained(BackendSuite):
                 yield backend
             finally:
                 await backend.close()
-
-    def store_gone(self, backend: Any) -> AbstractAsyncContextManager[None]:
-        return stopped(self.server)
 
     def round_trips_of(self, backend: Any) -> int:
         return int(backend.session.requests)

@@ -2,11 +2,11 @@
 
 import pickle
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import Any, ClassVar
 
 import pytest
-from bfsql_trials.conformance import WatchedSuite
+from bfsql_trials.conformance import ServedSuite, WatchedSuite
 
 from bfsql.conformance import EVERYTHING
 from bfsql.models import GraphRecord
@@ -14,7 +14,6 @@ from bfsql.testing import Kind
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
 from bfsql_neo4j.loader import load_graph
 from bfsql_servers.neo4j import Neo4jServer
-from bfsql_servers.process import stopped
 
 KEPT = EVERYTHING - {
     Kind.BINARY,
@@ -38,7 +37,7 @@ def watched(backend: Neo4jBackend) -> list[str]:
     return texts
 
 
-class TestNeo4j(WatchedSuite):
+class TestNeo4j(ServedSuite, WatchedSuite):
     keeps = KEPT
     held: ClassVar[bytes | None] = None
     """What was loaded last; nothing else here writes, so the same records need no second load."""
@@ -66,6 +65,3 @@ class TestNeo4j(WatchedSuite):
             yield backend
         finally:
             await backend.close()
-
-    def store_gone(self, backend: Any) -> AbstractAsyncContextManager[None]:
-        return stopped(self.server)

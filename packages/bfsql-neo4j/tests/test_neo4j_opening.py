@@ -2,8 +2,6 @@
 
 import asyncio
 import os
-import socket
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,13 +29,6 @@ def _nothing_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith(("NEO4J_", "BFSQL_"))]:
         if not name.startswith(("BFSQL_REQUIRE", "BFSQL_NEO4J_J", "BFSQL_NEO4J_H")):
             monkeypatch.delenv(name)
-
-
-@pytest.fixture
-def silent() -> Iterator[int]:
-    """The port of a server that accepts and says nothing."""
-    with socket.create_server((HOST, 0)) as server:
-        yield server.getsockname()[1]
 
 
 @pytest.fixture

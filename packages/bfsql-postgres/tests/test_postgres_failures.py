@@ -1,7 +1,6 @@
 """What keeps a graph from being opened is one sentence: what is wrong, what helps, no secret."""
 
 import asyncio
-import socket
 from collections.abc import Iterator
 from functools import partial
 
@@ -26,13 +25,6 @@ VARIABLES = ("DATABASE_URL", "PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PG
 def _nothing_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in (*VARIABLES, "PGPASSWORD", "BFSQL_EMBEDDING", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture
-def silent() -> Iterator[int]:
-    """A port where connections are taken and nothing is ever said."""
-    with socket.create_server((HOST, 0)) as listening:
-        yield listening.getsockname()[1]
 
 
 @pytest.fixture

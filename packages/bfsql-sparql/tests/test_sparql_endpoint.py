@@ -196,12 +196,7 @@ async def test_waiting_for_a_place_is_not_the_querys_time_but_the_calls(
 
 async def test_cancelling_closes_the_connection(bad_endpoint: BadEndpoint, opened: Opened) -> None:
     endpoint = await opened(bad_endpoint.then(silence(30)).url)
-    asked = asyncio.create_task(endpoint.reply("ASK {}"))
-    assert await asyncio.to_thread(bad_endpoint.has_got, 1)
-    asked.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await asked
-    assert await asyncio.to_thread(bad_endpoint.is_idle)
+    await bad_endpoint.cancels(endpoint.reply("ASK {}"))
     assert await endpoint.reply("ASK {}")
 
 

@@ -1,10 +1,21 @@
-"""The kit for a backend whose queries are watched."""
+"""The kit for a backend whose server stops, and for one whose queries are watched."""
 
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from bfsql.testing import BackendSuite
+from bfsql_servers.process import stopped
+
+
+class ServedSuite(BackendSuite):
+    """The kit with a server that can be gone."""
+
+    server: Any
+
+    def store_gone(self, backend: Any) -> AbstractAsyncContextManager[None]:
+        return stopped(self.server)
 
 
 class WatchedSuite(BackendSuite):

@@ -27,24 +27,25 @@ def tree(width: int, depth: int):
     return records
 
 
+async def batches(graph, tool, **arguments):
+    """The batches that a call takes; it takes nothing one by one."""
+    backend = CountingBackend(graph.records)
+    async with open_graph(backend) as opened:
+        await asking.asked(opened, tool, **arguments)
+    assert not backend.single
+    return backend.batches
+
+
 @given(drawn.graphs_with_seeds(), st.integers(1, 5), FILTERS)
 async def test_a_traversal_takes_at_most_four_batches_more_than_hops(case, hops, filters):
     graph, seeds = case
-    backend = CountingBackend(graph.records)
-    async with open_graph(backend) as opened:
-        await asking.asked(opened, "bfs_query", seeds=seeds, max_hops=hops, **filters)
-    assert backend.batches <= hops + 4
-    assert not backend.single
+    assert await batches(graph, "bfs_query", seeds=seeds, max_hops=hops, **filters) <= hops + 4
 
 
 @given(drawn.graphs_with_seeds(seeds=2), st.integers(1, 5), FILTERS)
 async def test_an_intersection_takes_at_most_five_batches_more_than_k(case, k, filters):
     graph, seeds = case
-    backend = CountingBackend(graph.records)
-    async with open_graph(backend) as opened:
-        await asking.asked(opened, "intersect_subgraphs", seeds=seeds, k=k, **filters)
-    assert backend.batches <= k + 5
-    assert not backend.single
+    assert await batches(graph, "intersect_subgraphs", seeds=seeds, k=k, **filters) <= k + 5
 
 
 @pytest.mark.parametrize("filters", [{}, {"min_mentions": 2}, {"max_tokens": 500}, {"limit": 7}])

@@ -92,6 +92,19 @@ def test_something_else_is_not_a_backend(site: Path) -> None:
         load("toy")
 
 
+INCOMPLETE = (
+    "from bfsql.abc import GraphDbInterface\n"
+    "class Odd(GraphDbInterface):\n"
+    "    async def get_node(self, entity_id): ...\n"
+)
+BROKEN = (
+    "from bfsql.memory import MemoryBackend\n"
+    "class Odd(MemoryBackend):\n"
+    "    def __init__(self, path: 'list[' = ''): ...\n"
+)
+"""Sources of a class `Odd`."""
+
+
 def load_odd(site: Path, module: str, source: str) -> None:
     """Load the class `Odd` of a module with this source."""
     (site / f"{module}.py").write_text(source, encoding="utf-8")
@@ -100,13 +113,8 @@ def load_odd(site: Path, module: str, source: str) -> None:
 
 
 def test_an_incomplete_class_names_what_it_lacks(site: Path) -> None:
-    incomplete = (
-        "from bfsql.abc import GraphDbInterface\n"
-        "class Odd(GraphDbInterface):\n"
-        "    async def get_node(self, entity_id): ...\n"
-    )
     with pytest.raises(NotABackend, match="class 'Odd', which lacks edges_from, edges_to, entity"):
-        load_odd(site, "incomplete_backend", incomplete)
+        load_odd(site, "incomplete_backend", INCOMPLETE)
 
 
 def test_a_bare_class_is_a_backend(site: Path) -> None:
@@ -115,13 +123,8 @@ def test_a_bare_class_is_a_backend(site: Path) -> None:
 
 
 def test_a_class_whose_settings_cannot_be_made_fails_to_import(site: Path) -> None:
-    broken = (
-        "from bfsql.memory import MemoryBackend\n"
-        "class Odd(MemoryBackend):\n"
-        "    def __init__(self, path: 'list[' = ''): ...\n"
-    )
     with pytest.raises(BackendImportFailed, match="SyntaxError"):
-        load_odd(site, "odd_backend", broken)
+        load_odd(site, "odd_backend", BROKEN)
 
 
 def test_another_contract_says_which_side_is_older(site: Path) -> None:
