@@ -8,6 +8,7 @@ from typing import Any
 import asyncpg
 from by_hand import ByHand, Triple
 from graphs import heavy_tailed
+from pydantic import SecretStr
 from pydantic_core import from_json
 from remote import questions, report_answers
 
@@ -105,7 +106,7 @@ async def report(nodes: int, edges: int, hub: int, turns: int) -> None:
 
 
 async def _load(url: str, nodes: int, edges: int, hub: int) -> None:
-    settings = PostgresSettings.of(url, {})
+    settings = PostgresSettings(dsn=SecretStr(url))
     start = time.perf_counter()
     report = await load_graph(settings, heavy_tailed(nodes, edges, hub))
     seconds = time.perf_counter() - start
