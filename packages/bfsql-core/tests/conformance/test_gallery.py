@@ -6,8 +6,7 @@ import logging
 
 import pytest
 from bfsql_trials.backends import BareBackend
-from conformance.gallery import GALLERY, Eight, Store, Wrong
-from conformance.gallery.opening import trial
+from conformance.gallery import GALLERY, Eight, Store, Wrong, trial
 
 from bfsql.conformance import RULES, Rule, isolation, judge
 from bfsql.memory import MemoryBackend

@@ -24,8 +24,9 @@ from bfsql.conformance.harness import (
     both,
     difference,
     expect,
+    filling_rule,
     outcome,
-    rule,
+    reading_rule,
     same,
     sample,
     some_ids,
@@ -122,62 +123,49 @@ async def _same_for_all(
                     raise Broken(f"Over the graph {name}: {broken}") from broken
 
 
-@rule("bfs-bytes", "bfs_query gives the bytes of the reference", source=SAME_BYTES, mode="filling")
+@filling_rule("bfs-bytes", "bfs_query gives the bytes of the reference", source=SAME_BYTES)
 async def bfs_bytes(trial: Trial) -> None:
     """Depths, filters, pages and budgets."""
     await _same_for_all(trial, "bfs_query", _walks)
 
 
-@rule(
-    "intersect-bytes",
-    "intersect_subgraphs gives the bytes of the reference",
-    source=SAME_BYTES,
-    mode="filling",
+@filling_rule(
+    "intersect-bytes", "intersect_subgraphs gives the bytes of the reference", source=SAME_BYTES
 )
 async def intersect_bytes(trial: Trial) -> None:
     """Neighbours, strangers, three seeds."""
     await _same_for_all(trial, "intersect_subgraphs", _intersections)
 
 
-@rule(
-    "entity-bytes",
-    "describe_entity gives the bytes of the reference",
-    source=SAME_BYTES,
-    mode="filling",
-)
+@filling_rule("entity-bytes", "describe_entity gives the bytes of the reference", source=SAME_BYTES)
 async def entity_bytes(trial: Trial) -> None:
     """With the evidence that touches the entity, for every node of a small graph."""
     ids = lambda records: ({"id": i} for i in some_ids(records, 200))
     await _same_for_all(trial, "describe_entity", ids)
 
 
-@rule(
-    "entities-bytes",
-    "describe_entities gives the bytes of the reference",
-    source=SAME_BYTES,
-    mode="filling",
+@filling_rule(
+    "entities-bytes", "describe_entities gives the bytes of the reference", source=SAME_BYTES
 )
 async def entities_bytes(trial: Trial) -> None:
     """In the order asked, unknown ones left out and named."""
     await _same_for_all(trial, "describe_entities", _lists)
 
 
-@rule(
+@filling_rule(
     "schema-lists",
     "describe_schema tells the same types, predicates and comprehensive as the reference",
     source=SAME_BYTES,
-    mode="filling",
 )
 async def schema_lists(trial: Trial) -> None:
     """Sorted by code point, in one spelling."""
     await _same_for_all(trial, "describe_schema", lambda _: [{}])
 
 
-@rule(
+@filling_rule(
     "same-errors",
     "a call that fails fails as over the reference",
     source="protocol 12: an unknown id is an error that names the closest known ones",
-    mode="filling",
 )
 async def same_errors(trial: Trial) -> None:
     """Compared by kind and argument: unknown ids, plain, hostile, dangling, between known ones."""
@@ -192,11 +180,10 @@ async def same_errors(trial: Trial) -> None:
         await same(mine, wanted, "bfs_query", {"seeds": ["s:0"], "max_hops": 5, "max_tokens": 500})
 
 
-@rule(
+@filling_rule(
     "cached-as-direct",
     "answers are the same cold, warm and without the cache",
     source="chapter 8: the cache is transparent",
-    mode="filling",
 )
 async def cached_as_direct(trial: Trial) -> None:
     """All six tools, search included."""
@@ -231,11 +218,10 @@ def _everything(records: Sequence[GraphRecord]) -> Iterable[tuple[str, dict[str,
     yield "intersect_subgraphs", {"seeds": ids[:2], "k": 2}
 
 
-@rule(
+@filling_rule(
     "drawn-graphs",
     "graphs that hypothesis makes are answered like the reference",
     source="protocol 3 and 7: same graph, same bytes; parallel records are one edge",
-    mode="filling",
 )
 async def drawn_graphs(trial: Trial) -> None:
     """Parallel edges, self-loops, cycles, isolated nodes, dangling ends, in any order."""
@@ -305,11 +291,10 @@ def _records(few: list[str]) -> SearchStrategy[list[GraphRecord]]:
     return st.lists(nodes | nodes | edges | edges | evidence, max_size=30)
 
 
-@rule(
+@reading_rule(
     "tools-answer",
     "all six tools answer over it",
     source="appendix A: the six tools and their answers",
-    mode="reading",
 )
 async def tools_answer(trial: Trial) -> None:
     """Through the cache, in the exact shapes of the protocol, the asked ids in the answers."""

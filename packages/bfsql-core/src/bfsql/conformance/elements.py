@@ -24,7 +24,8 @@ from bfsql.conformance.harness import (
     edges_of,
     expect,
     expect_unknown,
-    rule,
+    filling_rule,
+    reading_rule,
     sample,
     some_edges,
 )
@@ -41,11 +42,10 @@ def _identities(nodes: Iterable[Node]) -> list[tuple[str, str]]:
     return [(node.id, node.entity_type) for node in nodes]
 
 
-@rule(
+@filling_rule(
     "every-node",
     "every node is there, under its own id and with its own type",
     source="chapter 8: get_node is the identity call; protocol 9: a node has one entity_type",
-    mode="filling",
 )
 async def every_node(trial: Trial) -> None:
     """Alone and in one batch, over every graph of the kit."""
@@ -67,11 +67,10 @@ async def every_node(trial: Trial) -> None:
                 )
 
 
-@rule(
+@filling_rule(
     "every-edge",
     "every edge is there in both directions, parallel ones once, and no other",
     source="protocol 7: an edge's identity is its triple; a self-loop is an edge",
-    mode="filling",
 )
 async def every_edge(trial: Trial) -> None:
     """`edges_from`, `edges_to` and the ring of each node."""
@@ -96,11 +95,8 @@ async def _same_edges(db: GraphDbInterface, wanted: MemoryBackend, entity_id: st
     )
 
 
-@rule(
-    "whole-hub",
-    "a hub gives all of its edges",
-    source="protocol 11: nothing is cut silently",
-    mode="filling",
+@filling_rule(
+    "whole-hub", "a hub gives all of its edges", source="protocol 11: nothing is cut silently"
 )
 async def whole_hub(trial: Trial) -> None:
     """1,200 edges, in both directions, alone and in a ring."""
@@ -120,11 +116,10 @@ async def whole_hub(trial: Trial) -> None:
         expect(found == len(spokes), f"get_nodes_batch gave {found} nodes of {len(spokes)}.")
 
 
-@rule(
+@filling_rule(
     "alone-is-known",
     "a node without edges is known",
     source="chapter 8: one without edges gives nothing; KeyError is for unknown ones",
-    mode="filling",
 )
 async def alone_is_known(trial: Trial) -> None:
     """No edges, no error."""
@@ -141,11 +136,10 @@ async def alone_is_known(trial: Trial) -> None:
         await db.metadata_for_node("s:4")
 
 
-@rule(
+@filling_rule(
     "dangling-ends",
     "an end without a node is no node",
     source="protocol 8: it is no node; edges_batch gives nothing for an id that is no node",
-    mode="filling",
 )
 async def dangling_ends(trial: Trial) -> None:
     """The known end still gives the edge, the other end is unknown."""
@@ -166,11 +160,10 @@ async def dangling_ends(trial: Trial) -> None:
         )
 
 
-@rule(
+@filling_rule(
     "triples-apart",
     "triples that join to the same text are different edges",
     source="protocol 7: an edge's identity is (subject, predicate, object)",
-    mode="filling",
 )
 async def triples_apart(trial: Trial) -> None:
     """`a:b` - `c` - `d` and `a` - `b:c` - `d`, with all that is used to join."""
@@ -195,7 +188,7 @@ async def triples_apart(trial: Trial) -> None:
             expect(marks == wanted, f"In a batch, {one} and {other} have the marks {marks}.")
 
 
-@rule("nodes-batch", "get_nodes_batch equals get_node", source=BATCH, mode="reading")
+@reading_rule("nodes-batch", "get_nodes_batch equals get_node", source=BATCH)
 async def nodes_batch(trial: Trial) -> None:
     """Same ids, same types, each once."""
     async with trial.opened() as db:
@@ -209,7 +202,7 @@ async def nodes_batch(trial: Trial) -> None:
         )
 
 
-@rule("edges-batch", "edges_batch equals edges_from and edges_to", source=BATCH, mode="reading")
+@reading_rule("edges-batch", "edges_batch equals edges_from and edges_to", source=BATCH)
 async def edges_batch(trial: Trial) -> None:
     """One ring, undirected, for one node and for all of the sample."""
     async with trial.opened() as db:
@@ -234,11 +227,8 @@ async def edges_batch(trial: Trial) -> None:
         )
 
 
-@rule(
-    "node-metadata-batch",
-    "metadata_for_nodes_batch equals metadata_for_node",
-    source=BATCH,
-    mode="reading",
+@reading_rule(
+    "node-metadata-batch", "metadata_for_nodes_batch equals metadata_for_node", source=BATCH
 )
 async def node_metadata_batch(trial: Trial) -> None:
     """Every value of every node."""
@@ -251,11 +241,8 @@ async def node_metadata_batch(trial: Trial) -> None:
             _same_metadata(repr(entity_id), alone, batch[entity_id])
 
 
-@rule(
-    "edge-metadata-batch",
-    "metadata_for_edges_batch equals metadata_for_edge",
-    source=BATCH,
-    mode="reading",
+@reading_rule(
+    "edge-metadata-batch", "metadata_for_edges_batch equals metadata_for_edge", source=BATCH
 )
 async def edge_metadata_batch(trial: Trial) -> None:
     """Every value of every edge."""
@@ -276,11 +263,10 @@ def _same_metadata(what: object, alone: Any, batch: Any) -> None:
     )
 
 
-@rule(
+@reading_rule(
     "unknown-in-batches",
     "batches leave unknown ids out",
     source="the backend contract: get_nodes_batch gives the nodes that exist",
-    mode="reading",
 )
 async def unknown_in_batches(trial: Trial) -> None:
     """Unknown ids between known ones change nothing; alone, and without any, nothing comes."""
@@ -310,11 +296,10 @@ async def unknown_in_batches(trial: Trial) -> None:
         )
 
 
-@rule(
+@reading_rule(
     "both-directions",
     "both directions of an edge agree",
     source="chapter 8: edges_from gives what leaves an entity, edges_to what enters it",
-    mode="reading",
 )
 async def both_directions(trial: Trial) -> None:
     """What leaves one node enters another, and the other way about."""
@@ -338,11 +323,10 @@ async def both_directions(trial: Trial) -> None:
                 )
 
 
-@rule(
+@reading_rule(
     "own-edges",
     "edges_from gives edges that leave the node, edges_to those that enter it",
     source="chapter 8: edges_from(id), edges_to(id); protocol 7: an edge is its triple of texts",
-    mode="reading",
 )
 async def own_edges(trial: Trial) -> None:
     """The asked node stands at the right end, and all three are texts."""
@@ -355,11 +339,10 @@ async def own_edges(trial: Trial) -> None:
                     expect(all(isinstance(part, str) for part in edge), f"No texts: {edge}.")
 
 
-@rule(
+@reading_rule(
     "ends-exist",
     "the ends of every edge are nodes, or always are not",
     source="protocol 8: an edge end that the store has no node for is no node",
-    mode="reading",
 )
 async def ends_exist(trial: Trial) -> None:
     """An end is a node to every question, or to none; one that is none is odd, not wrong."""

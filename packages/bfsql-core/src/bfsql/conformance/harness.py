@@ -1,10 +1,9 @@
 """What every check is written with: the registry of rules, the trial, samples, comparisons.
 
-    @rule(
+    @reading_rule(
         "both-directions",
         "both directions of an edge agree",
         source="chapter 8: all edges that leave, all edges that enter",
-        mode="reading",
     )
     async def both_directions(trial: Trial) -> None: ...
 
@@ -25,6 +24,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from bfsql import call
@@ -77,11 +77,11 @@ Open = Callable[[], AbstractAsyncContextManager[GraphDbInterface]]
 
 
 class Broken(BfsqlError, AssertionError):
-    """The backend does not keep the rule; the message says what was asked and what came."""
+    """The backend does not keep the rule; the message has the call and what it gave."""
 
 
 class Untried(BfsqlError):
-    """The rule could not be checked; the message says what is missing."""
+    """The rule could not be checked; the message names what is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +126,13 @@ def rule(id: str, behaviour: str, *, source: str, mode: Mode) -> Callable[[Check
     return register
 
 
+filling_rule = partial(rule, mode="filling")
+"""Registers a check that fills a store."""
+
+reading_rule = partial(rule, mode="reading")
+"""Registers a check that reads an existing store."""
+
+
 def rules(*modes: Mode) -> list[Rule]:
     """The rules of these modes, or all of them, in the order of the report."""
     return [rule for rule in RULES.values() if not modes or rule.mode in modes]
@@ -135,7 +142,7 @@ def expect(holds: object, reason: str) -> None:
     """Go on when it holds.
 
     Raises:
-        Broken: It does not; `reason` says what came and what would be right.
+        Broken: It does not; `reason` has what was given and what would be right.
     """
     if not holds:
         raise Broken(reason)

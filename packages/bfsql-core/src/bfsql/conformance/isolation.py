@@ -18,7 +18,8 @@ from bfsql.conformance.harness import (
     Trial,
     edges_of,
     expect,
-    rule,
+    filling_rule,
+    reading_rule,
     sample,
     some_edges,
     uncached,
@@ -42,11 +43,10 @@ Ask = Callable[[], Awaitable[Any]]
 _Answer = TypeVar("_Answer")
 
 
-@rule(
+@filling_rule(
     "concurrent-calls",
     "calls at the same time answer as calls one by one",
     source="the backend contract: core keeps several calls of one backend under way at once",
-    mode="filling",
 )
 async def concurrent_calls(trial: Trial) -> None:
     """Hundreds, of all kinds, through the tools and directly."""
@@ -95,11 +95,10 @@ async def _together(db: GraphDbInterface, entity_id: str) -> dict[str, Any]:
     }
 
 
-@rule(
+@filling_rule(
     "free-loop",
     "the backend does not block the event loop",
     source="rule 5 of the house: none blocks the event loop",
-    mode="filling",
 )
 async def free_loop(trial: Trial) -> None:
     """A heartbeat goes on beside every kind of call; a pause counts when it comes every time."""
@@ -148,11 +147,10 @@ async def _pause(ask: Any) -> float:
     return longest
 
 
-@rule(
+@filling_rule(
     "cancellation",
     "a cancelled call harms no other",
     source="protocol 25: a call shared by several callers is cancelled when the last one leaves",
-    mode="filling",
 )
 async def cancellation(trial: Trial) -> None:
     """Early and late, more often than a pool has connections, beside a call that stays."""
@@ -243,11 +241,10 @@ async def _soon(answer: Awaitable[_Answer]) -> _Answer:
         ) from late
 
 
-@rule(
+@reading_rule(
     "stable-answers",
     "the same question gets the same answer",
     source="protocol 3: the same query gives the same bytes on every run",
-    mode="reading",
 )
 async def stable_answers(trial: Trial) -> None:
     """Asked twice, in two orders."""
@@ -263,11 +260,10 @@ async def stable_answers(trial: Trial) -> None:
                 )
 
 
-@rule(
+@reading_rule(
     "fresh-answers",
     "what a caller does to an answer changes no later one",
     source="chapter 8: a backend returns fresh data on every call and never caches",
-    mode="reading",
 )
 async def fresh_answers(trial: Trial) -> None:
     """Every list is emptied, every mapping changed at every depth; then all is asked again."""

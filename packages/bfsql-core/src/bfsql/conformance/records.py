@@ -13,7 +13,8 @@ from bfsql.conformance.harness import (
     Trial,
     expect,
     expect_unknown,
-    rule,
+    filling_rule,
+    reading_rule,
     sample,
     some_edges,
 )
@@ -45,11 +46,10 @@ IDENTITY = ("id", "entity_type")
 """What a backend may or may not repeat in the metadata it gives."""
 
 
-@rule(
+@reading_rule(
     "own-identity",
     "a node's id leads to the node itself",
     source="protocol 24: answers carry the canonical id; core uses and echoes that one",
-    mode="reading",
 )
 async def own_identity(trial: Trial) -> None:
     """The canonical id of a node is its own canonical id."""
@@ -68,11 +68,10 @@ async def own_identity(trial: Trial) -> None:
             )
 
 
-@rule(
+@reading_rule(
     "unknown-ids",
     "unknown ids raise KeyError",
     source="chapter 8: the five calls for one entity or edge raise KeyError for an unknown one",
-    mode="reading",
 )
 async def unknown_ids(trial: Trial) -> None:
     """All five single calls, for plain and for hostile ids."""
@@ -99,11 +98,10 @@ async def _key_error(db: GraphDbInterface, method: str, key: object) -> None:
         ) from other
 
 
-@rule(
+@filling_rule(
     "exact-ids",
     "ids are not folded",
     source="protocol 24: no case folding, no Unicode normalization",
-    mode="filling",
 )
 async def exact_ids(trial: Trial) -> None:
     """One of two near ids is unknown where it is not there, and another node where it is."""
@@ -121,11 +119,10 @@ async def exact_ids(trial: Trial) -> None:
             expect(mark == entity_id, f"{entity_id!r} has the metadata of {mark!r}.")
 
 
-@rule(
+@filling_rule(
     "ids-no-patterns",
     "an id is no pattern",
     source="protocol 24: a near miss is an error with candidates",
-    mode="filling",
 )
 async def ids_no_patterns(trial: Trial) -> None:
     """What matches a node's id in LIKE, a glob or a regular expression is unknown."""
@@ -139,11 +136,10 @@ async def ids_no_patterns(trial: Trial) -> None:
         expect(not list(await db.edges_batch(PATTERNS)), "edges_batch of patterns gave edges.")
 
 
-@rule(
+@filling_rule(
     "hostile-ids",
     "hostile ids are ids like any other",
     source="protocol 19: ids, predicates and types are never altered",
-    mode="filling",
 )
 async def hostile_ids(trial: Trial) -> None:
     """Each is known, has its own edges and metadata; so with predicates and types."""
@@ -176,11 +172,10 @@ async def hostile_ids(trial: Trial) -> None:
             )
 
 
-@rule(
+@filling_rule(
     "every-value",
     "metadata keeps every value as it is",
     source="chapter 8: metadata_for_node gives everything the store knows; protocol 17 and 18",
-    mode="filling",
 )
 async def every_value(trial: Trial) -> None:
     """Value by value, as answers show them, with numbers and booleans told apart."""
@@ -215,11 +210,10 @@ def _same(what: str, have: Metadata, want: Metadata) -> None:
         )
 
 
-@rule(
+@filling_rule(
     "edge-evidence",
     "the passages behind an edge stand in its metadata as provenance",
     source="protocol 16: backends put all else that is verbose under provenance",
-    mode="filling",
 )
 async def edge_evidence(trial: Trial) -> None:
     """And `provenance_for_node` gives those that touch a node."""
@@ -243,11 +237,10 @@ async def edge_evidence(trial: Trial) -> None:
             )
 
 
-@rule(
+@filling_rule(
     "evidence-counted",
     "the total of the evidence counts what the limit leaves out",
     source="protocol 16: provenance is total and items, 20 items",
-    mode="filling",
 )
 async def evidence_counted(trial: Trial) -> None:
     """Asked for one item, for twenty and for none."""
@@ -273,22 +266,20 @@ async def _expect_sorted(trial: Trial, method: str) -> None:
         expect(sorted(set(names)) == names, f"{method} gave {names}; sorted, each once, is due.")
 
 
-@rule(
+@reading_rule(
     "types-sorted",
     "entity_types is sorted, each once",
     source="the backend contract: entity_types gives every value that occurs, sorted",
-    mode="reading",
 )
 async def types_sorted(trial: Trial) -> None:
     """By code point."""
     await _expect_sorted(trial, "entity_types")
 
 
-@rule(
+@reading_rule(
     "predicates-sorted",
     "predicates is sorted, each once",
     source="the backend contract: predicates gives every value that occurs, sorted",
-    mode="reading",
 )
 async def predicates_sorted(trial: Trial) -> None:
     """By code point."""
@@ -303,11 +294,10 @@ async def _comprehensive(trial: Trial, db: GraphDbInterface) -> bool:
     return False
 
 
-@rule(
+@reading_rule(
     "types-match",
     "entity_types lists the types that nodes have",
     source="protocol 9: entity_types() lists the values that occur as entity_type",
-    mode="reading",
 )
 async def types_match(trial: Trial) -> None:
     """In the same spelling; an open-world graph may list fewer."""
@@ -321,11 +311,10 @@ async def types_match(trial: Trial) -> None:
                 )
 
 
-@rule(
+@reading_rule(
     "predicates-match",
     "predicates lists the predicates that edges have",
     source="protocol 23: one spelling, the one that describe_schema lists",
-    mode="reading",
 )
 async def predicates_match(trial: Trial) -> None:
     """In the same spelling; an open-world graph may list fewer."""

@@ -6,7 +6,16 @@ import inspect
 
 from bfsql.abc import GraphDbInterface, adapted
 from bfsql.conformance.graphs import HOSTILE, crowd, hostile, node_ids
-from bfsql.conformance.harness import WORDS, Broken, Trial, Untried, expect, rule, sample
+from bfsql.conformance.harness import (
+    WORDS,
+    Broken,
+    Trial,
+    Untried,
+    expect,
+    filling_rule,
+    reading_rule,
+    sample,
+)
 from bfsql.graph import open_graph
 from bfsql.models import NodeRecord
 
@@ -34,11 +43,10 @@ def _takes_types(db: GraphDbInterface) -> bool:
     return "node_types" in inspect.signature(db.search_entities).parameters
 
 
-@rule(
+@reading_rule(
     "found-by-id",
     "search finds a node by its own id",
     source="the backend contract: search takes a name, an alias or an id, most likely first",
-    mode="reading",
 )
 async def found_by_id(trial: Trial) -> None:
     """The node comes first."""
@@ -54,11 +62,10 @@ async def found_by_id(trial: Trial) -> None:
             )
 
 
-@rule(
+@reading_rule(
     "found-by-name",
     "search finds a node by its own name",
     source="appendix A, search_entities: map a name to canonical ids",
-    mode="reading",
 )
 async def found_by_name(trial: Trial) -> None:
     """Among the candidates, unless namesakes fill them."""
@@ -83,11 +90,10 @@ async def found_by_name(trial: Trial) -> None:
             raise Untried("No node of the sample has a name.")
 
 
-@rule(
+@reading_rule(
     "search-types",
     "search honours the wanted types",
     source="appendix A, search_entities: node_types keeps the candidates of these types",
-    mode="reading",
 )
 async def search_types(trial: Trial) -> None:
     """Asked of the backend itself where its signature takes types, and as core asks."""
@@ -113,11 +119,10 @@ async def search_types(trial: Trial) -> None:
             expect(not other, f"A search for {node.id!r} of no type that exists gave {other[:3]}.")
 
 
-@rule(
+@reading_rule(
     "search-bounds",
     "search gives at most 20 candidates, each once",
     source="chapter 12: at most 10-20 candidates",
-    mode="reading",
 )
 async def search_bounds(trial: Trial) -> None:
     """For words, names and types of the store."""
@@ -126,11 +131,10 @@ async def search_bounds(trial: Trial) -> None:
             await _expect_bounded(db, word)
 
 
-@rule(
+@reading_rule(
     "search-any-text",
     "no text makes search fail",
     source="protocol 12 and rule 7 of the house: values never become query text",
-    mode="reading",
 )
 async def search_any_text(trial: Trial) -> None:
     """Every hostile text, blank ones, operators of full-text languages."""
@@ -154,11 +158,10 @@ async def _searched(db: GraphDbInterface, text: str) -> None:
         )
 
 
-@rule(
+@reading_rule(
     "search-stable",
     "search gives many candidates in the same order every time",
     source="protocol 3: order is part of the contract; the same query gives the same bytes",
-    mode="reading",
 )
 async def search_stable(trial: Trial) -> None:
     """For words, and for types of the store."""
@@ -174,7 +177,7 @@ async def search_stable(trial: Trial) -> None:
             raise Untried("No word was found that has several candidates; name some.")
 
 
-@rule("search-id-first", "search gives the exact id first", source=ORDER, mode="filling")
+@filling_rule("search-id-first", "search gives the exact id first", source=ORDER)
 async def search_id_first(trial: Trial) -> None:
     """Even where others bear that id as their name, and for hostile ids."""
     async with trial.filled(crowd()) as db:
@@ -195,7 +198,7 @@ async def search_id_first(trial: Trial) -> None:
             )
 
 
-@rule("search-name-next", "search gives exact names next, ties by id", source=ORDER, mode="filling")
+@filling_rule("search-name-next", "search gives exact names next, ties by id", source=ORDER)
 async def search_name_next(trial: Trial) -> None:
     """Namesakes before those whose name is longer, with their names."""
     async with trial.filled(crowd()) as db:
@@ -215,11 +218,10 @@ async def search_name_next(trial: Trial) -> None:
         expect(hilton[:1] == ["b:0"], f"A search for 'Paris Hilton' gave {hilton[:3]}.")
 
 
-@rule(
+@filling_rule(
     "search-crowd",
     "search gives at most 20 candidates, each once, of the wanted types, whatever the crowd",
     source=ORDER,
-    mode="filling",
 )
 async def search_crowd(trial: Trial) -> None:
     """Types are looked at before the twenty are counted, where the backend takes them."""
@@ -241,11 +243,10 @@ async def search_crowd(trial: Trial) -> None:
         expect(not none, f"A search for a type that does not exist gave {none[:3]}.")
 
 
-@rule(
+@filling_rule(
     "search-types-first",
     "a search that takes types keeps to them before it counts",
     source="appendix A, search_entities: node_types; chapter 12: at most 10-20 candidates",
-    mode="filling",
 )
 async def search_types_first(trial: Trial) -> None:
     """Thirty namesakes of a type fill the twenty places, whatever others are called."""
@@ -263,11 +264,10 @@ async def search_types_first(trial: Trial) -> None:
             )
 
 
-@rule(
+@filling_rule(
     "search-name-before-longer",
     "search gives an exact name before names that contain it",
     source="chapter 12: ranked means most likely matches first",
-    mode="filling",
 )
 async def search_name_before_longer(trial: Trial) -> None:
     """Though thirty longer names stand before it in the alphabet and by id."""

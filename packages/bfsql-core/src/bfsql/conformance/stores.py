@@ -15,7 +15,7 @@ from bfsql.conformance.harness import (
     Untried,
     both,
     expect,
-    rule,
+    filling_rule,
     same,
     some_ids,
 )
@@ -37,11 +37,10 @@ DEGREE = 200
 Ask = Callable[[str], Awaitable[Any]]
 
 
-@rule(
+@filling_rule(
     "query-text",
     "no value changes the text of a query",
     source="rule 7 of the house: values never become query text",
-    mode="filling",
 )
 async def query_text(trial: Trial) -> None:
     """The same question sends the same texts for a plain id and for a hostile one."""
@@ -65,11 +64,10 @@ async def query_text(trial: Trial) -> None:
                 expect(MARK not in text, f"What was searched for stands in a query: {text[:300]}")
 
 
-@rule(
+@filling_rule(
     "round-trips",
     "the round trips of a batch do not grow with its size",
     source="rule 2 of the house: one ring, one round trip",
-    mode="filling",
 )
 async def round_trips(trial: Trial) -> None:
     """Counted for two and for a hundred keys."""
@@ -117,31 +115,32 @@ def _forgiving(ask: Ask) -> Ask:
 
 
 async def _sent(trial: Trial, db: GraphDbInterface, ask: Ask, value: str) -> list[str]:
-    before = trial.queries(db) if trial.queries else None
+    """The texts of the queries that a call sends."""
+    queries = trial.queries or (lambda _: None)
+    before = queries(db)
     if before is None:
         raise Untried("No way is given to watch the texts of queries.")
     count = len(before)
     await ask(value)
-    assert trial.queries is not None
-    return list(trial.queries(db) or ())[count:]
+    return list(queries(db) or ())[count:]
 
 
 async def _trips(
     trial: Trial, db: GraphDbInterface, ask: Callable[[Any], Awaitable[Any]], keys: Any
 ) -> int:
-    before = trial.round_trips(db) if trial.round_trips else None
+    """The number of round trips that a call makes."""
+    count = trial.round_trips or (lambda _: None)
+    before = count(db)
     if before is None:
         raise Untried("No way is given to count round trips.")
     await ask(keys)
-    assert trial.round_trips is not None
-    return (trial.round_trips(db) or 0) - before
+    return (count(db) or 0) - before
 
 
-@rule(
+@filling_rule(
     "store-returns",
     "the backend answers again after its store was gone",
     source="the backend contract: StoreUnavailable, the same call may work later",
-    mode="filling",
 )
 async def store_returns(trial: Trial) -> None:
     """Gone, it is a StoreError in good time; back, the same answers come, from the cache too."""
@@ -188,11 +187,10 @@ async def _refused(db: GraphDbInterface) -> None:
     raise Broken(f"With the store gone, get_node gave {answer}: is it kept by the backend?")
 
 
-@rule(
+@filling_rule(
     "read-rights",
     "reading needs the right to read alone",
     source="rule 6 of the house: reading never writes, a backend needs read rights alone",
-    mode="filling",
 )
 async def read_rights(trial: Trial) -> None:
     """Opened without the right to write, the backend gives the answers of the reference."""
@@ -210,11 +208,10 @@ async def read_rights(trial: Trial) -> None:
         await same(mine, wanted, "describe_schema", {})
 
 
-@rule(
+@filling_rule(
     "omissions-said",
     "what is left out is said cold, warm and in a shared flight",
     source="protocol 11: what a backend had to leave out reaches every reader",
-    mode="filling",
 )
 async def omissions_said(trial: Trial) -> None:
     """By the backend itself, and in the notes of every answer."""

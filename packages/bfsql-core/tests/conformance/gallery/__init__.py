@@ -1,31 +1,29 @@
 """Backends that are each wrong in one way that real authors get wrong."""
 
 from conformance.gallery import (
-    calls,
-    detail,
     edges,
     ids,
+    isolation,
+    metadata,
     nodes,
-    searching,
+    search,
     stores,
-    unknown,
     values,
 )
-from conformance.gallery.bases import Eight, Store
-from conformance.gallery.wrong import GALLERY, Wrong
+from conformance.gallery.bases import GALLERY, Eight, Store, Wrong, trial
 
 __all__ = [
     "GALLERY",
     "Eight",
     "Store",
     "Wrong",
-    "calls",
-    "detail",
     "edges",
     "ids",
+    "isolation",
+    "metadata",
     "nodes",
-    "searching",
+    "search",
     "stores",
-    "unknown",
+    "trial",
     "values",
 ]

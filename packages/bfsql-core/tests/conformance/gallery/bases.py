@@ -1,4 +1,4 @@
-"""Right backends that leave a wrong one little to write."""
+"""The registry of wrong backends, and right ones that they derive from."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import asynccontextmanager
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
+from bfsql.conformance import Fill, Trial
 from bfsql.errors import StoreUnavailable
 from bfsql.memory import MemoryBackend
 from bfsql.models import (
@@ -30,6 +31,40 @@ from bfsql.models import (
     Omission,
     Triple,
 )
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A backend with one mistake; the docstring of its class says which."""
+
+    backend: type[GraphDbInterface]
+    """Opened by calling it with the records of a graph."""
+    rule: str
+    """Id of the rule that is meant to catch it; others may catch it too."""
+
+    @property
+    def name(self) -> str:
+        """What the tests call it."""
+        return self.backend.__name__
+
+
+GALLERY: list[Wrong] = []
+
+_Backend = TypeVar("_Backend", bound=type[GraphDbInterface])
+
+
+def wrong(rule: str) -> Callable[[_Backend], _Backend]:
+    """Register a backend in the gallery.
+
+    Args:
+        rule: Id of the rule that is meant to catch it.
+    """
+
+    def register(backend: _Backend) -> _Backend:
+        GALLERY.append(Wrong(backend, rule))
+        return backend
+
+    return register
 
 
 class Eight(GraphDbInterface):
@@ -211,3 +246,33 @@ class Store(Through):
         self.there = False
         yield
         self.there = True
+
+
+def trial(backend: Any, **told: Any) -> Trial:
+    """What the rules are given.
+
+    Args:
+        backend: A class that is called with the records of a graph.
+        **told: Further facts of `Trial`.
+    """
+    watched = issubclass(backend, Store)
+    return Trial(
+        fill=_fill(backend),
+        queries=lambda db: db.sent if isinstance(db, Store) else None,
+        round_trips=lambda db: len(db.sent) if isinstance(db, Store) else None,
+        gone=lambda db: db.gone() if isinstance(db, Store) else None,
+        read_only=_fill(backend, may_write=False) if watched else None,
+        omitting=_fill(backend, limit=100) if watched else None,
+        **told,
+    )
+
+
+def _fill(backend: Any, **facts: Any) -> Fill:
+    @asynccontextmanager
+    async def filled(records: Sequence[GraphRecord]) -> AsyncIterator[GraphDbInterface]:
+        db = backend(records)
+        vars(db).update(facts)
+        yield db
+        await db.close()
+
+    return filled

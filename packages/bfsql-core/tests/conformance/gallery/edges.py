@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any
 
-from conformance.gallery.bases import Eight
-from conformance.gallery.wrong import wrong
+from conformance.gallery.bases import Eight, wrong
 
 from bfsql.memory import MemoryBackend
 from bfsql.models import Edge, EdgeRecord, GraphRecord, Node, NodeRecord, Triple

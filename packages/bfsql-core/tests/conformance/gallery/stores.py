@@ -6,8 +6,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from conformance.gallery.bases import Store
-from conformance.gallery.wrong import wrong
+from conformance.gallery.bases import Store, wrong
 
 from bfsql.models import GraphRecord, Triple
 

@@ -8,8 +8,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
-from conformance.gallery.bases import Keeps, everywhere
-from conformance.gallery.wrong import wrong
+from conformance.gallery.bases import Keeps, everywhere, wrong
 
 
 @wrong("every-value")

@@ -7,8 +7,7 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from conformance.gallery.bases import Through
-from conformance.gallery.wrong import wrong
+from conformance.gallery.bases import Through, wrong
 
 from bfsql.models import GraphRecord
 

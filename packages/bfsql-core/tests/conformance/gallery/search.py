@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.gallery.bases import Eight
-from conformance.gallery.wrong import wrong
+from conformance.gallery.bases import Eight, wrong
 
 from bfsql.memory import SEARCH_LIMIT, fold
 from bfsql.models import EntityStub

@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from statistics import fmean
 from typing import Any
 
-from conformance.gallery.bases import Eight, Keeps
-from conformance.gallery.wrong import wrong
+from conformance.gallery.bases import Eight, Keeps, wrong
 
 from bfsql.memory import MemoryBackend
 from bfsql.models import (
