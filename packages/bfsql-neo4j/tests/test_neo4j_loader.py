@@ -1,20 +1,19 @@
 """Loading: what is written, what is refused, and what a load that fails leaves."""
 
 import asyncio
-import gc
 import os
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
-import tracemalloc
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from bfsql_trials.loading import Contents, LoaderSuite, traced_memory
 
 from bfsql.answers.clean import clean_metadata
 from bfsql.conformance.graphs import HOSTILE, VALUES, hostile, values
@@ -56,6 +55,12 @@ async def index_texts(cypher) -> list[tuple[str, Any, Any]]:
 @pytest.fixture
 def load(settings):
     return lambda records: load_graph(settings, records)
+
+
+class TestLoads(LoaderSuite):
+    @pytest.fixture
+    def contents(self, cypher) -> Contents:
+        return lambda: ids(cypher)
 
 
 # --- what is written ----------------------------------------------------------
@@ -297,36 +302,6 @@ async def test_a_database_with_nodes_is_not_filled_unless_they_may_go(
 # --- what ends a load -----------------------------------------------------------
 
 
-async def test_a_failing_source_changes_nothing(load, cypher) -> None:
-    await load(OLD)
-
-    def breaking() -> Iterator[GraphRecord]:
-        yield from many(10)
-        raise ValueError("the source broke")
-
-    with pytest.raises(ValueError, match=r"^the source broke$"):
-        await load(breaking())
-    assert await ids(cypher) == ["old"]
-
-
-async def test_a_load_that_is_cancelled_while_it_reads_changes_nothing(load, cypher) -> None:
-    await load(OLD)
-    begun, loop = asyncio.Event(), asyncio.get_running_loop()
-
-    def endless() -> Iterator[GraphRecord]:
-        while True:
-            yield from many(10)
-            loop.call_soon_threadsafe(begun.set)
-
-    work = asyncio.ensure_future(load(endless()))
-    await begun.wait()
-    work.cancel()
-    with pytest.raises(asyncio.CancelledError) as caught:
-        await work
-    assert not hasattr(caught.value, "__notes__")
-    assert await ids(cypher) == ["old"]
-
-
 async def test_a_load_that_is_cancelled_while_it_writes_says_what_is_there(load, cypher) -> None:
     await load(OLD)
     work = asyncio.ensure_future(load(many(100_000)))
@@ -452,17 +427,13 @@ def test_memory_does_not_grow_with_the_records(tmp_path: Path) -> None:
     def peak(number: int) -> int:
         folder = tmp_path / str(number)
         folder.mkdir()
-        gc.collect()
-        tracemalloc.start()
-        try:
+        with traced_memory() as most:
             with closing(staging_of(folder, many(number))) as staging:
                 rows = GraphRows(staging)
                 for batch in rows.nodes(lambda _: "entity_id"):
                     rows.note_written([(row[0], str(row[0])) for row in batch.rows])
                 assert sum(len(batch.rows) for batch in rows.relationships()) == number
-            return tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
+            return most()
 
     few, more = peak(2 * BATCH), peak(8 * BATCH)
     assert more < 1.3 * few

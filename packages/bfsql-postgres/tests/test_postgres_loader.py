@@ -1,33 +1,20 @@
 """A load makes all of a graph or leaves what was there, and tells what it found."""
 
 import asyncio
-import datetime as dt
-import gc
 import json
-import os
-import sys
-import tracemalloc
 from collections.abc import Iterator
-from decimal import Decimal
-from uuid import UUID
 
 import asyncpg
 import pytest
+from bfsql_trials.loading import OLD, Contents, LoadElsewhere, ReadMetadata, SqlLoaderSuite, many
 
 from bfsql.errors import StoreError, StoreUnavailable
-from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, LoadReport, NodeRecord
+from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, LoadReport, Metadata, NodeRecord
 from bfsql_postgres import PostgresSettings, tables
 from bfsql_postgres.loader import load_graph
 from bfsql_servers.postgres import LOCKED
 
-OLD = [NodeRecord("old", "thing")]
 LAYOUTS = ["bundle_evidence", "evidence"]
-
-
-def many(number: int) -> Iterator[GraphRecord]:
-    for i in range(number):
-        yield NodeRecord(f"n{i}", "thing", {"name": f"name {i}"})
-        yield EdgeRecord(f"n{i}", "NEXT", f"n{i + 1}", {"confidence": 0.5})
 
 
 async def ids(owner: asyncpg.Connection) -> list[str]:
@@ -41,37 +28,33 @@ async def relations(owner: asyncpg.Connection, schema: str) -> set[str]:
     return {row[0] for row in rows}
 
 
+class TestLoads(SqlLoaderSuite):
+    @pytest.fixture
+    def contents(self, owner: asyncpg.Connection, schema: str) -> Contents:
+        async def contents() -> tuple[list[str], set[str]]:
+            return await ids(owner), await relations(owner, schema)
+
+        return contents
+
+    @pytest.fixture
+    def metadata(self, owner: asyncpg.Connection) -> ReadMetadata:
+        async def metadata(entity_id: str) -> Metadata:
+            rows = await owner.fetch("SELECT entity_id, properties FROM entity")
+            return json.loads(dict(rows)[entity_id])
+
+        return metadata
+
+    @pytest.fixture
+    def load_elsewhere(self, settings: PostgresSettings) -> LoadElsewhere:
+        return load_graph, settings
+
+    @pytest.mark.parametrize("layout", LAYOUTS)
+    async def test_the_report_counts_what_was_found(self, settings, layout: str) -> None:
+        chosen = settings.model_copy(update={"evidence_layout": layout})
+        await super().test_the_report_counts_what_was_found(lambda new: load_graph(chosen, new))
+
+
 # --- what comes of the records ----------------------------------------------
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-async def test_the_report_counts_what_was_found(settings, layout: str) -> None:
-    passage = {"text_span": "A treats B.", "document_id": "a"}
-    report = await load_graph(
-        settings.model_copy(update={"evidence_layout": layout}),
-        [
-            EdgeRecord("a", "TREATS", "b", {"confidence": 0.5}),
-            NodeRecord("a", "drug", {"name": "A"}),
-            NodeRecord("a", "chemical", {"name": "Alpha"}),
-            NodeRecord("b", "", {}),
-            EdgeRecord("a", "TREATS", "b", {"confidence": 0.9, "provenance": [passage]}),
-            EdgeRecord("a", "TREATS", "ghost"),
-            EdgeRecord("ghost", "TREATS", "ghost"),
-            EvidenceRecord("a", "TREATS", "b", passage),
-            EvidenceRecord("a", "CAUSES", "b", {"text_span": "nobody says so"}),
-            EvidenceRecord("x", "TREATS", "y", {"text_span": "nobody at all"}),
-        ],
-    )
-    assert report == LoadReport(
-        nodes=2,
-        edges=3,
-        evidence=1,
-        duplicate_nodes=1,
-        duplicate_edges=1,
-        dangling_edges=2,
-        dangling_examples=["ghost"],
-        unattached_evidence=2,
-    )
 
 
 async def test_records_of_one_node_are_one_row_and_parallel_edges_are_rows(load, owner) -> None:
@@ -133,46 +116,6 @@ async def test_a_column_holds_only_what_it_gives_back_as_it_was(load, owner) -> 
     assert not any(value is not None for value in columns[1].values())
     assert json.loads(properties) == strange
     assert '"confidence":1,' in properties
-
-
-async def test_values_of_every_kind_become_json_without_loss(load, owner) -> None:
-    itself: dict[str, object] = {}
-    itself["it"] = itself
-    values = {
-        "day": dt.date(2024, 2, 29),
-        "price": Decimal("0.10"),
-        "exact": Decimal("0.1234567890123456789012345"),
-        "huge": 10**400,
-        "far too huge": 1 << 20_000,
-        "large": 1.7976931348623157e308,
-        "whole": 1.0,
-        "nan": [float("nan"), float("inf"), -float("inf")],
-        "bytes": b"\xff\x00",
-        "set": {"b", "a"},
-        "other": UUID(int=1),
-        "half": "\ud800 and \U0001f600 \0",
-        1: ("tuple", None, True),
-    }
-    report = await load([NodeRecord("a", "t", values), NodeRecord("b", "t", itself)])
-    assert (report.nodes, report.refused) == (1, 1)
-    assert "nested too deeply" in report.refusals[0].reason
-    properties = await owner.fetchval("SELECT properties FROM entity")
-    assert '"whole":1.0,' in properties
-    assert json.loads(properties) == {
-        "day": "2024-02-29",
-        "price": 0.1,
-        "exact": "0.1234567890123456789012345",
-        "huge": 10**400,
-        "far too huge": f"{1 << 20_000:#x}",
-        "large": 1.7976931348623157e308,
-        "whole": 1.0,
-        "nan": ["NaN", "Infinity", "-Infinity"],
-        "bytes": "/wA=",
-        "set": ["a", "b"],
-        "other": "00000000-0000-0000-0000-000000000001",
-        "half": "\ud800 and \U0001f600 \0",
-        "1": ["tuple", None, True],
-    }
 
 
 async def test_metadata_as_deep_as_python_writes_it_is_stored(load, owner) -> None:
@@ -366,20 +309,6 @@ async def test_rights_and_owner_go_from_the_old_tables_to_the_new(
 # --- all or nothing ---------------------------------------------------------
 
 
-async def test_a_failing_source_changes_nothing(load, owner, schema: str) -> None:
-    await load(OLD)
-    before = await relations(owner, schema)
-
-    def breaking() -> Iterator[GraphRecord]:
-        yield from many(20_000)
-        raise RuntimeError("the source broke")
-
-    with pytest.raises(RuntimeError, match="the source broke"):
-        await load(breaking())
-    assert await ids(owner) == ["old"]
-    assert await relations(owner, schema) == before
-
-
 async def test_a_file_that_cannot_be_read_is_no_fault_of_the_server(load, owner) -> None:
     await load(OLD)
 
@@ -390,68 +319,6 @@ async def test_a_file_that_cannot_be_read_is_no_fault_of_the_server(load, owner)
     with pytest.raises(PermissionError):
         await load(unreadable())
     assert await ids(owner) == ["old"]
-
-
-async def test_a_cancelled_load_stops_and_changes_nothing(load, owner, schema: str) -> None:
-    await load(OLD)
-    before = await relations(owner, schema)
-    begun, loop = asyncio.Event(), asyncio.get_running_loop()
-
-    def endless() -> Iterator[GraphRecord]:
-        while True:
-            yield from many(10_000)
-            loop.call_soon_threadsafe(begun.set)
-
-    work = asyncio.ensure_future(load(endless()))
-    await begun.wait()
-    work.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await work
-    assert await ids(owner) == ["old"]
-    assert await relations(owner, schema) == before
-
-
-async def test_a_load_that_is_cancelled_while_it_merges_changes_nothing(load, owner) -> None:
-    await load(OLD)
-    taken, loop = asyncio.Event(), asyncio.get_running_loop()
-
-    def then_tell() -> Iterator[GraphRecord]:
-        yield from many(60_000)
-        loop.call_soon_threadsafe(taken.set)
-
-    work = asyncio.ensure_future(load(then_tell()))
-    await taken.wait()
-    work.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await work
-    assert await ids(owner) == ["old"]
-    assert (await load(many(2))).nodes == 2
-
-
-async def test_an_interrupt_from_the_keyboard_changes_nothing(load, owner, settings) -> None:
-    await load(OLD)
-    script = """
-import asyncio, itertools, os, signal, sys
-from bfsql.models import NodeRecord
-from bfsql_postgres import PostgresSettings, load_graph
-def endless():
-    for i in itertools.count():
-        if i == 12_000:
-            os.kill(os.getpid(), signal.SIGINT)
-        yield NodeRecord(str(i), "thing")
-settings = PostgresSettings(dsn=os.environ["DATABASE_URL"], schema_=sys.argv[1])
-try:
-    asyncio.run(load_graph(settings, endless()))
-except KeyboardInterrupt:
-    sys.exit(7)
-"""
-    environment = {**os.environ, "DATABASE_URL": settings.dsn.get_secret_value()}
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", script, settings.schema_, env=environment
-    )
-    assert await asyncio.wait_for(process.wait(), 60) == 7
-    assert await ids(owner) == ["old"]
-    assert (await load(many(2))).nodes == 2
 
 
 async def test_a_connection_that_is_lost_is_told_and_changes_nothing(database, load, owner) -> None:
@@ -530,21 +397,6 @@ async def test_a_load_does_not_wait_for_ever_for_a_transaction_that_reads(
         assert await ids(owner) == ["old"]
     await load(many(2))
     assert await ids(owner) == ["n0", "n1"]
-
-
-async def test_memory_does_not_grow_with_the_records(load) -> None:
-    async def peak(number: int) -> int:
-        edges = (EdgeRecord(f"n{i % 500}", "P", f"n{i % 501}", {"i": i}) for i in range(number))
-        gc.collect()
-        tracemalloc.start()
-        try:
-            await load(edges)
-            return tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
-
-    few, more = await peak(20_000), await peak(60_000)
-    assert more < 1.3 * few
 
 
 # --- servers and rights -----------------------------------------------------

@@ -1,12 +1,12 @@
 """Loading into real servers: all or nothing, into the right graph, and what is said otherwise."""
 
 import asyncio
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from bfsql_trials.loading import Contents, Load, LoaderSuite
 
 from bfsql.errors import ConfigurationError, StoreError, StoreUnavailable
 from bfsql.loading import load as load_files
@@ -70,6 +70,23 @@ def count(server: SparqlServer) -> int:
     return server.count()
 
 
+class TestLoads(LoaderSuite):
+    @pytest.fixture
+    def load(self, settings: SparqlSettings) -> Load:
+        return lambda records: load_graph(replacing(settings), records)
+
+    @pytest.fixture
+    def contents(self, server: SparqlServer) -> Contents:
+        async def contents() -> bool:
+            return is_as_it_was(server)
+
+        return contents
+
+    @pytest.fixture
+    def before(self) -> bool:
+        return True
+
+
 async def test_a_load_adds_to_what_is_there(server: SparqlServer, settings: SparqlSettings) -> None:
     report = await load_graph(settings, GRAPH)
     assert (report.nodes, report.edges, report.evidence, report.dangling_edges) == (2, 1, 1, 1)
@@ -87,18 +104,6 @@ async def test_with_replace_everything_in_the_graph_goes_and_nothing_else(
     await load_graph(replacing(settings), [])
     assert count(server) == (server.name == "rdf4j")
     assert server.count(OTHER) == 1
-
-
-async def test_a_source_that_breaks_changes_nothing(
-    server: SparqlServer, settings: SparqlSettings
-) -> None:
-    def broken() -> Iterator[GraphRecord]:
-        yield from GRAPH
-        raise RuntimeError("line 7")
-
-    with pytest.raises(RuntimeError, match="line 7"):
-        await load_graph(replacing(settings), broken())
-    assert is_as_it_was(server)
 
 
 async def test_a_load_that_is_cancelled_while_it_writes_takes_back_what_it_wrote(
@@ -121,24 +126,6 @@ async def test_a_load_that_is_cancelled_while_it_writes_takes_back_what_it_wrote
     with pytest.raises(asyncio.CancelledError) as cancelled:
         await task
     assert cancelled.value.__notes__[0].startswith("Nothing in ")
-    assert is_as_it_was(server)
-
-
-async def test_a_load_that_is_cancelled_while_it_reads_ends_the_source(
-    server: SparqlServer, settings: SparqlSettings
-) -> None:
-    reading = threading.Event()
-
-    def endless() -> Iterator[GraphRecord]:
-        while True:
-            yield GRAPH[0]
-            reading.set()
-
-    task = asyncio.ensure_future(load_graph(replacing(settings), endless()))
-    await asyncio.to_thread(reading.wait, 60)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
     assert is_as_it_was(server)
 
 

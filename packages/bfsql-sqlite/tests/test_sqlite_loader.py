@@ -2,65 +2,57 @@
 # ruff: noqa: ASYNC220, ASYNC221, ASYNC240 - a test waits for its files and processes
 
 import asyncio
-import datetime as dt
-import gc
 import sqlite3
 import stat
 import subprocess
 import sys
 import threading
-import tracemalloc
 from collections.abc import Iterator
 from contextlib import closing
-from decimal import Decimal
 from pathlib import Path
-from types import MappingProxyType
-from uuid import UUID
+from typing import Any
 
 import pytest
+from bfsql_trials.loading import OLD, Contents, LoadElsewhere, ReadMetadata, SqlLoaderSuite, many
 
 from bfsql.errors import StoreError
-from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, LoadReport, NodeRecord
+from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, Metadata, NodeRecord
 from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
-
-OLD = [NodeRecord("old", "thing")]
 
 
 def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def many(number: int) -> Iterator[GraphRecord]:
-    for i in range(number):
-        yield NodeRecord(f"n{i}", "thing", {"name": f"name {i}"})
-        yield EdgeRecord(f"n{i}", "NEXT", f"n{i + 1}", {"confidence": 0.5})
+class TestLoads(SqlLoaderSuite):
+    @pytest.fixture
+    def contents(self, file: Path) -> Contents:
+        async def contents() -> dict[str, bytes]:
+            return {path.name: path.read_bytes() for path in file.parent.iterdir()}
 
+        return contents
 
-async def test_the_report_counts_what_was_found(load) -> None:
-    report = await load(
-        [
-            EdgeRecord("a", "TREATS", "b", {"confidence": 0.5}),
-            NodeRecord("a", "drug", {"name": "A"}),
-            NodeRecord("a", "chemical", {"name": "Alpha"}),
-            NodeRecord("b", "", {}),
-            EdgeRecord("a", "TREATS", "b", {"confidence": 0.9}),
-            EdgeRecord("a", "TREATS", "ghost"),
-            EdgeRecord("ghost", "TREATS", "ghost"),
-            EvidenceRecord("a", "TREATS", "b", {"text_span": "A treats B.", "document_id": "a"}),
-            EvidenceRecord("a", "CAUSES", "b", {"text_span": "nobody says so"}),
-            EvidenceRecord("x", "TREATS", "y", {"text_span": "nobody at all"}),
-        ]
-    )
-    assert report == LoadReport(
-        nodes=2,
-        edges=3,
-        evidence=1,
-        duplicate_nodes=1,
-        duplicate_edges=1,
-        dangling_edges=2,
-        dangling_examples=["ghost"],
-        unattached_evidence=2,
-    )
+    @pytest.fixture(params=["a graph", "no file"])
+    async def before(self, request: pytest.FixtureRequest, load, contents: Contents) -> Any:
+        if request.param == "a graph":
+            await load(OLD)
+        return await contents()
+
+    @pytest.fixture
+    async def metadata(self, file: Path) -> ReadMetadata:
+        async def metadata(entity_id: str) -> Metadata:
+            backend = await SqliteBackend.create(path=file)
+            try:
+                await backend.get_node(entity_id)
+                return await backend.metadata_for_node(entity_id)
+            finally:
+                await backend.close()
+
+        return metadata
+
+    @pytest.fixture
+    def load_elsewhere(self, file: Path) -> LoadElsewhere:
+        return load_graph, SqliteSettings(path=file)
 
 
 async def test_records_of_one_thing_are_one_by_the_common_rules(opened) -> None:
@@ -102,48 +94,6 @@ async def test_an_empty_graph_is_a_graph(opened) -> None:
     assert await backend.edges_batch(["a"]) == []
 
 
-async def test_values_of_every_kind_become_json_without_loss(opened) -> None:
-    itself: dict[str, object] = {}
-    itself["it"] = itself
-    report_of = {
-        "day": dt.date(2024, 2, 29),
-        "moment": dt.datetime(2024, 2, 29, 12, tzinfo=dt.UTC),
-        "price": Decimal("0.10"),
-        "exact": Decimal("0.1234567890123456789012345"),
-        "huge": 10**400,
-        "far too huge": 1 << 20_000,
-        "nan": [float("nan"), float("inf"), -float("inf")],
-        "bytes": b"\xff\x00",
-        "set": {"b", "a"},
-        "time": dt.time(1, 2),
-        "whole": [Decimal(3), Decimal("1E+999999"), Decimal("NaN")],
-        "mapping": MappingProxyType({"a": 1}),
-        "other": UUID(int=1),
-        "half": "\ud800 and \U0001f600",
-        1: ("tuple", None, True),
-    }
-    backend = await opened([NodeRecord("a", "thing", report_of), NodeRecord("b", "thing", itself)])
-    assert await backend.metadata_for_node("a") == {
-        "day": "2024-02-29",
-        "moment": "2024-02-29T12:00:00+00:00",
-        "price": 0.1,
-        "exact": "0.1234567890123456789012345",
-        "huge": 10**400,
-        "far too huge": f"{1 << 20_000:#x}",
-        "nan": ["NaN", "Infinity", "-Infinity"],
-        "bytes": "/wA=",
-        "set": ["a", "b"],
-        "time": "01:02:00",
-        "whole": [3, "1E+999999", "NaN"],
-        "mapping": {"a": 1},
-        "other": "00000000-0000-0000-0000-000000000001",
-        "half": "\ud800 and \U0001f600",
-        "1": ["tuple", None, True],
-    }
-    with pytest.raises(KeyError):
-        await backend.get_node("b")
-
-
 async def test_what_cannot_be_stored_is_refused_by_name_and_leaves_no_trace(load, file) -> None:
     report = await load(
         [
@@ -173,76 +123,6 @@ async def test_a_document_whose_id_is_no_text_is_evidence_of_its_edge(opened) ->
     assert [one["document_id"] for one in found["items"]] == ["half \ud800"]
 
 
-async def test_a_failing_source_leaves_the_old_file_and_nothing_else(load, file: Path) -> None:
-    await load(OLD)
-    before = file.read_bytes()
-
-    def breaking() -> Iterator[GraphRecord]:
-        yield from many(20_000)
-        raise RuntimeError("the source broke")
-
-    with pytest.raises(RuntimeError, match="the source broke"):
-        await load(breaking())
-    assert file.read_bytes() == before
-    assert names(file.parent) == ["graph.db"]
-
-
-async def test_a_cancelled_load_stops_and_leaves_the_old_file(load, file: Path) -> None:
-    await load(OLD)
-    before = file.read_bytes()
-    begun, loop = asyncio.Event(), asyncio.get_running_loop()
-
-    def endless() -> Iterator[GraphRecord]:
-        while True:
-            yield from many(10)
-            loop.call_soon_threadsafe(begun.set)
-
-    work = asyncio.ensure_future(load(endless()))
-    await begun.wait()
-    work.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await work
-    assert file.read_bytes() == before
-    assert names(file.parent) == ["graph.db"]
-
-
-@pytest.mark.slow
-async def test_a_load_that_is_cancelled_while_it_merges_stops_too(load, file: Path) -> None:
-    taken, loop = asyncio.Event(), asyncio.get_running_loop()
-
-    def then_tell() -> Iterator[GraphRecord]:
-        yield from many(60_000)
-        loop.call_soon_threadsafe(taken.set)
-
-    work = asyncio.ensure_future(load(then_tell()))
-    await taken.wait()
-    work.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await work
-    assert names(file.parent) == []
-
-
-async def test_an_interrupt_from_the_keyboard_leaves_nothing(file: Path) -> None:
-    script = """
-import asyncio, itertools, os, signal, sys
-from pathlib import Path
-from bfsql.models import NodeRecord
-from bfsql_sqlite import SqliteSettings, load_graph
-def endless():
-    for i in itertools.count():
-        if i == 5000:
-            os.kill(os.getpid(), signal.SIGINT)
-        yield NodeRecord(str(i), "thing")
-try:
-    asyncio.run(load_graph(SqliteSettings(path=Path(sys.argv[1])), endless()))
-except KeyboardInterrupt:
-    sys.exit(7)
-"""
-    done = subprocess.run([sys.executable, "-c", script, file], timeout=60, check=False)
-    assert done.returncode == 7
-    assert names(file.parent) == []
-
-
 @pytest.mark.slow
 async def test_a_disk_that_is_full_is_told_and_leaves_the_old_file(load, file: Path) -> None:
     pytest.importorskip("resource", reason="limits on a file's size are a matter of POSIX")
@@ -251,6 +131,7 @@ async def test_a_disk_that_is_full_is_told_and_leaves_the_old_file(load, file: P
     script = """
 import asyncio, resource, sys
 from pathlib import Path
+from typing import Any
 from bfsql.errors import StoreError
 from bfsql.models import NodeRecord
 from bfsql_sqlite import SqliteSettings, load_graph
@@ -376,19 +257,3 @@ async def test_opening_during_many_loads_always_gives_one_whole_graph(load, file
         assert (len({tuple(ring) for ring in seen}), len(steps)) == (1, 1)
         await backend.close()
     await work
-
-
-@pytest.mark.slow
-async def test_memory_does_not_grow_with_the_edges(load) -> None:
-    async def peak(number: int) -> int:
-        edges = (EdgeRecord(f"n{i % 500}", "P", f"n{i % 501}", {"i": i}) for i in range(number))
-        gc.collect()
-        tracemalloc.start()
-        try:
-            await load(edges)
-            return tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
-
-    few, more = await peak(15_000), await peak(60_000)
-    assert more < 1.3 * few
