@@ -71,6 +71,8 @@ def count(server: SparqlServer) -> int:
 
 
 class TestLoads(LoaderSuite):
+    NOTE = "Nothing in "
+
     @pytest.fixture
     def load(self, settings: SparqlSettings) -> Load:
         return lambda records: load_graph(replacing(settings), records)

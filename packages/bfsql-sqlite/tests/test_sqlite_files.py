@@ -171,15 +171,15 @@ def test_a_load_that_is_terminated_leaves_the_old_file_and_nothing_else(graph: P
     before = graph.read_bytes()
     (graph.parent / "edges.csv").write_text("subject,object\na,b\n", encoding="utf-8")
     code = (
-        "import itertools, os, signal, bfsql.loading.files as loading\n"
-        "from bfsql.cli import main\n"
+        "import itertools, os, signal, bfsql.sources as sources\n"
         "from bfsql.models import NodeRecord\n"
         "def endless(*_):\n"
         "    for number in itertools.count():\n"
         "        if number == 5_000:\n"
         "            os.kill(os.getpid(), signal.SIGTERM)\n"
         "        yield NodeRecord(str(number), 'Thing')\n"
-        "loading.read_all = endless\n"
+        "sources.read_all = endless\n"  # before any module takes the name from there
+        "from bfsql.cli import main\n"
         "main()\n"
     )
     done = subprocess.run(
