@@ -50,7 +50,7 @@ ServerThreads=10
 ServerRoot={folder}
 [SPARQL]
 ResultSetMaxRows={max_rows}
-MaxQueryCostEstimationTime=400
+MaxQueryCostEstimationTime=100000
 MaxQueryExecutionTime={time_limit}
 """
 # The words of all literals can be found by bif:contains.

@@ -66,12 +66,15 @@ async def test_an_answer_that_its_client_gives_up_is_gone_from_the_server_within
 async def test_an_answer_past_its_deadline_leaves_nothing_on_the_server(
     hub: dict[str, Any], cypher: Any
 ) -> None:
-    async with open_graph("neo4j", **hub, limits=Limits(deadline=0.3)) as graph:
+    backend = await Neo4jBackend.create(**hub)
+    async with open_graph(backend, limits=Limits(deadline=0.3)) as graph:
         with pytest.raises(ToolError) as late:
             await graph.bfs_query(["hub"], max_hops=2)
         assert late.value.kind == "deadline"
         await until(cypher, running=0, seconds=1)
+    async with open_graph(backend, limits=Limits(deadline=None)) as graph:
         assert (await graph.bfs_query(["b"], max_hops=1)).content["edge_count"] == 1
+    await backend.close()
 
 
 async def test_a_closed_graph_leaves_nothing_on_the_server(
@@ -155,7 +158,9 @@ async def test_a_server_that_restarts_between_calls_is_not_noticed(
 async def test_a_query_over_its_own_time_is_told_and_the_next_call_works(
     hub: dict[str, Any], cypher: Any
 ) -> None:
-    backend = await Neo4jBackend.create(**hub, query_timeout=1.0)
+    backend = await Neo4jBackend.create(**hub)  # which may take longer on a busy machine
+    reader = backend._reader
+    reader._settings = reader._settings.model_copy(update={"query_timeout": 1.0})
     with pytest.raises(TimeoutError):
         await backend._reader.records(SLOW)
     await until(cypher, running=0, seconds=1)

@@ -8,10 +8,14 @@ from typing import Any
 from bfsql.testing import BackendSuite
 from bfsql_servers.process import stopped
 
+BUSY_SECONDS = 300.0
+"""Time for a rule: the bound catches a store that hangs, and no machine that is busy."""
+
 
 class ServedSuite(BackendSuite):
     """The kit with a server that can be gone."""
 
+    rule_seconds = BUSY_SECONDS
     server: Any
 
     def store_gone(self, backend: Any) -> AbstractAsyncContextManager[None]:
@@ -21,6 +25,7 @@ class ServedSuite(BackendSuite):
 class WatchedSuite(BackendSuite):
     """The kit with the texts that the backend has sent, which `backend_with` puts into `texts`."""
 
+    rule_seconds = BUSY_SECONDS
     texts: list[str]
 
     def queries_of(self, backend: Any) -> list[str]:

@@ -99,6 +99,36 @@ def test_ctrl_c_and_its_like_are_a_sentence_and_leave_the_old_store(
     assert (folder / "toy.json").read_text() == "[]"
 
 
+@pytest.mark.parametrize("told", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_what_a_terminated_load_has_left_is_told(
+    folder: Path, environment: dict[str, str], told: str
+) -> None:
+    code = (
+        "import asyncio, os, signal\n"
+        "import bfsql.cli.load as command\n"
+        "from bfsql.cli import main\n"
+        "async def load_files(*_, **__):\n"
+        "    try:\n"
+        f"        os.kill(os.getpid(), signal.{told})\n"
+        "        await asyncio.sleep(60)\n"
+        "    except asyncio.CancelledError as cancelled:\n"
+        "        cancelled.add_note('Half of it is there.')\n"
+        "        raise\n"
+        "command.load_files = load_files\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "load", "nodes.csv"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert (done.returncode, done.stderr) == (130, "Interrupted: Half of it is there.\n")
+
+
 def test_the_account_shows_twenty_refusals_and_counts_all() -> None:
     refusals = [Refusal("a.csv", line, "bad \x1b[31m") for line in range(1, 101)]
     report = LoadReport(

@@ -23,7 +23,8 @@ from bfsql.server import BfsqlServer, create_server
 
 SCRIPT = Path(__file__).parent / "films_server.py"
 ERAS = pytest.mark.parametrize("era", ["auto", "legacy"])
-PATIENCE = 10
+PATIENCE = 60
+"""Seconds until a process counts as hung; a busy machine takes ten to start one."""
 
 
 class Slow(MemoryBackend):

@@ -110,11 +110,11 @@ def _prefix(text: str) -> tuple[str, str]:
 
 @contextmanager
 def _orderly_end() -> Iterator[None]:
-    """End as after Ctrl-C when told to terminate, so that nothing half made is left behind."""
+    """End as after Ctrl-C at a signal that terminates, so that nothing half made is left behind."""
     ends = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     taken = [number for number in ends if signal.getsignal(number) is signal.SIG_DFL]
-    for number in taken:
-        signal.signal(number, signal.default_int_handler)
+    for number in taken:  # asyncio cancels the load at Ctrl-C, and the loader says what it left
+        signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         yield
     finally:
