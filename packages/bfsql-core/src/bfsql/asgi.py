@@ -95,9 +95,9 @@ async def _run_http(
     async with open_while_importing(graph_factory, module, "uvicorn") as graph:
         import uvicorn
 
-        face = import_module(module)
+        application_module = import_module(module)
         config = uvicorn.Config(
-            face.application(graph, settings),
+            application_module.application(graph, settings),
             log_config=None,
             access_log=False,
             server_header=False,
@@ -105,7 +105,7 @@ async def _run_http(
             lifespan="on",
             timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         )
-        sys.stderr.write(f"{face.GREETING.format(url=url(listener, ''))}\n")
+        sys.stderr.write(f"{application_module.GREETING.format(url=url(listener, ''))}\n")
         sys.stderr.flush()
         with _repeated_signals_ignored():
             await uvicorn.Server(config).serve(sockets=[listener])
@@ -294,9 +294,8 @@ def require_known_names(
 ) -> ASGIApp:
     """The application behind its names: a foreign `Host` gets 421, a foreign `Origin` 403.
 
-    A web page that a user has open could otherwise reach the graph under a name
-    of its own (DNS rebinding). The MCP SDK has a guard like it, which takes the same names.
-    `cors_origins` are those of other web pages that may ask; `*` is any.
+    This prevents DNS rebinding (`check_exposure`). The MCP SDK has a guard like it, which takes
+    the same names. `cors_origins` are those of other web pages that may ask; `*` is any.
     """
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:

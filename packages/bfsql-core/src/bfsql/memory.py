@@ -7,7 +7,6 @@ give the same bytes.
 from __future__ import annotations
 
 import copy
-import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
@@ -28,6 +27,7 @@ from bfsql.models import (
     merge_node_records,
     with_evidence,
 )
+from bfsql.models.merge import fold
 
 SEARCH_LIMIT = 20
 """Candidates of a search (chapter 12: "at most 10-20 candidates")."""
@@ -162,12 +162,6 @@ class MemoryBackend(GraphDbInterface):
     def _known(self, entity_id: str) -> None:
         if entity_id not in self._types:
             raise KeyError(entity_id)
-
-
-def fold(text: str) -> str:
-    """Text without accents, case and outer space, for comparison."""
-    decomposed = unicodedata.normalize("NFKD", text)
-    return "".join(c for c in decomposed if not unicodedata.combining(c)).casefold().strip()
 
 
 def _name(metadata: Metadata) -> str | None:

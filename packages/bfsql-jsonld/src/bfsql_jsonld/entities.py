@@ -78,11 +78,7 @@ class ByRoutes:
         self._pages = Pages(api)
 
     async def node(self, entity_id: str) -> Node:
-        """An entity with its metadata.
-
-        Raises:
-            KeyError: There is none.
-        """
+        """See `Source.node`."""
         url = self._routes.entity(entity_id)
         reply = None if url is None else await self._session.ask(Request(url))
         if reply is None or reply.gone:
@@ -104,21 +100,17 @@ class ByRoutes:
         return Node(known, entity_type, metadata)
 
     async def edges(self, entity_id: str, direction: str) -> list[Triple]:
-        """The relations that leave (`out`) or enter (`in`) an entity.
-
-        Raises:
-            KeyError: There is no such entity.
-        """
+        """See `Source.edges`."""
         found, cut = await self._read(entity_id, direction)
         if cut:
             call.omitted(Omission(entity_id, "out" if direction == "out" else "in", reason=CUT))
         return found
 
     async def ring(self, entity_id: str) -> list[Triple]:
-        """All relations that touch an entity; that it exists was found out before.
+        """See `Source.ring`. The caller has checked that it exists.
 
         Raises:
-            KeyError: There is no such entity.
+            KeyError: It was removed since: neither it nor its relations are found.
         """
         leaving, out = await self._read(entity_id, "out")
         entering, into = await self._read(entity_id, "in")
@@ -128,11 +120,7 @@ class ByRoutes:
         return leaving + entering
 
     async def edge_metadata(self, triple: Triple) -> dict[str, Any]:
-        """What is known of a relation.
-
-        Raises:
-            KeyError: There is none.
-        """
+        """See `Source.edge_metadata`."""
         if not self._settings.edge_path:
             if triple not in await self.edges(triple[0], "out"):
                 raise KeyError(triple)
@@ -236,21 +224,13 @@ class ByDocuments:
         self._everywhere = api.settings.entity_path == "{url}"
 
     async def node(self, entity_id: str) -> Node:
-        """An entity with its metadata.
-
-        Raises:
-            KeyError: There is none.
-        """
+        """See `Source.node`."""
         known, described = await self._document(entity_id)
         entity_type, metadata = described.nodes[known]
         return Node(known, entity_type, metadata)
 
     async def edges(self, entity_id: str, direction: str) -> list[Triple]:
-        """The relations that leave (`out`) or enter (`in`) an entity, as far as anybody tells.
-
-        Raises:
-            KeyError: There is no such entity.
-        """
+        """See `Source.edges`; those that enter, as far as the documents show them."""
         known, described = await self._document(entity_id)
         end = 0 if direction == "out" else 2
         found = [triple for triple in described.edges if triple[end] == known]
@@ -259,11 +239,7 @@ class ByDocuments:
         return found
 
     async def ring(self, entity_id: str) -> list[Triple]:
-        """All relations that touch an entity, from one document.
-
-        Raises:
-            KeyError: There is no such entity.
-        """
+        """See `Source.ring`; from one document, and the query for incoming edges."""
         known, described = await self._document(entity_id)
         found = [triple for triple in described.edges if known in {triple[0], triple[2]}]
         return [*found, *(await self._incoming(known) if self._settings.incoming_path else ())]
@@ -315,18 +291,18 @@ class ByDocuments:
         return await self._documents.read(reply, reply.json())
 
     def _is_fault(self, url: str, error: StoreError) -> bool:
-        """Whether a failure ends the call; of what lies elsewhere in the world, some is broken."""
+        """Whether the failure ends the call; a broken document on another host does not."""
         in_time = not isinstance(error, StoreUnavailable) or call.remaining() != 0
         elsewhere = self._everywhere and not same_server(url, self._settings.base_url)
         return not (elsewhere and in_time)
 
     def _asked(self, url: str) -> bool:
-        """Whether anybody is asked there: an id may name any host of the world."""
+        """Whether this URL may be requested: an id may name any host."""
         s = self._settings
         return same_server(url, s.base_url) or is_listed(url, s.follow_hosts)
 
     async def _incoming(self, entity_id: str) -> list[Triple]:
-        """Those who point to the entity, sought by each predicate that is known."""
+        """The edges that enter the entity, by one query for each batch of known predicates."""
         if any(character in entity_id for character in '"\\'):
             return []  # no query can hold it, and no broker has such an id
         schema = await self._schema.current(STEADY)

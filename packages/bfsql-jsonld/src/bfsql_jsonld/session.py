@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import ssl
 import time
 from dataclasses import replace
+from functools import partial
 from http import HTTPStatus
 from importlib.metadata import version
 from itertools import count
@@ -32,6 +34,7 @@ REDIRECTS = 5
 _BUSY = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 _TEMPORARY = (*_BUSY, HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT)
 _GET_ONLY = (301, 302, 303)  # redirects after which a client may send a GET in place of a POST
+_pause = partial(http.backoff, first=0.1, longest=math.inf, jitter=0.0)  # 0.1, 0.2, 0.4 s ...
 
 
 class Session:
@@ -222,11 +225,6 @@ def _no_token(url: str, error: http.TokenRefused) -> StoreError:
         f"{url} gave no token: it answered {error.status}{why}. Are oauth_url, "
         "oauth_client, oauth_secret and oauth_scope right?"
     )
-
-
-def _pause(attempt: int) -> float:
-    """Seconds before a request is sent again, after so many attempts."""
-    return float(0.1 * 2 ** (attempt - 1))
 
 
 def _tls(settings: JsonLdSettings) -> ssl.SSLContext:

@@ -217,13 +217,15 @@ class Neo4jBackend(BatchGraphDb):
         """
         schema = self._monitor.schema
         wanted = {"keys": _EVIDENCE_KEYS, "most": MAX_EVIDENCE + 1}
-        text, parameters = queries.evidence(schema, [entity_id])
+        text, parameters = queries.evidence_of_node(schema, [entity_id])
         rows = await self._reader.one(text, id=entity_id, **wanted, **parameters)
         touching = _evidence_by_triple(rows, schema)
         supplied: dict[Triple, list[dict[str, Any]]] = {}
         if schema.evidence:
             wanted |= {"index": EVIDENCE_INDEX, "lucene": phrase(entity_id), "document": entity_id}
-            rows = await self._reader.one(queries.supplied(schema), **wanted, **schema.parameters)
+            rows = await self._reader.one(
+                queries.evidence_of_document(schema), **wanted, **schema.parameters
+            )
             supplied = _evidence_by_triple(rows, schema)
         edges = sorted({*touching, *supplied})
         items = [

@@ -3,8 +3,8 @@
 Numbers of labels and of relationship types are cheap: the server keeps them.
 Which labels occur together, and whether two nodes have one id, takes a scan of
 all nodes, which is done up to `COUNTED` nodes. Beyond that, a label is a type
-when a node has it and none that comes before it, for which the server searches
-until it finds one.
+if some node has it and no label of higher rank; the server stops at the first
+such node.
 """
 
 from __future__ import annotations
@@ -184,8 +184,8 @@ class SchemaMonitor:
         """Which labels are types of nodes, and which nodes have an id of their own."""
         nodes = await self._reader.one(queries.NODES)
         if nodes > COUNTED:
-            types: dict[str, int | None] = dict.fromkeys(await self._winners(schema))
-            unlabelled = max(0, nodes - labels_borne)  # at the least
+            types: dict[str, int | None] = dict.fromkeys(await self._labels_that_are_types(schema))
+            unlabelled = max(0, nodes - labels_borne)  # lower bound
             if unlabelled:
                 types[UNTYPED] = None
             return replace(schema, types=types, unlabelled=unlabelled, without_id=None)
@@ -198,13 +198,13 @@ class SchemaMonitor:
                 unlabelled += 0 if labels else number
         return await self._with_ids(replace(schema, types=dict(counts), unlabelled=unlabelled))
 
-    async def _winners(self, schema: GraphSchema) -> list[str]:
+    async def _labels_that_are_types(self, schema: GraphSchema) -> list[str]:
         """Labels that are the type of a node."""
         labels = list(schema.labels)
         if not labels:
             return []
-        found = await self._reader.one(queries.winners(labels), names=labels)
-        return [label for label, wins in zip(labels, found, strict=True) if wins]
+        found = await self._reader.one(queries.labels_that_are_types(labels), names=labels)
+        return [label for label, is_type in zip(labels, found, strict=True) if is_type]
 
     async def _with_ids(self, schema: GraphSchema) -> GraphSchema:
         """How many nodes have no id, and which share theirs."""

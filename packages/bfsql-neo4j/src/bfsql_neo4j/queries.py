@@ -224,25 +224,25 @@ def edge_metadata(
     return text, {"edges": edges}
 
 
-def evidence(schema: GraphSchema, ids: Collection[str]) -> Statement:
+def evidence_of_node(schema: GraphSchema, ids: Collection[str]) -> Statement:
     """`[subject, type, object, values]` of the relationships of `$id` with one of `$keys`."""
     return _about(
         schema,
         ids,
         f"MATCH (n)-[r{_types(schema)}]-(m) WHERE {_id(schema, 'n')} = $id "
-        f"AND any(key IN $keys WHERE r[key] IS NOT NULL) {_evidence(schema)}",
+        f"AND any(key IN $keys WHERE r[key] IS NOT NULL) {_evidence_rows(schema)}",
     )
 
 
-def supplied(schema: GraphSchema) -> str:
-    """The same of the relationships whose evidence is from `$document`."""
+def evidence_of_document(schema: GraphSchema) -> str:
+    """Rows as in `evidence_of_node` of the relationships whose evidence is from `$document`."""
     return (
         "CALL db.index.fulltext.queryRelationships($index, $lucene) YIELD relationship AS r "
-        f"WITH r WHERE $document IN r.{quoted(DOCUMENTS)} {_evidence(schema)}"
+        f"WITH r WHERE $document IN r.{quoted(DOCUMENTS)} {_evidence_rows(schema)}"
     )
 
 
-def _evidence(schema: GraphSchema) -> str:
+def _evidence_rows(schema: GraphSchema) -> str:
     """The first `$most` by their triple."""
     return (
         "WITH DISTINCT r, startNode(r) AS a, endNode(r) AS b "
@@ -256,7 +256,7 @@ def _evidence(schema: GraphSchema) -> str:
 # --- search ---------------------------------------------------------------------
 
 
-def words(schema: GraphSchema) -> str:
+def search_by_words(schema: GraphSchema) -> str:
     """Candidates by words, the best of the index `$index` for `$lucene`."""
     return (
         "CALL db.index.fulltext.queryNodes($index, $lucene) YIELD node AS n, score "
@@ -265,7 +265,7 @@ def words(schema: GraphSchema) -> str:
     )
 
 
-def parts(schema: GraphSchema) -> str:
+def search_by_part_of_name(schema: GraphSchema) -> str:
     """Candidates by a part of a name, `$called`, reading every node."""
     return (
         f"MATCH (n) WITH n, 0.0 AS score {_wanted(schema)} "
@@ -353,7 +353,7 @@ def _counts(variable: str, patterns: Sequence[str]) -> str:
     )
 
 
-def winners(names: Sequence[str]) -> str:
+def labels_that_are_types(names: Sequence[str]) -> str:
     """For labels in the order of their rank, whether a node has each and none before it."""
     tests = [
         f"EXISTS {{ MATCH (n:{quoted(name)}) "

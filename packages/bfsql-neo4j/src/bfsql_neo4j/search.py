@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from itertools import chain, zip_longest
 from typing import Any
 
 from bfsql.embedding import Embedder, EmbeddingFailed, searched_by_names
 from bfsql.models.json_values import is_text
+from bfsql.models.merge import fold
 from bfsql.models.records import EntityStub
 from bfsql_neo4j import queries
 from bfsql_neo4j.connection import Reader
@@ -91,9 +91,9 @@ async def _with_words(
     parameters: dict[str, Any] = {"called": called} | _filter(schema, types)
     rows: list[Any] = []
     if schema.fulltext is None:
-        rows = await reader.one(queries.parts(schema), **parameters)
+        rows = await reader.one(queries.search_by_part_of_name(schema), **parameters)
     else:
-        statement = queries.words(schema)
+        statement = queries.search_by_words(schema)
         for all_words in (True, False):
             wanted = lucene(text, all_words=all_words)
             if wanted is not None and not rows:
@@ -143,17 +143,11 @@ def _stub(schema: GraphSchema, row: Sequence[Any]) -> EntityStub:
 def _rank(row: Sequence[Any], text: str) -> tuple[Any, ...]:
     """The very name first, then an alias, a beginning, and any other hit."""
     entity_id, _, name, others, score = row
-    wanted = folded(text)
-    called = folded(name) if isinstance(name, str) else ""
-    aliases = [folded(other) for other in others if isinstance(other, str)]
+    wanted = fold(text)
+    called = fold(name) if isinstance(name, str) else ""
+    aliases = [fold(other) for other in others if isinstance(other, str)]
     tests = (called == wanted, wanted in aliases, called.startswith(wanted), True)
     return tests.index(True), -score, len(called), entity_id
-
-
-def folded(text: str) -> str:
-    """Text without accents, case and outer space, for comparison."""
-    decomposed = unicodedata.normalize("NFKD", text)
-    return "".join(c for c in decomposed if not unicodedata.combining(c)).casefold().strip()
 
 
 # --- queries of the full-text index ---------------------------------------------

@@ -2,8 +2,8 @@
 
 They are made in the load's own transaction under names of their own, and take the old names at
 its end, for which readers wait some 50 ms. Truncating the old tables and filling them again would
-keep their rights without further ado, and shut readers out for as long as the rows take with
-their indexes: 19 s for 1,000,000 edges. So rights and owner are carried over to the new tables.
+keep their rights, but would block readers while rows and indexes are written: 19 s for 1,000,000
+edges. So rights and owner are carried over to the new tables.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PREFIX = "bfsql_load_"
 """What the names of new tables and their indexes begin with, until they are in place."""
 
 SCRATCH = "scratch_"
-"""What the names of tables that will not stay go on with."""
+"""Follows `PREFIX` in the names of tables that the load drops at its end."""
 
 MOST_NUMBERS = 16_000
 """Numbers of a vector of pgvector."""
@@ -59,7 +59,11 @@ WHERE n.nspname = $1 AND (c.relname = ANY ($2::text[]) OR starts_with(c.relname:
 ORDER BY 1
 """
 
-_RIGHTS = """
+_GRANTEE = """LATERAL (
+    SELECT CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END AS role
+) AS named"""
+
+_RIGHTS = f"""
 WITH old AS (SELECT * FROM pg_catalog.pg_class WHERE oid = to_regclass($1)),
 new AS (SELECT * FROM pg_catalog.pg_class WHERE oid = to_regclass($2)),
 given AS (SELECT '' AS columns, old.relacl AS acl FROM old UNION ALL
@@ -70,18 +74,14 @@ given AS (SELECT '' AS columns, old.relacl AS acl FROM old UNION ALL
     WHERE a.attacl IS NOT NULL AND NOT a.attisdropped)
 SELECT statement FROM (
 SELECT 1 AS step, format('REVOKE ALL ON %s FROM %s', $2, role) AS statement
-FROM new, aclexplode(new.relacl) AS one, LATERAL (
-    SELECT CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END AS role
-) AS named WHERE one.grantee <> new.relowner
+FROM new, aclexplode(new.relacl) AS one, {_GRANTEE} WHERE one.grantee <> new.relowner
 UNION ALL SELECT 2, format('GRANT %s%s ON %s TO %s%s', privilege_type, columns, $2, role,
     CASE WHEN is_grantable THEN ' WITH GRANT OPTION' ELSE '' END)
-FROM old, given, aclexplode(given.acl) AS one, LATERAL (
-    SELECT CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END AS role
-) AS named WHERE one.grantee <> old.relowner
+FROM old, given, aclexplode(given.acl) AS one, {_GRANTEE} WHERE one.grantee <> old.relowner
 UNION ALL SELECT 3, format('ALTER TABLE %s OWNER TO %I', $2, pg_get_userbyid(old.relowner))
 FROM old, new WHERE old.relowner <> new.relowner
 ) AS steps ORDER BY step
-"""
+"""  # noqa: S608 - a constant
 """Statements that give a new table the rights and the owner of an old one."""
 
 _NEW = """
@@ -211,7 +211,8 @@ class LoadTables:
         """Give a filled table its keys and indexes, and the planner its figures."""
         path = self.path(table.name)
         for name, definition in constraints(table):
-            # A key's index bears its name, which the old table's has as long as it is there.
+            # A key's index has the key's name, and the old table still uses that name until it is
+            # dropped.
             called = identifier(name if definition.startswith("FOREIGN") else PREFIX + name)
             refers = definition.format(relationship=self.path(RELATIONSHIP.name))
             await connection.execute(f"ALTER TABLE {path} ADD CONSTRAINT {called} {refers}")

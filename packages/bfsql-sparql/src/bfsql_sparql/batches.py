@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
 from bfsql.errors import StoreUnavailable
-from bfsql_sparql.dataset import Dataset, NoResults, Refused, Row, TooSlow, gather, rows
+from bfsql_sparql.dataset import Dataset, NoResults, Refused, Row, TooSlow, gather_or_cancel, rows
 from bfsql_sparql.queries.graph import number_of
 from bfsql_sparql.settings import SparqlSettings
 
@@ -121,7 +121,7 @@ class Batches:
                 start += len(chunk)
                 parts.extend(await self._part(chunk, question))
 
-        await gather(*(work() for _ in range(min(self._workers, len(keys)))))
+        await gather_or_cancel(*(work() for _ in range(min(self._workers, len(keys)))))
         return parts
 
     async def _part(
@@ -155,7 +155,9 @@ class Batches:
         if len(keys) == 1:
             return [Part(keys, found, cut=True)]
         self._shrink(len(keys))
-        halves = await gather(*(self._part(half, question, count) for half in _halves(keys)))
+        halves = await gather_or_cancel(
+            *(self._part(half, question, count) for half in _halves(keys))
+        )
         return [part for half in halves for part in half]
 
     async def _alone(self, key: K, question: Question[K, R], error: Exception) -> list[Part[K, R]]:

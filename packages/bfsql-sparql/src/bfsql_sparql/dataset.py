@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -21,10 +21,11 @@ from bfsql.models.rdf import Literal
 
 T = TypeVar("T")
 _BLANK = b"bnode"
+_OTHER_JSON = "it is JSON, but no results of SPARQL"
 
 
 class Blank(NamedTuple):
-    """A blank node: it leads nowhere, since its label holds for one answer alone."""
+    """A blank node; it cannot be asked about, because its label is valid within one answer only."""
 
     label: str
 
@@ -56,10 +57,10 @@ class Rows(NamedTuple):
 
 
 class Refused(StoreError):
-    """The store understood that there was a query, and would not answer it.
+    """The store rejected the query.
 
-    A smaller one may be answered: too long, too dear and too many values are
-    refused in the same way as what is wrong.
+    A smaller one may succeed: stores reject queries that are too long, too expensive or hold too
+    many values in the same way as invalid ones.
 
     Args:
         message: The sentence for the operator.
@@ -107,41 +108,35 @@ class Dataset(ABC):
 
         Args:
             query: The whole text.
-            seconds: How long it may take; without any it is not asked.
+            seconds: Time limit; with 0 or less the query is not sent and the answer is None.
 
         Raises:
             TimeoutError: The call's deadline is over.
             StoreError: The store is not there, or cannot be used.
         """
-        found = await self._found(query, seconds)
-        try:
-            return None if found is None else truth(found.body)
-        except NoResults:
-            return None
+        return await self._read(query, seconds, lambda reply: truth(reply.body))
 
     async def select(self, query: str, seconds: float) -> Rows | None:
         """The solutions of a SELECT; None where the store refuses it or is too slow.
 
         Args:
             query: The whole text.
-            seconds: How long it may take; without any it is not asked.
+            seconds: Time limit; with 0 or less the query is not sent and the answer is None.
 
         Raises:
             TimeoutError: The call's deadline is over.
             StoreError: The store is not there, or cannot be used.
         """
-        found = await self._found(query, seconds)
-        try:
-            return None if found is None else Rows(rows(found.body), found.cut is not None)
-        except NoResults:
-            return None
+        return await self._read(
+            query, seconds, lambda reply: Rows(rows(reply.body), reply.cut is not None)
+        )
 
-    async def _found(self, query: str, seconds: float) -> Reply | None:
+    async def _read(self, query: str, seconds: float, parse: Callable[[Reply], T]) -> T | None:
         if seconds <= 0:
             return None
         try:
-            return await self.reply(query, seconds)
-        except (Refused, TooSlow):
+            return parse(await self.reply(query, seconds))
+        except (Refused, TooSlow, NoResults):
             return None
 
     async def description(self, seconds: float) -> bytes | None:  # noqa: ARG002
@@ -174,8 +169,11 @@ class TimeBudget:
         return max(0.0, self._end - time.monotonic())
 
 
-async def gather(*awaitables: Awaitable[T]) -> list[T]:
-    """All results at once; where one fails, its error, after the others were cancelled."""
+async def gather_or_cancel(*awaitables: Awaitable[T]) -> list[T]:
+    """All results; if one fails, the others are cancelled and its error is raised.
+
+    With `asyncio.gather` alone the others would continue to query the store.
+    """
     tasks = [asyncio.ensure_future(one) for one in awaitables]
     try:
         return await asyncio.gather(*tasks)  # a TaskGroup would hide the store's own error
@@ -248,7 +246,7 @@ def _document(body: bytes) -> Mapping[str, Any]:
     except ValueError as error:
         raise NoResults(f"it is not whole, or not JSON ({error})") from None
     if not isinstance(document, dict):
-        raise NoResults("it is JSON, but no results of SPARQL")
+        raise NoResults(_OTHER_JSON)
     return document
 
 
@@ -257,9 +255,9 @@ def _solutions(body: bytes) -> tuple[list[str], list[dict[str, Any]]]:
     try:
         names, bindings = document["head"]["vars"], document["results"]["bindings"]
     except (KeyError, TypeError):
-        raise NoResults("it is JSON, but no results of SPARQL") from None
+        raise NoResults(_OTHER_JSON) from None
     if not isinstance(names, list) or not isinstance(bindings, list):
-        raise NoResults("it is JSON, but no results of SPARQL")
+        raise NoResults(_OTHER_JSON)
     return names, bindings
 
 

@@ -1,8 +1,7 @@
 """What each kind of server does in its own way, where the standard has no word for it.
 
-`DIALECTS` is the one table: by which signs a server tells that the time was up or that rows are
-missing, and how it is searched for words. How its requests differ are settings, in the table
-`presets.toml`.
+`DIALECTS` holds, for each kind of server, how it reports a timeout or missing rows, and how its
+full-text search is written. How its requests differ are settings, in the table `presets.toml`.
 
 A search is a pattern that binds `?s`, mostly with its `?score`. Words are runs of letters and
 digits in lower case, so that none of them is an operator or ends a quotation in any of these
@@ -140,12 +139,12 @@ def _labelled(mapping: RdfMapping) -> str:
 
 
 class Dialect(NamedTuple):
-    """What one kind of server does in its own way."""
+    """How one kind of server reports and searches."""
 
     time_up: tuple[str, ...] = ()
-    """In the text of an error, with whatever status: the server's time for one query was up."""
+    """Texts by which an error of any status reports that the query timed out."""
     time_up_header: tuple[str, str] | None = None
-    """Name and value on an answer with status 200 that holds what was found until time was up."""
+    """Name and value of the header that reports a timeout in an incomplete answer of status 200."""
     row_limit_header: str | None = None
     """The header with the number of rows that any answer has at most.
 
@@ -154,7 +153,8 @@ class Dialect(NamedTuple):
     search: Callable[[SearchTerms, RdfMapping], str] | None = None
     """Makes the pattern of its full-text search."""
     is_probed: bool = True
-    """Whether the search may be tried on an unknown store: it asks the store itself alone."""
+    """Whether the search may be tried on an unknown store, that is, whether it calls no other
+    service."""
 
 
 DIALECTS = {

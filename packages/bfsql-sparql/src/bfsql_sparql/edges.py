@@ -25,7 +25,7 @@ from bfsql_sparql.batches import (
     read_windows,
     rows_question,
 )
-from bfsql_sparql.dataset import Blank, Row, Term, gather, links, rows
+from bfsql_sparql.dataset import Blank, Row, Term, gather_or_cancel, links, rows
 from bfsql_sparql.mapping import TYPE, RdfMapping
 from bfsql_sparql.queries import graph as texts
 from bfsql_sparql.queries.graph import Direction, End, Lead
@@ -79,7 +79,7 @@ class Edges:
         Args:
             nodes: IRIs, without duplicates.
         """
-        out, into = await gather(self._edges(nodes, "out"), self._edges(nodes, "in"))
+        out, into = await gather_or_cancel(self._edges(nodes, "out"), self._edges(nodes, "in"))
         return out + into
 
     async def one_way(self, node: str, direction: Direction) -> list[Triple]:
@@ -181,7 +181,7 @@ class EdgeMetadata:
         triples = self._triples(edges)
         asked = list(dict.fromkeys(triple for some in triples.values() for triple in some))
         checked = len(asked) <= CHECKED
-        there, *found = await gather(
+        there, *found = await gather_or_cancel(
             self._existing(asked if checked else []),
             *(self._of_form(form, asked) for form in self._forms),
             *([self._graphs(asked)] if self._mapping.statement_graph else []),
@@ -204,7 +204,7 @@ class EdgeMetadata:
         """
         if self._mapping.inverse or "wikibase" in self._forms:
             return None
-        found = await gather(
+        found = await gather_or_cancel(
             *(self._evidence(form, node, end) for form in self._forms for end in _ENDS)
         )
         by_edge: dict[Triple, dict[Literal, None]] = defaultdict(dict)
@@ -263,7 +263,9 @@ class EdgeMetadata:
             return lambda some: texts.statements(form, some, self._mapping, self._limit, lead)
 
         groups = _by_lead(form, triples)
-        found = await gather(*(self._rows(some, text(lead)) for lead, some in groups.items()))
+        found = await gather_or_cancel(
+            *(self._rows(some, text(lead)) for lead, some in groups.items())
+        )
         by_statement = _grouped(row for group in found for row in group)
         return _by_triple(
             (triple, self._metadata(values)) for (triple, _), values in by_statement.items()

@@ -12,9 +12,10 @@ from urllib.parse import quote
 
 from bfsql import call
 from bfsql.models.json_values import is_text
+from bfsql.models.merge import fold, without_accents
 from bfsql.models.rdf import WELL_KNOWN, Literal, is_iri
 from bfsql.models.records import EntityStub, Omission
-from bfsql_sparql.dataset import Row, Rows, Term, TimeBudget, gather
+from bfsql_sparql.dataset import Row, Rows, Term, TimeBudget, gather_or_cancel
 from bfsql_sparql.dialects import DIALECTS, search_terms
 from bfsql_sparql.mapping import CLASSES
 from bfsql_sparql.nodes import names
@@ -69,7 +70,7 @@ class EntitySearch:
         self._clock = TimeBudget(settings.search_timeout, _SHARE)
         self._query = query
         self._text = query.strip()
-        self._wanted = _folded(query)
+        self._wanted = fold(query)
         self._kept = frozenset(node_types or ())
         types = (mapping.ids.iri(name) for name in node_types or ())
         self._types = [type_ for type_ in types if type_]
@@ -96,7 +97,7 @@ class EntitySearch:
             return []
         searchable = is_text(self._text) and "\0" not in self._text
         if searchable and len(self._text) <= LONGEST:
-            _, named, called = await gather(self._by_id(), self._named(), self._called())
+            _, named, called = await gather_or_cancel(self._by_id(), self._named(), self._called())
             if not self._nodes:
                 await self._otherwise()
             elif named and not called:  # the store's own search does not know a name that is there
@@ -216,8 +217,8 @@ class EntitySearch:
 
     def _rank(self, candidate: Candidate) -> tuple[int, int, str]:
         """Sort key: how well it fits, ties by the length of the name, then by id."""
-        id_, name = candidate.stub.id, _folded(candidate.stub.name or "")
-        others = [_folded(other) for other in candidate.others]
+        id_, name = candidate.stub.id, fold(candidate.stub.name or "")
+        others = [fold(other) for other in candidate.others]
         wanted = self._wanted
         tests = (
             id_ in {self._query, self._text},
@@ -226,7 +227,7 @@ class EntitySearch:
             wanted in others,
             name.startswith(wanted),
             any(wanted in known for known in (name, *others)),
-            wanted in _folded(id_),
+            wanted in fold(id_),
             True,
         )
         return tests.index(True), len(name), id_
@@ -244,22 +245,12 @@ def _in_iri(text: str) -> bool:
     return is_iri(f"x:{text}")
 
 
-def _folded(text: str) -> str:
-    """Text without accents, case and outer space, for comparison."""
-    return _without_accents(text).casefold().strip()
-
-
-def _without_accents(text: str) -> str:
-    decomposed = unicodedata.normalize("NFKD", text)
-    return "".join(c for c in decomposed if not unicodedata.combining(c))
-
-
 def _any_accents(text: str) -> str | None:
     """A regular expression for a text with and without accents, as XPath has them.
 
     None where no letter of it has accents, or it is too long.
     """
-    plain = _without_accents(text)
+    plain = without_accents(text)
     letters = [_accented().get(letter, "") for letter in plain.lower()]
     if len(plain) > LONGEST_ACCENTED or not any(letters):
         return None

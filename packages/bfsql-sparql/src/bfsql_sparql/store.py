@@ -1,6 +1,6 @@
 """An opened store, and what it can do: found out by a few short questions at once.
 
-None of them has to be answered: what a store refuses, or is too slow for, it cannot do.
+A query that fails or times out counts as 'not supported'.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ async def _unless_unavailable(answer: Awaitable[T], unknown: T, what: str) -> T:
 
 
 async def _holds(dataset: Dataset, query: str) -> bool:
-    """The answer to an ASK; no where there is none."""
+    """The answer to an ASK query; False if there is no answer."""
     what = "a question about the store had no answer"
     return bool(await _unless_unavailable(dataset.ask(query, PROBE), None, what))
 

@@ -18,6 +18,7 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from bfsql.models.json_values import is_text
+from bfsql.models.merge import without_accents
 from bfsql.models.records import EntityStub
 from bfsql_sqlite import queries
 
@@ -47,10 +48,7 @@ ALIKE = 0.7
 def fold(text: str) -> str:
     """Text for comparison: decomposed, marks dropped, case folded, spaces single."""
     if not text.isascii():
-        marked = unicodedata.normalize("NFKD", text)
-        text = unicodedata.normalize(
-            "NFC", "".join(c for c in marked if not unicodedata.combining(c)).casefold()
-        )
+        text = unicodedata.normalize("NFC", without_accents(text).casefold())
     if not text.isprintable():
         text = "".join(c if c.isprintable() else " " for c in text)
     return " ".join(text.lower().split())

@@ -131,9 +131,9 @@ class CachedMethod(Generic[K]):
 
     Args:
         policy: How long answers are good, and how much of them is held.
-        keep: Makes of answers by key what can be held, nothing that a caller can
-            change; None where they are such already.
-        give: Makes of what is held answers for a caller; None likewise.
+        keep: Converts answers to immutable values for the cache; None if they are
+            immutable already.
+        give: Converts cached values back to answers; None if no conversion is needed.
         weigh: Number of records in some answers, as they are held.
         ids: Whether the keys are ids, so that KeyError is an answer.
     """
@@ -152,8 +152,8 @@ class CachedMethod(Generic[K]):
         self._keep = keep
         self._give = give
         self._held: GenerationalCache[K] = GenerationalCache(policy.budget, weigh)
-        # The value tells whether that is certain: beside others that were found, an id may be
-        # a second spelling of one of them, and only a question about it alone can tell.
+        # The value: whether the absence is certain. In a batch that found other ids, a missing id
+        # may be another spelling of one of them; only a request for that id alone is proof.
         self._unknown: GenerationalCache[K] = GenerationalCache(policy.budget, len)
         self._any_omission = False  # of an answer that is or was held
         self._calls: dict[SharedCall[_Fetched[K]], frozenset[K]] = {}

@@ -144,7 +144,7 @@ class Pages:
         self.least = 1 if isinstance(query, BfsQuery) else 0
 
     def of(self, count: int) -> Result:
-        """The result of stubs with so many nodes; its facts count what is missing of the page."""
+        """The result with the first `count` nodes as stubs; its facts count those cut off."""
         query, selection, start = self.query, self.selection, self._start
         total = len(selection.ids)
         page, to_earlier = self._window(count)
@@ -155,7 +155,7 @@ class Pages:
             cut_nodes=self.wanted - count,
         )
         if count < self.wanted:
-            nodes, edges = self.due(page)
+            nodes, edges = self.wanted_in_full(page)
             facts = replace(facts, bare_nodes=len(nodes), bare_edges=len(edges))
         seeds, summary, edge_count = query.seeds, selection.summary, len(selection.triples)
         if isinstance(query, BfsQuery):
@@ -174,7 +174,7 @@ class Pages:
         facts = replace(facts, cut_types=dict(sorted(cut.items())))
         return IntersectionResult(seeds, total, edge_count, summary, page, facts, query.k)
 
-    def due(self, page: Subgraph) -> tuple[Sequence[str], Sequence[Triple]]:
+    def wanted_in_full(self, page: Subgraph) -> tuple[Sequence[str], Sequence[Triple]]:
         """The nodes and the edges of a page that the filters want in full."""
         if self.query.topology_only:
             return (), ()
@@ -186,7 +186,7 @@ class Pages:
         )
 
     def _window(self, count: int) -> tuple[Subgraph, int]:
-        """So many nodes with the edges among them; and the edges between them and earlier nodes."""
+        """`count` nodes with their edges, and how many more edges lead to earlier nodes."""
         ids, types, stop = self.selection.ids, self.selection.types, self._start + count
         if self._start == 0 and stop >= len(ids):
             return Subgraph(ids, types, self.selection.triples), 0
@@ -217,44 +217,50 @@ def _later_end(placed: tuple[int, Triple]) -> int:
 
 
 async def with_node_metadata(db: GraphDbInterface, pages: Pages, result: Result) -> Result:
-    """The result with the metadata of all nodes that are due, or of none when it comes too late."""
-    due, _ = pages.due(result.page)
+    """The result with node metadata.
+
+    It is that of all nodes that the filters want in full, or of none if the deadline passes first.
+    """
+    wanted, _ = pages.wanted_in_full(result.page)
     selection = pages.selection
     found = selection.metadata
     if found is None:
         try:
-            found = await call.within(db.metadata_for_nodes_batch(due)) if due else {}
+            found = await call.within(db.metadata_for_nodes_batch(wanted)) if wanted else {}
         except TimeoutError:
             return replace(result, facts=replace(result.facts, late=("nodes",)))
     brought = selection.brought
     full: dict[str, Metadata] = {
-        i: {**brought[i], **found.get(i, {})} if i in brought else found.get(i, {}) for i in due
+        i: {**brought[i], **found.get(i, {})} if i in brought else found.get(i, {}) for i in wanted
     }
     return replace(result, page=replace(result.page, node_metadata=full))
 
 
 async def with_edge_metadata(db: GraphDbInterface, pages: Pages, result: Result) -> Result:
-    """The result with the metadata of all edges that are due, or of none when it comes too late."""
-    _, due = pages.due(result.page)
-    if not due:
+    """The result with edge metadata.
+
+    It is that of all edges that the filters want in full, or of none if the deadline passes first.
+    """
+    _, wanted = pages.wanted_in_full(result.page)
+    if not wanted:
         return result
     try:
-        found = await call.within(db.metadata_for_edges_batch(due))
+        found = await call.within(db.metadata_for_edges_batch(wanted))
     except TimeoutError:
         late = (*result.facts.late, "edges")
         return replace(result, facts=replace(result.facts, late=late))
-    full = {triple: found.get(triple, {}) for triple in due}
+    full = {triple: found.get(triple, {}) for triple in wanted}
     return replace(result, page=replace(result.page, edge_metadata=full))
 
 
 def without_edge_metadata(pages: Pages, result: Result) -> Result:
     """The result whose nodes leave no room for the metadata of edges; its facts count them."""
-    _, due = pages.due(result.page)
-    return replace(result, facts=replace(result.facts, bare_edges=len(due)))
+    _, wanted = pages.wanted_in_full(result.page)
+    return replace(result, facts=replace(result.facts, bare_edges=len(wanted)))
 
 
 def trimmed(result: Result, nodes: int, edges: int) -> Result:
-    """The result with the metadata of its first so many nodes and edges; its facts count the rest.
+    """Keep the metadata of the first `nodes` nodes and `edges` edges; the facts count the rest.
 
     Args:
         result: With metadata.

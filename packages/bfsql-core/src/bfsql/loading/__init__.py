@@ -5,6 +5,7 @@ records in a temporary file, in front of a store that cannot do that itself.
 """
 
 from bfsql.loading.files import EVERY, KEPT, Progress, RefusalFilter, load
+from bfsql.loading.intake import batches
 from bfsql.loading.staging import (
     Codec,
     EdgeGroup,
@@ -12,7 +13,6 @@ from bfsql.loading.staging import (
     StagedNode,
     Staging,
     StagingError,
-    batches,
     staged,
 )
 

@@ -1,4 +1,4 @@
-"""Reading the records of a load: in a thread, one after the other, each taken or refused."""
+"""Reading the records of a load in a thread, each taken or refused, and writing them in batches."""
 
 from __future__ import annotations
 
@@ -113,3 +113,28 @@ class Worker:
             await asyncio.wait([coming])
             if not coming.cancelled():
                 coming.exception()
+
+
+def batches(
+    items: Iterable[T], size: Callable[[T], tuple[int, int]], rows: Callable[[], int], volume: int
+) -> Iterator[list[T]]:
+    """Items in lists that a store takes at once; a list has one item at least.
+
+    Args:
+        items: What is written.
+        size: From an item to its number of rows, and its characters or bytes.
+        rows: Gives the most rows of a list; called for every item.
+        volume: The most characters or bytes of a list.
+    """
+    batch: list[T] = []
+    have_rows = have_volume = 0
+    for item in items:
+        more_rows, more = size(item)
+        if batch and (have_rows + more_rows > rows() or have_volume + more > volume):
+            yield batch
+            batch, have_rows, have_volume = [], 0, 0
+        batch.append(item)
+        have_rows += more_rows
+        have_volume += more
+    if batch:
+        yield batch

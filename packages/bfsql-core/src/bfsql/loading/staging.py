@@ -11,8 +11,8 @@ Nothing is in the store before the last record is read.
         await staging.feed(batches(staging.edges(), ...), write_edges)
     return staging.report
 
-A store that needs more than that reads the tables themselves, through
-`Staging.connection`; one whose file is SQLite's has them made there.
+A store that needs more reads the tables through `Staging.connection`. A store
+that is itself an SQLite file passes it as `graph`, and the tables are filled there.
 """
 # ruff: noqa: S608 - what is put into these texts are names of this module's tables
 
@@ -27,7 +27,7 @@ from contextlib import asynccontextmanager, closing
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from bfsql.errors import StoreError
 from bfsql.loading.intake import Worker, accepted
@@ -61,6 +61,8 @@ PRAGMA {schema}.locking_mode = EXCLUSIVE;
 PRAGMA {schema}.cache_size = -65536;
 """
 
+# Columns of one letter hold numbers: n of a node, p of a predicate, e of a row of `edge`, d of a
+# description (a row of `described`); s and o are those of the nodes at the two ends of an edge.
 _GRAPH_TABLES = """
 CREATE TABLE node (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
 CREATE TABLE predicate (p INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
@@ -118,6 +120,8 @@ FROM unfinished CROSS JOIN edge USING (s, p, o)
 UNION ALL SELECT s, p, o, 1, rowid, item FROM passage
 ORDER BY 1, 2, 3, 4, 5
 """
+_IS_PASSAGE, _PLACE, _DATA = 3, 4, 5
+"""Places of columns in the rows of this query, and of any other that `edge_groups` runs."""
 
 _APPLY_EDGES = """
 UPDATE edge SET items = merged.items, metadata = merged.metadata
@@ -131,8 +135,6 @@ SELECT DISTINCT a.id AS subject, name AS predicate, b.id AS object,
 FROM edge JOIN node AS a ON a.n = s JOIN predicate USING (p) JOIN node AS b ON b.n = o
 WHERE s IN (SELECT n FROM undescribed) OR o IN (SELECT n FROM undescribed)
 """
-
-T = TypeVar("T")
 
 
 class Codec(NamedTuple):
@@ -337,7 +339,7 @@ class Staging:
                 [NodeRecord(id_, type_, self._codec.decode(data)) for *_, type_, data in rows]
             )
             self.report.duplicate_nodes += len(rows) - 1
-            first, *surplus = (row[2] for row in rows)
+            first, *surplus = (d for _, _, d, _, _ in rows)
             yield first, entity_type, self._codec.encode(metadata)
             yield from ((d, None, None) for d in surplus)
 
@@ -391,8 +393,8 @@ class Staging:
         """
         for _, group in groupby(self.connection.execute(query), itemgetter(0, 1, 2)):
             rows = list(group)
-            data = [self._codec.decode(row[5]) for row in rows]
-            number = sum(not row[3] for row in rows)
+            data = [self._codec.decode(row[_DATA]) for row in rows]
+            number = sum(not row[_IS_PASSAGE] for row in rows)
             if number:
                 yield EdgeGroup(rows, data[:number], data[number:])
             else:
@@ -411,7 +413,7 @@ class Staging:
         documents: list[tuple[str, int, int]] = []
         for group in self.edge_groups(_EDGE_GROUPS):
             metadata, items = self.merge_group(group)
-            first, *surplus = (row[4] for row in group.rows[: len(group.records)])
+            first, *surplus = (row[_PLACE] for row in group.rows[: len(group.records)])
             yield first, len(items), self._codec.encode(metadata)
             yield from ((e, None, None) for e in surplus)
             names = (item["document_id"] for item in items)
@@ -473,28 +475,3 @@ class Numbers(dict[str, int]):
             self._forgot = True
         self[name] = number
         return int(number)
-
-
-def batches(
-    items: Iterable[T], size: Callable[[T], tuple[int, int]], rows: Callable[[], int], volume: int
-) -> Iterator[list[T]]:
-    """Items in lists that a store takes at once; a list has one item at least.
-
-    Args:
-        items: What is written.
-        size: From an item to its number of rows, and its characters or bytes.
-        rows: Gives the most rows of a list; called for every item.
-        volume: The most characters or bytes of a list.
-    """
-    batch: list[T] = []
-    have_rows = have_volume = 0
-    for item in items:
-        more_rows, more = size(item)
-        if batch and (have_rows + more_rows > rows() or have_volume + more > volume):
-            yield batch
-            batch, have_rows, have_volume = [], 0, 0
-        batch.append(item)
-        have_rows += more_rows
-        have_volume += more
-    if batch:
-        yield batch

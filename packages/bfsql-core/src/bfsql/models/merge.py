@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import math
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
@@ -135,6 +136,20 @@ def _is_number(value: Any) -> bool:
     if isinstance(value, float):
         return not math.isnan(value)
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+# --- text for comparison --------------------------------------------------------
+
+
+def without_accents(text: str) -> str:
+    """Text whose letters have no accents, in compatible forms (NFKD)."""
+    decomposed = unicodedata.normalize("NFKD", text)
+    return "".join(c for c in decomposed if not unicodedata.combining(c))
+
+
+def fold(text: str) -> str:
+    """Text without accents, case and outer space, for comparison."""
+    return without_accents(text).casefold().strip()
 
 
 # --- evidence -----------------------------------------------------------------

@@ -1,10 +1,10 @@
 """How an answer is made to keep its budget of tokens (`protocol.md` 14, 21).
 
-What does not fit goes from the least loss on: metadata of edges from the last
-to the first, then of nodes from the last to the first, then nodes off the end
-of the page. So what stays is a prefix each time, and the longest one that fits
-is found by doubling, then halving. Every size that is tried is the answer that
-would be sent, notes included.
+An answer that is too large loses its least valuable parts first: metadata of
+edges from the last to the first, then of nodes from the last to the first, then
+nodes off the end of the page. So what stays is a prefix each time, and the
+longest one that fits is found by doubling, then halving. Every size that is
+tried is the answer that would be sent, notes included.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ async def detail(
 ) -> Draft:
     """The page with as much metadata as there is time and room for, nearest first.
 
-    A page that was cut has no room for metadata, and costs the store none. Nor
-    does the metadata of edges where that of the nodes does not fit.
+    A page that was cut has no room for metadata, so none is read. Edge metadata is
+    not read either if the node metadata does not fit.
 
     Raises:
         NothingFits: There is not even room for the note that metadata is missing.
@@ -88,7 +88,7 @@ async def detail(
 
 
 def _cut(pages: Pages, writer: SubgraphWriter, budget: Budget) -> Draft:
-    """The longest page of stubs that fits, without the last of its nodes at the least."""
+    """The longest page of stubs that fits, shorter than the whole page by at least one node."""
     fitted = _longest(budget, pages.wanted - 1, lambda n: writer.draft(pages.of(n)))
     if fitted is None or len(fitted.result.page.ids) < pages.least:
         raise NothingFits
@@ -123,7 +123,7 @@ def largest(count: int, fits: Callable[[int], bool]) -> int:
 
 
 def thinned(values: Sequence[T], count: int) -> list[T]:
-    """So many of the values, evenly spread over them."""
+    """`count` of the values, evenly spread."""
     if count >= len(values):
         return list(values)
     return [values[position * len(values) // count] for position in range(count)]

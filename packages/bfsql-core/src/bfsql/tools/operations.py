@@ -169,7 +169,7 @@ class Operations:
         notes: Sequence[str],
         budget: Budget,
     ) -> Answer:
-        """Traverse, select, fit, detail, answer: each step takes the value of the one before it."""
+        """Run the five steps."""
         reach = await traverse(self.db, query.seeds, hops, self._limits.max_nodes)
         if isinstance(query, IntersectionQuery):
             reach = await intersect(self.db, reach)

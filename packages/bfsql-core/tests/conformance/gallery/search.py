@@ -6,8 +6,9 @@ from typing import Any
 
 from conformance.gallery.bases import Eight, wrong
 
-from bfsql.memory import SEARCH_LIMIT, fold
+from bfsql.memory import SEARCH_LIMIT
 from bfsql.models import EntityStub
+from bfsql.models.merge import fold
 
 
 class Searches(Eight):
