@@ -21,6 +21,7 @@ def quiet_and_quick(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFi
     caplog.set_level(logging.CRITICAL + 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", GALLERY, ids=lambda wrong: wrong.name)
 async def test_a_wrong_backend_is_caught_by_the_rule_meant_for_it(wrong: Wrong) -> None:
     finding = await judge(RULES[wrong.rule], trial(wrong.backend))
@@ -32,6 +33,7 @@ def test_a_rule_is_meant_for_at_least_one_wrong_backend(rule: Rule) -> None:
     assert rule.id in {wrong.rule for wrong in GALLERY}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", RIGHT)
 @pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.id)
 async def test_a_right_backend_is_caught_by_no_rule(backend: type, rule: Rule) -> None:
@@ -39,6 +41,7 @@ async def test_a_right_backend_is_caught_by_no_rule(backend: type, rule: Rule) -
     assert finding.outcome in ("holds", "untried"), finding.reason
 
 
+@pytest.mark.slow
 async def test_every_rule_can_be_tried_on_a_store_that_gives_every_way() -> None:
     outcomes = {rule.id: (await judge(rule, trial(Store))).outcome for rule in RULES.values()}
     assert set(outcomes.values()) == {"holds"}, outcomes

@@ -24,6 +24,8 @@ from bfsql.rest import application
 from bfsql.rest.routes import ROUTES
 from bfsql.settings import ServeSettings
 
+pytestmark = pytest.mark.slow
+
 Served = Callable[..., Awaitable[httpx2.AsyncClient]]
 
 EXAMPLES = 40
@@ -72,7 +74,6 @@ CHECKS = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mode", GenerationMode)
 def test_no_request_has_an_answer_that_is_not_described(address: str, mode: GenerationMode) -> None:
     described = schemathesis.openapi.from_url(f"{address}/openapi.json")

@@ -11,6 +11,8 @@ from mcp_types import CallToolResult, TextContent
 from bfsql.memory import MemoryBackend
 from bfsql.server import create_server
 
+pytestmark = pytest.mark.slow
+
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("describe_schema", {}),
     ("search_entities", {"query": "für dich"}),
@@ -110,7 +112,6 @@ async def test_an_unexpected_fault_shows_an_id_and_no_internals() -> None:
     assert "secret" not in texts(result)[0]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("era", ["auto", "legacy"])
 async def test_the_same_call_gives_the_same_bytes_on_every_transport(
     era: str,

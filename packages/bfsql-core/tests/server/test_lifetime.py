@@ -21,6 +21,8 @@ from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, NodeRecord, Triple
 from bfsql.server import BfsqlServer, create_server
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = Path(__file__).parent / "films_server.py"
 ERAS = pytest.mark.parametrize("era", ["auto", "legacy"])
 PATIENCE = 60
@@ -154,7 +156,6 @@ def test_standard_output_carries_json_rpc_and_nothing_else() -> None:
     assert [line for line in err.splitlines() if line.endswith(WORDS)] == said
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_on_stdio_a_signal_closes_the_store_and_ends_with_0(number: int) -> None:
     with stdio_process() as process:
@@ -195,7 +196,6 @@ def test_noise_on_standard_input_does_not_end_the_server() -> None:
     assert out == ""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_over_http_a_signal_closes_the_store_and_ends_with_0(
     over_http: Callable[..., Any], number: int
