@@ -68,6 +68,19 @@ def test_everything_that_can_be_said_of_a_source_is_an_option() -> None:
     assert {field.name for field in fields(SourceOptions)} <= said
 
 
+def _load(code: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """A load in a process of its own, which Ctrl-C can end."""
+    return subprocess.run(
+        [sys.executable, "-c", code, "load", "nodes.csv"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+
+
 @pytest.mark.parametrize("told", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_ctrl_c_and_its_like_are_a_sentence_and_leave_the_old_store(
     folder: Path, environment: dict[str, str], told: str
@@ -86,15 +99,7 @@ def test_ctrl_c_and_its_like_are_a_sentence_and_leave_the_old_store(
         "loading.read_all = read_all\n"
         "main()\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, "load", "nodes.csv"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
+    done = _load(code, environment)
     assert (done.returncode, done.stderr) == (130, "Interrupted: the store is as it was.\n")
     assert (folder / "toy.json").read_text() == "[]"
 
@@ -117,15 +122,7 @@ def test_what_a_terminated_load_has_left_is_told(
         "command.load_files = load_files\n"
         "main()\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, "load", "nodes.csv"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
+    done = _load(code, environment)
     assert (done.returncode, done.stderr) == (130, "Interrupted: Half of it is there.\n")
 
 
