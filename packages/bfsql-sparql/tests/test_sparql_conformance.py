@@ -72,6 +72,8 @@ class OnAStore(Watching):
     @classmethod
     def _on_the_store(cls, place: Callable[..., Any]) -> None:
         cls.there = place(cls.store)
+        if cls.there.server:  # a load leaves named graphs that other tests have filled
+            cls.there.server.clear()
 
     @asynccontextmanager
     async def backend_with(self, records: Sequence[GraphRecord]) -> AsyncIterator[SparqlBackend]:
