@@ -17,7 +17,8 @@ from neo4j import AsyncManagedTransaction, AsyncSession
 
 from bfsql.errors import StoreError
 from bfsql.loading import Staging, StagingError, staged
-from bfsql.models.records import GraphRecord, LoadReport
+from bfsql.models.load import REPLACING, LoadOptions, LoadReport
+from bfsql.models.records import GraphRecord
 from bfsql_neo4j import queries
 from bfsql_neo4j.connection import (
     DRIVER_ERRORS,
@@ -46,7 +47,9 @@ DELETED_AT_ONCE = 10_000
 """Relationships or nodes that one transaction deletes."""
 
 
-async def load_graph(settings: Neo4jSettings, records: Iterable[GraphRecord]) -> LoadReport:
+async def load_graph(
+    settings: Neo4jSettings, records: Iterable[GraphRecord], options: LoadOptions = REPLACING
+) -> LoadReport:
     """Fill a database with the graph of these records, and index it for reading.
 
     Cancelling the call stops it. A note of the `CancelledError` states what is in
@@ -57,6 +60,7 @@ async def load_graph(settings: Neo4jSettings, records: Iterable[GraphRecord]) ->
             everything in it is deleted first.
         records: Nodes, edges and evidence in any order. They are read once, in a
             thread; memory does not grow with their number.
+        options: What becomes of a graph that is there, and of what is missing in the new one.
 
     Returns:
         What was found and made. Edges without both of their nodes are kept out.
@@ -70,7 +74,7 @@ async def load_graph(settings: Neo4jSettings, records: Iterable[GraphRecord]) ->
     async with _session(settings, writer) as session:
         await _check(session, settings)
     try:
-        async with staged(records, check=check, codec=PLAIN) as staging:
+        async with staged(records, check=check, codec=PLAIN, options=options) as staging:
             await staging.run(lambda: _merge(staging))
             rows = GraphRows(staging)
             by_label = {label: _id_property(settings, label) for label in rows.labels()}

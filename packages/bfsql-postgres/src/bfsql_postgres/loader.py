@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 from bfsql.errors import StoreError, StoreUnavailable
 from bfsql.loading.intake import NOT_TEXT, Worker, accepted
 from bfsql.models.json_values import is_text
-from bfsql.models.records import EdgeRecord, EvidenceRecord, GraphRecord, LoadReport, NodeRecord
+from bfsql.models.load import REPLACING, LoadOptions, LoadReport
+from bfsql.models.records import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
 from bfsql_postgres.ddl import EVIDENCE_TABLES, MAX_INDEXED, RELATIONSHIP, Table
 from bfsql_postgres.failures import FAULTS
 from bfsql_postgres.merge import merge
@@ -67,7 +68,9 @@ WHERE x.extname = 'vector' AND has_schema_privilege(n.oid, 'USAGE')
 """
 
 
-async def load_graph(settings: PostgresSettings, records: Iterable[GraphRecord]) -> LoadReport:
+async def load_graph(
+    settings: PostgresSettings, records: Iterable[GraphRecord], options: LoadOptions = REPLACING
+) -> LoadReport:
     """Make the tables of the kgraph schema from records.
 
     Cancelling the call stops it; what was there stays.
@@ -78,6 +81,7 @@ async def load_graph(settings: PostgresSettings, records: Iterable[GraphRecord])
             are refused.
         records: Nodes, edges and evidence in any order. They are read once, in a thread; memory
             does not grow with their number.
+        options: What becomes of a graph that is there, and of what is missing in the new one.
 
     Returns:
         What was found and made.
@@ -92,6 +96,7 @@ async def load_graph(settings: PostgresSettings, records: Iterable[GraphRecord])
             "settings names, nodes and edges, and say where the graph goes with --schema."
         )
     report = LoadReport()
+    del options
     async with writer(settings, UNCHANGED) as connection:
         async with _transaction(connection):
             tables = await _begin(connection, settings)

@@ -13,8 +13,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bfsql.models.json_values import encode
+from bfsql.models.load import LoadReport
 from bfsql.models.merge import UNTYPED, combined, merge_node_records, sorted_union
-from bfsql.models.records import LoadReport, NodeRecord
+from bfsql.models.records import NodeRecord
 from bfsql_postgres.ddl import RELATIONSHIP
 from bfsql_postgres.tables import LoadTables
 

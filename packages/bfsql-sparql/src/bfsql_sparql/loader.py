@@ -22,7 +22,8 @@ from itertools import chain
 
 from bfsql.errors import ConfigurationError, StoreError
 from bfsql.loading import Staging, batches, staged
-from bfsql.models.records import GraphRecord, LoadReport
+from bfsql.models.load import REPLACING, LoadOptions, LoadReport
+from bfsql.models.records import GraphRecord
 from bfsql_sparql import writing
 from bfsql_sparql.dataset import Refused
 from bfsql_sparql.endpoint import UpdateEndpoint
@@ -45,7 +46,9 @@ Lines = list[str]
 """The statements of one node or edge, which stay together."""
 
 
-async def load_graph(settings: SparqlSettings, records: Iterable[GraphRecord]) -> LoadReport:
+async def load_graph(
+    settings: SparqlSettings, records: Iterable[GraphRecord], options: LoadOptions = REPLACING
+) -> LoadReport:
     """Fill a store with the graph of these records.
 
     Cancelling the call stops it. A note of the `CancelledError` states what is in the store
@@ -57,6 +60,7 @@ async def load_graph(settings: SparqlSettings, records: Iterable[GraphRecord]) -
             everything in that graph goes.
         records: Nodes, edges and evidence in any order. They are read once, in a thread;
             memory does not grow with their number.
+        options: What becomes of a graph that is there, and of what is missing in the new one.
 
     Returns:
         What was found and written. Edges without both of their nodes are kept out.
@@ -70,7 +74,7 @@ async def load_graph(settings: SparqlSettings, records: Iterable[GraphRecord]) -
     mapping = RdfMapping.of(settings)
     load = _Load(settings, mapping, _target(settings, mapping))
     writer = writing.StatementWriter(mapping, settings)
-    async with load.connected(), staged(records, check=writer.check) as staging:
+    async with load.connected(), staged(records, check=writer.check, options=options) as staging:
         await staging.run(staging.merge)
         await load.fill(map(writer.node, staging.nodes()), staging)
         await load.fill(map(writer.edge, staging.edges()), staging)

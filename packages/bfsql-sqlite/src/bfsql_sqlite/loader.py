@@ -27,7 +27,8 @@ from bfsql.errors import StoreError
 from bfsql.loading.intake import Worker
 from bfsql.loading.staging import Staging
 from bfsql.models.json_values import as_text, decode
-from bfsql.models.records import GraphRecord, LoadReport
+from bfsql.models.load import REPLACING, LoadOptions, LoadReport
+from bfsql.models.records import GraphRecord
 from bfsql_sqlite.connection import APPLICATION_ID, LAYOUT, TABLES, read_header
 from bfsql_sqlite.search import fold, type_code
 from bfsql_sqlite.settings import SqliteSettings
@@ -77,7 +78,9 @@ CREATE TABLE missing AS SELECT n, id FROM node WHERE t IS NULL AND (
 """
 
 
-async def load_graph(settings: SqliteSettings, records: Iterable[GraphRecord]) -> LoadReport:
+async def load_graph(
+    settings: SqliteSettings, records: Iterable[GraphRecord], options: LoadOptions = REPLACING
+) -> LoadReport:
     """Make a file from records, in place of the one that may be there.
 
     The work runs in a thread; cancelling the call stops it, removes what it
@@ -88,6 +91,7 @@ async def load_graph(settings: SqliteSettings, records: Iterable[GraphRecord]) -
             any other file is refused.
         records: Nodes, edges and evidence in any order. They are read once, in
             the thread; memory does not grow with their number.
+        options: What becomes of a graph that is there, and of what is missing in the new one.
 
     Returns:
         What was found and made.
@@ -96,10 +100,12 @@ async def load_graph(settings: SqliteSettings, records: Iterable[GraphRecord]) -
         StoreError: The file cannot be written, or what is there is no graph.
     """
     worker = Worker()
-    return await worker.run(lambda: _load(settings.path.expanduser(), records, worker))
+    return await worker.run(lambda: _load(settings.path.expanduser(), records, options, worker))
 
 
-def _load(path: Path, records: Iterable[GraphRecord], worker: Worker) -> LoadReport:
+def _load(
+    path: Path, records: Iterable[GraphRecord], options: LoadOptions, worker: Worker
+) -> LoadReport:
     with _explained(path):
         target = Path(os.path.realpath(path))  # a link stays a link
         mode = _check_target(target)
@@ -108,7 +114,7 @@ def _load(path: Path, records: Iterable[GraphRecord], worker: Worker) -> LoadRep
         made = folder / "graph.db"
         with closing(sqlite3.connect(made)) as connection:
             connection.executescript(TABLES)
-        with closing(Staging(folder, worker, graph=made)) as staging:
+        with closing(Staging(folder, worker, graph=made, options=options)) as staging:
             staging.take(records)
             staging.merge_nodes()
             staging.merge_edges()

@@ -183,13 +183,15 @@ def demo(path: Path) -> None:
 async def _load(path: Path) -> None:
     from bfsql import plugins
     from bfsql.loading import load
+    from bfsql.models.load import LoadMode, LoadOptions
     from bfsql.settings import resolve
     from bfsql.sources import SourceOptions
 
     plugin = plugins.load("sqlite")
     settings = resolve(plugin.settings, options={"path": path}).settings
     with films_paths() as files:
-        await load(plugin, settings, files, SourceOptions(), strict=True)
+        how = LoadOptions(LoadMode.REPLACE, strict=True)
+        await load(plugin, settings, files, SourceOptions(), how=how)
 
 
 async def _session(console: Console, path: Path) -> None:

@@ -19,7 +19,7 @@ from bfsql.cli.configured import ConfiguredCommand
 from bfsql.errors import ConfigurationError
 from bfsql.loading import Progress
 from bfsql.loading import load as load_files
-from bfsql.models.records import LoadReport
+from bfsql.models.load import LoadMode, LoadOptions, LoadReport
 from bfsql.sources import FORMATS, SourceOptions
 
 SHOWN = 20
@@ -56,7 +56,14 @@ def load(
     try:
         with _orderly_end(), _progress() as progress:
             report = asyncio.run(
-                load_files(plugin, settings, paths, options, strict=strict, progress=progress)
+                load_files(
+                    plugin,
+                    settings,
+                    paths,
+                    options,
+                    how=LoadOptions(LoadMode.REPLACE, strict=strict),
+                    progress=progress,
+                )
             )
     except KeyboardInterrupt as interrupt:
         # What a loader that cannot take everything back noted on the error that cancelled it.

@@ -5,7 +5,7 @@ records in a temporary file, in front of a store that cannot do that itself.
 """
 
 from bfsql.loading.files import EVERY, KEPT, Progress, RefusalFilter, load
-from bfsql.loading.intake import batches
+from bfsql.loading.intake import batches, check_graph
 from bfsql.loading.staging import (
     Codec,
     EdgeGroup,
@@ -28,6 +28,7 @@ __all__ = [
     "Staging",
     "StagingError",
     "batches",
+    "check_graph",
     "load",
     "staged",
 ]

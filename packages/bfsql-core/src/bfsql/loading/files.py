@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from inspect import signature
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from bfsql.errors import ConfigurationError, SourceError
-from bfsql.models.records import GraphRecord, GraphStream, LoadReport, Refusal
+from bfsql.models.load import REPLACING, LoadMode, LoadOptions, LoadReport
+from bfsql.models.records import GraphRecord, GraphStream, Refusal
 from bfsql.plugins import BackendPlugin
+from bfsql.plugins.declaration import Load
 from bfsql.settings import BackendSettings
-from bfsql.sources import SourceOptions, read_all
+from bfsql.sources import SourceOptions, open_sources
 
 KEPT = 100
 """Refusals that a report shows; all of them are counted."""
@@ -28,7 +33,7 @@ async def load(
     paths: Sequence[Path],
     options: SourceOptions | None = None,
     *,
-    strict: bool = False,
+    how: LoadOptions = REPLACING,
     progress: Progress | None = None,
 ) -> LoadReport:
     """Fill a store from graph files: all of them or nothing.
@@ -38,7 +43,7 @@ async def load(
         settings: Its settings, which say where the store is.
         paths: Files and bundle folders; they become one graph.
         options: How to read them.
-        strict: Stop at the first line that cannot be used.
+        how: What becomes of a graph that is there, and of what is missing.
         progress: Called now and then with the number of records read; an exception
             that it raises stops the import.
 
@@ -59,14 +64,35 @@ async def load(
     options = options or SourceOptions()
     if plugin.keeps_iris:
         options = replace(options, prefixes=None)
-    read = read_all(paths, options)
-    records = RefusalFilter(read, strict=strict, progress=progress)
-    report = await plugin.load(settings, records)
+    sources = open_sources(paths, options)
+    read = chain.from_iterable(source.records for source in sources)
+    records = RefusalFilter(read, strict=how.strict, progress=progress)
+    report = await _with_options(plugin.load, how)(settings, records, how)
     return replace(
         report,
         refusals=[*records.refusals, *report.refusals][:KEPT],
         refused=records.refused + report.refused,
+        sources=[source.account for source in sources],
     )
+
+
+def _with_options(load: Load, how: LoadOptions) -> Load:
+    """The loader; one that takes no options replaces what is there, and does nothing else.
+
+    Raises:
+        ConfigurationError: It takes none, and something else is asked for.
+    """
+    try:
+        signature(load).bind(None, None, None)
+    except TypeError:
+        if how.mode is not LoadMode.REPLACE:
+            raise ConfigurationError(
+                "The loader of this backend replaces whatever the store holds, and can do nothing "
+                "else. Give --replace if that is wanted."
+            ) from None
+        without: Any = load
+        return lambda settings, records, _: without(settings, records)
+    return load
 
 
 class RefusalFilter:

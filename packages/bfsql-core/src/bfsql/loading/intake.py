@@ -7,7 +7,9 @@ import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
-from bfsql.models.records import EdgeRecord, GraphRecord, LoadReport, NodeRecord, Refusal
+from bfsql.errors import SourceError, StoreError
+from bfsql.models.load import LoadOptions, LoadReport
+from bfsql.models.records import EdgeRecord, GraphRecord, NodeRecord, Refusal
 
 KEPT_REFUSALS = 100
 """Refusals that a report shows; all of them are counted."""
@@ -27,6 +29,8 @@ def accepted(
     take: Callable[[GraphRecord], None],
     report: LoadReport,
     stopped: Callable[[], bool],
+    *,
+    strict: bool = False,
 ) -> Iterator[None]:
     """Give each record to `take`, and yield after it, so that the caller can write a full batch.
 
@@ -35,9 +39,11 @@ def accepted(
         take: Raises a `ValueError` for a record that the store cannot hold; its text is the reason.
         report: Where refused records are counted.
         stopped: Whether the load is cancelled; called before every record.
+        strict: Whether a record that is refused ends the load.
 
     Raises:
         Stopped: The load is cancelled.
+        SourceError: A record was refused in strict mode.
     """
     for record in records:
         if stopped():
@@ -45,13 +51,43 @@ def accepted(
         try:
             take(record)
         except UnicodeEncodeError:
-            _refuse(report, record, NOT_TEXT)
+            _refuse(report, record, NOT_TEXT, strict=strict)
         except ValueError as error:
-            _refuse(report, record, str(error))
+            _refuse(report, record, str(error), strict=strict)
         yield
 
 
-def _refuse(report: LoadReport, record: GraphRecord, reason: str) -> None:
+def check_graph(report: LoadReport, options: LoadOptions, *, keeps_dangling: bool = False) -> None:
+    """Make sure that a graph is worth loading, before the store is changed.
+
+    Args:
+        report: Of the merged graph.
+        options: `require_nodes` asks for the check.
+        keeps_dangling: Whether `report.edges` counts edges that dangle, too.
+
+    Raises:
+        StoreError: There is no node, or every edge dangles.
+    """
+    if not options.require_nodes:
+        return
+    dangling = report.dangling_edges
+    if dangling and dangling == report.edges + (0 if keeps_dangling else dangling):
+        raise StoreError(
+            f"Nothing was loaded: all {dangling:,} edges dangle, since no record describes their "
+            f"ends, for instance {', '.join(report.dangling_examples)}. Load the file of the nodes "
+            "as well, or leave out --no-create-nodes, and nodes are made of the ends."
+        )
+    if not report.nodes:
+        raise StoreError(
+            "Nothing was loaded: the graph would have no node. --dry-run shows how the files are "
+            "read."
+        )
+
+
+def _refuse(report: LoadReport, record: GraphRecord, reason: str, *, strict: bool) -> None:
+    if strict:
+        reason = f"{reason} (the load is strict, so nothing was loaded)"
+        raise SourceError(_name_of(record), reason)
     report.refused += 1
     if len(report.refusals) < KEPT_REFUSALS:
         report.refusals.append(Refusal(_name_of(record), None, reason))

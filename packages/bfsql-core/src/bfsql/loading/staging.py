@@ -32,15 +32,16 @@ from typing import Any, NamedTuple
 from bfsql.errors import StoreError
 from bfsql.loading.intake import Worker, accepted
 from bfsql.models.json_values import decode, encode, is_text
+from bfsql.models.load import LoadOptions, LoadReport
 from bfsql.models.merge import (
-    UNTYPED,
     Item,
+    created_node,
     evidence_items,
     merge_edges,
     merge_node_records,
     with_evidence,
 )
-from bfsql.models.records import EdgeRecord, EvidenceRecord, GraphRecord, LoadReport, NodeRecord
+from bfsql.models.records import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
 
 BATCH = 5_000
 """Rows written to the file at a time."""
@@ -48,6 +49,8 @@ KEPT_IDS = 500_000
 """Ids whose numbers are kept in memory, about 100 MB; others are looked up in the file."""
 EXAMPLES = 5
 """Dangling ids that the report names."""
+
+DEFAULTS = LoadOptions()
 
 _CHECK_EVERY = 100_000
 """Steps of SQLite's machine between two calls of `stopped`."""
@@ -92,11 +95,10 @@ FROM (SELECT n FROM described GROUP BY n HAVING count(*) > 1)
 CROSS JOIN described USING (n) CROSS JOIN node USING (n) ORDER BY n, d
 """
 
-_APPLY_NODES = f"""
+_APPLY_NODES = """
 UPDATE described SET type = merged.type, metadata = merged.metadata
 FROM merged_node AS merged WHERE described.d = merged.d AND merged.metadata IS NOT NULL;
 DELETE FROM described WHERE d IN (SELECT d FROM merged_node WHERE metadata IS NULL);
-UPDATE described SET type = '{UNTYPED}' WHERE type = '';
 """
 
 _PASSAGES = """
@@ -127,6 +129,13 @@ _APPLY_EDGES = """
 UPDATE edge SET items = merged.items, metadata = merged.metadata
 FROM merged_edge AS merged WHERE edge.e = merged.e AND merged.metadata IS NOT NULL;
 DELETE FROM edge WHERE e IN (SELECT e FROM merged_edge WHERE metadata IS NULL);
+"""
+
+_CREATED = """
+CREATE TABLE created AS SELECT n, id FROM node
+WHERE (n IN (SELECT s FROM edge) OR n IN (SELECT o FROM edge))
+    AND n NOT IN (SELECT n FROM described)
+ORDER BY id
 """
 
 _DANGLING = """
@@ -189,6 +198,7 @@ async def staged(
     check: Callable[[GraphRecord], None] | None = None,
     codec: Codec = JSON,
     kept_ids: int = KEPT_IDS,
+    options: LoadOptions = DEFAULTS,
 ) -> AsyncIterator[Staging]:
     """A staging of all records, not merged yet; its file is removed at the end.
 
@@ -200,6 +210,7 @@ async def staged(
             the reason.
         codec: How metadata is written.
         kept_ids: Ids whose numbers are kept in memory.
+        options: How the graph is to be loaded.
 
     Raises:
         StagingError: There is no room for the file.
@@ -207,7 +218,9 @@ async def staged(
     folder = Path(tempfile.mkdtemp(prefix="bfsql-load-"))
     worker = Worker()
     try:
-        staging = Staging(folder, worker, check=check, codec=codec, kept_ids=kept_ids)
+        staging = Staging(
+            folder, worker, check=check, codec=codec, kept_ids=kept_ids, options=options
+        )
         with closing(staging):
             await worker.run(lambda: staging.take(records))
             yield staging
@@ -233,6 +246,7 @@ class Staging:
         check: As for `staged`.
         codec: How metadata is written.
         kept_ids: Ids whose numbers are kept in memory.
+        options: How the graph is to be loaded.
         graph: A file with empty tables `node`, `predicate` and `edge` as in `_GRAPH_TABLES`, or
             with further columns, which are filled in place of tables in the temporary file.
     """
@@ -246,6 +260,7 @@ class Staging:
         codec: Codec = JSON,
         kept_ids: int = KEPT_IDS,
         graph: Path | None = None,
+        options: LoadOptions = DEFAULTS,
     ) -> None:
         self.report = LoadReport()
         """What was found so far."""
@@ -257,6 +272,7 @@ class Staging:
         self._worker = worker
         self._check = check
         self._codec = codec
+        self._options = options
         self.connection.executescript(_PRAGMAS.format(schema="main") + _SCRATCH_TABLES)
         self._schema = "main"
         if graph is None:
@@ -280,7 +296,8 @@ class Staging:
 
     def take(self, records: Iterable[GraphRecord]) -> None:
         """Read all records; those that cannot be held are refused."""
-        taken = accepted(records, self._take, self.report, self._worker.stopped)
+        stopped, strict = self._worker.stopped, self._options.strict
+        taken = accepted(records, self._take, self.report, stopped, strict=strict)
         for count, _ in enumerate(taken, 1):
             if count % BATCH == 0:
                 self._flush()
@@ -330,18 +347,40 @@ class Staging:
             "INSERT INTO merged_node VALUES (?, ?, ?)", self._merged_nodes()
         )
         self.connection.executescript(_APPLY_NODES)
+        default_type = (self._options.default_type,)
+        self.connection.execute("UPDATE described SET type = ? WHERE type = ''", default_type)
+        if self._options.create_nodes:
+            self._create_nodes()
         self.report.nodes = self._number("SELECT count(*) FROM described")
 
     def _merged_nodes(self) -> Iterator[tuple[Any, ...]]:
         for (_, id_), group in groupby(self.connection.execute(_NODE_GROUPS), itemgetter(0, 1)):
             rows = list(group)
             entity_type, metadata = merge_node_records(
-                [NodeRecord(id_, type_, self._codec.decode(data)) for *_, type_, data in rows]
+                [NodeRecord(id_, type_, self._codec.decode(data)) for *_, type_, data in rows],
+                self._options.default_type,
             )
             self.report.duplicate_nodes += len(rows) - 1
             first, *surplus = (d for _, _, d, _, _ in rows)
             yield first, entity_type, self._codec.encode(metadata)
             yield from ((d, None, None) for d in surplus)
+
+    def _create_nodes(self) -> None:
+        """Describe the ends of edges that no record describes."""
+        self.connection.execute(_CREATED)
+        self.report.created_nodes = self._number("SELECT count(*) FROM created")
+        examples = self.connection.execute("SELECT id FROM created LIMIT ?", (EXAMPLES,))
+        self.report.created_examples = [id_ for (id_,) in examples]
+
+        def described(id_: str) -> tuple[Any, ...]:
+            node = created_node(id_, self._options.default_type)
+            return node.entity_type, self._codec.encode(node.metadata)
+
+        rows = self.connection.execute("SELECT n, id FROM created")
+        self.connection.executemany(
+            "INSERT INTO described (n, type, metadata) VALUES (?, ?, ?)",
+            ((n, *described(id_)) for n, id_ in rows),
+        )
 
     def drop_dangling(self, order: str = "subject, predicate, object") -> None:
         """Delete edges with an end that no record describes, and count them.

@@ -1,5 +1,6 @@
 """Records, queries, results, and the stream from sources to loaders."""
 
+from bfsql.models.load import LoadMode, LoadOptions, LoadReport, SourceAccount
 from bfsql.models.merge import (
     combined,
     evidence_items,
@@ -19,7 +20,6 @@ from bfsql.models.records import (
     EvidenceRecord,
     GraphRecord,
     GraphStream,
-    LoadReport,
     Metadata,
     Node,
     NodeRecord,
@@ -54,6 +54,8 @@ __all__ = [
     "GraphStream",
     "IntersectionQuery",
     "IntersectionResult",
+    "LoadMode",
+    "LoadOptions",
     "LoadReport",
     "Metadata",
     "Node",
@@ -62,6 +64,7 @@ __all__ = [
     "Refusal",
     "SchemaDescription",
     "SchemaSummary",
+    "SourceAccount",
     "Subgraph",
     "Triple",
     "combined",

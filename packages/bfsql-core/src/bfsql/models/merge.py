@@ -73,17 +73,24 @@ def merge_metadata(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {key: _merged([r[key] for r in records if r.get(key) is not None]) for key in keys}
 
 
-def merge_node_records(records: Sequence[NodeRecord]) -> tuple[str, dict[str, Any]]:
+def merge_node_records(
+    records: Sequence[NodeRecord], default_type: str = UNTYPED
+) -> tuple[str, dict[str, Any]]:
     """Type and metadata of the one node that these records describe.
 
     The first type given is the `entity_type`; further ones stand in
     `other_types` (`protocol.md` 9). The first name given is the `name`;
-    further ones join the `synonyms`. Everything else merges by value.
+    further ones join the `synonyms`. Everything else merges by value. What was
+    merged before merges with further records as if all came at once.
 
     Args:
-        records: At least one, all of one id, in the order in which they came.
+        records: At least one, all of one id, in the order in which they came. One that
+            describes no more than `created_node` does counts only where no other describes more.
+        default_type: The type where no other is given.
     """
-    types = list(dict.fromkeys(r.entity_type for r in records if r.entity_type))
+    records = [r for r in records if not _is_created(r, default_type)] or records[:1]
+    given_types = (r.entity_type for r in records)
+    types = list(dict.fromkeys(t for t in given_types if t and t != default_type))
     merged = merge_metadata([r.metadata for r in records])
     if len(records) > 1:
         given = (text for r in records for text in _texts(r.metadata.get("name")))
@@ -94,11 +101,22 @@ def merge_node_records(records: Sequence[NodeRecord]) -> tuple[str, dict[str, An
     if len(types) > 1:
         have = _texts(merged.get("other_types"))
         merged["other_types"] = sorted_union([*have, *types[1:]])
-    return types[0] if types else UNTYPED, merged
+    return types[0] if types else default_type, merged
+
+
+def created_node(entity_id: str, default_type: str) -> NodeRecord:
+    """The node of an id that only edges name."""
+    return NodeRecord(entity_id, default_type, {"name": entity_id})
+
+
+def _is_created(record: NodeRecord, default_type: str) -> bool:
+    return record.entity_type in {"", default_type} and record.metadata == {"name": record.id}
 
 
 def merge_edges(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """One mapping from several that describe the same triple.
+
+    What was merged before merges with further records as if all came at once.
 
     Args:
         records: At least one; a single one is returned unchanged, in a new dict.
@@ -106,13 +124,27 @@ def merge_edges(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     merged = merge_metadata(records)
     if len(records) == 1:
         return merged
-    found = (r["confidence"] for r in records if _is_number(r.get("confidence")))
+    found = (value for record in records for value in _confidences(record))
     confidences = sorted(found, key=lambda value: (value, repr(value)))
     if confidences:
         merged["confidence"] = confidences[-1]
         merged["confidences"] = confidences
-    merged["multiplicity"] = len(records)
+    merged["multiplicity"] = sum(map(_multiplicity, records))
     return merged
+
+
+def _confidences(record: Mapping[str, Any]) -> list[Any]:
+    """All confidences behind a record: of one that was merged before, those that it lists."""
+    one, several = record.get("confidence"), record.get("confidences")
+    if isinstance(several, list) and one in several and all(map(_is_number, several)):
+        return several
+    return [one] if _is_number(one) else []
+
+
+def _multiplicity(record: Mapping[str, Any]) -> int:
+    """How many records a record stands for."""
+    number = record.get("multiplicity")
+    return number if type(number) is int and number > 1 else 1
 
 
 def _texts(value: Any) -> tuple[str, ...]:

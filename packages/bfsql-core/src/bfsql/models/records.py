@@ -162,29 +162,3 @@ GraphRecord: TypeAlias = NodeRecord | EdgeRecord | EvidenceRecord
 
 GraphStream: TypeAlias = Iterator[NodeRecord | EdgeRecord | EvidenceRecord | Refusal]
 """What a source gives."""
-
-
-@dataclass(slots=True)
-class LoadReport:
-    """What an import did, in numbers of distinct things."""
-
-    nodes: int = 0
-    """Nodes now in the store."""
-    edges: int = 0
-    """Triples now in the store."""
-    evidence: int = 0
-    """Passages now in the store."""
-    duplicate_nodes: int = 0
-    """Further records of a node that was there, merged into it."""
-    duplicate_edges: int = 0
-    """Further records of a triple that was there, merged into it."""
-    dangling_edges: int = 0
-    """Triples with an end that no node record describes."""
-    dangling_examples: list[str] = field(default_factory=list)
-    """Ids of such ends, a few."""
-    unattached_evidence: int = 0
-    """Passages whose edge no record describes; they are kept out."""
-    refusals: list[Refusal] = field(default_factory=list)
-    """Lines refused; the first hundred are kept."""
-    refused: int = 0
-    """Number of all lines refused."""

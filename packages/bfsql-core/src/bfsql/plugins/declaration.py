@@ -12,14 +12,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bfsql.abc import GraphDbInterface
-from bfsql.models.records import GraphRecord, LoadReport
+from bfsql.models.load import LoadOptions, LoadReport
+from bfsql.models.records import GraphRecord
 from bfsql.settings import BackendSettings
 
 Open = Callable[[Any], Awaitable[GraphDbInterface]]
 """Settings to an open backend. Runs in the event loop that will use it."""
 
-Load = Callable[[Any, Iterable[GraphRecord]], Awaitable[LoadReport]]
-"""Settings and a stream to a filled store: all of it or nothing."""
+Load = Callable[[Any, Iterable[GraphRecord], LoadOptions], Awaitable[LoadReport]]
+"""Settings, a stream and how to load it, to a filled store: all of it or nothing. A function of
+the first two alone replaces whatever is there; `bfsql load` calls it only with `--replace`."""
 
 Prepare = Callable[[Any, bool], Awaitable[list[str]]]
 """Settings and whether to apply, to the statements that the store lacks (or lacked)."""

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 from bfsql.errors import SourceError
-from bfsql.models.records import GraphStream
+from bfsql.models.load import SourceAccount
+from bfsql.models.records import EdgeRecord, EvidenceRecord, GraphStream, NodeRecord, Refusal
 from bfsql.sources.columns import named_columns
 from bfsql.sources.files import faults_of, guarded
 from bfsql.sources.formats import NO_OPTIONS, SourceOptions, format_of
@@ -40,8 +42,21 @@ def open_source(path: Path | str, options: SourceOptions = NO_OPTIONS) -> GraphS
     return read_all([path], options)
 
 
+class Source(NamedTuple):
+    """A graph file that is open for reading, once."""
+
+    account: SourceAccount
+    """How it is read; its counts are complete after the last record."""
+    records: GraphStream
+
+
 def read_all(paths: Sequence[Path | str], options: SourceOptions = NO_OPTIONS) -> GraphStream:
-    """The records of several files as one graph, in the order of the paths.
+    """The records of several files as one graph; arguments and errors as `open_sources`."""
+    return chain.from_iterable(source.records for source in open_sources(paths, options))
+
+
+def open_sources(paths: Sequence[Path | str], options: SourceOptions = NO_OPTIONS) -> list[Source]:
+    """Several files that make one graph, in the order of the paths.
 
     A column that the options name has to be in one of the tables at least.
     RDF files share their prefixes, so that one IRI is one id in all of them.
@@ -58,11 +73,27 @@ def read_all(paths: Sequence[Path | str], options: SourceOptions = NO_OPTIONS) -
     _check_named_columns(formats, options)
     if options.prefixes is not None:
         options = replace(options, prefixes=_prefixes(formats, options.prefixes))
-    streams = []
+    sources = []
     for path, format_ in formats.items():
+        account = SourceAccount(str(path), format_)
         with faults_of(path):
-            streams.append(guarded(path, _open(path, format_, options)))
-    return chain.from_iterable(streams)
+            records = _open(path, format_, options)
+        sources.append(Source(account, guarded(path, _counted(records, account))))
+    return sources
+
+
+def _counted(records: GraphStream, account: SourceAccount) -> GraphStream:
+    for record in records:
+        match record:
+            case NodeRecord():
+                account.nodes += 1
+            case EdgeRecord():
+                account.edges += 1
+            case EvidenceRecord():
+                account.evidence += 1
+            case Refusal():
+                account.refused += 1
+        yield record
 
 
 def _open(path: Path, format_: str, options: SourceOptions) -> GraphStream:
