@@ -27,7 +27,7 @@ from typing import Any
 from neo4j.spatial import Point, WGS84Point
 from neo4j.time import Date, DateTime, Duration, Time
 
-from bfsql.models.json_values import encode, iso_duration, json_number
+from bfsql.models.json_values import encode, iso_text, json_number
 from bfsql.models.merge import merge_edges, sorted_union, with_evidence
 
 ELEMENT = "neo4j:element:"
@@ -110,7 +110,7 @@ def plain(value: Any, depth: int = 0) -> Any:  # noqa: C901, PLR0911, PLR0912 - 
         case dt.date() | dt.time():  # a datetime is a date
             return _storable_time(value)
         case dt.timedelta():
-            return iso_duration(value)
+            return iso_text(value)
         case Decimal():
             return json_number(value)
         case AbstractSet():

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 from pydantic_core import PydanticSerializationError, to_json
 
 from bfsql.models import Metadata, Triple, sorted_union
-from bfsql.models.json_values import iso_duration, json_number, non_finite
+from bfsql.models.json_values import iso_text, json_number, non_finite
 
 K = TypeVar("K", str, Triple)
 
@@ -115,10 +115,8 @@ def _rare(value: Any, field: str, depth: int) -> Any:  # noqa: C901, PLR0911 - o
             return clean(plain(value), field, depth)
         case bytes() | bytearray() | memoryview():
             return f"[{field}: {memoryview(value).nbytes} bytes of binary data]"
-        case dt.datetime() | dt.date() | dt.time():
-            return value.isoformat()
-        case dt.timedelta():
-            return iso_duration(value)
+        case dt.date() | dt.time() | dt.timedelta():  # a datetime is a date
+            return iso_text(value)
         case decimal.Decimal():
             return json_number(value)
         case AbstractSet():

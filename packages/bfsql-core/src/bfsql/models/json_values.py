@@ -41,8 +41,10 @@ def non_finite(value: float) -> str:
     return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
 
 
-def iso_duration(value: dt.timedelta) -> str:
-    """ISO 8601: days, then seconds."""
+def iso_text(value: dt.date | dt.time | dt.timedelta) -> str:
+    """ISO 8601; of a length of time days, then seconds."""
+    if not isinstance(value, dt.timedelta):
+        return value.isoformat()
     sign, value = ("-", -value) if value < dt.timedelta() else ("", value)
     seconds = f"{value.seconds + value.microseconds / 1_000_000:.6f}".rstrip("0").rstrip(".")
     return f"{sign}P{value.days}DT{seconds}S"
@@ -98,8 +100,8 @@ def as_text(text: str) -> str:
 
 def _default(value: Any) -> Any:
     match value:
-        case dt.date() | dt.time():  # a datetime is a date
-            return value.isoformat()
+        case dt.date() | dt.time() | dt.timedelta():  # a datetime is a date
+            return iso_text(value)
         case Decimal():
             return json_number(value)
         case bytes() | bytearray() | memoryview():
