@@ -1,8 +1,4 @@
-"""Which column of a table, or attribute of a node or edge, is what; and the record it becomes.
-
-Tables have the same columns in each row. Nodes and edges that networkx writes are bags of
-attributes, and each may have others.
-"""
+"""Which column of a table is what, and the record that a row becomes."""
 
 from __future__ import annotations
 
@@ -42,10 +38,6 @@ PREDICATE: Names = (
     *("predicate", "relation", "relationship", "relation_type", "relationship_type", "rel"),
     *("edge_type", ":type", "type", "labele", "label", "kind"),
 )
-
-_ATTRIBUTE_PREDICATE: Names = ("predicate", "relation", "type", "labelE", "label", "key")
-_ATTRIBUTE_TYPE: Names = ("type", "entity_type", "labelV", "kind", *TYPE[2:])
-_ATTRIBUTE_ALIASES: Names = ("synonyms", "aliases")
 
 _SPACE = re.compile(r"\([^()]*\)\Z")
 """The id space of a Neo4j import header: `:ID(Person)`."""
@@ -153,51 +145,6 @@ def named_columns(options: SourceOptions) -> dict[str, str]:
     return {option: column for option, column in named.items() if column is not None}
 
 
-def node_of(
-    attributes: Mapping[str, Any], id_: str, known: Sequence[str], options: SourceOptions
-) -> NodeRecord:
-    """The node with these attributes.
-
-    Args:
-        attributes: All of them, the id included.
-        id_: Key of the id.
-        known: The attributes that the nodes of this file have, by which `label`
-            is a name or a type.
-        options: Column options, which name attributes here, and the default type.
-
-    Raises:
-        Unusable: The id is missing, or a field is of the wrong kind.
-    """
-    types, names = _with_label(_ATTRIBUTE_TYPE, known, options)
-    return NodeColumns(
-        id_,
-        options.type_column or _first(attributes, types),
-        options.name_column or _first(attributes, names),
-        options.alias_column or _first(attributes, _ATTRIBUTE_ALIASES),
-        options.default_type,
-    ).record(attributes)
-
-
-def edge_of(
-    attributes: Mapping[str, Any], subject: str, object_: str, options: SourceOptions
-) -> EdgeRecord:
-    """The edge with these attributes; the `key` of a multigraph counts when it is text.
-
-    Args:
-        attributes: All of them, the ends included.
-        subject: Key of the id that the edge leaves.
-        object_: Key of the id that the edge enters.
-        options: The name of the predicate's attribute, and the default predicate.
-
-    Raises:
-        Unusable: An end is missing, or a field is of the wrong kind.
-    """
-    if not isinstance(attributes.get("key"), str):
-        attributes = {key: value for key, value in attributes.items() if key != "key"}
-    predicate = options.predicate_column or _first(attributes, _ATTRIBUTE_PREDICATE)
-    return EdgeColumns(subject, predicate, object_, options.default_predicate).record(attributes)
-
-
 def _node_columns(id_: str, have: Sequence[str], options: SourceOptions) -> NodeColumns:
     types, names = _with_label(TYPE, have, options)
     taken = () if options.type_column == id_ else (id_,)
@@ -265,7 +212,3 @@ def _rest(row: Row, own: set[str | None], convert: Callable[[Any], Any] | None) 
     if convert is None:
         return {k: v for k, v in row.items() if v is not None and k not in own}
     return {k: convert(v) for k, v in row.items() if v is not None and k not in own}
-
-
-def _first(attributes: Mapping[str, Any], usual: tuple[str, ...]) -> str | None:
-    return next((key for key in usual if attributes.get(key) not in (None, "")), None)

@@ -15,8 +15,9 @@ from typing import Any
 from xml.parsers import expat
 
 from bfsql.errors import SourceError
+from bfsql.models.load import SourceAccount
 from bfsql.models.records import GraphRecord, GraphStream, Refusal
-from bfsql.sources.columns import edge_of, node_of
+from bfsql.sources.attributes import Attributes
 from bfsql.sources.fields import Unusable
 from bfsql.sources.files import open_bytes
 from bfsql.sources.formats import SourceOptions
@@ -28,18 +29,19 @@ _ID, _SOURCE, _TARGET = ":node id", ":edge source", ":edge target"
 """Keys of the ids among the attributes; a declared name could be `id` or `source`."""
 
 
-def open_graphml(path: Path, options: SourceOptions) -> GraphStream:
+def open_graphml(path: Path, options: SourceOptions, account: SourceAccount) -> GraphStream:
     """The nodes and edges of a GraphML file, in its order.
 
     Args:
         path: The file.
         options: Names of attributes, and defaults.
+        account: Of the file.
 
     Raises:
         SourceError: It is not well-formed XML, no GraphML, or declares a
             document type.
     """
-    document = _Document(path, options)
+    document = _Document(path, Attributes(options, account))
     with open_bytes(path) as stream:
         while chunk := stream.read(_CHUNK):
             document.feed(chunk)
@@ -70,9 +72,9 @@ class _Element:
 class _Document:
     """What has been read so far, and the records that are ready."""
 
-    def __init__(self, path: Path, options: SourceOptions) -> None:
+    def __init__(self, path: Path, make: Attributes) -> None:
         self._path = path
-        self._options = options
+        self._make = make
         self._keys: dict[str, _Key] = {}
         self._open: list[_Element] = []
         self._key: _Key | None = None
@@ -170,9 +172,9 @@ class _Document:
         try:
             if element.kind == "node":
                 known = [key.name for key in self._keys.values() if key.of in {"node", "all"}]
-                self._ready.append(node_of(element.attributes, _ID, known, self._options))
+                self._ready.append(self._make.node(element.attributes, _ID, known))
             else:
-                self._ready.append(edge_of(element.attributes, _SOURCE, _TARGET, self._options))
+                self._ready.append(self._make.edge(element.attributes, _SOURCE, _TARGET))
         except Unusable as reason:
             text = str(reason).replace(":node ", "").replace(":edge ", "")
             self._ready.append(Refusal(self._path, element.line, text))

@@ -14,35 +14,38 @@ from typing import Any
 from pydantic_core import from_json
 
 from bfsql.errors import SourceError
+from bfsql.models.load import SourceAccount
 from bfsql.models.records import GraphStream, Refusal
-from bfsql.sources.columns import edge_of, node_of
+from bfsql.sources.attributes import Attributes
 from bfsql.sources.fields import Unusable, shown
 from bfsql.sources.files import open_bytes
 from bfsql.sources.formats import SourceOptions
 
 
-def open_node_link(path: Path, options: SourceOptions) -> GraphStream:
+def open_node_link(path: Path, options: SourceOptions, account: SourceAccount) -> GraphStream:
     """The nodes, then the edges, of a node-link file.
 
     Args:
         path: The file.
         options: Names of attributes, and defaults.
+        account: Of the file.
 
     Raises:
         SourceError: It is not JSON, or holds no list of nodes and no list of
             edges; raised with the first record, for the file is read then.
     """
     graph = _graph(path)
+    make = Attributes(options, account)
     known = list(dict.fromkeys(k for n in graph.get("nodes", ()) if isinstance(n, dict) for k in n))
     for number, node in enumerate(graph.get("nodes", ()), 1):
         try:
-            yield node_of(_object(node), "id", known, options)
+            yield make.node(_object(node), "id", known)
         except Unusable as reason:
             yield Refusal(path, None, f"node {number}: {reason}")
     for field in ("links", "edges"):
         for number, edge in enumerate(graph.get(field, ()), 1):
             try:
-                yield edge_of(_object(edge), "source", "target", options)
+                yield make.edge(_object(edge), "source", "target")
             except Unusable as reason:
                 yield Refusal(path, None, f"edge {number} of {field!r}: {reason}")
 

@@ -77,7 +77,7 @@ def open_sources(paths: Sequence[Path | str], options: SourceOptions = NO_OPTION
     for path, format_ in formats.items():
         account = SourceAccount(str(path), format_)
         with faults_of(path):
-            records = _open(path, format_, options)
+            records = _open(path, options, account)
         sources.append(Source(account, guarded(path, _counted(records, account))))
     return sources
 
@@ -96,7 +96,8 @@ def _counted(records: GraphStream, account: SourceAccount) -> GraphStream:
         yield record
 
 
-def _open(path: Path, format_: str, options: SourceOptions) -> GraphStream:
+def _open(path: Path, options: SourceOptions, account: SourceAccount) -> GraphStream:
+    format_ = account.format
     if format_ in _TABLES:
         return open_table(path, format_, options)
     if format_ in _RDF:
@@ -104,9 +105,9 @@ def _open(path: Path, format_: str, options: SourceOptions) -> GraphStream:
 
         return open_rdf(path, format_, options)
     if format_ == "graphml":
-        return open_graphml(path, options)
+        return open_graphml(path, options, account)
     if format_ == "node-link":
-        return open_node_link(path, options)
+        return open_node_link(path, options, account)
     return open_bundle(path)
 
 

@@ -1,0 +1,110 @@
+"""Nodes and edges as bags of attributes: which attribute is what, and the record it becomes.
+
+The rows of a table have the same columns. Of the nodes that networkx and others write each may
+have attributes of its own, so what gives the type or the name is found for each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from bfsql.models.load import ColumnAccount, SourceAccount
+from bfsql.models.records import EdgeRecord, NodeRecord
+from bfsql.sources.columns import NAME, TYPE, EdgeColumns, Names, NodeColumns
+from bfsql.sources.formats import SourceOptions
+
+_PREDICATE: Names = ("predicate", "relation", "type", "labelE", "label", "key")
+_TYPE: Names = ("type", "entity_type", "labelV", "kind", *TYPE[2:])
+_ALIASES: Names = ("synonyms", "aliases")
+
+_SHOWN = 80
+
+
+class Attributes:
+    """Makes the records of one file, and notes in its account which attributes have a meaning.
+
+    Args:
+        options: Column options, which name attributes here, and defaults.
+        account: Of the file.
+    """
+
+    def __init__(self, options: SourceOptions, account: SourceAccount) -> None:
+        self._options = options
+        self._account = account
+        self._noted: set[tuple[str | None, str]] = set()
+
+    def node(self, attributes: Mapping[str, Any], id_: str, known: Sequence[str]) -> NodeRecord:
+        """The node with these attributes.
+
+        Args:
+            attributes: All of them, the id included.
+            id_: Key of the id.
+            known: The attributes that the nodes of this file have, by which `label`
+                is a name or a type.
+
+        Raises:
+            Unusable: The id is missing, or a field is of the wrong kind.
+        """
+        options = self._options
+        types, names = _with_label(known, options)
+        columns = NodeColumns(
+            id_,
+            options.type_column or _first(attributes, types),
+            options.name_column or _first(attributes, names),
+            options.alias_column or _first(attributes, _ALIASES),
+            options.default_type,
+        )
+        record = columns.record(attributes)
+        self.note(attributes, columns.id, "id")
+        self.note(attributes, columns.type, "type")
+        self.note(attributes, columns.name, "name")
+        self.note(attributes, columns.aliases, "aliases")
+        return record
+
+    def edge(self, attributes: Mapping[str, Any], subject: str, object_: str) -> EdgeRecord:
+        """The edge with these attributes; the `key` of a multigraph counts when it is text.
+
+        Args:
+            attributes: All of them, the ends included.
+            subject: Key of the id that the edge leaves.
+            object_: Key of the id that the edge enters.
+
+        Raises:
+            Unusable: An end is missing, or a field is of the wrong kind.
+        """
+        if not isinstance(attributes.get("key"), str):
+            attributes = {key: value for key, value in attributes.items() if key != "key"}
+        predicate = self._options.predicate_column or _first(attributes, _PREDICATE)
+        columns = EdgeColumns(subject, predicate, object_, self._options.default_predicate)
+        record = columns.record(attributes)
+        self.note(attributes, subject, "subject")
+        self.note(attributes, predicate, "predicate")
+        self.note(attributes, object_, "object")
+        return record
+
+    def note(self, attributes: Mapping[str, Any], key: str | None, meaning: str) -> None:
+        """Enter an attribute into the account, with its value as the example, unless it is there.
+
+        Args:
+            attributes: Those of one node or edge.
+            key: The attribute's; nothing is entered where the node or edge has no value of it.
+            meaning: One of those that `ColumnAccount` lists.
+        """
+        if (key, meaning) in self._noted or key is None or attributes.get(key) is None:
+            return
+        self._noted.add((key, meaning))
+        name = key.removeprefix(":")
+        example = str(attributes[key])[:_SHOWN]
+        self._account.columns.append(ColumnAccount(name, meaning, example))
+
+
+def _with_label(known: Collection[str], options: SourceOptions) -> tuple[Names, Names]:
+    """The names of type and name: `label` is a type only where something else is the name."""
+    if options.name_column is not None or any(key.casefold() in NAME for key in known):
+        return (*_TYPE, "label"), NAME
+    return _TYPE, (*NAME, "label")
+
+
+def _first(attributes: Mapping[str, Any], usual: Names) -> str | None:
+    return next((key for key in usual if attributes.get(key) not in (None, "")), None)
