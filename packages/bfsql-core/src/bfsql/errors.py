@@ -95,6 +95,13 @@ class StoreError(BfsqlError):
     """
 
 
+class LoadRefused(StoreError):
+    """A load that could be carried out and is not: a graph is in its place, or it makes none.
+
+    The store is as it was.
+    """
+
+
 class StoreUnavailable(StoreError, ConnectionError):
     """The store went away or does not answer; the same call may work later."""
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
@@ -11,8 +13,10 @@ from typing import Annotated
 from pydantic import Field, SecretStr
 
 from bfsql.errors import StoreError
+from bfsql.loading import graph_is_there
 from bfsql.memory import MemoryBackend
-from bfsql.models import EdgeRecord, GraphRecord, LoadReport, NodeRecord
+from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
+from bfsql.models.load import LoadMode, LoadOptions, LoadReport
 from bfsql.plugins import BackendPlugin
 from bfsql.settings import BackendSettings, Env
 
@@ -35,11 +39,30 @@ async def _open(settings: ToySettings) -> MemoryBackend:
     return MemoryBackend(NodeRecord(**r) if "id" in r else EdgeRecord(**r) for r in rows)
 
 
-async def _load(settings: ToySettings, records: Iterable[GraphRecord]) -> LoadReport:
+async def _load(
+    settings: ToySettings, records: Iterable[GraphRecord], options: LoadOptions
+) -> LoadReport:
+    if options.mode is LoadMode.NEW and settings.path.exists():
+        raise graph_is_there(str(settings.path), None, None)
+    return await _load_anew(settings, records)
+
+
+async def _load_anew(settings: ToySettings, records: Iterable[GraphRecord]) -> LoadReport:
     rows = [asdict(record) for record in records]
     settings.path.write_text(json.dumps(rows), encoding="utf-8")
     nodes = sum("id" in row for row in rows)
-    return LoadReport(nodes=nodes, edges=len(rows) - nodes)
+    return LoadReport(nodes=nodes, edges=len(rows) - nodes, place=str(settings.path))
+
+
+async def _load_and_be_ended(
+    settings: ToySettings, records: Iterable[GraphRecord], _: LoadOptions
+) -> LoadReport:
+    """Is told to end, twice, by the signal that a variable names, at each record that it reads."""
+    ends = signal.Signals[os.environ["TOY_ENDED_BY"]]
+    for _record in records:
+        os.kill(os.getpid(), ends)
+        os.kill(os.getpid(), ends)
+    return await _load_anew(settings, ())
 
 
 async def _prepare(settings: ToySettings, apply: bool) -> list[str]:
@@ -47,6 +70,10 @@ async def _prepare(settings: ToySettings, apply: bool) -> list[str]:
 
 
 plugin = BackendPlugin("a toy", ToySettings, _open, _load, _prepare)
+
+of_old = BackendPlugin("a toy whose loader takes no options", ToySettings, _open, _load_anew)  # type: ignore[arg-type]
+
+ended = BackendPlugin("a toy that is told to end", ToySettings, _open, _load_and_be_ended)
 
 read_only = BackendPlugin("a toy to read", ToySettings, _open)
 

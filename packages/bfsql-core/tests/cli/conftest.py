@@ -34,7 +34,8 @@ p:2,ACTED_IN,f:2
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Holds nodes.csv (line 6 is bad) and edges.csv."""
     site = tmp_path / "site"
-    install(site, "bfsql-toy", toy="bfsql_trials.toy:plugin", frozen="bfsql_trials.toy:read_only")
+    names = {"toy": "plugin", "frozen": "read_only", "of_old": "of_old", "ended": "ended"}
+    install(site, "bfsql-toy", **{name: f"bfsql_trials.toy:{it}" for name, it in names.items()})
     monkeypatch.syspath_prepend(str(site))
     monkeypatch.setenv("BFSQL_BACKEND", "toy")
     (tmp_path / "nodes.csv").write_text(NODES, encoding="utf-8")

@@ -7,7 +7,8 @@ commands are listed, or one is asked for that core does not have.
 Exit codes: 0 for success; 2 for what the caller can correct (a wrong argument,
 option or setting, an unknown id, a file or a store that is not there); 1 for a
 tool call that was right and could not be answered (deadline, the store's own
-fault); 130 after Ctrl-C, and for a load that a signal terminates.
+fault), and for a load that was refused, as a whole or in some of its lines; 130
+after Ctrl-C, and for a load that a signal terminates.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bfsql.errors import BfsqlError, ToolError
+from bfsql.errors import BfsqlError, LoadRefused, ToolError
 
 if TYPE_CHECKING:
     from bfsql.cli.plugin_commands import PluginCommand
@@ -126,7 +127,7 @@ def explained(error: BaseException) -> tuple[str, int]:
         why = "" if cause is None or found.kind not in ("store", "internal") else _cause(cause)
         return escape(f"{found}{why}"), FAILED if found.kind in _UNANSWERED else WRONG
     if isinstance(found, BfsqlError):
-        return escape(str(found)), WRONG
+        return escape(str(found)), FAILED if isinstance(found, LoadRefused) else WRONG
     if isinstance(found, OSError):
         what = f"{found.filename}: " if found.filename is not None else ""
         return escape(f"{what}{found.strerror or found}"), WRONG

@@ -5,7 +5,7 @@ records in a temporary file, in front of a store that cannot do that itself.
 """
 
 from bfsql.loading.files import EVERY, KEPT, Progress, RefusalFilter, load
-from bfsql.loading.intake import batches, check_graph
+from bfsql.loading.intake import batches, check_graph, graph_is_there
 from bfsql.loading.staging import (
     Codec,
     EdgeGroup,
@@ -29,6 +29,7 @@ __all__ = [
     "StagingError",
     "batches",
     "check_graph",
+    "graph_is_there",
     "load",
     "staged",
 ]

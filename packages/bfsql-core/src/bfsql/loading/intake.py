@@ -7,7 +7,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
-from bfsql.errors import SourceError, StoreError
+from bfsql.errors import LoadRefused, SourceError
 from bfsql.models.load import LoadOptions, LoadReport
 from bfsql.models.records import EdgeRecord, GraphRecord, NodeRecord, Refusal
 
@@ -66,22 +66,42 @@ def check_graph(report: LoadReport, options: LoadOptions, *, keeps_dangling: boo
         keeps_dangling: Whether `report.edges` counts edges that dangle, too.
 
     Raises:
-        StoreError: There is no node, or every edge dangles.
+        LoadRefused: There is no node, or every edge dangles.
     """
     if not options.require_nodes:
         return
     dangling = report.dangling_edges
     if dangling and dangling == report.edges + (0 if keeps_dangling else dangling):
-        raise StoreError(
+        raise LoadRefused(
             f"Nothing was loaded: all {dangling:,} edges dangle, since no record describes their "
             f"ends, for instance {', '.join(report.dangling_examples)}. Load the file of the nodes "
             "as well, or leave out --no-create-nodes, and nodes are made of the ends."
         )
     if not report.nodes:
-        raise StoreError(
+        raise LoadRefused(
             "Nothing was loaded: the graph would have no node. --dry-run shows how the files are "
             "read."
         )
+
+
+def graph_is_there(place: str, nodes: int | None, edges: int | None) -> LoadRefused:
+    """The error of a load in mode NEW into a store that holds a graph.
+
+    Args:
+        place: Where the graph is, as a person names it.
+        nodes: Its number of nodes; None where it is not known.
+        edges: Its number of edges; likewise.
+    """
+    known = [
+        f"{number:,} {thing}{'' if number == 1 else 's'}"
+        for number, thing in ((nodes, "node"), (edges, "edge"))
+        if number is not None
+    ]
+    size = f" of {' and '.join(known)}" if known else ""
+    return LoadRefused(
+        f"Nothing was loaded: {place} holds a graph{size} already. Give --replace to put the new "
+        "graph in its place, or --append to add to it."
+    )
 
 
 def _refuse(report: LoadReport, record: GraphRecord, reason: str, *, strict: bool) -> None:
