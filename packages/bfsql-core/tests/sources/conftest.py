@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphStream, NodeRecord, Refusal
-from bfsql.sources import SourceOptions, open_source
+from bfsql.models.load import SourceAccount
+from bfsql.sources import SourceOptions, open_sources
 
 
 @dataclass
@@ -20,6 +21,7 @@ class Sorted:
     edges: list[EdgeRecord]
     evidence: list[EvidenceRecord]
     refusals: list[Refusal]
+    account: SourceAccount | None = None
 
     @property
     def triples(self) -> list[tuple[str, str, str]]:
@@ -69,6 +71,7 @@ def read(
     write: Callable[[str, str | bytes], Path], sort_out: Callable[[GraphStream], Sorted]
 ) -> Callable[..., Sorted]:
     def written_and_read(name: str, content: str | bytes, **options: Any) -> Sorted:
-        return sort_out(open_source(write(name, content), SourceOptions(**options)))
+        (source,) = open_sources([write(name, content)], SourceOptions(**options))
+        return replace(sort_out(source.records), account=source.account)
 
     return written_and_read

@@ -42,6 +42,12 @@ class SourceOptions:
 
     format: str | None = None
     """Format of all files, by its name in `FORMATS`; otherwise the suffix decides."""
+    encoding: str | None = None
+    """Of text that does not say its own, by the name that Python has for it: `cp1252`. A byte order
+    mark in a file counts more. Without it text is UTF-8."""
+    null_texts: tuple[str, ...] = ("NaN", "nan", "null", "NULL", "None")
+    """Texts that are no id, type, name, alias or predicate, as an empty one is; in metadata they
+    stay. With an empty tuple, or one empty text, every other text counts."""
     id_column: str | None = None
     """Column of a node table with the node's id."""
     type_column: str | None = None

@@ -30,6 +30,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from bfsql.errors import SourceError
+from bfsql.models.load import SourceAccount
 from bfsql.models.records import (
     EdgeRecord,
     EvidenceRecord,
@@ -56,11 +57,12 @@ _WAITING = 10_000
 """Pieces of evidence with an ambiguous key that are kept at the most."""
 
 
-def open_bundle(folder: Path) -> GraphStream:
+def open_bundle(folder: Path, account: SourceAccount) -> GraphStream:
     """The records of a bundle: nodes, edges with their own evidence, then the rest.
 
     Args:
         folder: Where the files are.
+        account: Where it is noted which files are read, and what was left out.
 
     Raises:
         SourceError: The manifest cannot be read, or the entities or
@@ -74,18 +76,25 @@ def open_bundle(folder: Path) -> GraphStream:
                 f"this bundle has no {part}.jsonl, and its manifest names no other file for the "
                 f"{part}; give a folder that has one",
             )
-    return _bundle(files)
+    account.encoding = "utf-8"
+    account.notes.append(f"the files are {', '.join(path.name for path in files.values())}")
+    return _bundle(files, account)
 
 
-def _bundle(files: dict[str, Path]) -> GraphStream:
+def _bundle(files: dict[str, Path], account: SourceAccount) -> GraphStream:
     uncounted: dict[str, _Counts] = {}
-    yield from records(files["entities"], lambda line: _entity(line, uncounted))
+    merged: list[int] = [0]
+    yield from records(files["entities"], lambda line: _entity(line, uncounted, merged))
+    if merged[0]:
+        account.notes.append(f"{merged[0]:,} entities with the status 'merged' were left out")
     keys = RelationshipKeys(files["relationships"])
     yield from records(files["relationships"], lambda line: _relationship(line, keys))
     if "evidence" in files:
         yield from records(files["evidence"], lambda line: _evidence(line, keys))
         yield from keys.settled()
-    if "mentions" in files and uncounted:
+    if "mentions" in files and not uncounted:
+        account.notes.append("the mentions were not read, since every entity has its counts")
+    elif "mentions" in files:
         yield from records(files["mentions"], lambda line: _mention(line, uncounted))
         yield from (counts.record(id_) for id_, counts in uncounted.items() if counts.mentions)
 
@@ -126,8 +135,11 @@ def _manifest(path: Path) -> JsonObject:
 # --- what a line is ---------------------------------------------------------
 
 
-def _entity(line: JsonObject, uncounted: dict[str, _Counts]) -> Iterator[NodeRecord]:
+def _entity(
+    line: JsonObject, uncounted: dict[str, _Counts], merged: list[int]
+) -> Iterator[NodeRecord]:
     if line.get("status") == "merged":
+        merged[0] += 1
         return
     id_ = identifier(line.pop("entity_id", None), "entity_id")
     entity_type = optional_identifier(line.pop("entity_type", None), "entity_type", "")

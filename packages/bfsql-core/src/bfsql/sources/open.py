@@ -99,16 +99,16 @@ def _counted(records: GraphStream, account: SourceAccount) -> GraphStream:
 def _open(path: Path, options: SourceOptions, account: SourceAccount) -> GraphStream:
     format_ = account.format
     if format_ in _TABLES:
-        return open_table(path, format_, options)
+        return open_table(path, format_, options, account)
     if format_ in _RDF:
         from bfsql.sources.rdf import open_rdf
 
-        return open_rdf(path, format_, options)
+        return open_rdf(path, format_, options, account)
     if format_ == "graphml":
         return open_graphml(path, options, account)
     if format_ == "node-link":
         return open_node_link(path, options, account)
-    return open_bundle(path)
+    return open_bundle(path, account)
 
 
 def _check_named_columns(formats: Mapping[Path, str], options: SourceOptions) -> None:

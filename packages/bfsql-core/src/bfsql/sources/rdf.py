@@ -8,7 +8,7 @@
 
 Subjects and objects are nodes without a type until a record gives them one
 (`protocol.md` 8). Blank nodes lead nowhere, so statements with them are left
-out, and one refusal at the end says how many. N-Triples, N-Quads, Turtle, TriG
+out, and a note of the account says how many. N-Triples, N-Quads, Turtle, TriG
 and RDF/XML are streams; JSON-LD is read whole. The graphs of N-Quads, TriG and
 JSON-LD become one.
 """
@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic_core import from_json
 
 from bfsql.errors import SourceError
+from bfsql.models.load import SourceAccount
 from bfsql.models.rdf import WELL_KNOWN, Literal, Prefixes, in_languages, value_of
 from bfsql.models.records import EdgeRecord, GraphRecord, GraphStream, NodeRecord, Refusal
 from bfsql.sources.fields import Unusable, identifier, sound
@@ -53,13 +54,16 @@ _XML = re.compile(rb"""xmlns:([^\s=]+)\s*=\s*["']([^"'&<]+)["']""")
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
-def open_rdf(path: Path, format_: str, options: SourceOptions) -> GraphStream:
+def open_rdf(
+    path: Path, format_: str, options: SourceOptions, account: SourceAccount
+) -> GraphStream:
     """The records of an RDF file.
 
     Args:
         path: The file.
         format_: `turtle`, `ntriples`, `nquads`, `trig`, `rdfxml` or `jsonld`.
         options: `prefixes` (all that are to hold) and `languages`.
+        account: Where what was left out is noted.
 
     Raises:
         SourceError: The library for RDF is not installed; later, a syntax
@@ -73,11 +77,12 @@ def open_rdf(path: Path, format_: str, options: SourceOptions) -> GraphStream:
         )
     from bfsql.sources.rdf_parsers import quads
 
-    return _records(path, quads(path, format_), options)
+    return _records(path, quads(path, format_), _Graph(options), account)
 
 
-def _records(path: Path, found: Iterator[Quad | Refusal], options: SourceOptions) -> GraphStream:
-    graph = _Graph(options)
+def _records(
+    path: Path, found: Iterator[Quad | Refusal], graph: _Graph, account: SourceAccount
+) -> GraphStream:
     blank = 0
     for quad in found:
         if isinstance(quad, Refusal):
@@ -95,7 +100,7 @@ def _records(path: Path, found: Iterator[Quad | Refusal], options: SourceOptions
         noun = (
             "statement with a blank node was" if blank == 1 else "statements with blank nodes were"
         )
-        yield Refusal(path, None, f"{blank} {noun} left out")
+        account.notes.append(f"{blank:,} {noun} left out")
 
 
 class _Graph:

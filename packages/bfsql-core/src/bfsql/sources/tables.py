@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from bfsql.errors import SourceError
+from bfsql.models.load import SourceAccount
 from bfsql.models.records import GraphStream, Refusal
 from bfsql.sources.columns import EdgeColumns, NodeColumns, columns_of
 from bfsql.sources.fields import Unusable, is_sound, value_of
@@ -37,18 +38,22 @@ class _Reader(Protocol):
     def __next__(self) -> list[str]: ...
 
 
-def open_table(path: Path, format_: str, options: SourceOptions) -> GraphStream:
+def open_table(
+    path: Path, format_: str, options: SourceOptions, account: SourceAccount
+) -> GraphStream:
     """The nodes or the edges of a table.
 
     Args:
         path: The file.
         format_: `csv`, `tsv` or `jsonl`.
         options: Column names and defaults.
+        account: Where it is told how the table is read.
 
     Raises:
         SourceError: The table is empty, or lacks a column that is needed.
     """
     header = header_of(path, format_)
+    account.encoding = "utf-8"
     if format_ == "jsonl":
         if not header:
             return iter(())
