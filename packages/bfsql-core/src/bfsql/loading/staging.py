@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bfsql.errors import StoreError
+from bfsql.loading import statements as sql
 from bfsql.loading.intake import Worker, accepted
 from bfsql.models.json_values import decode, encode, is_text
 from bfsql.models.load import LoadOptions, LoadReport
@@ -56,94 +57,6 @@ _CHECK_EVERY = 100_000
 """Steps of SQLite's machine between two calls of `stopped`."""
 _UNCOUNTED = -1
 """`edge.items` of a record whose own provenance has not been counted yet."""
-
-_PRAGMAS = """
-PRAGMA {schema}.journal_mode = OFF;
-PRAGMA {schema}.synchronous = OFF;
-PRAGMA {schema}.locking_mode = EXCLUSIVE;
-PRAGMA {schema}.cache_size = -65536;
-"""
-
-# Columns of one letter hold numbers: n of a node, p of a predicate, e of a row of `edge`, d of a
-# description (a row of `described`); s and o are those of the nodes at the two ends of an edge.
-_GRAPH_TABLES = """
-CREATE TABLE node (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
-CREATE TABLE predicate (p INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
-CREATE TABLE edge (
-    e INTEGER PRIMARY KEY, s INTEGER NOT NULL, p INTEGER NOT NULL, o INTEGER NOT NULL,
-    items INTEGER NOT NULL, metadata NOT NULL
-);
-"""
-
-_SCRATCH_TABLES = """
-CREATE TABLE described (
-    d INTEGER PRIMARY KEY, n INTEGER NOT NULL, type TEXT NOT NULL, metadata NOT NULL
-);
--- By name: what only evidence names is no node and no predicate.
-CREATE TABLE evidence (
-    subject TEXT NOT NULL, predicate TEXT NOT NULL, object TEXT NOT NULL, item NOT NULL
-);
--- What becomes of records that are merged: without metadata they are deleted.
-CREATE TABLE merged_node (d INTEGER PRIMARY KEY, type TEXT, metadata);
-CREATE TABLE merged_edge (e INTEGER PRIMARY KEY, items INTEGER, metadata);
-CREATE TABLE document (id TEXT, e INTEGER, items INTEGER);
-"""
-
-_NODE_GROUPS = """
-SELECT n, id, d, type, metadata
-FROM (SELECT n FROM described GROUP BY n HAVING count(*) > 1)
-CROSS JOIN described USING (n) CROSS JOIN node USING (n) ORDER BY n, d
-"""
-
-_APPLY_NODES = """
-UPDATE described SET type = merged.type, metadata = merged.metadata
-FROM merged_node AS merged WHERE described.d = merged.d AND merged.metadata IS NOT NULL;
-DELETE FROM described WHERE d IN (SELECT d FROM merged_node WHERE metadata IS NULL);
-"""
-
-_PASSAGES = """
-CREATE TABLE passage AS
-SELECT a.n AS s, predicate.p AS p, b.n AS o, item
-FROM evidence
-CROSS JOIN node AS a ON a.id = subject
-CROSS JOIN predicate ON predicate.name = evidence.predicate
-CROSS JOIN node AS b ON b.id = object
-"""
-
-_UNFINISHED = """
-CREATE TABLE unfinished AS
-SELECT s, p, o FROM edge GROUP BY s, p, o HAVING count(*) > 1 OR min(items) < 0
-UNION SELECT s, p, o FROM passage
-"""
-
-_EDGE_GROUPS = """
-SELECT s, p, o, 0 AS passage, e AS place, metadata AS data
-FROM unfinished CROSS JOIN edge USING (s, p, o)
-UNION ALL SELECT s, p, o, 1, rowid, item FROM passage
-ORDER BY 1, 2, 3, 4, 5
-"""
-_IS_PASSAGE, _PLACE, _DATA = 3, 4, 5
-"""Places of columns in the rows of this query, and of any other that `edge_groups` runs."""
-
-_APPLY_EDGES = """
-UPDATE edge SET items = merged.items, metadata = merged.metadata
-FROM merged_edge AS merged WHERE edge.e = merged.e AND merged.metadata IS NOT NULL;
-DELETE FROM edge WHERE e IN (SELECT e FROM merged_edge WHERE metadata IS NULL);
-"""
-
-_CREATED = """
-CREATE TABLE created AS SELECT n, id FROM node
-WHERE (n IN (SELECT s FROM edge) OR n IN (SELECT o FROM edge))
-    AND n NOT IN (SELECT n FROM described)
-ORDER BY id
-"""
-
-_DANGLING = """
-SELECT DISTINCT a.id AS subject, name AS predicate, b.id AS object,
-    s IN (SELECT n FROM undescribed), o IN (SELECT n FROM undescribed)
-FROM edge JOIN node AS a ON a.n = s JOIN predicate USING (p) JOIN node AS b ON b.n = o
-WHERE s IN (SELECT n FROM undescribed) OR o IN (SELECT n FROM undescribed)
-"""
 
 
 class Codec(NamedTuple):
@@ -247,7 +160,7 @@ class Staging:
         codec: How metadata is written.
         kept_ids: Ids whose numbers are kept in memory.
         options: How the graph is to be loaded.
-        graph: A file with empty tables `node`, `predicate` and `edge` as in `_GRAPH_TABLES`, or
+        graph: A file with empty tables `node`, `predicate` and `edge` as in `sql.GRAPH_TABLES`, or
             with further columns, which are filled in place of tables in the temporary file.
     """
 
@@ -273,14 +186,14 @@ class Staging:
         self._check = check
         self._codec = codec
         self._options = options
-        self.connection.executescript(_PRAGMAS.format(schema="main") + _SCRATCH_TABLES)
+        self.connection.executescript(sql.PRAGMAS.format(schema="main") + sql.SCRATCH_TABLES)
         self._schema = "main"
         if graph is None:
-            self.connection.executescript(_GRAPH_TABLES)
+            self.connection.executescript(sql.GRAPH_TABLES)
         else:
             self._schema = "graph"
             self.connection.execute("ATTACH ? AS graph", (str(graph),))
-            self.connection.executescript(_PRAGMAS.format(schema="graph"))
+            self.connection.executescript(sql.PRAGMAS.format(schema="graph"))
         self.connection.set_progress_handler(worker.stopped, _CHECK_EVERY)
         self._ids = Numbers(self.connection, "node", "n", "id", kept_ids)
         self._predicates = Numbers(self.connection, "predicate", "p", "name", kept_ids)
@@ -346,7 +259,7 @@ class Staging:
         self.connection.executemany(
             "INSERT INTO merged_node VALUES (?, ?, ?)", self._merged_nodes()
         )
-        self.connection.executescript(_APPLY_NODES)
+        self.connection.executescript(sql.APPLY_NODES)
         default_type = (self._options.default_type,)
         self.connection.execute("UPDATE described SET type = ? WHERE type = ''", default_type)
         if self._options.create_nodes:
@@ -354,7 +267,7 @@ class Staging:
         self.report.nodes = self._number("SELECT count(*) FROM described")
 
     def _merged_nodes(self) -> Iterator[tuple[Any, ...]]:
-        for (_, id_), group in groupby(self.connection.execute(_NODE_GROUPS), itemgetter(0, 1)):
+        for (_, id_), group in groupby(self.connection.execute(sql.NODE_GROUPS), itemgetter(0, 1)):
             rows = list(group)
             entity_type, metadata = merge_node_records(
                 [NodeRecord(id_, type_, self._codec.decode(data)) for *_, type_, data in rows],
@@ -367,7 +280,7 @@ class Staging:
 
     def _create_nodes(self) -> None:
         """Describe the ends of edges that no record describes."""
-        self.connection.execute(_CREATED)
+        self.connection.execute(sql.CREATED)
         self.report.created_nodes = self._number("SELECT count(*) FROM created")
         examples = self.connection.execute("SELECT id FROM created LIMIT ?", (EXAMPLES,))
         self.report.created_examples = [id_ for (id_,) in examples]
@@ -395,7 +308,7 @@ class Staging:
         if not self._number("SELECT EXISTS (SELECT 1 FROM undescribed)"):
             return
         report, examples = self.report, self.report.dangling_examples
-        for subject, _, obj, *lacks in self.connection.execute(f"{_DANGLING} ORDER BY {order}"):
+        for subject, _, obj, *lacks in self.connection.execute(f"{sql.DANGLING} ORDER BY {order}"):
             report.dangling_edges += 1
             for end, lacking in zip((subject, obj), lacks, strict=True):
                 if lacking and end not in examples and len(examples) < EXAMPLES:
@@ -409,16 +322,16 @@ class Staging:
         """Leave one row of every edge, with its evidence in its metadata."""
         self.find_passages()
         self.connection.execute(f"CREATE INDEX {self._schema}.edge_out ON edge (s, p, o, items)")
-        self.connection.execute(_UNFINISHED)
+        self.connection.execute(sql.UNFINISHED)
         self.connection.executemany(
             "INSERT INTO merged_edge VALUES (?, ?, ?)", self._merged_edges()
         )
-        self.connection.executescript(_APPLY_EDGES)
+        self.connection.executescript(sql.APPLY_EDGES)
         self.report.edges = self._number("SELECT count(*) FROM edge")
 
     def find_passages(self) -> None:
         """Make `passage`, the evidence of pairs that are known, by the numbers of its edge."""
-        self.connection.execute(_PASSAGES)
+        self.connection.execute(sql.PASSAGES)
         self.report.unattached_evidence += self._number(
             "SELECT (SELECT count(*) FROM evidence) - (SELECT count(*) FROM passage)"
         )
@@ -432,8 +345,8 @@ class Staging:
         """
         for _, group in groupby(self.connection.execute(query), itemgetter(0, 1, 2)):
             rows = list(group)
-            data = [self._codec.decode(row[_DATA]) for row in rows]
-            number = sum(not row[_IS_PASSAGE] for row in rows)
+            data = [self._codec.decode(row[sql.DATA]) for row in rows]
+            number = sum(not row[sql.IS_PASSAGE] for row in rows)
             if number:
                 yield EdgeGroup(rows, data[:number], data[number:])
             else:
@@ -450,9 +363,9 @@ class Staging:
     def _merged_edges(self) -> Iterator[tuple[Any, ...]]:
         insert = "INSERT INTO document VALUES (?, ?, ?)"
         documents: list[tuple[str, int, int]] = []
-        for group in self.edge_groups(_EDGE_GROUPS):
+        for group in self.edge_groups(sql.EDGE_GROUPS):
             metadata, items = self.merge_group(group)
-            first, *surplus = (row[_PLACE] for row in group.rows[: len(group.records)])
+            first, *surplus = (row[sql.PLACE] for row in group.rows[: len(group.records)])
             yield first, len(items), self._codec.encode(metadata)
             yield from ((e, None, None) for e in surplus)
             names = (item["document_id"] for item in items)

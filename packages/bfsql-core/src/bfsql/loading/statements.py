@@ -1,0 +1,91 @@
+"""The tables of a staging, and the statements that merge what is in them."""
+
+from __future__ import annotations
+
+PRAGMAS = """
+PRAGMA {schema}.journal_mode = OFF;
+PRAGMA {schema}.synchronous = OFF;
+PRAGMA {schema}.locking_mode = EXCLUSIVE;
+PRAGMA {schema}.cache_size = -65536;
+"""
+
+# Columns of one letter hold numbers: n of a node, p of a predicate, e of a row of `edge`, d of a
+# description (a row of `described`); s and o are those of the nodes at the two ends of an edge.
+GRAPH_TABLES = """
+CREATE TABLE node (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
+CREATE TABLE predicate (p INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE edge (
+    e INTEGER PRIMARY KEY, s INTEGER NOT NULL, p INTEGER NOT NULL, o INTEGER NOT NULL,
+    items INTEGER NOT NULL, metadata NOT NULL
+);
+"""
+
+SCRATCH_TABLES = """
+CREATE TABLE described (
+    d INTEGER PRIMARY KEY, n INTEGER NOT NULL, type TEXT NOT NULL, metadata NOT NULL
+);
+-- By name: what only evidence names is no node and no predicate.
+CREATE TABLE evidence (
+    subject TEXT NOT NULL, predicate TEXT NOT NULL, object TEXT NOT NULL, item NOT NULL
+);
+-- What becomes of records that are merged: without metadata they are deleted.
+CREATE TABLE merged_node (d INTEGER PRIMARY KEY, type TEXT, metadata);
+CREATE TABLE merged_edge (e INTEGER PRIMARY KEY, items INTEGER, metadata);
+CREATE TABLE document (id TEXT, e INTEGER, items INTEGER);
+"""
+
+NODE_GROUPS = """
+SELECT n, id, d, type, metadata
+FROM (SELECT n FROM described GROUP BY n HAVING count(*) > 1)
+CROSS JOIN described USING (n) CROSS JOIN node USING (n) ORDER BY n, d
+"""
+
+APPLY_NODES = """
+UPDATE described SET type = merged.type, metadata = merged.metadata
+FROM merged_node AS merged WHERE described.d = merged.d AND merged.metadata IS NOT NULL;
+DELETE FROM described WHERE d IN (SELECT d FROM merged_node WHERE metadata IS NULL);
+"""
+
+PASSAGES = """
+CREATE TABLE passage AS
+SELECT a.n AS s, predicate.p AS p, b.n AS o, item
+FROM evidence
+CROSS JOIN node AS a ON a.id = subject
+CROSS JOIN predicate ON predicate.name = evidence.predicate
+CROSS JOIN node AS b ON b.id = object
+"""
+
+UNFINISHED = """
+CREATE TABLE unfinished AS
+SELECT s, p, o FROM edge GROUP BY s, p, o HAVING count(*) > 1 OR min(items) < 0
+UNION SELECT s, p, o FROM passage
+"""
+
+EDGE_GROUPS = """
+SELECT s, p, o, 0 AS passage, e AS place, metadata AS data
+FROM unfinished CROSS JOIN edge USING (s, p, o)
+UNION ALL SELECT s, p, o, 1, rowid, item FROM passage
+ORDER BY 1, 2, 3, 4, 5
+"""
+IS_PASSAGE, PLACE, DATA = 3, 4, 5
+"""Places of columns in the rows of this query, and of any other that `edge_groups` runs."""
+
+APPLY_EDGES = """
+UPDATE edge SET items = merged.items, metadata = merged.metadata
+FROM merged_edge AS merged WHERE edge.e = merged.e AND merged.metadata IS NOT NULL;
+DELETE FROM edge WHERE e IN (SELECT e FROM merged_edge WHERE metadata IS NULL);
+"""
+
+CREATED = """
+CREATE TABLE created AS SELECT n, id FROM node
+WHERE (n IN (SELECT s FROM edge) OR n IN (SELECT o FROM edge))
+    AND n NOT IN (SELECT n FROM described)
+ORDER BY id
+"""
+
+DANGLING = """
+SELECT DISTINCT a.id AS subject, name AS predicate, b.id AS object,
+    s IN (SELECT n FROM undescribed), o IN (SELECT n FROM undescribed)
+FROM edge JOIN node AS a ON a.n = s JOIN predicate USING (p) JOIN node AS b ON b.n = o
+WHERE s IN (SELECT n FROM undescribed) OR o IN (SELECT n FROM undescribed)
+"""
