@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 
 import asyncpg
 import pytest
@@ -207,7 +208,7 @@ async def test_rows_of_evidence_refer_to_their_edge(settings, owner) -> None:
 @pytest.mark.parametrize("layout", LAYOUTS)
 async def test_an_empty_graph_is_a_graph(settings, owner, layout: str) -> None:
     report = await load_graph(settings.model_copy(update={"evidence_layout": layout}), [])
-    assert report == LoadReport()
+    assert replace(report, place="") == LoadReport()
     for table in ("entity", "relationship", layout):
         assert await owner.fetchval(f"SELECT count(*) FROM {table}") == 0
 

@@ -20,8 +20,9 @@ from typing import Any
 from bfsql.models.json_values import encode
 from bfsql_postgres.sql import LONG_ARRAY, storable
 
-MARK = "A graph that bfsql load wrote; the next load into this schema replaces it."
-"""Comment on every table that a load made: without it none is replaced."""
+MARK_BEGINS = "A graph that bfsql load wrote"
+"""How the comment begins on every table that a load made: without it none is replaced."""
+MARK = f"{MARK_BEGINS}: with --replace the next one replaces it, with --append it adds to it."
 
 MAX_INDEXED = 2_600
 """Bytes of what stands in one entry of an index: a btree takes 2,704, with a header for each."""

@@ -13,8 +13,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bfsql.models.json_values import encode
-from bfsql.models.load import LoadReport
-from bfsql.models.merge import UNTYPED, combined, merge_node_records, sorted_union
+from bfsql.models.load import LoadOptions, LoadReport
+from bfsql.models.merge import combined, merge_node_records, sorted_union
 from bfsql.models.records import NodeRecord
 from bfsql_postgres.ddl import RELATIONSHIP
 from bfsql_postgres.tables import LoadTables
@@ -25,25 +25,46 @@ if TYPE_CHECKING:
 GROUPS = 1_000
 """Groups of records that are in memory at a time."""
 EXAMPLES = 5
-"""Dangling ids that the report names."""
+"""Ids that the report names of each kind."""
+IN_OLD_GRAPH = 0
+"""Place of a node's description that was in the graph before; those of new records are higher."""
 
-_TRIPLE = "subject_id, predicate, object_id"
+TRIPLE = "subject_id, predicate, object_id"
 
 
-async def merge(connection: Connection, tables: LoadTables, report: LoadReport) -> None:
-    """Fill the tables from the records that were taken, and the report with them."""
-    await _finish_nodes(connection, tables, report)
+async def merge(
+    connection: Connection, tables: LoadTables, report: LoadReport, options: LoadOptions
+) -> None:
+    """Fill the tables from the records that were taken, and the report with them.
+
+    Args:
+        connection: In the transaction of the load.
+        tables: Those of the load.
+        report: What is counted is added to it.
+        options: `default_type`, `create_nodes` and `progress` count.
+    """
+    progress = options.progress or (lambda *_: None)
+    for path in (tables.described, tables.passage):
+        await connection.execute(f"ANALYZE {path}")
+    progress("merging", 0.0)
+    await _finish_nodes(connection, tables, report, options.default_type)
+    progress("merging", 0.2)
     await _finish_edges(connection, tables, report)
+    progress("merging", 0.5)
+    await _finish_ends(connection, tables, report, options)
+    progress("merging", 0.8)
     if await connection.fetchval(f"SELECT EXISTS (SELECT FROM {tables.passage})"):
         await _finish_evidence(connection, tables, report)
     await tables.index(connection, tables.evidence)
-    await _count_dangling(connection, tables, report)
+    progress("merging", 1.0)
 
 
 # --- nodes ------------------------------------------------------------------
 
 
-async def _finish_nodes(connection: Connection, tables: LoadTables, report: LoadReport) -> None:
+async def _finish_nodes(
+    connection: Connection, tables: LoadTables, report: LoadReport, default_type: str
+) -> None:
     table = tables.entity
     path, described, twice = (
         tables.path(table.name),
@@ -60,29 +81,32 @@ async def _finish_nodes(connection: Connection, tables: LoadTables, report: Load
         f"INSERT INTO {path} (entity_id, entity_type, {kept}) "
         f"SELECT entity_id, coalesce(nullif(entity_type, ''), $1), {kept} FROM {described} AS d "
         f"WHERE NOT EXISTS (SELECT FROM {twice} AS t WHERE t.entity_id = d.entity_id)",
-        UNTYPED,
+        default_type,
     )
-    groups = ", ".join(f"array_agg({name} ORDER BY place)" for name in ("entity_type", *table.kept))
+    names = ("place", "entity_type", *table.kept)
+    groups = ", ".join(f"array_agg({name} ORDER BY place)" for name in names)
 
     def merged(row: Record) -> tuple[Any, ...]:
-        entity_id, types, *columns = row
+        entity_id, (first, *_), types, *columns = row
         records = [
             NodeRecord(entity_id, entity_type, table.joined(values))
             for entity_type, *values in zip(types, *columns, strict=True)
         ]
         report.duplicate_nodes += len(records) - 1
-        entity_type, metadata = merge_node_records(records)
+        old = records[0].metadata
+        # Lists merge as a union, and a vector that is searched by is none.
+        vector = old.pop("embedding", None) if first == IN_OLD_GRAPH else None
+        entity_type, metadata = merge_node_records(records, default_type)
+        if vector is not None:
+            metadata.setdefault("embedding", vector)
         return (entity_id, entity_type, *table.split(metadata))
 
-    await _through(
+    await through(
         connection,
         f"SELECT entity_id, {groups} FROM {twice} JOIN {described} USING (entity_id) "
         "GROUP BY entity_id",
         lambda rows: tables.copy(connection, table.name, table.written, map(merged, rows)),
     )
-    await tables.type_vectors(connection)
-    await tables.index(connection, table)
-    report.nodes = await _number(connection, f"SELECT count(*) FROM {path}")
 
 
 # --- edges ------------------------------------------------------------------
@@ -93,12 +117,15 @@ async def _finish_edges(connection: Connection, tables: LoadTables, report: Load
     await tables.index(connection, RELATIONSHIP)
     rows, report.edges = await connection.fetchrow(
         f"SELECT coalesce(sum(n), 0)::bigint, count(*) "
-        f"FROM (SELECT count(*) AS n FROM {path} GROUP BY {_TRIPLE}) AS edge"
+        f"FROM (SELECT count(*) AS n FROM {path} GROUP BY {TRIPLE}) AS edge"
     )
-    report.duplicate_edges = rows - report.edges
+    report.duplicate_edges += rows - report.edges
 
 
-async def _count_dangling(connection: Connection, tables: LoadTables, report: LoadReport) -> None:
+async def _finish_ends(
+    connection: Connection, tables: LoadTables, report: LoadReport, options: LoadOptions
+) -> None:
+    """Make nodes of the ends of edges that no record describes, or count what dangles."""
     edges, nodes = tables.path(RELATIONSHIP.name), tables.path(tables.entity.name)
     missing = tables.scratch("missing")
     await connection.execute(
@@ -107,17 +134,33 @@ async def _count_dangling(connection: Connection, tables: LoadTables, report: Lo
         f"WHERE NOT EXISTS (SELECT FROM {nodes} WHERE entity_id = id)"
     )
     await connection.execute(f"ANALYZE {missing}")
-    report.dangling_edges = await _number(
+    examples = await connection.fetch(
+        f'SELECT id FROM {missing} ORDER BY id COLLATE "C" LIMIT $1', EXAMPLES
+    )
+    few = [entity_id for (entity_id,) in examples]
+    if options.create_nodes:
+        report.created_nodes = await _number(connection, f"SELECT count(*) FROM {missing}")
+        report.created_examples = few
+        await connection.execute(
+            f"INSERT INTO {nodes} (entity_id, entity_type, name) SELECT id, $1, id FROM {missing}",
+            options.default_type,
+        )
+    elif few:
+        report.dangling_examples = few
+        report.dangling_edges = await _count_dangling(connection, edges, missing)
+    await tables.type_vectors(connection)
+    await tables.index(connection, tables.entity)
+    report.nodes = await _number(connection, f"SELECT count(*) FROM {nodes}")
+
+
+async def _count_dangling(connection: Connection, edges: str, missing: str) -> int:
+    return await _number(
         connection,
-        f"SELECT count(*) FROM (SELECT DISTINCT {_TRIPLE} FROM {edges} "
+        f"SELECT count(*) FROM (SELECT DISTINCT {TRIPLE} FROM {edges} "
         f"LEFT JOIN {missing} AS s ON s.id = subject_id "
         f"LEFT JOIN {missing} AS o ON o.id = object_id "
         "WHERE s.id IS NOT NULL OR o.id IS NOT NULL) AS edge",
     )
-    examples = await connection.fetch(
-        f'SELECT id FROM {missing} ORDER BY id COLLATE "C" LIMIT $1', EXAMPLES
-    )
-    report.dangling_examples = [entity_id for (entity_id,) in examples]
 
 
 # --- evidence ---------------------------------------------------------------
@@ -136,7 +179,8 @@ async def _finish_evidence(connection: Connection, tables: LoadTables, report: L
     (link,) = table.fixed
     await connection.execute(
         f"INSERT INTO {path} ({link}, {kept}) SELECT {link}, {kept} "
-        f"FROM {evidenced} JOIN {passage} USING ({_TRIPLE}) WHERE passages = 1 AND NOT shared"
+        f"FROM {evidenced} JOIN {passage} USING ({TRIPLE}) "
+        "WHERE (passages = 1 OR NOT fresh) AND NOT shared"
     )
     beside = await _combine_passages(connection, tables)
     report.evidence = beside + await _number(connection, f"SELECT count(*) FROM {path}")
@@ -166,30 +210,31 @@ async def _combine_passages(connection: Connection, tables: LoadTables) -> int:
 
     groups = ", ".join(f"array_agg({name})" for name in ("beside", *table.kept))
     keys = "relationship_key, relationship_id, shared, records"
-    await _through(
+    await through(
         connection,
-        f"SELECT {keys}, {groups} FROM {evidenced} JOIN {tables.passage} USING ({_TRIPLE}) "
-        f"WHERE passages > 1 OR shared GROUP BY {_TRIPLE}, {keys}",
+        f"SELECT {keys}, {groups} FROM {evidenced} JOIN {tables.passage} USING ({TRIPLE}) "
+        f"WHERE passages > 1 AND fresh OR shared GROUP BY {TRIPLE}, {keys}",
         put,
     )
     return beside
 
 
 def _evidenced(tables: LoadTables) -> str:
-    """A table of the edges that have passages: how many, and how each is referred to."""
+    """A table of edges that have passages: how many, whether any is new, how it is referred to."""
     edges, passage = tables.path(RELATIONSHIP.name), tables.passage
     shared = "false"
     if tables.evidence.fixed.keys() == {"relationship_key"}:
         shared = "count(*) OVER (PARTITION BY relationship_key) > 1"
     return (
         f"CREATE UNLOGGED TABLE {tables.scratch('evidenced')} AS "
-        f"WITH edge AS (SELECT {_TRIPLE}, count(*) AS records, "
+        f"WITH edge AS (SELECT {TRIPLE}, count(*) AS records, "
         "(array_agg(id))[1] AS relationship_id, "
         "subject_id || ':' || predicate || ':' || object_id AS relationship_key "
-        f"FROM {edges} GROUP BY {_TRIPLE}), "
+        f"FROM {edges} GROUP BY {TRIPLE}), "
         f"referred AS (SELECT *, {shared} AS shared FROM edge) "
-        f"SELECT * FROM referred JOIN (SELECT {_TRIPLE}, count(*) AS passages "
-        f"FROM {passage} GROUP BY {_TRIPLE}) AS evidence USING ({_TRIPLE})"
+        f"SELECT * FROM referred JOIN (SELECT {TRIPLE}, count(*) AS passages, "
+        "bool_or(beside IS NOT NULL) AS fresh "
+        f"FROM {passage} GROUP BY {TRIPLE}) AS evidence USING ({TRIPLE})"
     )
 
 
@@ -199,7 +244,7 @@ def _items(tables: LoadTables, row: Record) -> list[dict[str, Any]]:
     own: list[dict[str, Any]] = []
     others: list[dict[str, Any]] = []
     for beside, *values in zip(besides, *columns, strict=True):
-        (own if beside else others).append(tables.evidence.joined(values))
+        (others if beside is False else own).append(tables.evidence.joined(values))
     # Lists of parallel records merge as a union.
     return combined([*(sorted_union(own) if records > 1 else own), *others])
 
@@ -222,9 +267,10 @@ async def _put_beside(
 # --- rows that come through here --------------------------------------------
 
 
-async def _through(
+async def through(
     connection: Connection, query: str, take: Callable[[Sequence[Record]], Awaitable[None]]
 ) -> None:
+    """Give the rows of a query to `take`, `GROUPS` at a time."""
     # Not asyncpg's cursor, which keeps the tables in use until the transaction ends.
     await connection.execute(f"DECLARE bfsql_load NO SCROLL CURSOR FOR {query}")
     while rows := await connection.fetch(f"FETCH {GROUPS} FROM bfsql_load"):

@@ -18,6 +18,7 @@ from bfsql_postgres.ddl import (
     ENTITY,
     EVIDENCE_TABLES,
     MARK,
+    MARK_BEGINS,
     NAMES,
     RELATIONSHIP,
     Table,
@@ -41,7 +42,8 @@ SCRATCH = "scratch_"
 MOST_NUMBERS = 16_000
 """Numbers of a vector of pgvector."""
 
-_DESCRIBED, _PASSAGE = "described", "passage"
+DESCRIBED, PASSAGE = "described", "passage"
+"""Follow `SCRATCH` in the names of the tables that records are copied to."""
 
 LOCK_MS = 500
 """Milliseconds to wait for readers at a time: they queue behind a waiting load, and a server looks
@@ -53,8 +55,9 @@ PAUSE = 0.5
 _CLAIM = "SELECT pg_advisory_xact_lock(hashtextextended('bfsql load ' || $1, 0))"
 
 _THERE = """
-SELECT c.relname::text, c.relkind = 'r' AND obj_description(c.oid, 'pg_class') IS NOT DISTINCT
-FROM $3 FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+SELECT c.relname::text, c.relkind = 'r' AND coalesce(starts_with(obj_description(c.oid,
+'pg_class'), $3), false)
+FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 WHERE n.nspname = $1 AND (c.relname = ANY ($2::text[]) OR starts_with(c.relname::text, $4))
 ORDER BY 1
 """
@@ -106,6 +109,8 @@ class LoadTables:
     evidence: Table
     vectors: str | None
     """Schema of pgvector, None where it is not installed."""
+    old: tuple[str, ...] = ()
+    """Names of the tables of the graph that is there."""
     entity: Table = ENTITY
 
     @property
@@ -121,12 +126,12 @@ class LoadTables:
     @property
     def described(self) -> str:
         """Descriptions of nodes, of which several may be of one."""
-        return self.scratch(_DESCRIBED)
+        return self.scratch(DESCRIBED)
 
     @property
     def passage(self) -> str:
         """Passages of evidence, whose edges may not be there."""
-        return self.scratch(_PASSAGE)
+        return self.scratch(PASSAGE)
 
     def path(self, name: str) -> str:
         """The quoted name of a new table, or of an index of one."""
@@ -168,9 +173,9 @@ class LoadTables:
         described = ("place", *self.entity.written)
         passage = (*RELATIONSHIP.fixed, "beside", *self.evidence.kept)
         for name, columns, rows in (
-            (SCRATCH + _DESCRIBED, described, nodes),
+            (SCRATCH + DESCRIBED, described, nodes),
             (RELATIONSHIP.name, RELATIONSHIP.written, edges),
-            (SCRATCH + _PASSAGE, passage, passages),
+            (SCRATCH + PASSAGE, passage, passages),
         ):
             if rows:
                 await self.copy(connection, name, columns, rows)
@@ -233,8 +238,11 @@ class LoadTables:
 # --- what is there already ----------------------------------------------------
 
 
-async def claim(connection: Connection, schema: str) -> None:
+async def claim(connection: Connection, schema: str) -> tuple[str, ...]:
     """Make sure that this load is the only one into the schema, and may replace what is there.
+
+    Returns:
+        Names of the tables of the graph that is there.
 
     Raises:
         StoreError: There are tables that no load made.
@@ -245,7 +253,7 @@ async def claim(connection: Connection, schema: str) -> None:
     ):
         await connection.execute(f"CREATE SCHEMA {identifier(schema)}")
     # Whatever begins so is taken for the load's own, and no load leaves any of it behind.
-    await _replaceable(connection, schema, PREFIX)
+    return tuple(await _replaceable(connection, schema, PREFIX))
 
 
 async def replace(connection: Connection, tables: LoadTables) -> None:
@@ -292,7 +300,7 @@ async def _replaceable(connection: Connection, schema: str, prefix: str | None =
     Raises:
         StoreError: There are others of the same names.
     """
-    there = await connection.fetch(_THERE, schema, list(NAMES), MARK, prefix)
+    there = await connection.fetch(_THERE, schema, list(NAMES), MARK_BEGINS, prefix)
     strange = [name for name, marked in there if not marked]
     if strange:
         raise StoreError(

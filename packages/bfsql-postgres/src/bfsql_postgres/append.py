@@ -1,0 +1,259 @@
+"""What a load does with the graph that is there: refuse to touch it, or append to it.
+
+Appending copies the old rows into the tables of the new records, within the server, and merges all
+of them as one load. What is to be taken out is left behind.
+"""
+
+# ruff: noqa: S608 - what is put into these texts are names of tables and columns of this package
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from bfsql.errors import LoadRefused
+from bfsql.loading import graph_is_there
+from bfsql.loading.intake import Stopped, Worker
+from bfsql.models.load import LoadReport
+from bfsql.models.records import EdgeRecord, GraphRecord, NodeRecord
+from bfsql_postgres.ddl import EVIDENCE_TABLES, RELATIONSHIP, Table, created
+from bfsql_postgres.merge import EXAMPLES, IN_OLD_GRAPH, TRIPLE, through
+from bfsql_postgres.rows import RECORDS, Row, Rows
+from bfsql_postgres.sql import storable
+from bfsql_postgres.tables import PASSAGE, SCRATCH, LoadTables
+
+if TYPE_CHECKING:
+    from asyncpg import Connection, Record
+
+_NODES, _EDGES, _GONE = "removed_node", "removed_edge", "gone"
+"""Scratch tables: ids and triples that are to be taken out, and the triples that go."""
+
+_HAS_PASSAGES = """(properties::text LIKE '%"provenance"%')"""
+"""Of an edge whose key is that of another one, too: its passages stand in its own row."""
+
+_OF_VECTOR = """
+SELECT t.typcategory FROM pg_catalog.pg_attribute AS a
+JOIN pg_catalog.pg_type AS t ON t.oid = a.atttypid
+WHERE a.attrelid = to_regclass($1) AND a.attname = 'embedding' AND NOT a.attisdropped
+"""
+
+
+async def refuse_graph(connection: Connection, tables: LoadTables, where: str) -> None:
+    """Make sure that no graph is there; tables without rows are none.
+
+    Raises:
+        LoadRefused: There is one.
+    """
+    nodes = edges = 0
+    if tables.entity.name in tables.old:
+        nodes = await _number(connection, f"SELECT count(*) FROM {_old(tables, tables.entity)}")
+    if RELATIONSHIP.name in tables.old:
+        query = f"SELECT DISTINCT {TRIPLE} FROM {_old(tables, RELATIONSHIP)}"
+        edges = await _number(connection, f"SELECT count(*) FROM ({query}) AS edge")
+    if nodes or edges:
+        raise graph_is_there(where, nodes, edges)
+
+
+async def note_removals(
+    connection: Connection, tables: LoadTables, removals: Iterable[GraphRecord], report: LoadReport
+) -> None:
+    """Read what is to be taken out, in a thread.
+
+    Raises:
+        LoadRefused: There is no graph to take anything out of.
+    """
+    for name, columns in ((_NODES, {"id": "text"}), (_EDGES, RELATIONSHIP.fixed)):
+        await connection.execute(created(tables.scratch(name), columns, logged=False))
+
+    async def write(chunk: Sequence[GraphRecord]) -> None:
+        if not tables.old:
+            raise LoadRefused(
+                f"Nothing was loaded: the schema {tables.schema} holds no graph that anything "
+                "could be removed from. Name the right one with --schema, or leave out --remove."
+            )
+        for name, rows in (
+            (_NODES, [(r.id,) for r in chunk if isinstance(r, NodeRecord)]),
+            (_EDGES, [_triple(r) for r in chunk if isinstance(r, EdgeRecord)]),
+        ):
+            known = [row for row in rows if storable(row)]
+            _miss(report, (row for row in rows if not storable(row)))
+            await tables.copy(connection, SCRATCH + name, _columns(name), known)
+
+    worker = Worker()
+    await worker.feed(_chunks(removals, worker.stopped), write)
+
+
+async def add_old_graph(connection: Connection, tables: LoadTables, report: LoadReport) -> None:
+    """Copy the graph that is there, without what was noted, to the new records.
+
+    Raises:
+        LoadRefused: One of its tables is missing.
+    """
+    if not tables.old:
+        return
+    for table in (tables.entity, RELATIONSHIP):
+        if table.name not in tables.old:
+            raise LoadRefused(
+                f"Nothing was loaded: the graph in the schema {tables.schema} has no table "
+                f"{table.name} any more. Give --replace to put the new graph in its place."
+            )
+    for name in (_NODES, _EDGES):
+        await connection.execute(f"ANALYZE {tables.scratch(name)}")
+    await _find_gone(connection, tables, report)
+    await _add_nodes(connection, tables)
+    await _add_edges(connection, tables, report)
+    for evidence in EVIDENCE_TABLES.values():
+        if evidence.name in tables.old:
+            await _add_evidence(connection, tables, evidence)
+
+
+def _chunks(
+    records: Iterable[GraphRecord], stopped: Callable[[], bool]
+) -> Iterator[list[GraphRecord]]:
+    read = iter(records)
+    while chunk := list(islice(read, RECORDS)):
+        if stopped():
+            raise Stopped
+        yield chunk
+
+
+# --- what is taken out --------------------------------------------------------
+
+
+async def _find_gone(connection: Connection, tables: LoadTables, report: LoadReport) -> None:
+    """Make a table of the triples that go, and count what was there and what was not."""
+    gone, edges = tables.scratch(_GONE), _old(tables, RELATIONSHIP)
+    nodes = tables.scratch(_NODES)
+    await connection.execute(
+        f"CREATE UNLOGGED TABLE {gone} AS "
+        f"SELECT {TRIPLE} FROM {edges} JOIN {nodes} ON id = subject_id "
+        f"UNION SELECT {TRIPLE} FROM {edges} JOIN {nodes} ON id = object_id "
+        f"UNION SELECT {TRIPLE} FROM {edges} JOIN {tables.scratch(_EDGES)} USING ({TRIPLE})"
+    )
+    await connection.execute(f"ANALYZE {gone}")
+    report.removed_edges = await _number(connection, f"SELECT count(*) FROM {gone}")
+    entity = _old(tables, tables.entity)
+    report.removed_nodes = await _number(
+        connection, f"SELECT count(*) FROM {entity} WHERE entity_id IN (SELECT id FROM {nodes})"
+    )
+    for name, there in (
+        (_NODES, f"SELECT FROM {entity} WHERE entity_id = id"),
+        (_EDGES, f"SELECT FROM {gone} AS g WHERE {_same('g', 'r')}"),
+    ):
+        columns = ", ".join(_columns(name))
+        missing = (
+            f"FROM (SELECT DISTINCT {columns} FROM {tables.scratch(name)}) AS r "
+            f"WHERE NOT EXISTS ({there})"
+        )
+        report.not_there += await _number(connection, f"SELECT count(*) {missing}")
+        order = ", ".join(f'{column} COLLATE "C"' for column in _columns(name))
+        few = f"SELECT {columns} {missing} ORDER BY {order} LIMIT {EXAMPLES}"
+        _name(report, map(tuple, await connection.fetch(few)))
+
+
+def _miss(report: LoadReport, rows: Iterable[Row]) -> None:
+    """Count what no database could hold."""
+    for row in rows:
+        report.not_there += 1
+        _name(report, [row])
+
+
+def _name(report: LoadReport, rows: Iterable[Row]) -> None:
+    for row in rows:
+        if len(report.not_there_examples) < EXAMPLES:
+            report.not_there_examples.append(" ".join(row))
+
+
+# --- what stays ---------------------------------------------------------------
+
+
+async def _add_nodes(connection: Connection, tables: LoadTables) -> None:
+    """As descriptions whose place is before all others."""
+    table = tables.entity
+    path, kept = _old(tables, table), ", ".join(table.kept)
+    category = await connection.fetchval(_OF_VECTOR, path)
+    vector = "array_to_json(embedding)" if category == b"A" else "embedding::text::json"
+    values = ", ".join(vector if name == "embedding" else name for name in table.kept)
+    await connection.execute(
+        f"INSERT INTO {tables.described} (place, entity_id, entity_type, {kept}) "
+        f"SELECT {IN_OLD_GRAPH}, entity_id, entity_type, {values} FROM {path} WHERE NOT EXISTS "
+        f"(SELECT FROM {tables.scratch(_NODES)} WHERE id = entity_id)"
+    )
+
+
+async def _add_edges(connection: Connection, tables: LoadTables, report: LoadReport) -> None:
+    written = ", ".join(RELATIONSHIP.written)
+    rows = f"FROM {_old(tables, RELATIONSHIP)} AS r WHERE {_stays(tables, 'r')}"
+    await connection.execute(
+        f"INSERT INTO {tables.path(RELATIONSHIP.name)} ({written}) "
+        f"SELECT {written} {rows} AND {_HAS_PASSAGES} IS NOT TRUE"
+    )
+    taken = Rows(tables.entity, tables.evidence)
+
+    async def put(found: Sequence[Record]) -> None:
+        for subject, predicate, obj, *values in found:
+            taken.take(EdgeRecord(subject, predicate, obj, RELATIONSHIP.joined(values)))
+        batch = taken.batch()
+        await tables.take(connection, batch.nodes, batch.edges, batch.passages)
+
+    await through(connection, f"SELECT {written} {rows} AND {_HAS_PASSAGES}", put)
+    # Parallel rows that were there are no duplicates of this load.
+    report.duplicate_edges -= await _number(
+        connection,
+        f"SELECT coalesce(sum(n - 1), 0)::bigint FROM "
+        f"(SELECT count(*) AS n {rows} GROUP BY {TRIPLE}) AS edge",
+    )
+
+
+async def _add_evidence(connection: Connection, tables: LoadTables, evidence: Table) -> None:
+    """Passages of edges that stay; `beside` is left out, which marks them as known before."""
+    (link,) = evidence.fixed
+    edges = f"{_old(tables, RELATIONSHIP)} AS r WHERE {_stays(tables, 'r')}"
+    key = "id AS relationship_id"
+    if link == "relationship_key":
+        key = "subject_id || ':' || predicate || ':' || object_id AS relationship_key"
+    kept = ", ".join(f"e.{name}" for name in evidence.kept)
+    query = (
+        f"SELECT {TRIPLE}, {kept} FROM (SELECT DISTINCT {TRIPLE}, {key} FROM {edges}) AS edge "
+        f"JOIN {_old(tables, evidence)} AS e USING ({link})"
+    )
+    if evidence is tables.evidence:
+        columns = ", ".join((*RELATIONSHIP.fixed, *evidence.kept))
+        await connection.execute(f"INSERT INTO {tables.passage} ({columns}) {query}")
+        return
+    written = (*RELATIONSHIP.fixed, *tables.evidence.kept)
+
+    def other(row: Record) -> tuple[Any, ...]:
+        subject, predicate, obj, *values = row
+        return subject, predicate, obj, *tables.evidence.split(evidence.joined(values))
+
+    await through(
+        connection,
+        query,
+        lambda rows: tables.copy(connection, SCRATCH + PASSAGE, written, map(other, rows)),
+    )
+
+
+def _stays(tables: LoadTables, alias: str) -> str:
+    gone = tables.scratch(_GONE)
+    return f"NOT EXISTS (SELECT FROM {gone} AS g WHERE {_same('g', alias)})"
+
+
+def _same(one: str, other: str) -> str:
+    return " AND ".join(f"{one}.{name} = {other}.{name}" for name in RELATIONSHIP.fixed)
+
+
+def _old(tables: LoadTables, table: Table) -> str:
+    return tables.place(table.name)
+
+
+def _columns(name: str) -> tuple[str, ...]:
+    return ("id",) if name == _NODES else tuple(RELATIONSHIP.fixed)
+
+
+def _triple(edge: EdgeRecord) -> Row:
+    return edge.subject, edge.predicate, edge.object
+
+
+async def _number(connection: Connection, query: str) -> int:
+    return int(await connection.fetchval(query))

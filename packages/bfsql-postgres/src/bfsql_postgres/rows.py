@@ -1,0 +1,123 @@
+"""Records as rows of the tables that a load begins with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from bfsql.loading.intake import NOT_TEXT
+from bfsql.models.json_values import is_text
+from bfsql.models.records import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
+from bfsql_postgres.ddl import MAX_INDEXED, RELATIONSHIP, Table
+from bfsql_postgres.sql import storable
+
+RECORDS = 5_000
+"""Records of a batch."""
+CHARACTERS = 8_000_000
+"""Characters from which on a batch is full, however few its records."""
+
+_NUL = "it holds the character NUL, which Postgres has not in its texts; write it without"
+
+Row = tuple[Any, ...]
+
+
+@dataclass(slots=True)
+class Batch:
+    """Rows for the three tables that a load begins with."""
+
+    nodes: list[Row] = field(default_factory=list)
+    """`place, entity_id, entity_type` and what `entity` keeps."""
+    edges: list[Row] = field(default_factory=list)
+    """As `relationship` is written."""
+    passages: list[Row] = field(default_factory=list)
+    """`subject_id, predicate, object_id, beside` and what the evidence table keeps; `beside` is
+    whether the passage stood in the record of its edge, None of one that was there before."""
+
+
+class Rows:
+    """Takes records apart; what cannot be stored is refused, so that no row stops its `COPY`."""
+
+    def __init__(self, entity: Table, evidence: Table) -> None:
+        self._entity = entity
+        self._evidence = evidence
+        self._batch = Batch()
+        self._place = 0
+        self._characters = 0
+
+    def batch(self) -> Batch:
+        """The rows since the last batch."""
+        batch, self._batch = self._batch, Batch()
+        self._characters = 0
+        return batch
+
+    def batches(self, taken: Iterator[None]) -> Iterator[Batch]:
+        """The rows of all records, in batches that are bounded in records and in characters."""
+        number = 0
+        for _ in taken:
+            number += 1
+            if number >= RECORDS or self._characters >= CHARACTERS:
+                number = 0
+                yield self.batch()
+        yield self.batch()
+
+    def take(self, record: GraphRecord) -> None:
+        """The rows of one record.
+
+        Raises:
+            ValueError: It cannot be stored; the text is the reason.
+        """
+        batch = self._batch
+        self._place += 1
+        match record:
+            case EdgeRecord(subject, predicate, obj, metadata):
+                _check(subject, predicate, obj)
+                beside: list[Row] = []
+                if metadata.get("provenance"):
+                    items = _items(metadata["provenance"])
+                    metadata = {k: v for k, v in metadata.items() if k != "provenance"}
+                    beside = [self._passage(record, item, beside=True) for item in items]
+                batch.edges.append((subject, predicate, obj, *self._split(RELATIONSHIP, metadata)))
+                batch.passages += beside
+            case NodeRecord(entity_id, entity_type, metadata):
+                _check(entity_id)
+                _check(entity_type)
+                values = self._split(self._entity, metadata)
+                batch.nodes.append((self._place, entity_id, entity_type, *values))
+            case EvidenceRecord(subject, predicate, obj, item):
+                _check(subject, predicate, obj)
+                batch.passages.append(self._passage(record, item, beside=False))
+
+    def _passage(
+        self, of: EdgeRecord | EvidenceRecord, item: Mapping[str, Any], *, beside: bool
+    ) -> Row:
+        values = self._split(self._evidence, item)
+        return (of.subject, of.predicate, of.object, beside, *values)
+
+    def _split(self, table: Table, metadata: Mapping[str, Any]) -> list[Any]:
+        values = table.split(metadata)
+        self._characters += sum(len(value) for value in values if type(value) is str)
+        return values
+
+
+def _items(provenance: Any) -> list[Mapping[str, Any]]:
+    """Items of an edge's own provenance, as `bfsql.models.merge.with_evidence` reads it."""
+    listed = provenance if isinstance(provenance, list) else [provenance]
+    return [item if isinstance(item, Mapping) else {"text_span": str(item)} for item in listed]
+
+
+def _check(*names: str) -> None:
+    """Make sure that names can be stored, and indexed together.
+
+    Raises:
+        ValueError: The reason why they cannot.
+    """
+    together = "".join(names)
+    if not storable((together,)):
+        raise ValueError(_NUL if is_text(together) else NOT_TEXT)
+    # A character has four bytes at the most.
+    if len(together) > MAX_INDEXED // 4 and (size := len(together.encode())) > MAX_INDEXED:
+        what = "its three names have" if len(names) > 1 else "it has"
+        raise ValueError(
+            f"{what} {size} bytes, and an index of Postgres takes {MAX_INDEXED}; shorten it"
+        )
