@@ -13,6 +13,8 @@ from bfsql.models.records import EdgeRecord, GraphRecord, NodeRecord, Refusal
 
 KEPT_REFUSALS = 100
 """Refusals that a report shows; all of them are counted."""
+EXAMPLES = 5
+"""Ids, and other things, of one kind that a report names."""
 NOT_TEXT = "it holds half of a surrogate pair, which is not text; write the character whole"
 
 _LONGEST_NAME = 60
@@ -107,13 +109,14 @@ def graph_is_there(place: str, nodes: int | None, edges: int | None) -> LoadRefu
 def _refuse(report: LoadReport, record: GraphRecord, reason: str, *, strict: bool) -> None:
     if strict:
         reason = f"{reason} (the load is strict, so nothing was loaded)"
-        raise SourceError(_name_of(record), reason)
+        raise SourceError(name_of(record), reason)
     report.refused += 1
     if len(report.refusals) < KEPT_REFUSALS:
-        report.refusals.append(Refusal(_name_of(record), None, reason))
+        report.refusals.append(Refusal(name_of(record), None, reason))
 
 
-def _name_of(record: GraphRecord) -> str:
+def name_of(record: GraphRecord) -> str:
+    """A record as a sentence names it."""
     if isinstance(record, NodeRecord):
         return f"node {_short(record.id)}"
     what = "edge" if isinstance(record, EdgeRecord) else "evidence of edge"

@@ -18,7 +18,6 @@ that is itself an SQLite file passes it as `graph`, and the tables are filled th
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 import tempfile
 from collections import Counter
@@ -28,10 +27,14 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 from bfsql.errors import StoreError
 from bfsql.loading import statements as sql
-from bfsql.loading.intake import Worker, accepted
+from bfsql.loading.folders import working_folder
+from bfsql.loading.intake import EXAMPLES, Worker, accepted
+from bfsql.loading.removal import remove
+from bfsql.loading.statements import BATCH
 from bfsql.models.json_values import decode, encode, is_text
 from bfsql.models.load import LoadOptions, LoadReport
 from bfsql.models.merge import (
@@ -44,12 +47,12 @@ from bfsql.models.merge import (
 )
 from bfsql.models.records import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
 
-BATCH = 5_000
-"""Rows written to the file at a time."""
 KEPT_IDS = 500_000
 """Ids whose numbers are kept in memory, about 100 MB; others are looked up in the file."""
-EXAMPLES = 5
-"""Dangling ids that the report names."""
+FOLDERS = "bfsql-load-"
+"""How the names of the folders of `staged` begin."""
+TOLD = 1_000
+"""Things merged or read between two calls of `progress`."""
 
 DEFAULTS = LoadOptions()
 
@@ -130,30 +133,30 @@ async def staged(
     Raises:
         StagingError: There is no room for the file.
     """
-    folder = Path(tempfile.mkdtemp(prefix="bfsql-load-"))
+    place = Path(tempfile.gettempdir())
     worker = Worker()
-    try:
-        staging = Staging(
-            folder, worker, check=check, codec=codec, kept_ids=kept_ids, options=options
-        )
-        with closing(staging):
-            await worker.run(lambda: staging.take(records))
-            yield staging
-    except sqlite3.Error as error:
-        raise StagingError(
-            f"The records cannot be sorted in a temporary file: {error}. Make room in "
-            f"{folder.parent}, or set TMPDIR to another folder."
-        ) from error
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with working_folder(place, FOLDERS, uuid4().hex) as folder:
+        try:
+            staging = Staging(
+                folder, worker, check=check, codec=codec, kept_ids=kept_ids, options=options
+            )
+            with closing(staging):
+                await worker.run(lambda: staging.take(records))
+                yield staging
+        except sqlite3.Error as error:
+            raise StagingError(
+                f"The records cannot be sorted in a temporary file: {error}. Make room in "
+                f"{place}, or set TMPDIR to another folder."
+            ) from error
 
 
 class Staging:
     """Records in a file, on their way into a store.
 
-    The steps, in this order: `take`, `merge_nodes`, `drop_dangling` where the store keeps no
-    edge without both of its nodes, `merge_edges`. Every step blocks, and fills in its part of
-    the report.
+    The steps, in this order: `take`, where records are added to those of a graph that is there
+    once for the old ones, then `remove`, then `take` for the new ones; `merge_nodes`,
+    `drop_dangling` where the store keeps no edge without both of its nodes, `merge_edges`. Every
+    step blocks, and fills in its part of the report.
 
     Args:
         folder: Where the file is made; the caller removes it.
@@ -275,6 +278,17 @@ class Staging:
             self.connection.executemany(insert, rows)
             rows.clear()
 
+    def remove(self) -> None:
+        """Delete the nodes and edges that the options name from the records taken so far."""
+        stopped, strict = self._worker.stopped, self._options.strict
+        remove(self.connection, self._options.remove, self.report, stopped, strict=strict)
+        self.renumber()
+
+    def renumber(self) -> None:
+        """Take notice of changes to the tables that were made by others than `take`."""
+        self._ids.forget()
+        self._predicates.forget()
+
     # --- merging --------------------------------------------------------------
 
     def merge(self) -> None:
@@ -285,6 +299,7 @@ class Staging:
 
     def merge_nodes(self) -> None:
         """Leave one description of every node."""
+        self.tell("merging")
         self.connection.execute("CREATE INDEX described_n ON described (n)")
         # Into a second table: a table that is being read must not change.
         self.connection.executemany(
@@ -393,15 +408,18 @@ class Staging:
 
     def _merged_edges(self) -> Iterator[tuple[Any, ...]]:
         insert = "INSERT INTO document VALUES (?, ?, ?)"
+        number = self._number("SELECT count(*) FROM unfinished")
         documents: list[tuple[str, int, int]] = []
-        for group in self.edge_groups(sql.EDGE_GROUPS):
+        for count, group in enumerate(self.edge_groups(sql.EDGE_GROUPS)):
+            if count % TOLD == 0:
+                self.tell("merging", count / number)
             metadata, items = self.merge_group(group)
             first, *surplus = (row[sql.PLACE] for row in group.rows[: len(group.records)])
             yield first, len(items), self._codec.encode(metadata)
             yield from ((e, None, None) for e in surplus)
             names = (item["document_id"] for item in items)
             found = Counter(name for name in names if isinstance(name, str) and is_text(name))
-            documents += [(name, first, number) for name, number in found.items()]
+            documents += [(name, first, passages) for name, passages in found.items()]
             if len(documents) >= BATCH:
                 self.connection.executemany(insert, documents)
                 documents.clear()
@@ -424,6 +442,11 @@ class Staging:
         ):
             yield StagedEdge(subject, predicate, object_, self._codec.decode(data))
 
+    def tell(self, phase: str, share: float | None = None) -> None:
+        """Report progress, as `bfsql.models.load.Progress` has it."""
+        if self._options.progress:
+            self._options.progress(phase, share)
+
     def _number(self, query: str) -> int:
         return int(self.connection.execute(query).fetchone()[0])
 
@@ -443,7 +466,14 @@ class Numbers(dict[str, int]):
         self._insert = f"INSERT INTO {table} ({number}, {name}) VALUES (?, ?)"
         self._kept = kept
         self._forgot = False
+        self._max = f"SELECT max({number}) FROM {table}"
         self._last = 0
+
+    def forget(self) -> None:
+        """Keep nothing in memory, since the table was changed."""
+        self.clear()
+        self._forgot = True
+        self._last = self._connection.execute(self._max).fetchone()[0] or 0
 
     def __missing__(self, name: str) -> int:
         row = self._connection.execute(self._find, (name,)).fetchone() if self._forgot else None

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+BATCH = 5_000
+"""Rows written to the file at a time."""
+
 PRAGMAS = """
 PRAGMA {schema}.journal_mode = OFF;
 PRAGMA {schema}.synchronous = OFF;
