@@ -14,7 +14,7 @@ from bfsql.models.records import EdgeRecord, NodeRecord
 from bfsql.sources.columns import NAME, TYPE, EdgeColumns, Names, NodeColumns
 from bfsql.sources.formats import SourceOptions
 
-_PREDICATE: Names = ("predicate", "relation", "type", "labelE", "label", "key")
+_PREDICATE: Names = ("predicate", "relation", "type", "interaction", "labelE", "label", "key")
 _TYPE: Names = ("type", "entity_type", "labelV", "kind", *TYPE[2:])
 _ALIASES: Names = ("synonyms", "aliases")
 

@@ -24,7 +24,11 @@ FORMATS: dict[str, Format] = {
     "csv": Format("a table of nodes or of edges, cells separated by commas", (".csv",)),
     "tsv": Format("a table of nodes or of edges, cells separated by tabs", (".tsv", ".tab")),
     "jsonl": Format("nodes or edges, a JSON object a line", (".jsonl", ".ndjson")),
-    "node-link": Format("networkx node-link JSON, read whole", (".json",)),
+    "json": Format(
+        "a graph in one JSON value, read whole: networkx node-link or adjacency, Cytoscape, a list "
+        "of nodes or of edges",
+        (".json", ".cyjs"),
+    ),
     "graphml": Format("GraphML", (".graphml",)),
     "turtle": Format("RDF in Turtle", (".ttl", ".turtle")),
     "ntriples": Format("RDF in N-Triples", (".nt", ".ntriples")),

@@ -15,8 +15,8 @@ from bfsql.sources.columns import named_columns
 from bfsql.sources.files import faults_of, guarded
 from bfsql.sources.formats import NO_OPTIONS, SourceOptions, format_of
 from bfsql.sources.graphml import open_graphml
+from bfsql.sources.json_graphs import open_json
 from bfsql.sources.kgraph import open_bundle
-from bfsql.sources.node_link import open_node_link
 from bfsql.sources.tables import header_of, open_table
 
 _TABLES = frozenset({"csv", "tsv", "jsonl"})
@@ -106,8 +106,8 @@ def _open(path: Path, options: SourceOptions, account: SourceAccount) -> GraphSt
         return open_rdf(path, format_, options, account)
     if format_ == "graphml":
         return open_graphml(path, options, account)
-    if format_ == "node-link":
-        return open_node_link(path, options, account)
+    if format_ == "json":
+        return open_json(path, options, account)
     return open_bundle(path, account)
 
 

@@ -1,8 +1,6 @@
-"""Files that networkx writes, and what other programs make of the same formats."""
+"""GraphML as networkx and other programs write it."""
 
 from __future__ import annotations
-
-import json
 
 import networkx as nx
 import pytest
@@ -26,54 +24,6 @@ NODES = [
     NodeRecord("f1", "film", {"name": "Big", "year": 1988, "good": True}),
     NodeRecord("p1", "person", {"name": "Tom", "score": 1.5}),
 ]
-
-
-@pytest.mark.parametrize("edges", ["links", "edges"])
-def test_node_link_json_as_networkx_writes_it(read, films, edges):
-    found = read("g.json", json.dumps(nx.node_link_data(films, edges=edges)))
-    assert found.nodes == NODES
-    assert found.edges == [
-        EdgeRecord("p1", "acted_in", "f1", {"role": "Josh"}),
-        EdgeRecord("p1", "liked", "f1", {}),
-    ]
-
-
-def test_whole_numbers_are_ids_and_counted_keys_are_no_predicates(read):
-    graph = nx.MultiGraph()
-    graph.add_edge(1, 2, relation="near")
-    graph.add_edge(2, 3)
-    found = read("g.json", json.dumps(nx.node_link_data(graph, edges="edges")))
-    assert [node.id for node in found.nodes] == ["1", "2", "3"]
-    assert found.edges == [EdgeRecord("1", "near", "2", {}), EdgeRecord("2", "related_to", "3", {})]
-
-
-def test_label_is_the_type_where_nodes_have_names(read):
-    nodes = [{"id": "a", "label": "P", "name": "Ann"}, {"id": "b", "label": "P"}]
-    assert [node.entity_type for node in read("g.json", json.dumps({"nodes": nodes})).nodes] == [
-        "P",
-        "P",
-    ]
-
-
-def test_what_is_no_node_or_edge_is_refused(read):
-    graph = {"nodes": [{"id": "a"}, {"name": "x"}, 5], "links": [{"source": "a"}]}
-    found = read("g.json", json.dumps(graph))
-    assert [str(r.reason) for r in found.refusals] == [
-        "node 2: id is missing",
-        "node 3: is 5, not a JSON object",
-        "edge 1 of 'links': target is missing",
-    ]
-
-
-@pytest.mark.parametrize("text", ["[]", '{"nodes": 5}', '{"@context": {}}'])
-def test_other_json_says_what_it_lacks(write, text):
-    with pytest.raises(SourceError, match="'nodes' and a list 'links' or 'edges'"):
-        list(open_source(write("g.json", text)))
-
-
-def test_broken_json_says_so(write):
-    with pytest.raises(SourceError, match="is not JSON: EOF"):
-        list(open_source(write("g.json", '{"nodes": [')))
 
 
 def test_graphml_as_networkx_writes_it(tmp_path, films, sort_out):

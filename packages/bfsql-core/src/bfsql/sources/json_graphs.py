@@ -1,0 +1,292 @@
+"""Graphs in one JSON value: the file is read whole, and its form is recognised.
+
+| form | what it has |
+|---|---|
+| networkx node-link | lists `nodes` and `links` or `edges`, as with D3, vis.js and graphology |
+| networkx adjacency | lists `nodes` and `adjacency`, the neighbours of each node |
+| Cytoscape | `elements`: lists `nodes` and `edges`, or one list, which may stand alone |
+| a list of objects | the rows of a table of nodes or of edges |
+
+Undirected edges keep the direction in which they are written, and adjacency,
+which lists them at both of their ends, gives them once. Numbers that count the
+parallel edges of a multigraph are left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic_core import from_json
+
+from bfsql.errors import SourceError
+from bfsql.models.load import SourceAccount
+from bfsql.models.records import EdgeRecord, GraphStream, NodeRecord, Refusal
+from bfsql.sources.attributes import Attributes
+from bfsql.sources.columns import ID, OBJECT, SUBJECT, Names, columns_of
+from bfsql.sources.fields import Unusable, shown, sound
+from bfsql.sources.files import JsonObject, open_bytes
+from bfsql.sources.formats import SourceOptions
+
+_FORMS = (
+    "networkx node-link (a list 'nodes' and a list 'links' or 'edges'), networkx adjacency (a list "
+    "'nodes' and a list 'adjacency'), Cytoscape ('elements'), and a list of objects, each of them "
+    "a node or each an edge. For an object a line name the format jsonl, for JSON-LD jsonld"
+)
+_SUBJECT, _OBJECT = ":edge source", ":edge target"
+"""Keys of an edge's ends among its attributes, where the form does not have them there."""
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class _Graph:
+    """What every form with nodes and edges becomes."""
+
+    form: str
+    nodes: Sequence[Any]
+    edges: Iterable[tuple[str, Any]]
+    """Each with the words that name its place in the file."""
+    id: str
+    """Key of a node's id."""
+    ends: tuple[str, str]
+    """Keys of an edge's ends."""
+
+
+def open_json(path: Path, options: SourceOptions, account: SourceAccount) -> GraphStream:
+    """The nodes, then the edges, of a graph in one JSON value.
+
+    Args:
+        path: The file.
+        options: Names of attributes or columns, and defaults.
+        account: Of the file; its notes name the form.
+
+    Raises:
+        SourceError: It is not JSON, or has none of the forms; raised with the
+            first record, for the file is read then.
+    """
+    account.encoding = "utf-8"
+    with open_bytes(path) as stream:
+        document, mended = _document(path, stream.read().removeprefix(_BYTE_ORDER_MARK))
+    records = _records(path, document, options, account)
+    yield from map(_sound, records) if mended else records
+
+
+def _document(path: Path, content: bytes) -> tuple[Any, bool]:
+    """The value, and whether a text in it may hold an escaped lone surrogate."""
+    try:
+        return from_json(content, cache_strings="keys"), False
+    except ValueError as error:
+        if not content.strip():
+            raise SourceError(path, f"is empty; the forms of JSON graphs are: {_FORMS}") from None
+        if b"\\ud" in content.lower():
+            try:
+                return json.loads(content), True
+            except (ValueError, RecursionError):
+                pass
+        lines = "; with an object a line it is of the format jsonl" if _is_lines(content) else ""
+        raise SourceError(path, f"is not JSON: {error}{lines}") from error
+
+
+def _is_lines(content: bytes) -> bool:
+    try:
+        return isinstance(from_json(content.lstrip().partition(b"\n")[0]), dict)
+    except ValueError:
+        return False
+
+
+def _records(
+    path: Path, document: Any, options: SourceOptions, account: SourceAccount
+) -> GraphStream:
+    graph = _recognised(document, options)
+    if graph is not None:
+        account.notes.append(f"read as {graph.form}")
+        if isinstance(document, dict) and document.get("directed") is False:
+            account.notes.append(
+                "the graph is undirected: each edge keeps the direction in which it is written"
+            )
+        return _of_graph(path, _resolved(graph, account), Attributes(options, account))
+    if isinstance(document, list) and any(isinstance(item, dict) for item in document):
+        account.notes.append("read as a list of objects, the rows of a table")
+        return _of_table(path, document, options)
+    what = shown(list(document) if isinstance(document, dict) else document)
+    what = f"an object with the keys {what}" if isinstance(document, dict) else what
+    raise SourceError(path, f"this JSON ({what}) has no known form of a graph. Known are: {_FORMS}")
+
+
+def _recognised(document: Any, options: SourceOptions) -> _Graph | None:
+    if isinstance(document, list):
+        items = [item for item in document if isinstance(item, dict)]
+        if items and all(isinstance(item.get("data"), dict) for item in items):
+            return _cytoscape(document)
+    if not isinstance(document, dict):
+        return None
+    if isinstance(document.get("elements"), dict | list):
+        return _cytoscape(document["elements"])
+    if isinstance(document.get("adjacency"), list) and isinstance(document.get("nodes"), list):
+        return _adjacency(document)
+    if any(isinstance(document.get(key), list) for key in ("nodes", "links", "edges")):
+        return _node_link(document, options)
+    return None
+
+
+# --- the forms --------------------------------------------------------------
+
+
+def _node_link(document: JsonObject, options: SourceOptions) -> _Graph:
+    nodes, links, edges = (_items(document.get(key)) for key in ("nodes", "links", "edges"))
+    id_ = options.id_column or _usual(ID, "id", nodes)
+    ends = (
+        options.subject_column or _usual(SUBJECT, "source", [*links, *edges]),
+        options.object_column or _usual(OBJECT, "target", [*links, *edges]),
+    )
+    named = [(f"edge {n} of 'links'", link) for n, link in enumerate(links, 1)]
+    named += [(f"edge {n} of 'edges'", edge) for n, edge in enumerate(edges, 1)]
+    if id_ == "key":  # as graphology has it, where the key of an edge is an id, too
+        named = [(place, _without(edge, "key")) for place, edge in named]
+    return _Graph("a node-link graph", nodes, named, id_, ends)
+
+
+def _items(found: Any) -> list[Any]:
+    return [_lifted(item) for item in found] if isinstance(found, list) else []
+
+
+def _adjacency(document: JsonObject) -> _Graph:
+    ends = (_SUBJECT, _OBJECT)
+    return _Graph("networkx adjacency", document["nodes"], _neighbours(document), "id", ends)
+
+
+def _neighbours(document: JsonObject) -> Iterator[tuple[str, Any]]:
+    ids = [node.get("id") if isinstance(node, dict) else None for node in document["nodes"]]
+    places = {str(id_): place for place, id_ in reversed(list(enumerate(ids)))}
+    twice = document.get("directed") is False
+    for place, neighbours in enumerate(document["adjacency"]):
+        where = f"item {place + 1} of 'adjacency'"
+        if place >= len(ids) or not isinstance(neighbours, list):
+            reason = "is no list" if place < len(ids) else "belongs to no node"
+            yield where, Unusable(reason)
+            continue
+        for neighbour in neighbours:
+            if not isinstance(neighbour, dict):
+                yield where, neighbour
+            elif not twice or places.get(str(neighbour.get("id")), place) >= place:
+                rest = _without(neighbour, "id")
+                yield where, {**rest, _SUBJECT: ids[place], _OBJECT: neighbour.get("id")}
+
+
+def _cytoscape(elements: Any) -> _Graph:
+    nodes, edges = [], []
+    if isinstance(elements, dict):
+        nodes, edges = (_data(elements.get(key)) for key in ("nodes", "edges"))
+    else:
+        for element, data in zip(elements, _data(elements), strict=True):
+            group = element.get("group") if isinstance(element, dict) else None
+            is_edge = isinstance(data, dict) and "source" in data and "target" in data
+            (edges if group == "edges" or (group is None and is_edge) else nodes).append(data)
+    named = [(f"edge {number}", edge) for number, edge in enumerate(edges, 1)]
+    ids = {str(node.get("id")) for node in nodes if isinstance(node, dict)}
+    values = {str(node.get("value")) for node in nodes if isinstance(node, dict)}
+    ends = {str(e.get(key)) for e in edges if isinstance(e, dict) for key in ("source", "target")}
+    # networkx names the ends of edges by `value` where nodes have an attribute `id`.
+    id_ = "value" if ends <= values and not ends <= ids else "id"
+    if id_ == "id" and ids == values:
+        nodes = [_without(node, "value") for node in nodes]
+    return _Graph("Cytoscape JSON", nodes, named, id_, ("source", "target"))
+
+
+def _data(elements: Any) -> list[Any]:
+    items = elements if isinstance(elements, list) else []
+    return [item.get("data", item) if isinstance(item, dict) else item for item in items]
+
+
+def _of_table(path: Path, rows: Sequence[Any], options: SourceOptions) -> GraphStream:
+    columns = columns_of(path, _keys(rows), options)
+    return _each(path, ((f"item {n}", row) for n, row in enumerate(rows, 1)), columns.record)
+
+
+# --- their records ----------------------------------------------------------
+
+
+def _of_graph(path: Path, graph: _Graph, make: Attributes) -> GraphStream:
+    known = _keys(graph.nodes)
+    nodes = ((f"node {number}", node) for number, node in enumerate(graph.nodes, 1))
+    yield from _each(path, nodes, lambda node: make.node(node, graph.id, known))
+    yield from _each(path, graph.edges, lambda edge: make.edge(edge, *graph.ends))
+
+
+def _each(
+    path: Path,
+    items: Iterable[tuple[str, Any]],
+    make: Callable[[JsonObject], NodeRecord | EdgeRecord],
+) -> GraphStream:
+    for place, item in items:
+        try:
+            yield make(_object(item))
+        except Unusable as reason:
+            text = str(reason).replace(_SUBJECT, "source").replace(_OBJECT, "target")
+            yield Refusal(path, None, f"{place}: {text}")
+
+
+def _object(item: Any) -> JsonObject:
+    if isinstance(item, Unusable):
+        raise item
+    if not isinstance(item, dict):
+        raise Unusable(f"is {shown(item)}, not a JSON object")
+    return item
+
+
+def _resolved(graph: _Graph, account: SourceAccount) -> _Graph:
+    """The graph; where the edges name their ends by position in the list of nodes, by id."""
+    if not isinstance(graph.edges, list) or not graph.edges:
+        return graph
+    edges = [(place, edge) for place, edge in graph.edges if isinstance(edge, dict)]
+    ids = [node.get(graph.id) if isinstance(node, dict) else None for node in graph.nodes]
+    known = set(map(str, ids))
+    for _, edge in edges:
+        for end in (edge.get(key) for key in graph.ends):
+            if type(end) is not int or not 0 <= end < len(ids) or str(end) in known:
+                return graph
+    account.notes.append("the edges name their ends by position in the list of nodes, from 0 on")
+    by_id = [
+        (place, {**edge, **{key: ids[edge[key]] for key in graph.ends}}) for place, edge in edges
+    ]
+    others = [(place, edge) for place, edge in graph.edges if not isinstance(edge, dict)]
+    return replace(graph, edges=[*by_id, *others])
+
+
+def _usual(names: Names, default: str, items: Sequence[Any]) -> str:
+    """The key of an id: the default where it occurs, otherwise the likeliest that does."""
+    keys = _keys(items)
+    if default in keys:
+        return default
+    plain = {key.casefold(): key for key in reversed(keys)}
+    return next((plain[name] for name in names if name in plain), default)
+
+
+def _keys(items: Sequence[Any]) -> list[str]:
+    return list(dict.fromkeys(key for item in items if isinstance(item, dict) for key in item))
+
+
+def _lifted(item: Any) -> Any:
+    """A node or edge with what the objects `attributes` and `properties` in it have."""
+    if not isinstance(item, dict):
+        return item
+    for field in ("attributes", "properties"):
+        inner = item.get(field)
+        if isinstance(inner, dict):
+            rest = _without(item, field)
+            item = {**{(f"{field}.{k}" if k in rest else k): v for k, v in inner.items()}, **rest}
+    return item
+
+
+def _without(item: Any, key: str) -> Any:
+    return {k: v for k, v in item.items() if k != key} if isinstance(item, dict) else item
+
+
+def _sound(record: Any) -> Any:
+    if isinstance(record, NodeRecord | EdgeRecord):
+        return replace(record, metadata=sound(record.metadata))
+    return record
