@@ -158,7 +158,7 @@ def on_server(server: SparqlServer, **settings: Any) -> Store:
     if server.graph is not None:
         settings |= {"graph": [server.graph]}
     url = server.update_url
-    there = {"endpoint": server.query_url, "update_endpoint": url, "replace": url}
+    there = {"endpoint": server.query_url, "update_endpoint": url}
     return Store(SparqlSettings(**there, **settings), server)
 
 

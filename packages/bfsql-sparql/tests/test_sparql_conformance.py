@@ -85,7 +85,7 @@ class OnAStore(Watching):
     @asynccontextmanager
     async def read_only_with(self, records: Sequence[GraphRecord]) -> AsyncIterator[SparqlBackend]:
         """With nothing but the address for queries, and no login."""
-        nothing = {"update_endpoint": None, "replace": None, "username": None, "password": None}
+        nothing = {"update_endpoint": None, "username": None, "password": None}
         async with self.there.filled(records, **nothing) as backend:
             yield backend
 

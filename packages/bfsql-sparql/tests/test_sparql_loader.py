@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from bfsql_trials.loading import Contents, Load, LoaderSuite
 
-from bfsql.errors import ConfigurationError, StoreError, StoreUnavailable
+from bfsql.errors import ConfigurationError, LoadRefused, StoreError, StoreUnavailable
 from bfsql.loading import load as load_files
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
+from bfsql.models.load import LoadMode, LoadOptions
 from bfsql_servers.bad_endpoint import BadEndpoint
 from bfsql_servers.bad_replies import Asked, Reply, refused, reset, results, silence
 from bfsql_servers.fuseki import FusekiServer
@@ -19,6 +20,7 @@ from bfsql_sparql import SparqlSettings, loader
 from bfsql_sparql.loader import load_graph
 from bfsql_sparql.plugin import plugin
 
+NEW, APPEND = LoadOptions(LoadMode.NEW), LoadOptions(LoadMode.APPEND)
 OLD = "<urn:old> <urn:is> <urn:there> .\n"
 OTHER = "urn:graph:other"
 GRAPH: list[GraphRecord] = [
@@ -41,13 +43,9 @@ def server(sparql_server: SparqlServer) -> SparqlServer:
 
 @pytest.fixture
 def settings(server: SparqlServer, place: Callable[..., Any]) -> SparqlSettings:
-    """That add to what is there."""
+    """That name the server and its graph."""
     given: SparqlSettings = place(server.name).settings
-    return given.model_copy(update={"replace": None})
-
-
-def replacing(settings: SparqlSettings) -> SparqlSettings:
-    return settings.model_copy(update={"replace": settings.update_endpoint})
+    return given
 
 
 def is_as_it_was(server: SparqlServer) -> bool:
@@ -75,7 +73,7 @@ class TestLoads(LoaderSuite):
 
     @pytest.fixture
     def load(self, settings: SparqlSettings) -> Load:
-        return lambda records: load_graph(replacing(settings), records)
+        return lambda records: load_graph(settings, records)
 
     @pytest.fixture
     def contents(self, server: SparqlServer) -> Contents:
@@ -90,20 +88,40 @@ class TestLoads(LoaderSuite):
 
 
 async def test_a_load_adds_to_what_is_there(server: SparqlServer, settings: SparqlSettings) -> None:
-    report = await load_graph(settings, GRAPH)
+    report = await load_graph(settings, GRAPH, APPEND)
     assert (report.nodes, report.edges, report.evidence, report.dangling_edges) == (2, 1, 1, 1)
     # two types, a name, an edge; and of its statement three parts, two values and a document
     assert count(server) == 1 + 4 + 6
     assert server.count(OTHER) == 1
 
 
+async def test_a_new_graph_is_not_loaded_into_one_that_holds_something(
+    server: SparqlServer, settings: SparqlSettings
+) -> None:
+    with pytest.raises(LoadRefused, match=r"2 nodes and 1 edge already\. Give --replace"):
+        await load_graph(settings, GRAPH, NEW)
+    assert is_as_it_was(server)
+
+
+async def test_what_other_graphs_hold_is_no_hindrance(
+    server: SparqlServer, settings: SparqlSettings
+) -> None:
+    server.clear()
+    server.load(OLD, OTHER)
+    report = await load_graph(settings, GRAPH, NEW)
+    assert report.nodes == 2
+    place = f"the graph <{server.graph}>" if server.graph else "the default graph"
+    assert report.place == f"{place} of {server.update_url}"
+    assert server.count(OTHER) == 1
+
+
 async def test_with_replace_everything_in_the_graph_goes_and_nothing_else(
     server: SparqlServer, settings: SparqlSettings
 ) -> None:
-    await load_graph(replacing(settings), GRAPH)
+    await load_graph(settings, GRAPH)
     assert server.count(OTHER) == 1
     assert count(server) == 10 + (server.name == "rdf4j")
-    await load_graph(replacing(settings), [])
+    await load_graph(settings, [])
     assert count(server) == (server.name == "rdf4j")
     assert server.count(OTHER) == 1
 
@@ -122,7 +140,7 @@ async def test_a_load_that_is_cancelled_while_it_writes_takes_back_what_it_wrote
 
     monkeypatch.setattr(loader._Load, "_write", watched)
     many = [NodeRecord(f"n:{number}", "T") for number in range(2_000)]
-    task = asyncio.ensure_future(load_graph(replacing(settings), many))
+    task = asyncio.ensure_future(load_graph(settings, many))
     await written.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError) as cancelled:
@@ -138,7 +156,7 @@ async def test_updates_are_as_large_as_the_server_takes_them(
     many = [NodeRecord(f"n:{number}", "T", {"name": "x" * 100}) for number in range(3_000)]
     report = await load_graph(settings, many)
     assert report.nodes == 3_000
-    assert count(server) == 6_001
+    assert count(server) == 6_000 + (server.name == "rdf4j")
 
 
 async def test_iris_of_files_are_the_iris_of_the_store(
@@ -164,7 +182,7 @@ async def test_metadata_of_edges_can_be_left_out(
     server: SparqlServer, settings: SparqlSettings
 ) -> None:
     await load_graph(settings.model_copy(update={"write_statements": "none"}), GRAPH)
-    assert count(server) == 1 + 4
+    assert count(server) == 4 + (server.name == "rdf4j")
 
 
 async def test_an_edge_that_rdf_reads_as_a_type_is_refused(
@@ -173,15 +191,6 @@ async def test_an_edge_that_rdf_reads_as_a_type_is_refused(
     report = await load_graph(settings, [*GRAPH, EdgeRecord("a", "rdf:type", "b")])
     assert report.refused == 1
     assert "its predicate rdf:type tells types" in report.refusals[0].reason
-
-
-async def test_replace_has_to_name_the_very_endpoint(
-    server: SparqlServer, settings: SparqlSettings
-) -> None:
-    other = settings.model_copy(update={"replace": "http://localhost/other"})
-    with pytest.raises(StoreError, match="nothing was deleted, and nothing loaded"):
-        await load_graph(other, GRAPH)
-    assert is_as_it_was(server)
 
 
 @pytest.mark.parametrize(
@@ -202,7 +211,7 @@ async def test_settings_that_name_no_place_are_a_sentence(given: Any, words: str
 async def test_virtuoso_without_a_graph_is_told_to_name_one(
     virtuoso: SparqlServer, place: Callable[..., Any]
 ) -> None:
-    settings = place("virtuoso").settings.model_copy(update={"graph": [], "replace": None})
+    settings = place("virtuoso").settings.model_copy(update={"graph": []})
     with pytest.raises(StoreError, match="name the graph to fill with --graph"):
         await load_graph(settings, GRAPH)
 
@@ -245,7 +254,7 @@ async def test_what_cannot_be_taken_back_is_named(bad_endpoint: BadEndpoint) -> 
 
 
 async def test_a_last_step_without_an_answer_is_told_as_that(bad_endpoint: BadEndpoint) -> None:
-    bad_endpoint.always(until("ADD GRAPH", reset()))
+    bad_endpoint.always(until("MOVE GRAPH", reset()))
     settings = SparqlSettings(update_endpoint=bad_endpoint.url)
     with pytest.raises(StoreUnavailable, match="Nobody knows whether the default graph of"):
         await load_graph(settings, GRAPH)

@@ -5,11 +5,6 @@ into a named graph of the load's own, and one last update puts them where they
 belong. Whatever ends the load before that is followed by the removal of the
 load's own graph. Readers of a store whose default graph is the union of all
 graphs (RDF4J, Virtuoso) see it meanwhile.
-
-Without `replace` a load adds to what is there, by RDF's own rule: equal
-statements are one, and a node or property that is there gets further values.
-The metadata of an edge that is loaded twice is there twice, and merged when it
-is read (`protocol.md` 7).
 """
 
 from __future__ import annotations
@@ -17,17 +12,19 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from itertools import chain
 
 from bfsql.errors import ConfigurationError, StoreError
-from bfsql.loading import Staging, batches, staged
-from bfsql.models.load import REPLACING, LoadOptions, LoadReport
+from bfsql.loading import StagedNode, Staging, batches, check_graph, graph_is_there, staged
+from bfsql.models.load import REPLACING, LoadMode, LoadOptions, LoadReport
+from bfsql.models.merge import UNTYPED
 from bfsql.models.records import GraphRecord
 from bfsql_sparql import writing
 from bfsql_sparql.dataset import Refused
 from bfsql_sparql.endpoint import UpdateEndpoint
 from bfsql_sparql.mapping import RdfMapping
+from bfsql_sparql.present import PresentGraph
 from bfsql_sparql.settings import SparqlSettings, with_preset
 
 STATEMENTS = 8_000
@@ -56,8 +53,8 @@ async def load_graph(
 
     Args:
         settings: `update_endpoint` is where updates go; `graph` names the graph to fill,
-            otherwise the default graph is. Where `replace` names the update endpoint,
-            everything in that graph goes.
+            otherwise the default graph is. Unless that graph is replaced, `endpoint` is asked
+            what it holds.
         records: Nodes, edges and evidence in any order. They are read once, in a thread;
             memory does not grow with their number.
         options: What becomes of a graph that is there, and of what is missing in the new one.
@@ -67,19 +64,43 @@ async def load_graph(
 
     Raises:
         ConfigurationError: The settings name no place to load into.
+        LoadRefused: The graph is not empty, and the mode is NEW; or nothing in the new one would
+            be worth loading.
         StoreError: The store cannot be written; the sentence says what is in it now.
         StoreUnavailable: It does not answer, or not any more.
     """
     settings = with_preset(settings)
     mapping = RdfMapping.of(settings)
-    load = _Load(settings, mapping, _target(settings, mapping))
+    load = _Load(settings, mapping, _target(settings, mapping), options)
     writer = writing.StatementWriter(mapping, settings)
     async with load.connected(), staged(records, check=writer.check, options=options) as staging:
+        load.progress("merging", None)
         await staging.run(staging.merge)
-        await load.fill(map(writer.node, staging.nodes()), staging)
+        check_graph(staging.report, options)
+        load.total = staging.report.nodes + staging.report.edges
+        await load.fill(map(writer.node, _described(staging, options)), staging)
         await load.fill(map(writer.edge, staging.edges()), staging)
         await load.finish()
+        staging.report.place = load.shown
     return staging.report
+
+
+def _described(staging: Staging, options: LoadOptions) -> Iterator[StagedNode]:
+    """The nodes to write: without a type, the end of an edge is one by that edge alone."""
+    if options.default_type != UNTYPED or not staging.report.created_nodes:
+        return staging.nodes()
+    created = staging.connection.execute("SELECT id FROM created ORDER BY id")
+    return _without(staging.nodes(), (id_ for (id_,) in created))
+
+
+def _without(nodes: Iterator[StagedNode], left_out: Iterator[str]) -> Iterator[StagedNode]:
+    """The nodes but those of some ids; both are in the same order."""
+    first = next(left_out, None)
+    for node in nodes:
+        if node.id == first:
+            first = next(left_out, None)
+        else:
+            yield node
 
 
 def _target(settings: SparqlSettings, mapping: RdfMapping) -> str:
@@ -87,18 +108,11 @@ def _target(settings: SparqlSettings, mapping: RdfMapping) -> str:
 
     Raises:
         ConfigurationError: There is none, or it is not clear which.
-        StoreError: `replace` names another store.
     """
     if settings.data:
         raise ConfigurationError(
             f"Files are served as they are ({settings.data[0]}), and nothing is loaded into them. "
             "Name the URL of a server that takes updates with --update-endpoint, and no --data."
-        )
-    replaced, there = settings.replace, settings.update_endpoint
-    if replaced is not None and there is not None and replaced.rstrip("/") != there.rstrip("/"):
-        raise StoreError(
-            f"replace names {replaced!r}, and the graph would go to {there}: nothing was deleted, "
-            f"and nothing loaded. To delete everything in that graph first, set replace to {there}."
         )
     if mapping.all_graphs or len(mapping.graphs) > 1:
         raise ConfigurationError(
@@ -115,11 +129,19 @@ class _Load:
         settings: With their preset applied.
         mapping: Of these settings.
         target: What updates call the graph that is loaded into.
+        options: What becomes of what is in it.
     """
 
-    def __init__(self, settings: SparqlSettings, mapping: RdfMapping, target: str) -> None:
+    def __init__(
+        self, settings: SparqlSettings, mapping: RdfMapping, target: str, options: LoadOptions
+    ) -> None:
         self._settings = settings
         self._target = target
+        self._mode = options.mode
+        self.progress = options.progress or (lambda _, __: None)
+        self.total = 0
+        """Nodes and edges that are to be written."""
+        self._written = 0
         self._place = f"{mapping.base}loading:{uuid.uuid4()}"
         self._most = STATEMENTS
         self._as_data = True
@@ -133,7 +155,12 @@ class _Load:
         self._endpoint = await UpdateEndpoint.of(self._settings)
         try:
             await self._try()
-            yield
+            if self._mode is LoadMode.REPLACE:
+                yield
+            else:
+                async with aclosing(await PresentGraph.open(self._settings)) as present:
+                    await self._look(present)
+                    yield
         except asyncio.CancelledError as cancelled:
             cancelled.add_note(await self._left())
             raise
@@ -165,6 +192,26 @@ class _Load:
         except Refused:
             self._as_data, self._most = False, IN_TEMPLATE
 
+    async def _look(self, present: PresentGraph) -> None:
+        """See what is in the graph.
+
+        Raises:
+            LoadRefused: Something is, and the graph has to be new.
+        """
+        if self._target == writing.DEFAULT and await self._is_union(present):
+            present = present.unnamed_only()
+        if self._mode is LoadMode.NEW and not await present.is_empty():
+            raise graph_is_there(self.shown, *await present.size())
+
+    async def _is_union(self, present: PresentGraph) -> bool:
+        """Whether queries that name no graph see named ones, such as that of this load."""
+        self._wrote = True
+        await self._update(writing.insert_mark(self._place))
+        is_union = await present.sees(self._place)
+        await self._update(writing.drop(self._place))
+        self._wrote = False
+        return is_union
+
     async def fill(self, groups: Iterator[Lines], staging: Staging) -> None:
         """Write all statements into the graph of this load.
 
@@ -176,7 +223,7 @@ class _Load:
 
     async def finish(self) -> None:
         """Put what was written where it belongs."""
-        replace = self._settings.replace is not None
+        replace = self._mode is LoadMode.REPLACE
         if self._wrote:
             self._finishing = True
             put = writing.move if replace else writing.add
@@ -191,6 +238,8 @@ class _Load:
             self._wrote = True
             lines = chain.from_iterable(groups)
             await self._update(writing.insert(self._place, lines, as_data=self._as_data))
+            self._written += len(groups)
+            self.progress("writing", min(1.0, self._written / max(1, self.total)))
         except Refused as refused:
             if len(groups) == 1:
                 first = groups[0][0].strip()
@@ -205,12 +254,12 @@ class _Load:
 
     async def _left(self) -> str:
         """Remove the graph of this load, and say in which state the store is."""
-        said = [f"Nothing in {self._shown} was changed."]
+        said = [f"Nothing in {self.shown} was changed."]
         if self._finishing:
             unknown = (
-                f"Nobody knows whether {self._shown} was changed: the load ended in the very last "
-                "step, which puts the new graph there. Load again with replace, which first "
-                "deletes everything in it."
+                f"Nobody knows whether {self.shown} was changed: the load ended in the very last "
+                "step, which puts the new graph there. Look, or load everything again with "
+                "--replace."
             )
             said = [unknown]
         if self._wrote:
@@ -230,8 +279,10 @@ class _Load:
         return " ".join(said)
 
     @property
-    def _shown(self) -> str:
-        where = "the default graph" if self._target == writing.DEFAULT else self._target
+    def shown(self) -> str:
+        """The graph that is loaded into, as a person names it."""
+        graph = self._target.removeprefix("GRAPH ")
+        where = "the default graph" if graph == writing.DEFAULT else f"the graph {graph}"
         return f"{where} of {self._endpoint.name}"
 
 

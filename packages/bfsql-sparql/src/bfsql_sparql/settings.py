@@ -26,7 +26,7 @@ Search = Literal[
 
 HINT = "hint"
 """Key of a preset that is no setting: advice for the model, in sentences."""
-_BARRED = ("preset", "preset_file", "password", "token", "key", "replace")
+_BARRED = ("preset", "preset_file", "password", "token", "key")
 
 
 class SparqlSettings(BackendSettings):
@@ -232,11 +232,6 @@ class SparqlSettings(BackendSettings):
     )
     write_statements: Literal["reification", "rdf-star", "rdf-1.2", "none"] = Field(
         default="reification", description="Loading: how metadata of edges is written."
-    )
-    replace: str | None = Field(
-        default=None,
-        description="Loading: the update endpoint's URL, to first delete EVERYTHING in the graph "
-        "that is loaded into. Another URL deletes nothing.",
     )
 
     @field_validator("endpoint", "update_endpoint")

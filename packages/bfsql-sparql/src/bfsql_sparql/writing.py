@@ -241,6 +241,11 @@ def try_data(graph: str) -> str:
     return f"{insert(graph, [statement], as_data=True)} ;\n{drop(graph)}"
 
 
+def insert_mark(graph: str) -> str:
+    """Adds a statement about a named graph to that graph."""
+    return insert(graph, [f"{iri(graph)} {iri(TYPE)} {iri(UNTYPED)} .\n"], as_data=True)
+
+
 def drop(graph: str) -> str:
     """Deletes a named graph, whether it is there or not."""
     return f"DROP SILENT {named(graph)}"

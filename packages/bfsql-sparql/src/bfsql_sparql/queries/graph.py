@@ -169,6 +169,21 @@ def number_of(query: str) -> str:
     return f"SELECT (COUNT(*) AS ?n) WHERE {{ {query} }}"
 
 
+def number_of_nodes(mapping: RdfMapping) -> str:
+    """The query for the number of nodes in the whole graph."""
+    leaving = within(mapping, "?s ?p ?o .", "leaving_graph")
+    said = f"{leaving} FILTER({is_node('s', mapping)} && (isIRI(?o) || isLiteral(?o)))"
+    return (
+        f"SELECT (COUNT(DISTINCT ?s) AS ?n) WHERE {{ {{ {said} }} UNION "
+        f"{{ {edge('other', 'by', 's', mapping)} }} }}"
+    )
+
+
+def number_of_edges(mapping: RdfMapping) -> str:
+    """The query for the number of edges in the whole graph."""
+    return f"SELECT (COUNT(*) AS ?n) WHERE {{ {edge('s', 'p', 'o', mapping)} }}"
+
+
 def _in_order(term: str, after: str, limit: int) -> tuple[str, str, str]:
     """Projection, filter and end of a query whose rows are read window by window.
 
