@@ -14,6 +14,7 @@ import uvicorn
 from bfsql.abc import GraphDbInterface
 from bfsql.asgi import bind, url
 from bfsql.graph import open_graph
+from bfsql.http import tls_context
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
 from bfsql.rest import application
@@ -70,12 +71,14 @@ async def served(
             serving = asyncio.ensure_future(server.serve(sockets=[listening]))
 
             async def stop() -> None:
-                server.should_exit = True
+                server.should_exit = server.force_exit = True  # its clients are closed
                 await serving
 
             stack.push_async_callback(stop)
             return await stack.enter_async_context(
-                httpx2.AsyncClient(base_url=url(listening, ""), headers=headers, timeout=30)
+                httpx2.AsyncClient(
+                    base_url=url(listening, ""), headers=headers, timeout=30, verify=tls_context()
+                )
             )
 
         yield start

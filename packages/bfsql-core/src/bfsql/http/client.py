@@ -6,10 +6,12 @@ caller's `asyncio.timeout` ends a request, which closes its connection.
 
 from __future__ import annotations
 
+import os
 import ssl
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cache
 from http import HTTPStatus
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -276,6 +278,8 @@ def tls_context(
     """
     import httpx2
 
+    if ca_file is None and client_certificate is None:
+        return _system_trust(*map(os.environ.get, ("SSL_CERT_FILE", "SSL_CERT_DIR")))
     if ca_file is None:
         context = httpx2.create_ssl_context()
     else:
@@ -286,6 +290,14 @@ def tls_context(
             # A password that is given, even an empty one, keeps OpenSSL from asking the terminal.
             context.load_cert_chain(client_certificate, password="")
     return context
+
+
+@cache
+def _system_trust(*_paths: str | None) -> ssl.SSLContext:
+    """What the system trusts; reading its certificates takes 0.1 s, so it is done once."""
+    import httpx2
+
+    return httpx2.create_ssl_context()
 
 
 @contextmanager
