@@ -173,12 +173,15 @@ def test_a_load_that_is_terminated_leaves_the_old_file_and_nothing_else(graph: P
     code = (
         "import itertools, os, signal, bfsql.sources as sources\n"
         "from bfsql.models import NodeRecord\n"
+        "from bfsql.models.load import SourceAccount\n"
+        "from bfsql.sources.open import Source\n"
         "def endless(*_):\n"
         "    for number in itertools.count():\n"
         "        if number == 5_000:\n"
         "            os.kill(os.getpid(), signal.SIGTERM)\n"
         "        yield NodeRecord(str(number), 'Thing')\n"
-        "sources.read_all = endless\n"  # before any module takes the name from there
+        "opened = lambda *_: [Source(SourceAccount('endless', 'jsonl'), endless())]\n"
+        "sources.open_sources = opened\n"  # before any module takes the name from there
         "from bfsql.cli import main\n"
         "main()\n"
     )

@@ -108,7 +108,7 @@ def check(path: Path) -> None:
         StoreError: It cannot; the sentence says why, and what to do.
     """
     cure = f"Make one with: bfsql load SOURCE --path {path}"
-    again = f"Load it again: bfsql load SOURCE --path {path}"
+    again = f"Load it again: bfsql load SOURCE --path {path} --replace"
     try:
         header = read_header(path)
         size = path.stat().st_size
@@ -133,7 +133,7 @@ def check(path: Path) -> None:
         raise StoreError(
             f"{path} has layout {header.layout}, which is newer than {LAYOUT}, the newest that "
             f"this version reads. Upgrade it with: pip install --upgrade bfsql-sqlite. Or, "
-            f"to go on with this version: bfsql load SOURCE --path {path}"
+            f"to go on with this version: bfsql load SOURCE --path {path} --replace"
         )
     if header.layout < LAYOUT:
         raise StoreError(f"{path} has the unknown layout {header.layout}. {again}")
@@ -259,5 +259,5 @@ def _close(connections: list[sqlite3.Connection]) -> None:
 def _damaged(path: Path, error: sqlite3.Error) -> StoreError:
     return StoreError(
         f"{path} is damaged and cannot be read as a graph: {error}. Load it again: "
-        f"bfsql load SOURCE --path {path}"
+        f"bfsql load SOURCE --path {path} --replace"
     )

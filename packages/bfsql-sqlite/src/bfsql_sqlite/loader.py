@@ -3,7 +3,8 @@
 A load makes a new file in a folder of its own beside the target and then puts
 it in the target's place in one step. A reader that has the old file open goes
 on with it, one that opens later reads the new file, and an interrupted load
-changes nothing.
+changes nothing. A load that adds to a graph copies the old file's content into
+the new one first. The folder is named after the target, and one load at a time can own it.
 
 Core's staging numbers the ids and merges the records; nodes, predicates and
 edges it writes into the new file itself. The rest is made here.
@@ -12,35 +13,48 @@ edges it writes into the new file itself. The rest is made here.
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
-import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack, closing
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from bfsql.abc import DEFAULT_NEXT_STEPS
-from bfsql.errors import StoreError
-from bfsql.loading.intake import Worker
+from bfsql.errors import LoadRefused, StoreError
+from bfsql.loading.folders import working_folder
+from bfsql.loading.intake import EXAMPLES, Worker, check_graph
 from bfsql.loading.staging import Staging
 from bfsql.models.json_values import as_text, decode
-from bfsql.models.load import REPLACING, LoadOptions, LoadReport
+from bfsql.models.load import REPLACING, LoadMode, LoadOptions, LoadReport
 from bfsql.models.records import GraphRecord
-from bfsql_sqlite.connection import APPLICATION_ID, LAYOUT, TABLES, read_header
+from bfsql_sqlite.connection import APPLICATION_ID, LAYOUT, TABLES
 from bfsql_sqlite.search import fold, type_code
 from bfsql_sqlite.settings import SqliteSettings
+from bfsql_sqlite.target import Target, explained, look, put
 
 BATCH = 5_000
 """Nodes whose names are folded at a time."""
 NAMED_TYPES = 10
 """Types that `next_steps` counts."""
-EXAMPLES = 5
-"""Dangling ids that the report names."""
+FOLDERS = ".bfsql-load."
+"""How the names of the folders of loads begin; the name of the file follows."""
 
-# `graph` is the new file, everything else in the staging's own.
+# `graph` is the new file, `old` the one that is added to, everything else in the staging's own.
+
+# What was merged before is merged again where new records come to it. Edges with evidence are
+# counted anew, since one of its documents may only now become a node.
+_OLD = """
+INSERT INTO graph.node (n, id) SELECT n, id FROM old.node ORDER BY n;
+INSERT INTO graph.predicate (p, name) SELECT p, name FROM old.predicate ORDER BY p;
+INSERT INTO described (n, type, metadata)
+SELECT n, type.name, metadata FROM old.detail JOIN old.node USING (n) JOIN old.type USING (t)
+ORDER BY n;
+INSERT INTO graph.edge (s, p, o, items, metadata)
+SELECT s, p, o, -(items > 0), metadata FROM old.edge ORDER BY e;
+"""
 
 _FINISH = """
 INSERT INTO type (name) SELECT DISTINCT type FROM described;
@@ -53,18 +67,24 @@ CREATE TABLE named (n INTEGER, t INTEGER, name TEXT, folded TEXT, others TEXT);
 CREATE TABLE labelled (n INTEGER, kind INTEGER, text TEXT);
 """
 
-_SEARCH = """
+_ENTRIES = """
 INSERT INTO entry (n, t, name, folded, others)
 SELECT n, named.t, name, folded, others FROM named JOIN node USING (n) ORDER BY length(folded), id;
 CREATE UNIQUE INDEX graph.entry_n ON entry (n, r, t);
 INSERT INTO label
 SELECT text, kind, r, t FROM labelled JOIN entry USING (n) ORDER BY 1, 2, 3;
+"""
+
+_WORDS = """
 INSERT INTO words (rowid, name, others, type)
 SELECT r, folded, others, type_code(t) FROM entry ORDER BY r;
+INSERT INTO words (words) VALUES ('optimize');
+"""
+
+_GRAMS = """
 INSERT INTO grams (rowid, label, type)
 SELECT r, ' ' || folded || ' ' || replace(char(10) || others, char(10), ' ' || char(10) || ' ')
     || ' ', type_code(t) FROM entry ORDER BY r;
-INSERT INTO words (words) VALUES ('optimize');
 INSERT INTO grams (grams) VALUES ('optimize');
 CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab(graph, grams, col);
 INSERT INTO gram SELECT term, doc FROM vocabulary WHERE col = 'label' ORDER BY 1;
@@ -81,14 +101,13 @@ CREATE TABLE missing AS SELECT n, id FROM node WHERE t IS NULL AND (
 async def load_graph(
     settings: SqliteSettings, records: Iterable[GraphRecord], options: LoadOptions = REPLACING
 ) -> LoadReport:
-    """Make a file from records, in place of the one that may be there.
+    """Make a file from records, or from the graph that is there and records.
 
     The work runs in a thread; cancelling the call stops it, removes what it
     wrote and leaves the old file as it was.
 
     Args:
-        settings: `path` is the file to make. A graph that is there is replaced;
-            any other file is refused.
+        settings: `path` is the file to make. What is there and is no graph is never replaced.
         records: Nodes, edges and evidence in any order. They are read once, in
             the thread; memory does not grow with their number.
         options: What becomes of a graph that is there, and of what is missing in the new one.
@@ -97,6 +116,8 @@ async def load_graph(
         What was found and made.
 
     Raises:
+        LoadRefused: A graph is there already, another load is writing the file, or the records
+            make no graph.
         StoreError: The file cannot be written, or what is there is no graph.
     """
     worker = Worker()
@@ -106,40 +127,78 @@ async def load_graph(
 def _load(
     path: Path, records: Iterable[GraphRecord], options: LoadOptions, worker: Worker
 ) -> LoadReport:
-    with _explained(path):
-        target = Path(os.path.realpath(path))  # a link stays a link
-        mode = _check_target(target)
-        folder = Path(tempfile.mkdtemp(prefix=".bfsql-load.", dir=target.parent))
-    try:
+    with ExitStack() as stack:
+        with explained(path):
+            place = Path(os.path.realpath(path))  # a link stays a link
+            folder = stack.enter_context(working_folder(place.parent, FOLDERS, place.name))
+            target = look(place, options)
         made = folder / "graph.db"
-        with closing(sqlite3.connect(made)) as connection:
-            connection.executescript(TABLES)
-        with closing(Staging(folder, worker, graph=made, options=options)) as staging:
-            staging.take(records)
-            staging.merge_nodes()
-            staging.merge_edges()
-            _finish(staging.connection, staging.report)
-        with _explained(path):
-            _put(made, target, mode)
+        try:
+            with closing(sqlite3.connect(made)) as connection:
+                connection.executescript(TABLES)
+            with closing(Staging(folder, worker, graph=made, options=options)) as staging:
+                _take(staging, target, records, options)
+                staging.merge_nodes()
+                staging.merge_edges()
+                _finish(staging)
+            check_graph(staging.report, options, keeps_dangling=True)
+            with explained(path):
+                staging.report.backup = put(made, target, options)
+        except sqlite3.Error as error:
+            raise StoreError(
+                f"{path} cannot be written: {error}. What was there is unchanged."
+            ) from error
+        staging.report.place = str(path)
+        return staging.report
+
+
+def _take(
+    staging: Staging, target: Target, records: Iterable[GraphRecord], options: LoadOptions
+) -> None:
+    """Take the records: of the graph that is added to, if any, then the new ones."""
+    if options.mode is LoadMode.APPEND:
+        if target.header:
+            _take_old(staging, target.path)
+        staging.remove()
+        if staging.report.not_there and not target.header:
+            raise LoadRefused(
+                f"Nothing was removed: there is no graph at {target.path}. Name the graph with "
+                "--path, or leave out --remove."
+            )
+    staging.take(records)
+
+
+def _take_old(staging: Staging, path: Path) -> None:
+    try:
+        staging.connection.execute("ATTACH ? AS old", (str(path),))
+        staging.connection.executescript(_OLD)
+        staging.connection.execute("DETACH old")
     except sqlite3.Error as error:
+        if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
+            raise
         raise StoreError(
-            f"{path} cannot be written: {error}. What was there is unchanged."
+            f"{path} is damaged, so nothing can be added to it: {error}. Load the graph again "
+            "from its sources, with --replace."
         ) from error
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    return staging.report
+    staging.renumber()
 
 
 # --- what the staging has not in the new file ---------------------------------
 
 
-def _finish(connection: sqlite3.Connection, report: LoadReport) -> None:
+def _finish(staging: Staging) -> None:
     """Write types, details, indexes and what search needs."""
+    connection = staging.connection
     connection.create_function("type_code", 1, type_code, deterministic=True)
-    connection.executescript(_FINISH)
-    _fold_names(connection)
-    connection.executescript(_SEARCH)
-    _count_dangling(connection, report)
+    steps: tuple[Callable[[], object], ...] = (
+        lambda: connection.executescript(_FINISH),
+        lambda: _fold_names(connection),
+        *(partial(connection.executescript, script) for script in (_ENTRIES, _WORDS, _GRAMS)),
+        lambda: _count_dangling(connection, staging.report),
+    )
+    for number, step in enumerate(steps):
+        staging.tell("writing", number / len(steps))
+        step()
     meta = {"next_steps": _next_steps(connection), "load": uuid4().hex}
     connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
     connection.execute(f"PRAGMA graph.application_id = {APPLICATION_ID}")
@@ -190,64 +249,3 @@ def _next_steps(connection: sqlite3.Connection) -> str:
     )
     by_type = ", ".join(f"{entity_type} {n}" for entity_type, n in counts)
     return f"{DEFAULT_NEXT_STEPS} Nodes by type: {by_type}."
-
-
-# --- putting it in its place --------------------------------------------------
-
-
-def _check_target(target: Path) -> int | None:
-    """The mode of the graph file that is there, None where there is none.
-
-    Raises:
-        StoreError: What is there is not a graph, so it is not replaced.
-    """
-    try:
-        header, status = read_header(target), target.stat()
-    except FileNotFoundError:
-        return None
-    if status.st_size and (header is None or header.application_id != APPLICATION_ID):
-        raise StoreError(
-            f"{target} is there and holds no BFS-QL graph, so it is not replaced. "
-            "Name another file with --path, or remove this one first."
-        )
-    return status.st_mode & 0o777
-
-
-def _put(made: Path, target: Path, mode: int | None) -> None:
-    """Put the finished file in its place, so that a crash leaves the old one or the new one."""
-    if mode is not None:
-        made.chmod(mode)
-    _sync(made)
-    made.replace(target)
-    if os.name == "posix":
-        _sync(target.parent)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY if path.is_dir() or os.name == "posix" else os.O_RDWR)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-@contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    """Sentences for what the system and SQLite say no to."""
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise StoreError(
-            f"{path} cannot be written: there is no folder {path.parent}. Make it first, or "
-            "name another file with --path."
-        ) from error
-    except IsADirectoryError as error:
-        raise StoreError(
-            f"{path} is a folder. Name a file in it: --path {path / 'graph.db'}"
-        ) from error
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise StoreError(
-            f"{path} cannot be written: {why}. Give this user the right to write in its folder, "
-            "or name another file with --path."
-        ) from error

@@ -1,0 +1,189 @@
+"""The place of a graph file: what is there, and putting a new file in it in one step."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from bfsql.errors import LoadRefused, StoreError
+from bfsql.loading.intake import graph_is_there
+from bfsql.models.load import LoadMode, LoadOptions
+from bfsql_sqlite.connection import APPLICATION_ID, LAYOUT, Header, check, read_header
+
+
+class Target(NamedTuple):
+    """What is in the place of the file that a load makes."""
+
+    path: Path
+    header: Header | None = None
+    """Of the graph that is there; None where there is none."""
+    mode: int | None = None
+    """Permissions of the file that is there, which the new one gets; None where there is none."""
+
+    @property
+    def backup(self) -> Path:
+        """Where a graph that is replaced is kept."""
+        return self.path.with_name(f"{self.path.name}.bak")
+
+
+def look(path: Path, options: LoadOptions) -> Target:
+    """What is in a place, where a load with these options may put its file there.
+
+    Args:
+        path: Where the file is to be; no link.
+        options: `mode` and `backup` count.
+
+    Raises:
+        LoadRefused: A graph is there, and the mode is NEW.
+        StoreError: What is there, or in the place of the backup, is no graph; or nothing can be
+            added to it.
+        OSError: It cannot be read.
+    """
+    target = _look(path)
+    if target.header is None:
+        return target
+    if options.mode is LoadMode.NEW and target.header.layout == LAYOUT:
+        raise graph_is_there(str(path), *_size_of(path))
+    if options.mode is not LoadMode.REPLACE and target.header.layout < LAYOUT:
+        raise LoadRefused(
+            f"Nothing was loaded: {path} holds a graph of the older layout {target.header.layout}, "
+            "which nothing can be added to. Give --replace to put a new graph in its place."
+        )
+    if options.mode is not LoadMode.REPLACE:
+        check(path)
+    elif options.backup:
+        _check_backup(target.backup)
+    return target
+
+
+def _look(path: Path) -> Target:
+    try:
+        header, status = read_header(path), path.stat()
+    except FileNotFoundError:
+        return Target(path)
+    if status.st_size and (header is None or header.application_id != APPLICATION_ID):
+        raise StoreError(
+            f"{path} is there and holds no BFS-QL graph, so it is not replaced. "
+            "Name another file with --path, or remove this one first."
+        )
+    return Target(path, header, status.st_mode & 0o777)
+
+
+def _size_of(path: Path) -> tuple[int | None, int | None]:
+    """How many nodes and edges a graph has, as far as it can be read."""
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as graph:
+            query = "SELECT (SELECT count(*) FROM entry), (SELECT count(*) FROM edge)"
+            nodes, edges = graph.execute(query).fetchone()
+            return nodes, edges
+    except sqlite3.Error:
+        return None, None
+
+
+def _check_backup(path: Path) -> None:
+    try:
+        _look(path)
+    except (OSError, StoreError) as error:
+        raise StoreError(
+            f"{path} is there and holds no BFS-QL graph, so the graph that is replaced cannot be "
+            "kept under this name. Move it away, or give --no-backup."
+        ) from error
+
+
+# --- putting a file in its place ----------------------------------------------
+
+
+def put(made: Path, target: Target, options: LoadOptions) -> str:
+    """Put a finished file in its place, so that a crash leaves the old one or the new one.
+
+    Args:
+        made: The file, in a folder on the same disk in which there is room for another one.
+        target: Its place.
+        options: Whether a graph that is replaced is kept.
+
+    Returns:
+        Where it is kept, or an empty text.
+
+    Raises:
+        StoreError: What is there now must not be replaced, or is open where the system does not
+            allow that.
+    """
+    target = look(target.path, options if options.mode is LoadMode.NEW else _REPLACING)
+    if target.mode is not None:
+        made.chmod(target.mode)
+    _sync(made)
+    kept = target.header and options.mode is LoadMode.REPLACE and options.backup
+    if kept:
+        _keep(target, made.with_name("old.db"))
+    try:
+        made.replace(target.path)
+    except PermissionError as error:
+        if os.name == "posix":
+            raise
+        raise StoreError(
+            f"{target.path} cannot be replaced: a program has it open, probably a server that "
+            "reads it, and Windows does not allow that. Stop the program, then load again. The "
+            "graph that was there is unchanged."
+        ) from error
+    if os.name == "posix":
+        _sync(target.path.parent)
+    return str(target.backup) if kept else ""
+
+
+_REPLACING = LoadOptions(LoadMode.REPLACE, backup=False)
+
+
+def _keep(target: Target, copy: Path) -> None:
+    """Give the old file a second name, so that it is in its place at every moment."""
+    try:
+        os.link(target.path, copy)
+    except OSError:  # a file system without hard links
+        shutil.copy2(target.path, copy)
+        _sync(copy)
+    copy.replace(target.backup)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY if path.is_dir() or os.name == "posix" else os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Sentences for what the system says no to.
+
+    Args:
+        path: The file as the settings name it.
+    """
+    try:
+        yield
+    except BlockingIOError as error:
+        raise LoadRefused(
+            f"Nothing was loaded: another load is writing {path}. Wait until it is over, then "
+            "load again."
+        ) from error
+    except FileNotFoundError as error:
+        raise StoreError(
+            f"{path} cannot be written: there is no folder {path.parent}. Make it first, or "
+            "name another file with --path."
+        ) from error
+    except IsADirectoryError as error:
+        raise StoreError(
+            f"{path} is a folder. Name a file in it: --path {path / 'graph.db'}"
+        ) from error
+    except (OSError, ValueError) as error:
+        if isinstance(error, StoreError):
+            raise
+        why = getattr(error, "strerror", None) or error
+        raise StoreError(
+            f"{path} cannot be written: {why}. Give this user the right to write in its folder, "
+            "or name another file with --path."
+        ) from error
