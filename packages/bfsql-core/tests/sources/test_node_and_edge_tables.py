@@ -104,13 +104,15 @@ def test_a_named_column_has_to_be_in_one_of_the_tables(write):
 
 def test_bad_rows_are_refused_with_their_line(read):
     text = b'id,name\n1,"two\nlines"\n,nobody\n2,b,c\n\n3,\xff\n4,d\n'
-    found = read("n.csv", text)
+    found = read("n.csv", text, encoding="utf-8")
     assert [node.id for node in found.nodes] == ["1", "4"]
-    assert found.reasons == [
+    assert found.reasons[:2] == [
         (4, "id is missing"),
         (5, "has 3 cells, and the table 2 columns"),
-        (7, "is not UTF-8 text; save the file as UTF-8"),
     ]
+    line, reason = found.reasons[2]
+    assert line == 7
+    assert reason.startswith("is not UTF-8 text. Read in other encodings the line is: cp1252 '3ÿ'")
 
 
 def test_byte_order_mark_and_gzip_change_nothing(read):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
 import subprocess
 import sys
 
@@ -41,11 +42,20 @@ def test_a_folder_that_is_no_bundle_says_what_it_lacks(tmp_path, write):
         open_source(write("a.jsonl", ""), SourceOptions(format="kgraph"))
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
-def test_what_is_not_the_text_it_should_be_says_so(tmp_path, name):
-    (tmp_path / name).write_bytes("id,name\n".encode("utf-16"))
-    with pytest.raises(SourceError, match=r"UTF-16|no gzip"):
-        open_source(tmp_path / name)
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.csv.gz", b"id,name\n", "no gzip"),
+        ("a.csv", gzip.compress(b"id\n"), r"packed by gzip; give it a name that ends in \.gz"),
+        ("a.csv", b"PK\x03\x04rest", "a zip archive"),
+        ("a.json", b"PAR1rest", "a Parquet table"),
+        ("a.jsonl", b"SQLite format 3\x00", "a database of SQLite"),
+    ],
+)
+def test_what_is_not_the_text_it_should_be_says_so(tmp_path, name, content, said):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(SourceError, match=said):
+        list(open_source(tmp_path / name))
 
 
 def test_one_bad_path_of_several_is_said_before_any_record(write, tmp_path):

@@ -131,7 +131,7 @@ def test_literals_that_are_no_value_of_their_type_stay_text(read):
 )
 def test_bad_lines_of_n_triples_are_refused_with_their_number(read, bad):
     good = b'<http://e/a> <http://e/p> "x" .\n'
-    found = read("a.nt", good + b"# remark\n" + bad + b"\n" + good)
+    found = read("a.nt", good + b"# remark\n" + bad + b"\n" + good, encoding="utf-8")
     assert len(found.nodes) == 2
     (refusal,) = found.refusals
     assert refusal.line == 3

@@ -28,8 +28,9 @@ from bfsql.models.records import EdgeRecord, GraphStream, NodeRecord, Refusal
 from bfsql.sources.attributes import Attributes
 from bfsql.sources.columns import ID, OBJECT, SUBJECT, Names, columns_of
 from bfsql.sources.fields import Unusable, shown, sound
-from bfsql.sources.files import JsonObject, open_bytes
 from bfsql.sources.formats import SourceOptions
+from bfsql.sources.json_lines import JsonObject
+from bfsql.sources.text import encoding_of, open_utf8
 
 _FORMS = (
     "networkx node-link (a list 'nodes' and a list 'links' or 'edges'), networkx adjacency (a list "
@@ -38,8 +39,6 @@ _FORMS = (
 )
 _SUBJECT, _OBJECT = ":edge source", ":edge target"
 """Keys of an edge's ends among its attributes, where the form does not have them there."""
-
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +64,12 @@ def open_json(path: Path, options: SourceOptions, account: SourceAccount) -> Gra
         account: Of the file; its notes name the form.
 
     Raises:
-        SourceError: It is not JSON, or has none of the forms; raised with the
+        SourceError: It is not JSON, not text, or has none of the forms; raised with the
             first record, for the file is read then.
     """
-    account.encoding = "utf-8"
-    with open_bytes(path) as stream:
-        document, mended = _document(path, stream.read().removeprefix(_BYTE_ORDER_MARK))
+    account.encoding = encoding_of(path, options.encoding)
+    with open_utf8(path, account.encoding) as stream:
+        document, mended = _document(path, stream.read())
     records = _records(path, document, options, account)
     yield from map(_sound, records) if mended else records
 

@@ -23,7 +23,7 @@ up to 10,000 pieces of evidence whose key can be read in more than one way.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,10 @@ from bfsql.sources.fields import (
     texts,
     without_nulls,
 )
-from bfsql.sources.files import JsonObject, objects, records
+from bfsql.sources.files import check_unchanged, stamp
+from bfsql.sources.formats import SourceOptions
+from bfsql.sources.json_lines import JsonObject, objects, records
+from bfsql.sources.text import encoding_of
 
 _WANTED = ("entities", "relationships")
 _OPTIONAL = ("evidence", "mentions")
@@ -57,16 +60,17 @@ _WAITING = 10_000
 """Pieces of evidence with an ambiguous key that are kept at the most."""
 
 
-def open_bundle(folder: Path, account: SourceAccount) -> GraphStream:
+def open_bundle(folder: Path, options: SourceOptions, account: SourceAccount) -> GraphStream:
     """The records of a bundle: nodes, edges with their own evidence, then the rest.
 
     Args:
         folder: Where the files are.
+        options: `encoding` is used.
         account: Where it is noted which files are read, and what was left out.
 
     Raises:
-        SourceError: The manifest cannot be read, or the entities or
-            relationships are not there.
+        SourceError: The manifest cannot be read, the entities or relationships are not
+            there, or a file is not in the encoding.
     """
     files = _files(folder)
     for part in _WANTED:
@@ -76,27 +80,37 @@ def open_bundle(folder: Path, account: SourceAccount) -> GraphStream:
                 f"this bundle has no {part}.jsonl, and its manifest names no other file for the "
                 f"{part}; give a folder that has one",
             )
-    account.encoding = "utf-8"
+    encodings = {part: encoding_of(path, options.encoding) for part, path in files.items()}
+    account.encoding = ", ".join(dict.fromkeys(encodings.values()))
     account.notes.append(f"the files are {', '.join(path.name for path in files.values())}")
-    return _bundle(files, account)
+    return _bundle(files, encodings, account)
 
 
-def _bundle(files: dict[str, Path], account: SourceAccount) -> GraphStream:
+def _bundle(
+    files: dict[str, Path], encodings: dict[str, str], account: SourceAccount
+) -> GraphStream:
+    def read(
+        part: str, make: Callable[[JsonObject], Iterable[GraphRecord | Refusal]]
+    ) -> GraphStream:
+        return records(files[part], make, encodings[part])
+
+    stamps = [(path, stamp(path)) for path in files.values()]
     uncounted: dict[str, _Counts] = {}
     merged: list[int] = [0]
-    yield from records(files["entities"], lambda line: _entity(line, uncounted, merged))
+    yield from read("entities", lambda line: _entity(line, uncounted, merged))
     if merged[0]:
         account.notes.append(f"{merged[0]:,} entities with the status 'merged' were left out")
-    keys = RelationshipKeys(files["relationships"])
-    yield from records(files["relationships"], lambda line: _relationship(line, keys))
+    keys = RelationshipKeys(files["relationships"], encodings["relationships"])
+    yield from read("relationships", lambda line: _relationship(line, keys))
     if "evidence" in files:
-        yield from records(files["evidence"], lambda line: _evidence(line, keys))
+        yield from read("evidence", lambda line: _evidence(line, keys))
         yield from keys.settled()
     if "mentions" in files and not uncounted:
         account.notes.append("the mentions were not read, since every entity has its counts")
     elif "mentions" in files:
-        yield from records(files["mentions"], lambda line: _mention(line, uncounted))
+        yield from read("mentions", lambda line: _mention(line, uncounted))
         yield from (counts.record(id_) for id_, counts in uncounted.items() if counts.mentions)
+    check_unchanged(stamps)
 
 
 # --- which files ------------------------------------------------------------
@@ -251,10 +265,12 @@ class RelationshipKeys:
 
     Args:
         relationships: The file that decides between several readings.
+        encoding: Of that file.
     """
 
-    def __init__(self, relationships: Path) -> None:
+    def __init__(self, relationships: Path, encoding: str = "utf-8") -> None:
         self._relationships = relationships
+        self._encoding = encoding
         self._predicates: set[str] = set()
         self._lengths: set[int] = set()
         self._waiting: list[tuple[str, list[Triple], dict[str, Any]]] = []
@@ -308,7 +324,8 @@ class RelationshipKeys:
             return
         waiting, self._waiting = self._waiting, []
         asked = {triple for _, ways, _ in waiting for triple in ways}
-        lines = (line for _, line in objects(self._relationships) if isinstance(line, dict))
+        found = objects(self._relationships, self._encoding)
+        lines = (line for _, line in found if isinstance(line, dict))
         fields = ("subject_id", "predicate", "object_id")
         there = asked.intersection(tuple(str(x.get(field)) for field in fields) for x in lines)
         for _, ways, item in waiting:

@@ -18,6 +18,7 @@ from bfsql.sources.graphml import open_graphml
 from bfsql.sources.json_graphs import open_json
 from bfsql.sources.kgraph import open_bundle
 from bfsql.sources.tables import header_of, open_table
+from bfsql.sources.text import encoding_of
 
 _TABLES = frozenset({"csv", "tsv", "jsonl"})
 _RDF = frozenset({"turtle", "ntriples", "nquads", "trig", "rdfxml", "jsonld"})
@@ -72,7 +73,7 @@ def open_sources(paths: Sequence[Path | str], options: SourceOptions = NO_OPTION
     formats = {path: format_of(path, options.format) for path in map(Path, paths)}
     _check_named_columns(formats, options)
     if options.prefixes is not None:
-        options = replace(options, prefixes=_prefixes(formats, options.prefixes))
+        options = replace(options, prefixes=_prefixes(formats, options))
     sources = []
     for path, format_ in formats.items():
         account = SourceAccount(str(path), format_)
@@ -108,7 +109,7 @@ def _open(path: Path, options: SourceOptions, account: SourceAccount) -> GraphSt
         return open_graphml(path, options, account)
     if format_ == "json":
         return open_json(path, options, account)
-    return open_bundle(path, account)
+    return open_bundle(path, options, account)
 
 
 def _check_named_columns(formats: Mapping[Path, str], options: SourceOptions) -> None:
@@ -119,7 +120,7 @@ def _check_named_columns(formats: Mapping[Path, str], options: SourceOptions) ->
     headers = {}
     for path, format_ in tables.items():
         with faults_of(path):
-            headers[path] = header_of(path, format_)
+            headers[path] = header_of(path, format_, encoding_of(path, options.encoding))
     for option, column in named.items():
         if any(column in header for header in headers.values()):
             continue
@@ -130,12 +131,16 @@ def _check_named_columns(formats: Mapping[Path, str], options: SourceOptions) ->
         )
 
 
-def _prefixes(formats: Mapping[Path, str], named: Mapping[str, str]) -> dict[str, str]:
-    found = dict(named)
+def _prefixes(formats: Mapping[Path, str], options: SourceOptions) -> dict[str, str]:
+    found = dict(options.prefixes or {})
     for path, format_ in formats.items():
         if format_ in _RDF:
             from bfsql.sources.rdf import prefixes_of
 
-            for prefix, namespace in prefixes_of(path, format_).items():
+            encoding = "utf-8"
+            if format_ != "rdfxml":
+                with faults_of(path):
+                    encoding = encoding_of(path, options.encoding)
+            for prefix, namespace in prefixes_of(path, format_, encoding).items():
                 found.setdefault(prefix, namespace)
     return found

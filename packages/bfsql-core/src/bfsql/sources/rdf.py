@@ -30,6 +30,7 @@ from bfsql.models.records import EdgeRecord, GraphRecord, GraphStream, NodeRecor
 from bfsql.sources.fields import Unusable, identifier, sound
 from bfsql.sources.files import guarded, open_bytes
 from bfsql.sources.formats import SourceOptions
+from bfsql.sources.text import encoding_of, lines, open_utf8
 
 if TYPE_CHECKING:
     from bfsql.sources.rdf_parsers import Quad
@@ -77,7 +78,10 @@ def open_rdf(
         )
     from bfsql.sources.rdf_parsers import quads
 
-    return _records(path, quads(path, format_), _Graph(options), account)
+    encoding = "utf-8"
+    if format_ != "rdfxml":
+        account.encoding = encoding = encoding_of(path, options.encoding)
+    return _records(path, quads(path, format_, encoding=encoding), _Graph(options), account)
 
 
 def _records(
@@ -163,7 +167,7 @@ def _bracketed(iri: str) -> str:
     return f"<{iri}>"
 
 
-def prefixes_of(path: Path, format_: str) -> dict[str, str]:
+def prefixes_of(path: Path, format_: str, encoding: str = "utf-8") -> dict[str, str]:
     """The prefixes that a file declares, of two for one prefix the first.
 
     One IRI must have one id, in the first statement of the first file as in the last of the
@@ -174,35 +178,36 @@ def prefixes_of(path: Path, format_: str) -> dict[str, str]:
     Args:
         path: The file.
         format_: One of the RDF formats.
+        encoding: As `encoding_of` gives it; RDF/XML says its own.
 
     Raises:
         SourceError: The file cannot be read.
     """
     found: dict[str, str] = {}
-    for prefix, namespace in guarded(path, _declared(path, format_)):
+    for prefix, namespace in guarded(path, _declared(path, format_, encoding)):
         if _ABSOLUTE.match(namespace):
             found.setdefault(prefix, namespace)
     return found
 
 
-def _declared(path: Path, format_: str) -> Any:
+def _declared(path: Path, format_: str, encoding: str) -> Any:
     if format_ in {"turtle", "trig"}:
-        with open_bytes(path) as stream:
-            for line in stream:
-                if found := _TURTLE.match(line.removeprefix(b"\xef\xbb\xbf")):
+        with open_utf8(path, encoding) as stream:
+            for line in lines(stream):
+                if found := _TURTLE.match(line):
                     yield found[1].decode(), found[2].decode()
     elif format_ == "rdfxml":
         with open_bytes(path) as stream:
             for prefix, namespace in _XML.findall(stream.read(_XML_HEAD)):
                 yield prefix.decode(), namespace.decode()
     elif format_ == "jsonld":
-        with open_bytes(path) as stream:
+        with open_utf8(path, encoding) as stream:
             yield from _in_context(stream.read())
 
 
 def _in_context(content: bytes) -> Any:
     try:
-        document = from_json(content.removeprefix(b"\xef\xbb\xbf"))
+        document = from_json(content)
     except ValueError:
         return  # the reader says it better
     context = document.get("@context") if isinstance(document, dict) else None

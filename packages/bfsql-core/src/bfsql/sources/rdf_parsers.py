@@ -42,7 +42,8 @@ from rdflib.plugins.parsers.trig import TrigSinkParser
 from bfsql.errors import SourceError
 from bfsql.models.rdf import Literal, Term
 from bfsql.models.records import Refusal
-from bfsql.sources.files import open_bytes, open_text
+from bfsql.sources.files import open_bytes
+from bfsql.sources.text import LONGEST_LINE, lines, not_text, open_text, open_utf8
 
 _CHUNK = 1 << 16
 _WINDOW = 1 << 16
@@ -66,7 +67,9 @@ exact_literal = partial(rdflib.Literal, normalize=False)
 logging.getLogger("rdflib.term").setLevel(logging.ERROR)
 
 
-def quads(path: Path, format_: str, *, exact: bool = False) -> Iterator[Quad | Refusal]:
+def quads(
+    path: Path, format_: str, *, exact: bool = False, encoding: str = "utf-8"
+) -> Iterator[Quad | Refusal]:
     """The statements of a file, in its order; bad lines of N-Triples and N-Quads are refusals.
 
     Args:
@@ -74,12 +77,15 @@ def quads(path: Path, format_: str, *, exact: bool = False) -> Iterator[Quad | R
         format_: `turtle`, `ntriples`, `nquads`, `trig`, `rdfxml` or `jsonld`.
         exact: Whether blank nodes and graphs are told apart, and literals of RDF/XML and JSON-LD
             keep their text. Memory grows with the number of labelled blank nodes then.
+        encoding: As `encoding_of` gives it; RDF/XML says its own.
 
     Raises:
         SourceError: A syntax error, in the formats that cannot go on after one; with its line
             where the format has lines.
     """
-    return _READERS[format_](path, exact=exact)
+    if format_ == "rdfxml":
+        return _rdf_xml(path, exact=exact)
+    return _READERS[format_](path, encoding, exact=exact)
 
 
 class _Collector(rdflib.Graph):
@@ -133,17 +139,23 @@ def _short(error: BaseException) -> str:
 # --- N-Triples and N-Quads --------------------------------------------------
 
 
-def _lines(path: Path, *, exact: bool, named_graphs: bool = False) -> Iterator[Quad | Refusal]:
+def _lines(
+    path: Path, encoding: str, *, exact: bool, named_graphs: bool = False
+) -> Iterator[Quad | Refusal]:
     parser = _LineParser(exact=exact)
-    with open_bytes(path) as stream:
-        for number, raw in enumerate(stream, 1):
+    with open_utf8(path, encoding) as stream:
+        for number, raw in enumerate(lines(stream), 1):
             try:
-                line = raw.decode("utf-8-sig" if number == 1 else "utf-8").strip()
+                line = raw.decode().strip()
                 if line and not line.startswith("#"):
                     yield parser.quad(line, named_graphs=named_graphs)
             except (ParserError, ValueError) as error:
                 kind = "N-Quads" if named_graphs else "N-Triples"
-                reason = "not UTF-8" if isinstance(error, UnicodeDecodeError) else _short(error)
+                reason = _short(error)
+                if isinstance(error, UnicodeDecodeError):
+                    reason = f"it {not_text(raw, encoding)}"
+                elif len(raw) > LONGEST_LINE:
+                    reason = f"it is longer than {LONGEST_LINE >> 20} MB"
                 yield Refusal(path, number, f"is no statement of {kind}: {reason}")
 
 
@@ -194,13 +206,15 @@ def _unescaped(text: str) -> str:
 # --- Turtle and TriG --------------------------------------------------------
 
 
-def _turtle(path: Path, *, exact: bool, named_graphs: bool = False) -> Iterator[Quad]:
+def _turtle(
+    path: Path, encoding: str, *, exact: bool, named_graphs: bool = False
+) -> Iterator[Quad]:
     collector = _Collector(exact=exact)
     kind = _TrigParser if named_graphs else _TurtleParser
     parser = kind(collector, path.absolute().as_uri(), exact=exact)
-    with open_text(path) as stream:
+    with open_text(path, encoding) as stream:
         text, last = _more(stream, _WINDOW)
-        at, lines = 0, 1
+        at, line_number = 0, 1
         while True:
             after, fault = _next(parser, text, at)
             if after >= 0:
@@ -210,15 +224,15 @@ def _turtle(path: Path, *, exact: bool, named_graphs: bool = False) -> Iterator[
                     continue
             collector.taken()
             if fault is not None and (last or len(text) - at > _LONGEST_STATEMENT):
-                line = lines + text.count("\n", 0, fault.at)
+                line = line_number + text.count("\n", 0, fault.at)
                 raise SourceError(path, f"bad syntax: {fault.reason}", line) from fault.cause
-            lines += text.count("\n", 0, at)
+            line_number += text.count("\n", 0, at)
             if last:
                 break
             more, last = _more(stream, max(_WINDOW, len(text) - at))
             text, at = text[at:] + more, 0
     if parser.inside:
-        raise SourceError(path, "bad syntax: a graph is not closed by '}'", lines)
+        raise SourceError(path, "bad syntax: a graph is not closed by '}'", line_number)
 
 
 class _Fault(NamedTuple):
@@ -232,7 +246,7 @@ class _Fault(NamedTuple):
 def _more(stream: TextIOWrapper, size: int) -> tuple[str, bool]:
     """At least so many characters, up to the end of a line; and whether they are the last."""
     text = stream.read(size)
-    return text + stream.readline(), len(text) < size
+    return text + stream.readline(LONGEST_LINE), len(text) < size
 
 
 def _next(parser: _TurtleParser, text: str, at: int) -> tuple[int, _Fault | None]:
@@ -382,9 +396,9 @@ def _rdf_xml(path: Path, *, exact: bool) -> Iterator[Quad]:
     yield from collector.taken()
 
 
-def _json_ld(path: Path, *, exact: bool) -> Iterator[Quad]:
-    with open_bytes(path) as stream:
-        content = stream.read().removeprefix(b"\xef\xbb\xbf")
+def _json_ld(path: Path, encoding: str, *, exact: bool) -> Iterator[Quad]:
+    with open_utf8(path, encoding) as stream:
+        content = stream.read()
     try:
         parsed = from_json(content)
     except ValueError as error:
@@ -440,6 +454,5 @@ _READERS: dict[str, Callable[..., Iterator[Quad | Refusal]]] = {
     "trig": partial(_turtle, named_graphs=True),
     "ntriples": _lines,
     "nquads": partial(_lines, named_graphs=True),
-    "rdfxml": _rdf_xml,
     "jsonld": _json_ld,
 }

@@ -17,8 +17,9 @@ from bfsql.models.load import SourceAccount
 from bfsql.models.records import GraphStream, Refusal
 from bfsql.sources.columns import EdgeColumns, NodeColumns, columns_of
 from bfsql.sources.fields import Unusable, is_sound, value_of
-from bfsql.sources.files import objects, open_text, records
 from bfsql.sources.formats import SourceOptions
+from bfsql.sources.json_lines import objects, records
+from bfsql.sources.text import encoding_of, not_text, open_text
 
 _HEAD = 100
 """Lines of a JSONL file whose keys are its columns."""
@@ -52,17 +53,17 @@ def open_table(
     Raises:
         SourceError: The table is empty, or lacks a column that is needed.
     """
-    header = header_of(path, format_)
-    account.encoding = "utf-8"
+    account.encoding = encoding = encoding_of(path, options.encoding)
+    header = header_of(path, format_, encoding)
     if format_ == "jsonl":
         if not header:
             return iter(())
         columns = columns_of(path, header, options)
-        return records(path, lambda row: (columns.record(row),))
-    return _rows(path, format_, header, columns_of(path, header, options))
+        return records(path, lambda row: (columns.record(row),), encoding)
+    return _rows(path, format_, encoding, header, columns_of(path, header, options))
 
 
-def header_of(path: Path, format_: str) -> list[str]:
+def header_of(path: Path, format_: str, encoding: str = "utf-8") -> list[str]:
     """The columns of a table; of JSONL the keys of its first hundred lines.
 
     Raises:
@@ -70,9 +71,9 @@ def header_of(path: Path, format_: str) -> list[str]:
             first lines is JSON. An empty JSONL file is one without columns.
     """
     if format_ == "jsonl":
-        return _keys(path)
-    with open_text(path, strict=False) as stream:
-        header = next(_reader(stream, _separator(path, format_)), [])
+        return _keys(path, encoding)
+    with open_text(path, encoding, strict=False) as stream:
+        header = next(_reader(stream, _separator(path, format_, encoding)), [])
     if not any(header):
         raise SourceError(path, "the first line of a table names its columns, and here it is empty")
     named = [column or f"column_{number}" for number, column in enumerate(header, 1)]
@@ -82,10 +83,10 @@ def header_of(path: Path, format_: str) -> list[str]:
     return named
 
 
-def _keys(path: Path) -> list[str]:
+def _keys(path: Path, encoding: str) -> list[str]:
     keys: dict[str, None] = {}
     refusal: Refusal | None = None
-    for _, found in islice(objects(path), _HEAD):
+    for _, found in islice(objects(path, encoding), _HEAD):
         if isinstance(found, Refusal):
             refusal = refusal or found
         else:
@@ -97,17 +98,21 @@ def _keys(path: Path) -> list[str]:
 
 
 def _rows(
-    path: Path, format_: str, header: Sequence[str], columns: NodeColumns | EdgeColumns
+    path: Path,
+    format_: str,
+    encoding: str,
+    header: Sequence[str],
+    columns: NodeColumns | EdgeColumns,
 ) -> GraphStream:
-    with open_text(path, strict=False) as stream:
-        rows = _reader(stream, _separator(path, format_))
+    with open_text(path, encoding, strict=False) as stream:
+        rows = _reader(stream, _separator(path, format_, encoding))
         next(rows)
         while True:
             line = rows.line_num + 1
             try:
                 cells = next(rows)
                 if cells:
-                    yield columns.record(_row(header, cells), value_of)
+                    yield columns.record(_row(header, cells, encoding), value_of)
             except StopIteration:
                 return
             except Unusable as reason:
@@ -116,12 +121,12 @@ def _rows(
                 yield Refusal(path, line, f"is no row of a table ({error}); is a quote left open?")
 
 
-def _row(header: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
+def _row(header: Sequence[str], cells: Sequence[str], encoding: str) -> dict[str, str]:
     if len(cells) > len(header):
         raise Unusable(f"has {len(cells)} cells, and the table {len(header)} columns")
     text = "".join(cells)
     if not (text.isascii() or is_sound(text)):
-        raise Unusable("is not UTF-8 text; save the file as UTF-8")
+        raise Unusable(not_text(text.encode(encoding, "surrogateescape"), encoding))
     return {column: cell for column, cell in zip(header, cells, strict=False) if cell}
 
 
@@ -130,9 +135,9 @@ def _reader(stream: Iterator[str], separator: str) -> _Reader:
     return csv.reader(stream, delimiter=separator)
 
 
-def _separator(path: Path, format_: str) -> str:
+def _separator(path: Path, format_: str, encoding: str) -> str:
     if format_ == "tsv":
         return "\t"
-    with open_text(path, strict=False) as stream:
+    with open_text(path, encoding, strict=False) as stream:
         head = stream.readline(_LONGEST_CELL)
     return max(_SEPARATORS, key=head.count)

@@ -1,0 +1,108 @@
+"""JSON Lines: an object a line. A bad line is refused, and reading goes on behind it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from pydantic_core import from_json
+
+from bfsql.models.records import (
+    EdgeRecord,
+    EvidenceRecord,
+    GraphRecord,
+    GraphStream,
+    NodeRecord,
+    Refusal,
+)
+from bfsql.sources.fields import Unusable, sound
+from bfsql.sources.text import LONGEST_LINE, lines, not_text, open_utf8
+
+JsonObject: TypeAlias = dict[str, Any]
+
+
+class _Mended(dict[str, Any]):
+    """An object with an escaped lone surrogate somewhere; only ids are refused for it."""
+
+
+def objects(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, JsonObject | Refusal]]:
+    """Every line that is not blank: its 1-based number, and its object or why there is none."""
+    with open_utf8(path, encoding) as stream:
+        for number, line in enumerate(lines(stream), 1):
+            try:
+                found = from_json(line.rstrip(), cache_strings="keys")
+            except ValueError as error:
+                if not line.strip():
+                    continue
+                try:
+                    found = _second_try(line, error, encoding)
+                except Unusable as reason:
+                    yield number, Refusal(path, number, str(reason))
+                    continue
+            if isinstance(found, dict):
+                yield number, found
+            else:
+                yield number, Refusal(path, number, f"holds {_kind(found)}, not a JSON object")
+
+
+def records(
+    path: Path,
+    make: Callable[[JsonObject], Iterable[GraphRecord | Refusal]],
+    encoding: str = "utf-8",
+) -> GraphStream:
+    """What a function makes of each line's object; what it finds unusable is refused.
+
+    Args:
+        path: The file.
+        make: Gives the records of one object, or raises `Unusable`.
+        encoding: As `encoding_of` gives it.
+    """
+    for number, found in objects(path, encoding):
+        if isinstance(found, Refusal):
+            yield found
+            continue
+        try:
+            if isinstance(found, _Mended):
+                yield from map(_sound, make(found))
+            else:
+                yield from make(found)
+        except Unusable as reason:
+            yield Refusal(path, number, str(reason))
+
+
+def _sound(record: GraphRecord | Refusal) -> GraphRecord | Refusal:
+    if isinstance(record, EvidenceRecord):
+        return replace(record, item=sound(record.item))
+    if isinstance(record, NodeRecord | EdgeRecord):
+        return replace(record, metadata=sound(record.metadata))
+    return record
+
+
+def _second_try(line: bytes, error: ValueError, encoding: str) -> Any:
+    # The fast parser does not take an escaped lone surrogate. Whether that matters depends on the
+    # field that it is in.
+    if len(line) > LONGEST_LINE:
+        raise Unusable(
+            f"is longer than {LONGEST_LINE >> 20} MB; a JSONL file has an object a line"
+        ) from error
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        raise Unusable(not_text(line, encoding)) from None
+    if b"\\ud" in line.lower():
+        try:
+            return json.loads(line, object_pairs_hook=_Mended)
+        except (ValueError, RecursionError):
+            pass
+    reason = (
+        str(error).removesuffix(" at line 1 column 0").replace(" at line 1 column", " at column")
+    )
+    raise Unusable(f"is not JSON: {reason}") from error
+
+
+def _kind(value: Any) -> str:
+    names = {list: "a list", str: "a text", bool: "a truth value", type(None): "null"}
+    return names.get(type(value), "a number")

@@ -1,0 +1,241 @@
+"""The encoding of text files, and opening them as text or as UTF-8 bytes.
+
+Text is UTF-8 unless a byte order mark or the option `encoding` says otherwise. The first megabyte
+is looked at before anything is read, so that a file in another encoding is an error that shows
+what its first strange line would be in each of the likely ones. A bad line further down is
+refused by the reader of the format, with the same kind of sentence.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from bfsql.errors import SourceError
+from bfsql.sources.fields import shown
+from bfsql.sources.files import open_bytes
+
+LONGEST_LINE = 1 << 26
+"""Bytes; a longer line is refused, since it would have to be held in memory whole."""
+
+_HEAD = 1 << 20
+_CHUNK = 1 << 16
+_BEFORE, _AFTER = 32, 32
+"""Bytes of a sample around the first that is not UTF-8."""
+_MOST_NUL = 4
+"""One NUL byte in so many makes a file UTF-16 rather than text with a fault."""
+
+_MARKS = (  # the mark of UTF-32 begins with that of UTF-16
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_LIKELY = (
+    *("cp1252", "cp1250", "iso-8859-2", "cp1251", "shift_jis", "gb18030", "big5", "euc_kr"),
+    "cp1253",
+)
+_SHOWN = 8
+_NO_TEXT = {
+    b"PK\x03\x04": "a zip archive, as Excel's files are; unpack it, or export the sheet as CSV",
+    b"\x1f\x8b": "packed by gzip; give it a name that ends in .gz",
+    b"PAR1": "a Parquet table; name the format parquet",
+    b"SQLite format 3": "a database of SQLite; export its tables as CSV",
+}
+
+
+def encoding_of(path: Path, named: str | None) -> str:
+    """The encoding of a text file, by a name that Python knows.
+
+    Args:
+        path: The file.
+        named: What the caller says; a byte order mark counts more.
+
+    Raises:
+        SourceError: The name is unknown, or none is given and the head of the file is not UTF-8.
+    """
+    if named is not None:
+        named = _known(path, named)
+    with open_bytes(path) as stream:
+        head = stream.read(_HEAD)
+    for mark, encoding in _MARKS:
+        if head.startswith(mark):
+            return encoding
+    if named is None:
+        _check(path, head)
+    return named or "utf-8"
+
+
+def open_text(path: Path, encoding: str = "utf-8", *, strict: bool = True) -> io.TextIOWrapper:
+    """The text of a file, a byte order mark left out, line ends as they are.
+
+    Args:
+        path: The file.
+        encoding: As `encoding_of` gives it.
+        strict: Whether bytes that are no such text raise UnicodeDecodeError. Otherwise
+            they become lone surrogates, by which a reader tells the bad line.
+    """
+    return io.TextIOWrapper(
+        open_bytes(path),
+        encoding="utf-8-sig" if encoding == "utf-8" else encoding,
+        errors="strict" if strict else "surrogateescape",
+        newline="",
+    )
+
+
+def open_utf8(path: Path, encoding: str = "utf-8") -> io.BufferedIOBase:
+    """The text of a file as bytes in UTF-8, without a byte order mark.
+
+    Bytes that are no text in the encoding are passed through, and are no UTF-8 then.
+
+    Args:
+        path: The file.
+        encoding: As `encoding_of` gives it.
+    """
+    stream = open_bytes(path)
+    if encoding != "utf-8":
+        return io.BufferedReader(_Recoded(stream, encoding), _CHUNK)
+    try:
+        if stream.peek(3)[:3] == codecs.BOM_UTF8:
+            stream.read(3)
+    except BaseException:
+        stream.close()
+        raise
+    return stream
+
+
+def lines(stream: io.BufferedIOBase) -> Iterator[bytes]:
+    """The lines of a stream; of one that is longer than `LONGEST_LINE` only the beginning.
+
+    Lines end as Unix, Windows or old Macs write them; the last of these three up to that length.
+    """
+    first = stream.readline(LONGEST_LINE + 1)
+    if b"\r" in first.rstrip(b"\r\n") and not first.endswith(b"\n"):  # line ends of old Macs
+        yield from first.splitlines(keepends=True)
+    elif first:
+        yield _bounded(first, stream)
+    for line in iter(partial(stream.readline, LONGEST_LINE + 1), b""):
+        yield line if len(line) <= LONGEST_LINE else _bounded(line, stream)
+
+
+def _bounded(line: bytes, stream: io.BufferedIOBase) -> bytes:
+    more = line
+    while len(more) > LONGEST_LINE and not more.endswith(b"\n"):
+        more = stream.readline(LONGEST_LINE + 1)
+    return line
+
+
+def not_text(raw: bytes, encoding: str) -> str:
+    """What is wrong with a line that holds bytes which are no text, and what to do.
+
+    Args:
+        raw: The line as the file has it.
+        encoding: In which it should be.
+    """
+    if encoding == "utf-8":
+        try:
+            raw.decode()
+        except UnicodeDecodeError as error:
+            return f"is not UTF-8 text. {_advice(raw, error.start)}"
+    return f"is not {encoding} text; name another encoding with --encoding"
+
+
+def _known(path: Path, named: str) -> str:
+    try:
+        io.TextIOWrapper(io.BytesIO(), named)
+        name = codecs.lookup(named).name
+    except (LookupError, ValueError) as error:
+        raise SourceError(
+            path,
+            f"there is no encoding {shown(named)}; some that there are: utf-8, utf-16, "
+            f"{', '.join(_LIKELY)}",
+        ) from error
+    return "utf-8" if name == "utf-8-sig" else name
+
+
+def _check(path: Path, head: bytes) -> None:
+    for magic, what in _NO_TEXT.items():
+        if head.startswith(magic):
+            raise SourceError(path, f"this is no text, but {what}")
+    if head.count(0) * _MOST_NUL > len(head):
+        order = "le" if head[1::2].count(0) > head[::2].count(0) else "be"
+        raise SourceError(
+            path,
+            "this is no UTF-8 text; it looks like UTF-16 without a byte order mark, which "
+            f"--encoding utf-16-{order} reads",
+        )
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head, final=len(head) < _HEAD)
+    except UnicodeDecodeError as error:
+        line = head.count(b"\n", 0, error.start) + 1
+        raise SourceError(
+            path,
+            f"this is not UTF-8 text. {_advice(head, error.start)}; --encoding utf-8 leaves out "
+            "the lines that are not UTF-8",
+            line,
+        ) from error
+
+
+def _advice(text: bytes, at: int) -> str:
+    found = [f"{encoding} {shown(sample)}" for encoding, sample in _readings(text, at)]
+    if not found:
+        return "No usual encoding fits; name the right one with --encoding"
+    return (
+        f"Read in other encodings the line is: {', '.join(found)}. Name the right one with "
+        "--encoding"
+    )
+
+
+def _readings(text: bytes, at: int) -> Iterator[tuple[str, str]]:
+    """The likely encodings in which all of the text can be read, and a sample in each."""
+    start = max(text.rfind(b"\n", 0, at), text.rfind(b"\r", 0, at)) + 1
+    if at - start > _BEFORE:  # at a byte that is a character of its own in all of them
+        start = next((i + 1 for i in range(at - _BEFORE, at) if text[i] in b' ,;\t|"'), at)
+    sample = text[start : at + _AFTER].splitlines()[0]
+    samples: set[str] = set()
+    for encoding in _LIKELY:
+        try:
+            codecs.getincrementaldecoder(encoding)().decode(text)
+        except UnicodeDecodeError:
+            continue
+        reading = sample.decode(encoding, "ignore")
+        if reading not in samples and reading.replace("\t", " ").isprintable():
+            samples.add(reading)
+            yield encoding, reading
+        if len(samples) == _SHOWN:
+            return
+
+
+class _Recoded(io.RawIOBase):
+    """The bytes of a stream in another encoding, as UTF-8."""
+
+    def __init__(self, stream: io.BufferedIOBase, encoding: str) -> None:
+        self._stream = stream
+        self._decoder = codecs.getincrementaldecoder(encoding)("surrogateescape")
+        self._ready = b""
+        self._begun = self._ended = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: object) -> int:
+        while not self._ready and not self._ended:
+            chunk = self._stream.read(_CHUNK)
+            self._ended = not chunk
+            text = self._decoder.decode(chunk, final=self._ended)
+            if not self._begun and text:
+                text, self._begun = text.removeprefix("\ufeff"), True
+            self._ready = text.encode("utf-8", "surrogateescape")
+        view = memoryview(buffer)  # type: ignore[arg-type]
+        size = min(len(view), len(self._ready))
+        view[:size] = self._ready[:size]
+        self._ready = self._ready[size:]
+        return size
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
