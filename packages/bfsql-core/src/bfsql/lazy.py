@@ -12,7 +12,10 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from inspect import Signature
 
 
 def lazy_names(
@@ -42,9 +45,24 @@ def lazy_call(place: str) -> Callable[..., Any]:
     Args:
         place: Its module and its name there, as `module:function` or `module:Class.method`.
     """
-    module, _, name = place.partition(":")
+    return _LazyCall(place)
 
-    def call(*args: Any, **named: Any) -> Any:
-        return reduce(getattr, name.split("."), import_module(module))(*args, **named)  # type: ignore[operator]
 
-    return call
+class _LazyCall:
+    def __init__(self, place: str) -> None:
+        self._place = place
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return self._function()(*args, **named)
+
+    @property
+    def __signature__(self) -> Signature:
+        """What `inspect.signature` gives: that of the function, which is imported for it."""
+        from inspect import signature
+
+        return signature(self._function())
+
+    def _function(self) -> Callable[..., Any]:
+        module, _, name = self._place.partition(":")
+        function: Callable[..., Any] = reduce(getattr, name.split("."), import_module(module))  # type: ignore[arg-type, assignment]
+        return function

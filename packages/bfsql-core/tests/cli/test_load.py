@@ -1,6 +1,7 @@
 """`bfsql load`: the account at the end, and that nothing is damaged."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import pytest
 from bfsql_trials import toy
 from click.testing import Result
 
-from bfsql.cli.load import account
+from bfsql.cli.account import account
 from bfsql.cli.load import load as load_command
 from bfsql.errors import ConfigurationError, SourceError
 from bfsql.loading import EVERY, KEPT, RefusalFilter, load
@@ -24,15 +25,18 @@ Run = Callable[..., Result]
 
 def test_files_become_a_graph_and_refused_lines_are_told(run: Run, folder: Path) -> None:
     done = run("load", "nodes.csv", "edges.csv", "--path", "films.json")
-    assert done.exit_code == 0
-    assert done.stdout.startswith("Loaded 4 nodes, 4 edges, 0 pieces of evidence.\n")
-    assert "Lines refused: 1:\n  nodes.csv, line 6: " in done.stdout
+    assert done.exit_code == 1
+    assert re.search("^nodes.csv .*: 4 nodes; 1 line refused.$", done.stdout, re.MULTILINE)
+    assert re.search("^edges.csv .*: 4 edges.$", done.stdout, re.MULTILINE)
+    assert "Lines refused: 1 (all other lines are in the graph; " in done.stdout
+    assert "\n  nodes.csv, line 6: " in done.stdout
+    assert done.stdout.endswith("\nfilms.json now holds 4 nodes, 4 edges, 0 pieces of evidence.\n")
     assert len(json.loads((folder / "films.json").read_text())) == 8
 
 
 def test_strict_stops_and_leaves_the_old_store(run: Run, folder: Path) -> None:
     (folder / "toy.json").write_text("[]")
-    wrong = run("load", "nodes.csv", "--strict")
+    wrong = run("load", "nodes.csv", "--strict", "--replace")
     assert wrong.exit_code == 2
     assert wrong.stderr.startswith("nodes.csv, line 6: ")
     assert wrong.stderr.count("\n") == 1
@@ -48,6 +52,13 @@ def test_strict_stops_and_leaves_the_old_store(run: Run, folder: Path) -> None:
         (["nodes.csv", "--prefix", "ex"], "Option --prefix is 'ex': it has to be NAME=NAMESPACE"),
         (["nodes.csv", "--backend", "frozen"], "cannot be filled from graph files"),
         (["nodes.csv", "--path", "missing/g.json"], "missing/g.json: No such file or directory"),
+        (["nodes.csv", "--replace", "--append"], "--replace and --append exclude each other"),
+        (["nodes.csv", "--replace", "--remove", "edges.csv"], "--replace leaves nothing of it"),
+        (["nodes.csv", "--no-backup"], "--no-backup is about the file that --replace keeps"),
+        (["--replace", "bolt://me:pass@localhost", "nodes.csv"], "bolt://... is an address."),
+        (["nodes.csv", "--remove", "nodes.csv"], "both to be loaded and to be taken out"),
+        (["nodes.csv", "--backend", "of_old"], "can do nothing else. Give --replace if"),
+        (["nodes.csv", "--backend", "of_old", "--append"], "can do nothing else. Give --replace"),
     ],
 )
 def test_what_cannot_be_loaded_is_one_sentence(args: list[str], words: str, run: Run) -> None:
@@ -60,7 +71,69 @@ def test_what_cannot_be_loaded_is_one_sentence(args: list[str], words: str, run:
 def test_columns_can_be_named(run: Run, folder: Path) -> None:
     (folder / "t.csv").write_text("key,kind\na,Thing\n", encoding="utf-8")
     done = run("load", "t.csv", "--id-column", "key", "--type-column", "kind")
-    assert done.stdout.startswith("Loaded 1 node, 0 edges")
+    assert "toy.json now holds 1 node, 0 edges, " in done.stdout
+
+
+def test_a_graph_that_is_there_is_not_replaced_by_accident(run: Run, folder: Path) -> None:
+    (folder / "toy.json").write_text("[]")
+    wrong = run("load", "edges.csv")
+    assert (wrong.exit_code, wrong.stdout) == (1, "")
+    assert "toy.json holds a graph already. Give --replace " in wrong.stderr
+    assert (folder / "toy.json").read_text() == "[]"
+    assert run("load", "edges.csv", "--replace").exit_code == 0
+    assert len(json.loads((folder / "toy.json").read_text())) == 4
+
+
+def test_refused_lines_can_be_allowed(run: Run) -> None:
+    done = run("load", "nodes.csv", "--allow-refused")
+    assert done.exit_code == 0
+    assert "Lines refused: 1:\n  nodes.csv, line 6: " in done.stdout
+
+
+def test_a_loader_that_takes_no_options_replaces_what_is_there(run: Run, folder: Path) -> None:
+    (folder / "toy.json").write_text("[]")
+    assert run("load", "edges.csv", "--backend", "of_old", "--replace").exit_code == 0
+    assert len(json.loads((folder / "toy.json").read_text())) == 4
+
+
+def test_a_dry_run_shows_the_graph_and_writes_nothing(run: Run, folder: Path) -> None:
+    tried = run("load", "edges.csv", "--dry-run")
+    assert tried.exit_code == 0
+    assert "Made 4 nodes of ends of edges that no record describes, for instance " in tried.stdout
+    assert '\n  f:1 (Node) {"name":"f:1"}\n' in tried.stdout
+    assert "\n  p:1 -ACTED_IN-> f:1 {}\n" in tried.stdout
+    assert "Nothing was written. The files make 4 nodes, 4 edges, " in tried.stdout
+    assert not (folder / "toy.json").exists()
+    assert run("load", "nodes.csv", "--dry-run").exit_code == 1
+    assert run("load", "nodes.csv", "--dry-run", "--allow-refused").exit_code == 0
+
+
+def test_a_dry_run_tells_why_nothing_would_be_loaded(run: Run, folder: Path) -> None:
+    tried = run("load", "edges.csv", "--dry-run", "--no-create-nodes")
+    assert tried.exit_code == 1
+    assert "edges.csv" in tried.stdout
+    assert tried.stderr.startswith("Nothing was loaded: all 4 edges dangle")
+
+
+def test_nodes_of_no_type_are_things_only_where_a_source_is_rdf(run: Run, folder: Path) -> None:
+    (folder / "g.ttl").write_text("@prefix e: <http://e.org/> .\ne:a e:p e:b .\n")
+    assert "e:a (owl:Thing)" in run("load", "g.ttl", "--dry-run").stdout
+    assert "f:1 (Node)" in run("load", "edges.csv", "--dry-run").stdout
+    for option in ("--node-type", "--default-type"):
+        assert "f:1 (Film)" in run("load", "edges.csv", option, "Film", "--dry-run").stdout
+
+
+def test_what_is_to_be_taken_out_is_read_with_the_same_options(run: Run, folder: Path) -> None:
+    (folder / "gone.csv").write_text("key\na\nb\n", encoding="utf-8")
+    tried = run("load", "--remove", "gone.csv", "--id-column", "key", "--dry-run")
+    assert tried.exit_code == 0
+    assert re.search("^gone.csv .*: 2 nodes to be taken out.$", tried.stdout, re.MULTILINE)
+
+
+def test_nothing_to_load_is_an_error(run: Run) -> None:
+    wrong = run("load")
+    assert wrong.exit_code == 2
+    assert "Missing argument 'SOURCE...'" in wrong.stderr
 
 
 def test_everything_that_can_be_said_of_a_source_is_an_option() -> None:
@@ -126,9 +199,9 @@ def test_the_account_shows_twenty_refusals_and_counts_all() -> None:
     lines = account(report)
     assert "Dangling edges (an end is no node): 3, for instance x, y." in lines
     assert "Evidence left out, its edge is not there: 2." in lines
-    assert "Lines refused: 250:" in lines
+    assert lines[2].startswith("Lines refused: 250 (all other lines are in the graph; ")
     assert "  a.csv, line 20: bad \\u001b[31m" in lines
-    assert lines[-1] == "  and 230 more"
+    assert lines[-2] == "  and 230 more"
 
 
 def test_the_filter_keeps_a_hundred_refusals_and_tells_progress() -> None:

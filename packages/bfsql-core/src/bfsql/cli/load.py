@@ -3,33 +3,64 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from bfsql.answers.notes import counted
-from bfsql.cli.command import INTERRUPTED, escape
+from bfsql.cli.account import account, rehearsal
+from bfsql.cli.command import FAILED, INTERRUPTED, escape
 from bfsql.cli.configuration import Configuration
 from bfsql.cli.configured import ConfiguredCommand
 from bfsql.errors import ConfigurationError
-from bfsql.loading import Progress
 from bfsql.loading import load as load_files
-from bfsql.models.load import LoadMode, LoadOptions, LoadReport
+from bfsql.loading import rehearse
+from bfsql.models.load import LoadMode, LoadOptions, Progress
 from bfsql.sources import FORMATS, SourceOptions
 
-SHOWN = 20
-"""Refused lines that the account shows."""
+_FLAGS = (
+    "replace",
+    "append",
+    "no_backup",
+    "no_create_nodes",
+    "dry_run",
+    "allow_refused",
+    "strict",
+)
+
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 
 
 @click.command("load", cls=ConfiguredCommand)
-@click.argument("source", nargs=-1, required=True, metavar="SOURCE...")
+@click.argument("source", nargs=-1, metavar="SOURCE...")
+@click.option("--replace", is_flag=True, help="Put the graph in the place of the one there.")
+@click.option("--append", is_flag=True, help="Add to the graph that is there.")
+@click.option("--no-backup", is_flag=True, help="With --replace: keep no copy of the old file.")
+@click.option(
+    "--remove",
+    multiple=True,
+    metavar="FILE",
+    help="Take these nodes or edges out of the graph that is there, before anything is added.",
+)
+@click.option("--no-create-nodes", is_flag=True, help="Make no nodes of ends that only edges name.")
+@click.option("--dry-run", is_flag=True, help="Show how the files are read, and write nothing.")
+@click.option("--allow-refused", is_flag=True, help="Exit with 0 although lines were refused.")
 @click.option("--strict", is_flag=True, help="Stop at the first line that cannot be used.")
 @click.option("--format", metavar="NAME", help=f"Of all sources: {', '.join(FORMATS)}.")
+@click.option("--encoding", metavar="NAME", help="Of text that is not UTF-8, such as cp1252.")
+@click.option(
+    "--null-text",
+    "null_texts",
+    multiple=True,
+    metavar="TEXT",
+    help="Is no id, type or name; '' for none.  [default: NaN, nan, null, NULL, None]",
+)
 @click.option("--id-column", metavar="NAME", help="Node tables: the node's id.")
 @click.option("--type-column", metavar="NAME", help="Node tables: the node's type.")
 @click.option("--name-column", metavar="NAME", help="Node tables: the display name.")
@@ -37,72 +68,122 @@ SHOWN = 20
 @click.option("--subject-column", metavar="NAME", help="Edge tables: where the edge begins.")
 @click.option("--predicate-column", metavar="NAME", help="Edge tables: what it means.")
 @click.option("--object-column", metavar="NAME", help="Edge tables: where the edge ends.")
-@click.option("--default-type", metavar="TEXT", help="Type of nodes that name none.")
+@click.option(
+    "--node-type",
+    "--default-type",
+    "default_type",
+    metavar="TEXT",
+    help="Type of nodes that name none.  [default: Node; owl:Thing where a source is RDF]",
+)
 @click.option("--default-predicate", metavar="TEXT", help="Predicate of edges that name none.")
 @click.option(
     "--prefix", "prefixes", multiple=True, metavar="NAME=NAMESPACE", help="RDF: shortens ids."
 )
 @click.option("--language", "languages", multiple=True, metavar="TAG", help="RDF: texts to keep.")
-def load(
-    configuration: Configuration, source: tuple[str, ...], *, strict: bool, **reading: Any
-) -> None:
+def load(configuration: Configuration, source: tuple[str, ...], **given: Any) -> None:
     """Fill a store from graph files: all of them or nothing.
 
-    SOURCE is a file or a kgraph bundle folder; several become one graph. An
+    SOURCE is a file or a kgraph bundle folder; several become one graph. A
+    store that holds a graph takes another one with --replace or --append. An
     interrupted import leaves what was there as it was, or says what it left.
     """
-    plugin, settings = configuration.choice.plugin, configuration.backend.settings
-    paths, options = [Path(path) for path in source], _options(reading)
+    flags = {name: given.pop(name) for name in _FLAGS}
+    sources, removals = _paths(source), _paths(given.pop("remove"))
+    _check(flags, sources, removals)
+    plugin, reading = configuration.choice.plugin, _reading(given)
+    how = _how(flags, reading.default_type, removing=bool(removals))
     try:
         with _orderly_end(), _progress() as progress:
-            report = asyncio.run(
-                load_files(
-                    plugin,
-                    settings,
-                    paths,
-                    options,
-                    how=LoadOptions(LoadMode.REPLACE, strict=strict),
-                    progress=progress,
-                )
-            )
+            how = replace(how, progress=progress)
+            if flags["dry_run"]:
+                trial = asyncio.run(rehearse(plugin, sources, reading, remove=removals, how=how))
+                lines, report, error = rehearsal(trial), trial.report, trial.error
+            else:
+                settings = configuration.backend.settings
+                work = load_files(plugin, settings, sources, reading, remove=removals, how=how)
+                report, error = asyncio.run(work), None
+                lines = account(report, allowed=flags["allow_refused"])
     except KeyboardInterrupt as interrupt:
         # What a loader that cannot take everything back noted on the error that cancelled it.
         notes = getattr(interrupt.__context__, "__notes__", ())
         left = " ".join(notes) or "the store is as it was."
         click.echo(escape(f"Interrupted: {left}"), err=True)
         click.get_current_context().exit(INTERRUPTED)
-    click.echo("\n".join(account(report)))
+    click.echo("\n".join(lines))
+    if error is not None:
+        raise error
+    if report.refused and not flags["allow_refused"]:
+        click.get_current_context().exit(FAILED)
 
 
-def account(report: LoadReport) -> list[str]:
-    """What an import did, line by line."""
-    nodes, edges = counted(report.nodes, "node"), counted(report.edges, "edge")
-    evidence = counted(report.evidence, "piece")
-    merged_nodes = counted(report.duplicate_nodes, "node")
-    merged_edges = counted(report.duplicate_edges, "edge")
-    lines = [
-        f"Loaded {nodes}, {edges}, {evidence} of evidence.",
-        f"Duplicates merged: {merged_nodes}, {merged_edges}.",
-        f"Dangling edges (an end is no node): {report.dangling_edges}"
-        + _examples(report.dangling_examples),
-    ]
-    if report.unattached_evidence:
-        lines.append(f"Evidence left out, its edge is not there: {report.unattached_evidence}.")
-    lines.append(f"Lines refused: {report.refused}" + (":" if report.refused else "."))
-    lines += [f"  {escape(str(refusal))}" for refusal in report.refusals[:SHOWN]]
-    more = report.refused - min(len(report.refusals), SHOWN)
-    return [*lines, f"  and {more} more"] if more else lines
+# --- what is asked for ----------------------------------------------------------
 
 
-def _examples(ids: list[str]) -> str:
-    return f", for instance {escape(', '.join(ids[:5]))}." if ids else "."
+def _paths(given: Sequence[str]) -> list[Path]:
+    """The files that are named.
+
+    Raises:
+        ConfigurationError: One is an address.
+    """
+    for text in given:
+        if address := _ADDRESS.match(text):  # the rest may hold a password
+            raise ConfigurationError(
+                f"A SOURCE is a file or a folder, and {address[0]}... is an address. --replace "
+                "takes none any more: the store is named by the options of its backend, and "
+                "--replace stands alone. A graph on the web has to be downloaded first."
+            )
+    return [Path(text) for text in given]
 
 
-def _options(reading: dict[str, Any]) -> SourceOptions:
-    given = {field: value for field, value in reading.items() if value not in (None, ())}
-    if "prefixes" in given:
-        given["prefixes"] = dict(_prefix(text) for text in given["prefixes"])
-    return SourceOptions(**given)
+def _check(flags: Mapping[str, bool], sources: Sequence[Path], removals: Sequence[Path]) -> None:
+    """Make sure that the options do not contradict each other.
+
+    Raises:
+        ConfigurationError: Two of them do.
+        UsageError: There is nothing to load, and nothing to take out.
+    """
+    if not sources and not removals:
+        raise click.UsageError("Missing argument 'SOURCE...'.", click.get_current_context())
+    if flags["replace"] and flags["append"]:
+        raise ConfigurationError(
+            "--replace and --append exclude each other: the new graph takes the place of the one "
+            "that is there, or is added to it. Give one of them."
+        )
+    if flags["replace"] and removals:
+        raise ConfigurationError(
+            "--remove takes something out of the graph that is there, and --replace leaves nothing "
+            "of it. Give one of them."
+        )
+    if flags["no_backup"] and not flags["replace"]:
+        raise ConfigurationError(
+            "--no-backup is about the file that --replace keeps under another name. Leave it out, "
+            "or give --replace as well."
+        )
+
+
+def _how(flags: Mapping[str, bool], default_type: str, *, removing: bool) -> LoadOptions:
+    """What is asked of the loader."""
+    mode = LoadMode.NEW
+    if flags["replace"]:
+        mode = LoadMode.REPLACE
+    elif flags["append"] or removing:
+        mode = LoadMode.APPEND
+    return LoadOptions(
+        mode,
+        create_nodes=not flags["no_create_nodes"],
+        default_type=default_type,
+        require_nodes=True,
+        strict=flags["strict"],
+        backup=not flags["no_backup"],
+    )
+
+
+def _reading(given: Mapping[str, Any]) -> SourceOptions:
+    """How the files are to be read."""
+    named = {field: value for field, value in given.items() if value not in (None, ())}
+    if "prefixes" in named:
+        named["prefixes"] = dict(_prefix(text) for text in named["prefixes"])
+    return SourceOptions(**named)
 
 
 def _prefix(text: str) -> tuple[str, str]:
@@ -113,6 +194,9 @@ def _prefix(text: str) -> tuple[str, str]:
             "for instance ex=http://example.org/."
         )
     return name, namespace
+
+
+# --- while it runs --------------------------------------------------------------
 
 
 @contextmanager
@@ -136,14 +220,22 @@ def _progress() -> Iterator[Progress | None]:
         yield None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bars
 
     columns = (
         SpinnerColumn(),
+        TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.completed:,.0f} records"),
+        TextColumn("{task.fields[share]}"),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("load", total=None)
-        yield lambda count: bar.update(task, completed=count)
+    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task("reading", total=None, share="")
+
+        def show(phase: str, share: float | None) -> None:
+            text = "" if share is None else f"{share:.0%}"
+            total = None if share is None else 1.0
+            bars.update(task, description=phase, total=total, completed=share or 0, share=text)
+
+        yield show

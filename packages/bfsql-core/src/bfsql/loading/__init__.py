@@ -1,10 +1,11 @@
 """From graph files to a filled store: reading, refusing, merging, reporting.
 
-`load` is what `bfsql load` does. The loaders of backends use the rest: `staged` sorts and merges
-records in a temporary file, in front of a store that cannot do that itself.
+`load` is what `bfsql load` does, `rehearse` what it does with `--dry-run`. The loaders of backends
+use the rest: `staged` sorts and merges records in a temporary file, in front of a store that cannot
+do that itself.
 """
 
-from bfsql.loading.files import EVERY, KEPT, Progress, RefusalFilter, load
+from bfsql.loading.files import EVERY, KEPT, RefusalFilter, Rehearsal, load, rehearse
 from bfsql.loading.intake import batches, check_graph, graph_is_there
 from bfsql.loading.staging import (
     Codec,
@@ -21,8 +22,8 @@ __all__ = [
     "KEPT",
     "Codec",
     "EdgeGroup",
-    "Progress",
     "RefusalFilter",
+    "Rehearsal",
     "StagedEdge",
     "StagedNode",
     "Staging",
@@ -31,5 +32,6 @@ __all__ = [
     "check_graph",
     "graph_is_there",
     "load",
+    "rehearse",
     "staged",
 ]

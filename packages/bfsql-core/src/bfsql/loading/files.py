@@ -5,17 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from inspect import signature
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from bfsql.errors import ConfigurationError, SourceError
-from bfsql.models.load import REPLACING, LoadMode, LoadOptions, LoadReport
+from bfsql.errors import ConfigurationError, LoadRefused, SourceError
+from bfsql.loading.intake import check_graph
+from bfsql.loading.staging import StagedEdge, StagedNode, staged
+from bfsql.models.load import (
+    MADE_TYPE,
+    REPLACING,
+    LoadMode,
+    LoadOptions,
+    LoadReport,
+    SourceAccount,
+)
+from bfsql.models.merge import UNTYPED
 from bfsql.models.records import GraphRecord, GraphStream, Refusal
 from bfsql.plugins import BackendPlugin
 from bfsql.plugins.declaration import Load
 from bfsql.settings import BackendSettings
-from bfsql.sources import SourceOptions, open_sources
+from bfsql.sources import RDF, SourceOptions, open_sources
 
 KEPT = 100
 """Refusals that a report shows; all of them are counted."""
@@ -23,8 +33,8 @@ KEPT = 100
 EVERY = 1_000
 """Records between two calls of `progress`."""
 
-Progress = Callable[[int], None]
-"""Called with the number of records read so far, from the thread that the loader reads in."""
+FIRST = 3
+"""Nodes, and edges, that a dry run shows."""
 
 
 async def load(
@@ -33,8 +43,8 @@ async def load(
     paths: Sequence[Path],
     options: SourceOptions | None = None,
     *,
+    remove: Sequence[Path] = (),
     how: LoadOptions = REPLACING,
-    progress: Progress | None = None,
 ) -> LoadReport:
     """Fill a store from graph files: all of them or nothing.
 
@@ -43,9 +53,11 @@ async def load(
         settings: Its settings, which say where the store is.
         paths: Files and bundle folders; they become one graph.
         options: How to read them.
-        how: What becomes of a graph that is there, and of what is missing.
-        progress: Called now and then with the number of records read; an exception
-            that it raises stops the import.
+        remove: Files of what is to be taken out, in mode APPEND; they take the place of
+            `how.remove`.
+        how: What becomes of a graph that is there, and of what is missing. An empty
+            `default_type` stands for `owl:Thing` where a file is RDF, otherwise for `Node`.
+            What `progress` raises stops the import.
 
     Returns:
         The loader's report, with the lines refused before they came to it.
@@ -61,19 +73,112 @@ async def load(
             f"This backend ({plugin.summary}) cannot be filled from graph files. "
             "Choose another one with --backend, for instance sqlite."
         )
-    options = options or SourceOptions()
-    if plugin.keeps_iris:
-        options = replace(options, prefixes=None)
-    sources = open_sources(paths, options)
-    read = chain.from_iterable(source.records for source in sources)
-    records = RefusalFilter(read, strict=how.strict, progress=progress)
-    report = await _with_options(plugin.load, how)(settings, records, how)
-    return replace(
-        report,
-        refusals=[*records.refusals, *report.refusals][:KEPT],
-        refused=records.refused + report.refused,
-        sources=[source.account for source in sources],
-    )
+    fill = _with_options(plugin.load, how)
+    reading = _Reading(plugin, paths, options, remove, how)
+    return reading.completed(await fill(settings, reading.records, reading.how))
+
+
+class Rehearsal(NamedTuple):
+    """What a load would do, as far as its files tell."""
+
+    report: LoadReport
+    """Of the graph that the files make."""
+    nodes: list[StagedNode]
+    """The first ones, by id."""
+    edges: list[StagedEdge]
+    """The first ones, by subject, predicate and object."""
+    error: LoadRefused | None
+    """Why nothing would be loaded."""
+
+
+async def rehearse(
+    plugin: BackendPlugin,
+    paths: Sequence[Path],
+    options: SourceOptions | None = None,
+    *,
+    remove: Sequence[Path] = (),
+    how: LoadOptions = REPLACING,
+) -> Rehearsal:
+    """Read and merge as `load` does, and neither look at the store nor write into it.
+
+    Args:
+        plugin: The backend.
+        paths: As for `load`.
+        options: As for `load`.
+        remove: As for `load`; these files are read, and change nothing.
+        how: As for `load`.
+
+    Raises:
+        SourceError: As with `load`.
+        StagingError: There is no room for a temporary file.
+    """
+    reading = _Reading(plugin, paths, options, remove, how)
+    error = None
+    async with staged(reading.records, options=replace(reading.how, remove=())) as staging:
+        await staging.run(staging.merge)
+        if how.mode is not LoadMode.APPEND:
+            try:
+                check_graph(staging.report, how)
+            except LoadRefused as refused:
+                error = refused
+        nodes = await staging.run(lambda: list(islice(staging.nodes(), FIRST)))
+        edges = await staging.run(lambda: list(islice(staging.edges(), FIRST)))
+        await staging.run(lambda: sum(1 for _ in reading.removed))
+    return Rehearsal(reading.completed(staging.report), nodes, edges, error)
+
+
+class _Reading:
+    """The files of a load, open, and what was found wrong in them."""
+
+    def __init__(
+        self,
+        plugin: BackendPlugin,
+        paths: Sequence[Path],
+        options: SourceOptions | None,
+        remove: Sequence[Path],
+        how: LoadOptions,
+    ) -> None:
+        options = options or SourceOptions()
+        if plugin.keeps_iris:
+            options = replace(options, prefixes=None)
+        if both := set(paths) & set(remove):
+            raise SourceError(
+                min(both), "this file is both to be loaded and to be taken out; leave out one"
+            )
+        # Together, since they share prefixes, and a column that is named may be in any of them.
+        sources = open_sources([*paths, *remove], options)
+        number = len(dict.fromkeys(paths))
+        self._accounts = [source.account for source in sources[:number]]
+        self._removals = [source.account for source in sources[number:]]
+        self.records = RefusalFilter(
+            chain.from_iterable(source.records for source in sources[:number]),
+            strict=how.strict,
+            progress=how.progress and (lambda _: how.progress and how.progress("reading", None)),
+        )
+        self.removed = RefusalFilter(
+            chain.from_iterable(source.records for source in sources[number:]), strict=how.strict
+        )
+        self.how = replace(
+            how,
+            default_type=how.default_type or _untyped(self._accounts),
+            remove=self.removed if remove else how.remove,
+        )
+
+    def completed(self, report: LoadReport) -> LoadReport:
+        """The report with what was found while the files were read."""
+        filters = (self.records, self.removed)
+        refusals = chain(*(one.refusals for one in filters), report.refusals)
+        return replace(
+            report,
+            refusals=list(islice(refusals, KEPT)),
+            refused=sum(one.refused for one in filters) + report.refused,
+            sources=self._accounts,
+            removals=self._removals,
+        )
+
+
+def _untyped(accounts: Sequence[SourceAccount]) -> str:
+    return UNTYPED if any(account.format in RDF for account in accounts) else MADE_TYPE
 
 
 def _with_options(load: Load, how: LoadOptions) -> Load:
@@ -105,7 +210,11 @@ class RefusalFilter:
     """
 
     def __init__(
-        self, stream: GraphStream, *, strict: bool = False, progress: Progress | None = None
+        self,
+        stream: GraphStream,
+        *,
+        strict: bool = False,
+        progress: Callable[[int], object] | None = None,
     ) -> None:
         self.refusals: list[Refusal] = []
         self.refused = 0

@@ -144,3 +144,5 @@ class LoadReport:
     """Path of the file that was replaced, where it was kept."""
     sources: list[SourceAccount] = field(default_factory=list)
     """How each source was read."""
+    removals: list[SourceAccount] = field(default_factory=list)
+    """How each source of what was to be taken out was read."""

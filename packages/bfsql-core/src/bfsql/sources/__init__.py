@@ -1,10 +1,11 @@
 """Readers of graph files: one format a module, each a stream that memory does not grow with."""
 
 from bfsql.sources.formats import FORMATS, Format, SourceOptions
-from bfsql.sources.open import Source, open_source, open_sources, read_all
+from bfsql.sources.open import RDF, Source, open_source, open_sources, read_all
 
 __all__ = [
     "FORMATS",
+    "RDF",
     "Format",
     "Source",
     "SourceOptions",

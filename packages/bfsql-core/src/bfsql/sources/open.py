@@ -21,7 +21,8 @@ from bfsql.sources.tables import header_of, open_table
 from bfsql.sources.text import encoding_of
 
 _TABLES = frozenset({"csv", "tsv", "jsonl"})
-_RDF = frozenset({"turtle", "ntriples", "nquads", "trig", "rdfxml", "jsonld"})
+RDF = frozenset({"turtle", "ntriples", "nquads", "trig", "rdfxml", "jsonld"})
+"""Formats of RDF."""
 
 
 def open_source(path: Path | str, options: SourceOptions = NO_OPTIONS) -> GraphStream:
@@ -101,7 +102,7 @@ def _open(path: Path, options: SourceOptions, account: SourceAccount) -> GraphSt
     format_ = account.format
     if format_ in _TABLES:
         return open_table(path, format_, options, account)
-    if format_ in _RDF:
+    if format_ in RDF:
         from bfsql.sources.rdf import open_rdf
 
         return open_rdf(path, format_, options, account)
@@ -134,7 +135,7 @@ def _check_named_columns(formats: Mapping[Path, str], options: SourceOptions) ->
 def _prefixes(formats: Mapping[Path, str], options: SourceOptions) -> dict[str, str]:
     found = dict(options.prefixes or {})
     for path, format_ in formats.items():
-        if format_ in _RDF:
+        if format_ in RDF:
             from bfsql.sources.rdf import prefixes_of
 
             encoding = "utf-8"

@@ -1,0 +1,168 @@
+"""The account at the end of `bfsql load`: how the files were read, and what became of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+from bfsql.answers.notes import counted
+from bfsql.cli.command import escape
+from bfsql.loading import Rehearsal
+from bfsql.models.json_values import encode
+from bfsql.models.load import ColumnAccount, LoadReport, SourceAccount
+from bfsql.sources.fields import value_of
+
+SHOWN = 20
+"""Refused lines that the account shows."""
+
+COLUMNS = 12
+"""Columns of a table that the account shows."""
+
+LONGEST = 40
+"""Characters of an example."""
+
+LONGEST_RECORD = 200
+"""Characters of a node's or an edge's metadata."""
+
+
+def account(report: LoadReport, *, allowed: bool = False) -> list[str]:
+    """What a load did, line by line.
+
+    Args:
+        report: From the load.
+        allowed: Whether refused lines are no error.
+    """
+    good = "" if allowed else " (all other lines are in the graph; --allow-refused allows it)"
+    kept = f"The graph that was there before is kept as {report.backup}." if report.backup else ""
+    place = report.place or "The store"
+    return _plain(
+        *_sources(report),
+        *_changes(report),
+        *_refused(report, good),
+        f"{place} now holds {_size(report)}.",
+        kept,
+    )
+
+
+def rehearsal(trial: Rehearsal) -> list[str]:
+    """What a load would do, line by line."""
+    report = trial.report
+    nodes = [f"  {one.id} ({one.entity_type}) {_metadata(one.metadata)}" for one in trial.nodes]
+    edges = [
+        f"  {one.subject} -{one.predicate}-> {one.object} {_metadata(one.metadata)}"
+        for one in trial.edges
+    ]
+    return _plain(
+        *_sources(report),
+        *_changes(report),
+        *_refused(report, ""),
+        *(["First nodes:", *nodes] if nodes else []),
+        *(["First edges:", *edges] if edges else []),
+        f"Nothing was written. The files make {_size(report)}; the store was not looked at.",
+    )
+
+
+def _size(report: LoadReport) -> str:
+    numbers = (
+        counted(report.nodes, "node"),
+        counted(report.edges, "edge"),
+        f"{counted(report.evidence, 'piece')} of evidence",
+    )
+    return ", ".join(numbers)
+
+
+# --- how the files were read ----------------------------------------------------
+
+
+def _sources(report: LoadReport) -> Iterator[str]:
+    for source in report.sources:
+        yield from _source(source, "")
+    for source in report.removals:
+        yield from _source(source, " to be taken out")
+
+
+def _source(source: SourceAccount, purpose: str) -> Iterator[str]:
+    separator = {None: None, "\t": "tabs between cells"}.get(
+        source.separator, f"{source.separator} between cells"
+    )
+    how = ", ".join(filter(None, (source.format, source.encoding, separator)))
+    numbers = [
+        counted(source.nodes, "node") if source.nodes else "",
+        counted(source.edges, "edge") if source.edges else "",
+        f"{counted(source.evidence, 'piece')} of evidence" if source.evidence else "",
+    ]
+    found = ", ".join(filter(None, numbers)) or "nothing"
+    refused = f"; {counted(source.refused, 'line')} refused" if source.refused else ""
+    yield f"{source.name} ({how}): {found}{purpose}{refused}."
+    if source.columns:
+        yield f"  {_columns(source.columns)}"
+    yield from (f"  {note}" for note in source.notes)
+
+
+def _columns(columns: Sequence[ColumnAccount]) -> str:
+    shown = list(columns)
+    if len(columns) > COLUMNS:  # those that have a meaning first
+        shown = sorted(columns, key=lambda one: one.meaning in ("metadata", "ignored"))[:COLUMNS]
+    texts = [f"{one.name} -> {one.meaning}{_example(one)}" for one in shown]
+    more = len(columns) - len(shown)
+    return ", ".join([*texts, *([f"and {more} more"] if more else [])])
+
+
+def _example(column: ColumnAccount) -> str:
+    if not column.example:
+        return ""
+    text = column.example
+    text = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    value = value_of(text) if column.meaning == "metadata" else text
+    return f" ({json.dumps(value, ensure_ascii=False)})"
+
+
+# --- what became of them --------------------------------------------------------
+
+
+def _changes(report: LoadReport) -> Iterator[str]:
+    """A line for what happened to nodes and edges on the way; nothing where nothing did."""
+    if report.created_nodes:
+        made = counted(report.created_nodes, "node")
+        yield (
+            f"Made {made} of ends of edges that no record describes"
+            f"{_examples(report.created_examples)}."
+        )
+    if report.duplicate_nodes or report.duplicate_edges:
+        nodes = counted(report.duplicate_nodes, "node")
+        edges = counted(report.duplicate_edges, "edge")
+        yield f"Duplicates merged: {nodes}, {edges}."
+    if report.removed_nodes or report.removed_edges:
+        nodes, edges = counted(report.removed_nodes, "node"), counted(report.removed_edges, "edge")
+        yield f"Taken out: {nodes}, {edges}."
+    if report.not_there:
+        examples = _examples(report.not_there_examples)
+        yield f"Not there, so not taken out: {report.not_there}{examples}."
+    if report.dangling_edges:
+        examples = _examples(report.dangling_examples)
+        yield f"Dangling edges (an end is no node): {report.dangling_edges}{examples}."
+    if report.unattached_evidence:
+        yield f"Evidence left out, its edge is not there: {report.unattached_evidence}."
+
+
+def _examples(names: Sequence[str]) -> str:
+    return f", for instance {', '.join(names[:5])}" if names else ""
+
+
+def _refused(report: LoadReport, remark: str) -> Iterator[str]:
+    if not report.refused:
+        return
+    yield f"Lines refused: {report.refused}{remark}:"
+    yield from (f"  {refusal}" for refusal in report.refusals[:SHOWN])
+    if more := report.refused - min(len(report.refusals), SHOWN):
+        yield f"  and {more} more"
+
+
+def _metadata(metadata: object) -> str:
+    text = encode(metadata)
+    return text if len(text) <= LONGEST_RECORD else f"{text[:LONGEST_RECORD]}..."
+
+
+def _plain(*lines: str) -> list[str]:
+    """The lines that say something, each of them one line of a terminal."""
+    return [escape(line).replace("\n", "\\n") for line in lines if line]
