@@ -64,5 +64,5 @@ class _LazyCall:
 
     def _function(self) -> Callable[..., Any]:
         module, _, name = self._place.partition(":")
-        function: Callable[..., Any] = reduce(getattr, name.split("."), import_module(module))  # type: ignore[arg-type, assignment]
+        function: Callable[..., Any] = reduce(getattr, name.split("."), import_module(module))  # type: ignore[assignment]
         return function

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from bfsql.answers.notes import counted
 from bfsql.cli.command import escape
@@ -158,7 +159,7 @@ def _refused(report: LoadReport, remark: str) -> Iterator[str]:
         yield f"  and {more} more"
 
 
-def _metadata(metadata: object) -> str:
+def _metadata(metadata: dict[str, Any]) -> str:
     text = encode(metadata)
     return text if len(text) <= LONGEST_RECORD else f"{text[:LONGEST_RECORD]}..."
 

@@ -18,6 +18,7 @@ from bfsql.models.load import (
     LoadMode,
     LoadOptions,
     LoadReport,
+    Progress,
     SourceAccount,
 )
 from bfsql.models.merge import UNTYPED
@@ -153,7 +154,7 @@ class _Reading:
         self.records = RefusalFilter(
             chain.from_iterable(source.records for source in sources[:number]),
             strict=how.strict,
-            progress=how.progress and (lambda _: how.progress and how.progress("reading", None)),
+            progress=_reading_told(how.progress),
         )
         self.removed = RefusalFilter(
             chain.from_iterable(source.records for source in sources[number:]), strict=how.strict
@@ -175,6 +176,10 @@ class _Reading:
             sources=self._accounts,
             removals=self._removals,
         )
+
+
+def _reading_told(progress: Progress | None) -> Callable[[int], object] | None:
+    return None if progress is None else lambda _: progress("reading", None)
 
 
 def _untyped(accounts: Sequence[SourceAccount]) -> str:

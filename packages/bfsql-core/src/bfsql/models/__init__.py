@@ -1,8 +1,9 @@
 """Records, queries, results, and the stream from sources to loaders."""
 
-from bfsql.models.load import LoadMode, LoadOptions, LoadReport, SourceAccount
+from bfsql.models.load import REPLACING, LoadMode, LoadOptions, LoadReport, SourceAccount
 from bfsql.models.merge import (
     combined,
+    created_node,
     evidence_items,
     merge_edges,
     merge_metadata,
@@ -42,6 +43,7 @@ from bfsql.models.traversal import (
 __all__ = [
     "MAX_HOPS",
     "NO_METADATA",
+    "REPLACING",
     "BfsQuery",
     "BfsResult",
     "Edge",
@@ -68,6 +70,7 @@ __all__ = [
     "Subgraph",
     "Triple",
     "combined",
+    "created_node",
     "evidence_items",
     "merge_edges",
     "merge_metadata",
