@@ -297,7 +297,8 @@ async def test_text_that_ends_too_early_is_told(serve):
     [
         ("a__ttl__gz", b"no gzip", "no gzip, or a damaged one"),
         ("a__nt__gz", gzip.compress(NTRIPLES.encode())[:-12], "no gzip, or a damaged one"),
-        ("a__ttl", TURTLE.encode("utf-16"), "UTF-16"),
+        ("a__ttl", TURTLE.encode("utf-16-le"), "UTF-16 without a byte order mark"),
+        ("a__ttl", TURTLE.encode("cp1252"), "line 3: this is not UTF-8 text.*cp1252 .*Ä"),
         ("a__jsonld", b'{"@context": "http://ex.org/c", "a": 1}', "nothing is fetched"),
         ("a__jsonld", b'{"@context": {"@import": "file:///c"}}', "nothing is fetched"),
     ],
@@ -305,6 +306,15 @@ async def test_text_that_ends_too_early_is_told(serve):
 async def test_a_file_that_cannot_be_read_is_told(serve, name, content, reason):
     with pytest.raises(StoreError, match=reason):
         await serve(**{name: content})
+
+
+@pytest.mark.parametrize("name", ["a.ttl", "a.nt", "a.rdf"])
+async def test_utf_16_is_recognised_by_its_byte_order_mark(serve, tmp_path, name):
+    plain = set(await found(await serve(**{name.replace(".", "__"): SAME[name]})))
+    text = SAME[name].replace("?>", ' encoding="utf-16"?>')
+    assert (
+        set(await found(await serve(**{name.replace(".", "__"): text.encode("utf-16")}))) == plain
+    )
 
 
 async def test_external_entities_of_xml_are_left_alone(serve, tmp_path):

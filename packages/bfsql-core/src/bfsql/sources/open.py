@@ -138,10 +138,6 @@ def _prefixes(formats: Mapping[Path, str], options: SourceOptions) -> dict[str, 
         if format_ in RDF:
             from bfsql.sources.rdf import prefixes_of
 
-            encoding = "utf-8"
-            if format_ != "rdfxml":
-                with faults_of(path):
-                    encoding = encoding_of(path, options.encoding)
-            for prefix, namespace in prefixes_of(path, format_, encoding).items():
+            for prefix, namespace in prefixes_of(path, format_, options.encoding).items():
                 found.setdefault(prefix, namespace)
     return found

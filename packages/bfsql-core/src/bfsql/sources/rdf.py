@@ -78,10 +78,10 @@ def open_rdf(
         )
     from bfsql.sources.rdf_parsers import quads
 
-    encoding = "utf-8"
     if format_ != "rdfxml":
-        account.encoding = encoding = encoding_of(path, options.encoding)
-    return _records(path, quads(path, format_, encoding=encoding), _Graph(options), account)
+        account.encoding = encoding_of(path, options.encoding)
+    found = quads(path, format_, encoding=account.encoding)
+    return _records(path, found, _Graph(options), account)
 
 
 def _records(
@@ -167,7 +167,7 @@ def _bracketed(iri: str) -> str:
     return f"<{iri}>"
 
 
-def prefixes_of(path: Path, format_: str, encoding: str = "utf-8") -> dict[str, str]:
+def prefixes_of(path: Path, format_: str, encoding: str | None = None) -> dict[str, str]:
     """The prefixes that a file declares, of two for one prefix the first.
 
     One IRI must have one id, in the first statement of the first file as in the last of the
@@ -178,10 +178,10 @@ def prefixes_of(path: Path, format_: str, encoding: str = "utf-8") -> dict[str, 
     Args:
         path: The file.
         format_: One of the RDF formats.
-        encoding: As `encoding_of` gives it; RDF/XML says its own.
+        encoding: Of the text, which is UTF-8 otherwise; RDF/XML says its own.
 
     Raises:
-        SourceError: The file cannot be read.
+        SourceError: The file cannot be read, or is not in the encoding.
     """
     found: dict[str, str] = {}
     for prefix, namespace in guarded(path, _declared(path, format_, encoding)):
@@ -190,9 +190,9 @@ def prefixes_of(path: Path, format_: str, encoding: str = "utf-8") -> dict[str, 
     return found
 
 
-def _declared(path: Path, format_: str, encoding: str) -> Any:
+def _declared(path: Path, format_: str, encoding: str | None) -> Any:
     if format_ in {"turtle", "trig"}:
-        with open_utf8(path, encoding) as stream:
+        with open_utf8(path, encoding_of(path, encoding)) as stream:
             for line in lines(stream):
                 if found := _TURTLE.match(line):
                     yield found[1].decode(), found[2].decode()
@@ -201,7 +201,7 @@ def _declared(path: Path, format_: str, encoding: str) -> Any:
             for prefix, namespace in _XML.findall(stream.read(_XML_HEAD)):
                 yield prefix.decode(), namespace.decode()
     elif format_ == "jsonld":
-        with open_utf8(path, encoding) as stream:
+        with open_utf8(path, encoding_of(path, encoding)) as stream:
             yield from _in_context(stream.read())
 
 

@@ -43,7 +43,7 @@ from bfsql.errors import SourceError
 from bfsql.models.rdf import Literal, Term
 from bfsql.models.records import Refusal
 from bfsql.sources.files import open_bytes
-from bfsql.sources.text import LONGEST_LINE, lines, not_text, open_text, open_utf8
+from bfsql.sources.text import LONGEST_LINE, encoding_of, lines, not_text, open_text, open_utf8
 
 _CHUNK = 1 << 16
 _WINDOW = 1 << 16
@@ -68,7 +68,7 @@ logging.getLogger("rdflib.term").setLevel(logging.ERROR)
 
 
 def quads(
-    path: Path, format_: str, *, exact: bool = False, encoding: str = "utf-8"
+    path: Path, format_: str, *, exact: bool = False, encoding: str | None = None
 ) -> Iterator[Quad | Refusal]:
     """The statements of a file, in its order; bad lines of N-Triples and N-Quads are refusals.
 
@@ -77,15 +77,15 @@ def quads(
         format_: `turtle`, `ntriples`, `nquads`, `trig`, `rdfxml` or `jsonld`.
         exact: Whether blank nodes and graphs are told apart, and literals of RDF/XML and JSON-LD
             keep their text. Memory grows with the number of labelled blank nodes then.
-        encoding: As `encoding_of` gives it; RDF/XML says its own.
+        encoding: Of the text, which is UTF-8 otherwise; RDF/XML says its own.
 
     Raises:
         SourceError: A syntax error, in the formats that cannot go on after one; with its line
-            where the format has lines.
+            where the format has lines; or the file is not in the encoding.
     """
     if format_ == "rdfxml":
         return _rdf_xml(path, exact=exact)
-    return _READERS[format_](path, encoding, exact=exact)
+    return _READERS[format_](path, encoding_of(path, encoding), exact=exact)
 
 
 class _Collector(rdflib.Graph):
