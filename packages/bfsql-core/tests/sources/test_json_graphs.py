@@ -97,7 +97,7 @@ def test_the_account_names_the_form_and_the_attributes_that_have_a_meaning(accou
     assert account.format == "json"
     assert account.notes == [
         "read as networkx adjacency",
-        "the graph is undirected: each edge keeps the direction in which it is written",
+        "undirected edges keep the direction in which they are written",
     ]
     assert [(c.name, c.meaning, c.example) for c in account.columns] == [
         ("id", "id", "f1"),

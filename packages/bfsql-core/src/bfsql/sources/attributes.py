@@ -14,11 +14,14 @@ from bfsql.models.records import EdgeRecord, NodeRecord
 from bfsql.sources.columns import NAME, TYPE, EdgeColumns, Names, NodeColumns
 from bfsql.sources.formats import SourceOptions
 
-_PREDICATE: Names = ("predicate", "relation", "type", "interaction", "labelE", "label", "key")
+_PREDICATE: Names = (
+    *("predicate", "relation", "type", "interaction", "labelE", "kind", "label", "key"),
+)
 _TYPE: Names = ("type", "entity_type", "labelV", "kind", *TYPE[2:])
 _ALIASES: Names = ("synonyms", "aliases")
 
 _SHOWN = 80
+_UNDIRECTED = "undirected edges keep the direction in which they are written"
 
 
 class Attributes:
@@ -34,14 +37,16 @@ class Attributes:
         self._account = account
         self._noted: set[tuple[str | None, str]] = set()
 
-    def node(self, attributes: Mapping[str, Any], id_: str, known: Sequence[str]) -> NodeRecord:
+    def node(
+        self, attributes: Mapping[str, Any], id_: str, known: Sequence[str] | None
+    ) -> NodeRecord:
         """The node with these attributes.
 
         Args:
             attributes: All of them, the id included.
             id_: Key of the id.
             known: The attributes that the nodes of this file have, by which `label`
-                is a name or a type.
+                is a name or a type; None where the format makes it the name.
 
         Raises:
             Unusable: The id is missing, or a field is of the wrong kind.
@@ -83,6 +88,11 @@ class Attributes:
         self.note(attributes, object_, "object")
         return record
 
+    def note_undirected(self) -> None:
+        """Enter into the account, once, what becomes of edges without a direction."""
+        if _UNDIRECTED not in self._account.notes:
+            self._account.notes.append(_UNDIRECTED)
+
     def note(self, attributes: Mapping[str, Any], key: str | None, meaning: str) -> None:
         """Enter an attribute into the account, with its value as the example, unless it is there.
 
@@ -99,8 +109,10 @@ class Attributes:
         self._account.columns.append(ColumnAccount(name, meaning, example))
 
 
-def _with_label(known: Collection[str], options: SourceOptions) -> tuple[Names, Names]:
+def _with_label(known: Collection[str] | None, options: SourceOptions) -> tuple[Names, Names]:
     """The names of type and name: `label` is a type only where something else is the name."""
+    if known is None:
+        return _TYPE, ("name", "label", *NAME)
     if options.name_column is not None or any(key.casefold() in NAME for key in known):
         return (*_TYPE, "label"), NAME
     return _TYPE, (*NAME, "label")

@@ -30,6 +30,8 @@ FORMATS: dict[str, Format] = {
         (".json", ".cyjs"),
     ),
     "graphml": Format("GraphML", (".graphml",)),
+    "gexf": Format("GEXF, as Gephi writes it", (".gexf",)),
+    "gml": Format("GML, the Graph Modelling Language", (".gml",)),
     "turtle": Format("RDF in Turtle", (".ttl", ".turtle")),
     "ntriples": Format("RDF in N-Triples", (".nt", ".ntriples")),
     "nquads": Format("RDF in N-Quads; the graphs become one", (".nq", ".nquads")),

@@ -103,11 +103,10 @@ def _records(
     graph = _recognised(document, options)
     if graph is not None:
         account.notes.append(f"read as {graph.form}")
+        make = Attributes(options, account)
         if isinstance(document, dict) and document.get("directed") is False:
-            account.notes.append(
-                "the graph is undirected: each edge keeps the direction in which it is written"
-            )
-        return _of_graph(path, _resolved(graph, account), Attributes(options, account))
+            make.note_undirected()
+        return _of_graph(path, _resolved(graph, account), make)
     if isinstance(document, list) and any(isinstance(item, dict) for item in document):
         account.notes.append("read as a list of objects, the rows of a table")
         return _of_table(path, document, options)

@@ -14,6 +14,8 @@ from bfsql.models.records import EdgeRecord, EvidenceRecord, GraphStream, NodeRe
 from bfsql.sources.columns import named_columns
 from bfsql.sources.files import faults_of, guarded
 from bfsql.sources.formats import NO_OPTIONS, SourceOptions, format_of
+from bfsql.sources.gexf import open_gexf
+from bfsql.sources.gml import open_gml
 from bfsql.sources.graphml import open_graphml
 from bfsql.sources.json_graphs import open_json
 from bfsql.sources.kgraph import open_bundle
@@ -21,6 +23,7 @@ from bfsql.sources.tables import header_of, open_table
 from bfsql.sources.text import encoding_of
 
 _TABLES = frozenset({"csv", "tsv", "jsonl"})
+_GRAPHS = {"graphml": open_graphml, "gexf": open_gexf, "gml": open_gml, "json": open_json}
 RDF = frozenset({"turtle", "ntriples", "nquads", "trig", "rdfxml", "jsonld"})
 """Formats of RDF."""
 
@@ -106,10 +109,8 @@ def _open(path: Path, options: SourceOptions, account: SourceAccount) -> GraphSt
         from bfsql.sources.rdf import open_rdf
 
         return open_rdf(path, format_, options, account)
-    if format_ == "graphml":
-        return open_graphml(path, options, account)
-    if format_ == "json":
-        return open_json(path, options, account)
+    if format_ in _GRAPHS:
+        return _GRAPHS[format_](path, options, account)
     return open_bundle(path, options, account)
 
 

@@ -1,0 +1,238 @@
+"""GML, the Graph Modelling Language, read as a stream: a node or an edge at a time.
+
+    graph [ directed 1
+      node [ id 1 label "Ann" ]
+      edge [ source 1 target 1 label "knows" ] ]
+
+A node's `label` is its name, unless it has an attribute `name`. Other blocks in
+it are objects of metadata, keys that are there several times lists. Undirected
+edges keep the direction in which they are written. `graphics` are left out.
+With an attribute named as the id, memory holds the numbers that edges use.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bfsql.errors import SourceError
+from bfsql.models.load import SourceAccount
+from bfsql.models.records import EdgeRecord, GraphStream, NodeRecord, Refusal
+from bfsql.sources.attributes import Attributes
+from bfsql.sources.fields import Unusable, identifier, is_sound, shown
+from bfsql.sources.formats import SourceOptions
+from bfsql.sources.text import encoding_of, open_text
+
+_LONGEST = 1 << 24
+"""Characters of a line, and of a text."""
+
+_DEEPEST = 50
+"""Blocks inside each other."""
+
+_IN_GRAPH = 2
+"""Blocks that are open inside of the graph: that of the file and the graph's own."""
+
+_TOKEN = re.compile(
+    r'(?P<space>\s+|\#.*)|(?P<key>[A-Za-z_]\w*)|(?P<text>"[^"]*")|(?P<bracket>[\[\]])'
+    r"|(?P<number>[+-]?(?:INF\b|NAN\b|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?))"
+)
+_ENTITY = re.compile(r"&(?:\w+|#\d+|#[xX][0-9a-fA-F]+);", re.ASCII)
+_DRAWING = {"graphics", "labelgraphics"}
+_LIST_START = "_networkx_list_start"
+"""What networkx writes in front of the only item of a list."""
+
+
+class _Token(NamedTuple):
+    kind: str
+    text: str
+    line: int
+
+
+@dataclass(slots=True)
+class _Block:
+    """What stands between two brackets."""
+
+    key: str
+    line: int
+    values: dict[str, Any] = field(default_factory=dict)
+
+    def put(self, key: str, value: Any) -> None:
+        """Add a value; of a key that is there already, to the list of its values."""
+        if key not in self.values:
+            self.values[key] = value
+        elif isinstance(have := self.values[key], list):
+            have.append(value)
+        else:
+            self.values[key] = [value] if have == _LIST_START else [have, value]
+
+
+def open_gml(path: Path, options: SourceOptions, account: SourceAccount) -> GraphStream:
+    """The nodes and edges of a GML file, in its order.
+
+    Args:
+        path: The file.
+        options: Names of attributes, and defaults.
+        account: Of the file.
+
+    Raises:
+        SourceError: It is no text, no GML, holds no graph, or ends too early;
+            raised while it is read.
+    """
+    account.encoding = encoding_of(path, options.encoding)
+    reading = _Reading(options, account)
+    parser = _Parser(path)
+    with open_text(path, account.encoding, strict=False) as stream:
+        for token in _tokens(path, iter(partial(stream.readline, _LONGEST), "")):
+            block = parser.take(token)
+            if block is None:
+                continue
+            try:
+                yield reading.record(block, directed=parser.directed)
+            except Unusable as reason:
+                yield Refusal(path, block.line, str(reason))
+    parser.finish()
+
+
+class _Reading:
+    """Makes records of the blocks of one file."""
+
+    def __init__(self, options: SourceOptions, account: SourceAccount) -> None:
+        self._id = options.id_column or "id"
+        self._make = Attributes(options, account)
+        self._account = account
+        self._ids: dict[Any, Any] = {}
+        self._drawn = False
+
+    def record(self, block: _Block, *, directed: bool) -> NodeRecord | EdgeRecord:
+        """The node or edge of a block.
+
+        Raises:
+            Unusable: An id is missing, or a field is of the wrong kind.
+        """
+        values = {key: value for key, value in block.values.items() if key.lower() not in _DRAWING}
+        if len(values) < len(block.values) and not self._drawn:
+            self._drawn = True
+            self._account.notes.append("graphics were left out")
+        if block.key == "node":
+            node = self._make.node(values, self._id, None)
+            if self._id != "id":
+                self._ids[identifier(values.get("id"), "id")] = values[self._id]
+            return node
+        if self._ids:
+            ends = {end: str(values.get(end)) for end in ("source", "target")}
+            values |= {end: self._ids[id_] for end, id_ in ends.items() if id_ in self._ids}
+        edge = self._make.edge(values, "source", "target")
+        if not directed:
+            self._make.note_undirected()
+        return edge
+
+
+class _Parser:
+    """Takes a token after the other, and gives the nodes and edges that they complete."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._open: list[_Block] = [_Block("", 1)]
+        self._key: str | None = None
+        self._graphs = 0
+
+    @property
+    def directed(self) -> bool:
+        """Whether the graph that is open says so of its edges."""
+        return len(self._open) > 1 and self._open[1].values.get("directed") == 1
+
+    def take(self, token: _Token) -> _Block | None:
+        """The node or edge that ends with this token.
+
+        Raises:
+            SourceError: The token cannot stand here.
+        """
+        key, self._key = self._key, None
+        if key is None and token.kind == "key":
+            self._key = token.text
+        elif key is None and token.text == "]" and len(self._open) > 1:
+            return self._close()
+        elif key is None or token.text == "]":
+            expected = "a key" if key is None else f"a value of {key!r}"
+            reason = f"is no GML: {shown(token.text)} stands where {expected} should"
+            raise SourceError(self._path, reason, token.line)
+        elif token.text == "[":
+            self._open.append(_Block(key, token.line))
+            if len(self._open) > _DEEPEST:
+                reason = f"more than {_DEEPEST} blocks stand inside each other"
+                raise SourceError(self._path, reason, token.line)
+        elif len(self._open) > _IN_GRAPH or key == "directed":
+            self._open[-1].put(key, _value(token))
+        return None
+
+    def _close(self) -> _Block | None:
+        closed = self._open.pop()
+        around = [block.key for block in self._open]
+        if around == ["", "graph"]:
+            return closed if closed.key in {"node", "edge"} else None
+        self._graphs += closed.key == "graph" and around == [""]
+        if len(self._open) > _IN_GRAPH:
+            self._open[-1].put(closed.key, closed.values)
+        return None
+
+    def finish(self) -> None:
+        """There are no more tokens.
+
+        Raises:
+            SourceError: Something is still open, or no graph was there.
+        """
+        last = self._open[-1]
+        if len(self._open) > 1:
+            reason = f"the file ends inside of {last.key!r}, which begins here; is it whole?"
+            raise SourceError(self._path, reason, last.line)
+        if not self._graphs:
+            reason = "holds no graph: GML has `graph [ node [ id 1 ] ... ]`"
+            raise SourceError(self._path, reason)
+
+
+def _tokens(path: Path, lines: Iterator[str]) -> Iterator[_Token]:
+    number = 0
+    for line in lines:
+        number += 1
+        if len(line) == _LONGEST:
+            raise SourceError(path, f"this line is longer than {_LONGEST:,} characters", number)
+        at = 0
+        while at < len(line):
+            match = _TOKEN.match(line, at)
+            if match is None and line[at] == '"':
+                begun = number
+                for more in lines:
+                    number += 1
+                    line += more  # noqa: PLW2901 - a text goes on in the next line
+                    if '"' in more or len(line) > _LONGEST:
+                        break
+                match = _TOKEN.match(line, at)
+                if match is None:
+                    raise SourceError(path, "a quote is opened here, and never closed", begun)
+            if match is None:
+                reason = f"is no GML: it cannot be read from {shown(line[at:].strip())} on"
+                raise SourceError(path, reason, number)
+            if match.lastgroup != "space":
+                yield _Token(match.lastgroup or "", match[0], number)
+            at = match.end()
+
+
+def _value(token: _Token) -> Any:
+    if token.kind == "text":
+        text = token.text[1:-1]
+        if not is_sound(text):
+            return text
+        return _ENTITY.sub(lambda found: html.unescape(found[0]), text)
+    try:
+        return int(token.text)
+    except ValueError:
+        pass
+    try:
+        return float(token.text)
+    except ValueError:
+        return token.text

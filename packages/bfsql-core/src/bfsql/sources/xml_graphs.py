@@ -1,0 +1,208 @@
+"""What the readers of GraphML and GEXF share: XML as a stream, an element at a time.
+
+A document type declaration is refused, since neither format needs one and
+entities can make a small file huge.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from xml.parsers import expat
+
+from bfsql.errors import SourceError
+from bfsql.models.load import SourceAccount
+from bfsql.models.records import GraphRecord, GraphStream, Refusal
+from bfsql.sources.attributes import Attributes
+from bfsql.sources.fields import Unusable
+from bfsql.sources.files import open_bytes
+from bfsql.sources.formats import SourceOptions
+
+ID, SUBJECT, OBJECT = ":node id", ":edge source", ":edge target"
+"""Keys of the ids among the attributes; a declared name could be `id` or `source`."""
+
+_CHUNK = 1 << 16
+_INTEGERS = {"int", "integer", "long", "short", "byte", "biginteger"}
+_DECIMALS = {"float", "double", "bigdecimal"}
+_TRUTH = {"true": True, "1": True, "false": False, "0": False}
+
+
+@dataclass(slots=True)
+class Declared:
+    """An attribute that the file declares."""
+
+    name: str
+    type: str
+    of: str
+    default: Any = None
+
+
+@dataclass(slots=True)
+class Element:
+    """A node or an edge whose end has not come yet."""
+
+    kind: str
+    line: int
+    attributes: dict[str, Any] = field(default_factory=dict)
+    undirected: bool = False
+
+
+class XmlGraph(ABC):
+    """A file that is being read: what is open, and the records that are ready.
+
+    Args:
+        path: The file.
+        options: Names of attributes, and defaults.
+        account: Of the file.
+    """
+
+    root: str
+    """Name of the first element."""
+
+    def __init__(self, path: Path, options: SourceOptions, account: SourceAccount) -> None:
+        self.path = path
+        self.make = Attributes(options, account)
+        self.account = account
+        self.ready: list[GraphRecord | Refusal] = []
+        self.open: list[Element] = []
+        self._text: list[str] | None = None
+        self._depth = 0
+        self._parser = expat.ParserCreate(namespace_separator=" ")
+        self._parser.buffer_text = True
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+        self._parser.CharacterDataHandler = self._characters
+        self._parser.StartDoctypeDeclHandler = self._doctype
+        self._parser.XmlDeclHandler = self._declaration
+
+    def records(self) -> GraphStream:
+        """The nodes and edges of the file, in its order.
+
+        Raises:
+            SourceError: It is not well-formed XML, begins with another element than
+                it should, or declares a document type.
+        """
+        self.account.encoding = "utf-8"
+        with open_bytes(self.path) as stream:
+            chunk = None
+            while chunk != b"":
+                chunk = stream.read(_CHUNK)
+                self._feed(chunk)
+                ready, self.ready = self.ready, []
+                yield from ready
+
+    @property
+    def line(self) -> int:
+        """1-based, of what is being read."""
+        return self._parser.CurrentLineNumber
+
+    @abstractmethod
+    def begin(self, name: str, attributes: dict[str, str]) -> None:
+        """An element begins.
+
+        Args:
+            name: Without its namespace.
+            attributes: Of the element, in the same way.
+        """
+
+    @abstractmethod
+    def end(self, name: str, text: str) -> None:
+        """An element ends.
+
+        Args:
+            name: Without its namespace.
+            text: What `listen` let be collected, otherwise empty.
+        """
+
+    def listen(self) -> None:
+        """Collect text, until the next element ends."""
+        self._text = []
+
+    def begin_node(self, attributes: dict[str, str]) -> Element:
+        """A node is open from now on."""
+        element = Element("node", self.line, {ID: attributes.get("id")})
+        self.open.append(element)
+        return element
+
+    def begin_edge(self, attributes: dict[str, str], *, undirected: bool) -> Element:
+        """An edge is open from now on."""
+        ends = {SUBJECT: attributes.get("source"), OBJECT: attributes.get("target")}
+        element = Element("edge", self.line, dict(ends), undirected)
+        self.open.append(element)
+        return element
+
+    def finish(self, known: list[str] | None = None) -> None:
+        """The node or edge that was opened last is complete, and becomes a record.
+
+        Args:
+            known: The attributes that nodes have; None where `label` is a node's name.
+        """
+        element = self.open.pop()
+        try:
+            if element.kind == "node":
+                self.ready.append(self.make.node(element.attributes, ID, known))
+            else:
+                self.ready.append(self.make.edge(element.attributes, SUBJECT, OBJECT))
+                if element.undirected:
+                    self.make.note_undirected()
+        except Unusable as reason:
+            text = str(reason).replace(":node ", "").replace(":edge ", "")
+            self.ready.append(Refusal(self.path, element.line, text))
+
+    # --- the parser's handlers ---
+
+    def _feed(self, chunk: bytes) -> None:
+        try:
+            self._parser.Parse(chunk, not chunk)
+        except expat.ExpatError as error:
+            reason = f"is not well-formed XML: {expat.ErrorString(error.code)}"
+            raise SourceError(self.path, reason, error.lineno) from error
+        except SourceError:
+            raise
+        except (LookupError, ValueError) as error:
+            reason = f"declares an encoding that cannot be read ({error}); save it as UTF-8"
+            raise SourceError(self.path, reason) from error
+
+    def _declaration(self, _: str, encoding: str | None, __: int) -> None:
+        self.account.encoding = (encoding or "utf-8").lower()
+
+    def _doctype(self, *_: object) -> None:
+        raise SourceError(
+            self.path,
+            "declares a document type (<!DOCTYPE ...>), which is refused for safety; remove it",
+            self.line,
+        )
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        name = name.rpartition(" ")[2]
+        self._depth += 1
+        if self._depth == 1 and name != self.root:
+            raise SourceError(self.path, f"its first element is <{name}>, not <{self.root}>", 1)
+        self.begin(name, attributes)
+
+    def _characters(self, text: str) -> None:
+        if self._text is not None:
+            self._text.append(text)
+
+    def _end(self, name: str) -> None:
+        self._depth -= 1
+        text = "".join(self._text or ())
+        self.end(name.rpartition(" ")[2], text)
+
+
+def typed(text: str, type_: str) -> Any:
+    """The value of a text by its declared type; the text where it is no such value."""
+    if type_ == "boolean":
+        return _TRUTH.get(text.strip().lower(), text)
+    try:
+        if type_ in _INTEGERS:
+            return int(text)
+        if type_ in _DECIMALS:
+            return float(text)
+    except ValueError:
+        return text
+    if type_ == "liststring":
+        return [part.strip() for part in text.split("|")]
+    return text
