@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _NODES, _EDGES, _GONE = "removed_node", "removed_edge", "gone"
 """Scratch tables: ids and triples that are to be taken out, and the triples that go."""
+_ID = "removed_id"
 
 _HAS_PASSAGES = """(properties::text LIKE '%"provenance"%')"""
 """Of an edge whose key is that of another one, too: its passages stand in its own row."""
@@ -62,7 +63,7 @@ async def note_removals(
     Raises:
         LoadRefused: There is no graph to take anything out of.
     """
-    for name, columns in ((_NODES, {"id": "text"}), (_EDGES, RELATIONSHIP.fixed)):
+    for name, columns in ((_NODES, {_ID: "text"}), (_EDGES, RELATIONSHIP.fixed)):
         await connection.execute(created(tables.scratch(name), columns, logged=False))
 
     async def write(chunk: Sequence[GraphRecord]) -> None:
@@ -126,18 +127,18 @@ async def _find_gone(connection: Connection, tables: LoadTables, report: LoadRep
     nodes = tables.scratch(_NODES)
     await connection.execute(
         f"CREATE UNLOGGED TABLE {gone} AS "
-        f"SELECT {TRIPLE} FROM {edges} JOIN {nodes} ON id = subject_id "
-        f"UNION SELECT {TRIPLE} FROM {edges} JOIN {nodes} ON id = object_id "
+        f"SELECT {TRIPLE} FROM {edges} JOIN {nodes} ON {_ID} = subject_id "
+        f"UNION SELECT {TRIPLE} FROM {edges} JOIN {nodes} ON {_ID} = object_id "
         f"UNION SELECT {TRIPLE} FROM {edges} JOIN {tables.scratch(_EDGES)} USING ({TRIPLE})"
     )
     await connection.execute(f"ANALYZE {gone}")
     report.removed_edges = await _number(connection, f"SELECT count(*) FROM {gone}")
     entity = _old(tables, tables.entity)
     report.removed_nodes = await _number(
-        connection, f"SELECT count(*) FROM {entity} WHERE entity_id IN (SELECT id FROM {nodes})"
+        connection, f"SELECT count(*) FROM {entity} WHERE entity_id IN (SELECT {_ID} FROM {nodes})"
     )
     for name, there in (
-        (_NODES, f"SELECT FROM {entity} WHERE entity_id = id"),
+        (_NODES, f"SELECT FROM {entity} WHERE entity_id = {_ID}"),
         (_EDGES, f"SELECT FROM {gone} AS g WHERE {_same('g', 'r')}"),
     ):
         columns = ", ".join(_columns(name))
@@ -177,7 +178,7 @@ async def _add_nodes(connection: Connection, tables: LoadTables) -> None:
     await connection.execute(
         f"INSERT INTO {tables.described} (place, entity_id, entity_type, {kept}) "
         f"SELECT {IN_OLD_GRAPH}, entity_id, entity_type, {values} FROM {path} WHERE NOT EXISTS "
-        f"(SELECT FROM {tables.scratch(_NODES)} WHERE id = entity_id)"
+        f"(SELECT FROM {tables.scratch(_NODES)} WHERE {_ID} = entity_id)"
     )
 
 
@@ -248,7 +249,7 @@ def _old(tables: LoadTables, table: Table) -> str:
 
 
 def _columns(name: str) -> tuple[str, ...]:
-    return ("id",) if name == _NODES else tuple(RELATIONSHIP.fixed)
+    return (_ID,) if name == _NODES else tuple(RELATIONSHIP.fixed)
 
 
 def _triple(edge: EdgeRecord) -> Row:

@@ -16,7 +16,7 @@ from bfsql.models.json_values import encode
 from bfsql.models.load import LoadOptions, LoadReport
 from bfsql.models.merge import combined, merge_node_records, sorted_union
 from bfsql.models.records import NodeRecord
-from bfsql_postgres.ddl import RELATIONSHIP
+from bfsql_postgres.ddl import RELATIONSHIP, Table
 from bfsql_postgres.tables import LoadTables
 
 if TYPE_CHECKING:
@@ -88,17 +88,14 @@ async def _finish_nodes(
 
     def merged(row: Record) -> tuple[Any, ...]:
         entity_id, (first, *_), types, *columns = row
-        records = [
-            NodeRecord(entity_id, entity_type, table.joined(values))
-            for entity_type, *values in zip(types, *columns, strict=True)
-        ]
+        given = [table.joined(values) for values in zip(*columns, strict=True)]
+        # Lists merge as a union, which would be no vector: the last one stays.
+        vectors = _without_vectors(table, given) if first == IN_OLD_GRAPH else []
+        records = [NodeRecord(entity_id, *one) for one in zip(types, given, strict=True)]
         report.duplicate_nodes += len(records) - 1
-        old = records[0].metadata
-        # Lists merge as a union, and a vector that is searched by is none.
-        vector = old.pop("embedding", None) if first == IN_OLD_GRAPH else None
         entity_type, metadata = merge_node_records(records, default_type)
-        if vector is not None:
-            metadata.setdefault("embedding", vector)
+        if vectors:
+            metadata["embedding"] = vectors[-1]
         return (entity_id, entity_type, *table.split(metadata))
 
     await through(
@@ -107,6 +104,12 @@ async def _finish_nodes(
         "GROUP BY entity_id",
         lambda rows: tables.copy(connection, table.name, table.written, map(merged, rows)),
     )
+
+
+def _without_vectors(table: Table, described: Sequence[dict[str, Any]]) -> list[Any]:
+    """Take the vectors out of descriptions of one node."""
+    fits = table.own["embedding"].fits
+    return [one.pop("embedding") for one in described if fits(one.get("embedding"))]
 
 
 # --- edges ------------------------------------------------------------------
