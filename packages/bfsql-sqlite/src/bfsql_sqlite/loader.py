@@ -27,6 +27,7 @@ from bfsql.errors import LoadRefused, StoreError
 from bfsql.loading.folders import working_folder
 from bfsql.loading.intake import EXAMPLES, Worker, check_graph
 from bfsql.loading.staging import Staging
+from bfsql.loading.statements import PRAGMAS
 from bfsql.models.json_values import as_text, decode
 from bfsql.models.load import REPLACING, LoadMode, LoadOptions, LoadReport
 from bfsql.models.records import GraphRecord
@@ -135,7 +136,7 @@ def _load(
         made = folder / "graph.db"
         try:
             with closing(sqlite3.connect(made)) as connection:
-                connection.executescript(TABLES)
+                connection.executescript(f"{PRAGMAS.format(schema='main')} {TABLES}")
             with closing(Staging(folder, worker, graph=made, options=options)) as staging:
                 _take(staging, target, records, options)
                 staging.merge_nodes()

@@ -1,0 +1,132 @@
+"""Graphs that come in several loads, as hypothesis draws them, and as one load has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from hypothesis import strategies as st
+
+from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
+from bfsql.models.load import MADE_TYPE, LoadMode, LoadOptions
+from bfsql.models.merge import created_node
+from bfsql_trials.drawn import graphs
+
+
+@dataclass(frozen=True)
+class Load:
+    """One of several loads."""
+
+    removed: tuple[NodeRecord | EdgeRecord, ...]
+    """What is taken out before it."""
+    records: tuple[GraphRecord, ...]
+
+
+@dataclass(frozen=True)
+class SeveralLoads:
+    """A graph that comes in several loads."""
+
+    loads: tuple[Load, ...]
+    """The first into an empty store."""
+    create_nodes: bool
+    """Whether all of them create nodes of edges' ends."""
+
+    def options(self, load: Load | None = None) -> LoadOptions:
+        """How one of the loads appends, or how one load of everything replaces."""
+        return LoadOptions(
+            LoadMode.REPLACE if load is None else LoadMode.APPEND,
+            remove=() if load is None else load.removed,
+            create_nodes=self.create_nodes,
+            default_type=MADE_TYPE,
+            backup=False,
+        )
+
+    @property
+    def everything(self) -> list[GraphRecord]:
+        """The records of the one load: what is taken out is not among them.
+
+        A node that was created of the end of an edge stays when the edge goes.
+        """
+        have: list[GraphRecord] = []
+        for load in self.loads:
+            ids = {r.id for r in load.removed if isinstance(r, NodeRecord)}
+            triples = {_triple(r) for r in load.removed if isinstance(r, EdgeRecord)}
+            kept = [r for r in have if not _is_gone(r, ids, triples)]
+            if self.create_nodes:
+                kept += [
+                    created_node(end, MADE_TYPE)
+                    for record in have
+                    if isinstance(record, EdgeRecord)
+                    for end in (record.subject, record.object)
+                    if end not in ids
+                ]
+            have = [*kept, *load.records]
+        return have
+
+
+@st.composite
+def several_loads(draw: st.DrawFn, most: int = 25, *, removals: bool = True) -> SeveralLoads:
+    """A graph in up to four loads; passages come with their edges, or later.
+
+    Args:
+        draw: From hypothesis.
+        most: Most nodes.
+        removals: Whether something may be taken out between the loads.
+    """
+    drawn = draw(graphs(most=most))
+    number = draw(st.integers(1, 4), label="loads")
+    any_load = st.integers(0, number - 1)
+    records = [_less_said(record, draw(st.integers(0, 5))) for record in drawn.records]
+    places = [draw(any_load) for _ in records]
+    first: dict[tuple[str, str, str], int] = {}
+    for record, place in zip(records, places, strict=True):
+        if isinstance(record, EdgeRecord):
+            first[_triple(record)] = min(place, first.get(_triple(record), place))
+    split: list[list[GraphRecord]] = [[] for _ in range(number)]
+    for record, place in zip(records, places, strict=True):
+        known = first[_triple(record)] if isinstance(record, EvidenceRecord) else 0
+        split[max(place, known)].append(record)
+    gone = st.lists(st.sampled_from(records), max_size=3) if records else st.just([])
+    loads = []
+    for place, part in enumerate(split):
+        named = draw(gone) if removals and place else []
+        removed = tuple(r for r in named if not isinstance(r, EvidenceRecord))
+        loads.append(Load(removed, tuple(part)))
+    loads = list(_with_their_edges(loads))
+    return SeveralLoads(tuple(loads), draw(st.booleans(), label="create nodes"))
+
+
+def _less_said(record: GraphRecord, chance: int) -> GraphRecord:
+    """Some node records without a type, some with no more than a node that is created has."""
+    if isinstance(record, NodeRecord):
+        if chance == 0:
+            return replace(record, entity_type="")
+        if chance == 1:
+            return replace(record, entity_type=MADE_TYPE)
+        if chance == 2:
+            return created_node(record.id, MADE_TYPE)
+    return record
+
+
+def _with_their_edges(loads: list[Load]) -> Iterator[Load]:
+    """The loads without passages whose edge was taken out and is not there again."""
+    have: set[tuple[str, str, str]] = set()
+    for load in loads:
+        ids = {r.id for r in load.removed if isinstance(r, NodeRecord)}
+        triples = {_triple(r) for r in load.removed if isinstance(r, EdgeRecord)}
+        have = {t for t in have if t not in triples and not ids & {t[0], t[2]}}
+        have |= {_triple(r) for r in load.records if isinstance(r, EdgeRecord)}
+        usable = (
+            r for r in load.records if not isinstance(r, EvidenceRecord) or _triple(r) in have
+        )
+        yield replace(load, records=tuple(usable))
+
+
+def _triple(record: EdgeRecord | EvidenceRecord) -> tuple[str, str, str]:
+    return record.subject, record.predicate, record.object
+
+
+def _is_gone(record: GraphRecord, ids: set[str], triples: set[tuple[str, str, str]]) -> bool:
+    if isinstance(record, NodeRecord):
+        return record.id in ids
+    return _triple(record) in triples or record.subject in ids or record.object in ids
