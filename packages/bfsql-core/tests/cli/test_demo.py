@@ -5,8 +5,10 @@ from collections import Counter
 
 import networkx as nx
 import pytest
+from click.testing import CliRunner
 
-from bfsql.cli.demo import EDGE_TABLES, NODE_TABLES, films_paths
+from bfsql.cli import bfsql
+from bfsql.cli.demo import EDGE_TABLES, NODE_TABLES, _load, films_paths
 
 HANKS = "Person:TomHanks"
 RYAN = "Person:MegRyan"
@@ -183,3 +185,25 @@ def test_intersection_at_two_hops_is_these_films_genres_and_people(undirected, t
     by_type = Counter(types[node] for node in common)
     assert {node for node in common if types[node] == "Movie"} == TOGETHER
     assert 40 <= by_type["Person"] <= 100
+
+
+async def test_the_demo_uses_its_own_graph_again(tmp_path):
+    path = tmp_path / "films.db"
+    assert await _load(path)
+    made = path.read_bytes()
+    assert not await _load(path)
+    assert path.read_bytes() == made
+    assert [file.name for file in tmp_path.iterdir()] == ["films.db"]
+
+
+def test_the_demo_replaces_no_graph_of_somebody_else(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "people.csv").write_text("id,type\nPerson:TomHanks,Person\n", encoding="utf-8")
+    runner = CliRunner()
+    assert runner.invoke(bfsql, ["load", "people.csv", "--path", "films.db"]).exit_code == 0
+    before = (tmp_path / "films.db").read_bytes()
+    done = runner.invoke(bfsql, ["demo"])
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "films.db holds a graph that the demo did not make" in done.stderr
+    assert "--path" in done.stderr
+    assert (tmp_path / "films.db").read_bytes() == before

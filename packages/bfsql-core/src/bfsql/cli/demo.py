@@ -24,6 +24,9 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from bfsql.plugins import BackendPlugin
+    from bfsql.settings import BackendSettings
+
 DESCRIPTION = (
     "Films from 1976 to 2019, and who acted in them, directed, wrote and scored them. Casts are "
     "partial. Predicates run from person to film, HAS_GENRE from film to genre."
@@ -164,34 +167,67 @@ def films_paths() -> Iterator[tuple[Path, ...]]:
     type=click.Path(path_type=Path, dir_okay=False),
     default=Path("films.db"),
     show_default=True,
-    help="Where to put the films graph; a file of this name is replaced.",
+    help="Where to put the films graph.",
 )
 def demo(path: Path) -> None:
     """Load a graph of films and show a model's session with it."""
     from rich.console import Console
 
     console = Console(highlight=False)
-    asyncio.run(_load(path))
+    loaded = asyncio.run(_load(path))
     console.print(
-        f"Films and people, loaded into [bold]{path}[/bold]. Below, a real MCP client talks over "
-        "stdio to [bold]bfsql serve[/bold]: what a model asks, and what it gets.\n"
+        f"Films and people, {'loaded into' if loaded else 'already in'} [bold]{path}[/bold]. "
+        "Below, a real MCP client talks over stdio to [bold]bfsql serve[/bold]: what a model asks, "
+        "and what it gets.\n"
     )
     asyncio.run(_session(console, path))
     _farewell(console, path)
 
 
-async def _load(path: Path) -> None:
+async def _load(path: Path) -> bool:
+    """Make the films graph; False where it is there already.
+
+    Raises:
+        LoadRefused: Another graph is there.
+    """
     from bfsql import plugins
+    from bfsql.errors import LoadRefused
     from bfsql.loading import load
-    from bfsql.models.load import LoadMode, LoadOptions
+    from bfsql.models.load import LoadOptions
     from bfsql.settings import resolve
-    from bfsql.sources import SourceOptions
+    from bfsql.sources import read_all
 
     plugin = plugins.load("sqlite")
     settings = resolve(plugin.settings, options={"path": path}).settings
     with films_paths() as files:
-        how = LoadOptions(LoadMode.REPLACE, strict=True)
-        await load(plugin, settings, files, SourceOptions(), how=how)
+        try:
+            await load(plugin, settings, files, how=LoadOptions(strict=True))
+        except LoadRefused as refused:
+            if await _holds(plugin, settings, list(read_all(files))):
+                return False
+            raise LoadRefused(
+                f"{path} holds a graph that the demo did not make, or one that another load is "
+                "making, and the demo replaces none. Name another file: bfsql demo --path NAME"
+            ) from refused
+    return True
+
+
+async def _holds(plugin: BackendPlugin, settings: BackendSettings, records: list[Any]) -> bool:
+    """Whether a graph has the nodes and edges of these records."""
+    from bfsql.errors import StoreError
+    from bfsql.models.records import EdgeRecord, NodeRecord
+
+    types = {r.id: r.entity_type for r in records if isinstance(r, NodeRecord)}
+    edges = {(r.subject, r.predicate, r.object) for r in records if isinstance(r, EdgeRecord)}
+    try:
+        backend = await plugin.open(settings)
+    except StoreError:
+        return False
+    try:
+        found = {node.id: node.entity_type for node in await backend.get_nodes_batch(list(types))}
+        return found == types and edges <= set(await backend.edges_batch(list(types)))
+    finally:
+        await backend.close()
 
 
 async def _session(console: Console, path: Path) -> None:
