@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import networkx as nx
 import pytest
 
 from bfsql.errors import SourceError
 from bfsql.models import EdgeRecord, NodeRecord
-from bfsql.sources import open_source
+from bfsql.sources import SourceOptions, open_source, open_sources
 
 
 @pytest.fixture
@@ -74,3 +76,58 @@ def test_broken_xml_names_its_line(write):
         list(open_source(write("g.graphml", '<graphml>\n<graph>\n<node id="a"></graph>')))
     with pytest.raises(SourceError, match="<svg>, not <graphml>"):
         list(open_source(write("s.graphml", "<svg/>")))
+
+
+LIGHTRAG = Path(__file__).parent / "data" / "graph_chunk_entity_relation.graphml"
+"""As LightRAG 1.5 wrote it, of two texts and a model that always gives the same rows."""
+
+
+def test_a_graph_of_lightrag_has_evidence(sort_out):
+    (source,) = open_sources([LIGHTRAG])
+    found = sort_out(source.records)
+    engine = next(node for node in found.nodes if node.id == "Analytical Engine")
+    assert engine.entity_type == "artifact"
+    assert engine.metadata.pop("created_at")
+    assert engine.metadata == {
+        "name": "Analytical Engine",
+        "description": [
+            "The Analytical Engine is a mechanical computer.",
+            "The engine was never built.",
+        ],
+        "total_mentions": 2,
+        "supporting_documents": ["ada.txt", "babbage.txt"],
+    }
+    assert next(node for node in found.nodes if node.id == "London").entity_type == ""
+    assert found.triples == [
+        ("Ada Lovelace", "related_to", "Analytical Engine"),
+        ("Charles Babbage", "related_to", "Analytical Engine"),
+        ("Charles Babbage", "related_to", "London"),
+    ]
+    assert found.edges[0].metadata.pop("created_at")
+    assert found.edges[0].metadata == {
+        "weight": 1.0,
+        "keywords": ["mathematics", "programming"],
+        "description": "Ada Lovelace wrote a program for the Analytical Engine.",
+    }
+    assert [(item.subject, item.item["text_span"]) for item in found.evidence] == [
+        ("Ada Lovelace", "Ada Lovelace wrote a program for the Analytical Engine."),
+        ("Charles Babbage", "Charles Babbage designed the Analytical Engine."),
+        ("Charles Babbage", "Babbage failed to build the engine."),
+        ("Charles Babbage", "Charles Babbage was born in London."),
+    ]
+    assert found.evidence[0].item["document_id"] == "ada.txt"
+    assert found.evidence[1].item["document_ids"] == ["ada.txt", "babbage.txt"]
+    assert len(found.evidence[1].item["chunk_ids"]) == 2
+    account = source.account
+    assert account.notes[0] == "read as a graph of LightRAG"
+    assert ("entity_id", "name") in {(c.name, c.meaning) for c in account.columns}
+    assert [c.name for c in account.columns if c.meaning == "evidence"] == [
+        *("description", "source_id", "file_path"),
+    ]
+
+
+def test_keywords_of_lightrag_are_the_predicate_when_that_is_asked_for(sort_out):
+    found = sort_out(open_source(LIGHTRAG, SourceOptions(predicate_column="keywords")))
+    assert found.triples[2] == ("Charles Babbage", "birthplace", "London")
+    assert found.triples[0][1] == "mathematics,programming"
+    assert found.evidence[-1].predicate == "birthplace"

@@ -2,17 +2,21 @@
 
 The `<key>`s declare names, types and defaults of the attributes; data under a
 key without a name (drawing tools write such) is left out. Undirected edges keep
-the direction in which they are written.
+the direction in which they are written. A file of LightRAG is known by what it
+declares, and has evidence.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from bfsql.models.load import SourceAccount
-from bfsql.models.records import GraphStream, Refusal
+from bfsql.models.records import EdgeRecord, EvidenceRecord, GraphStream, Refusal
+from bfsql.sources import lightrag
+from bfsql.sources.attributes import Attributes
 from bfsql.sources.formats import SourceOptions
-from bfsql.sources.xml_graphs import Declared, XmlGraph, typed
+from bfsql.sources.xml_graphs import Declared, Element, XmlGraph, typed
 
 
 def open_graphml(path: Path, options: SourceOptions, account: SourceAccount) -> GraphStream:
@@ -35,9 +39,11 @@ class _GraphML(XmlGraph):
 
     def __init__(self, path: Path, options: SourceOptions, account: SourceAccount) -> None:
         super().__init__(path, options, account)
+        self._options = options
         self._keys: dict[str, Declared] = {}
         self._key: Declared | None = None
         self._undirected = False
+        self._of_lightrag: bool | None = None
 
     def begin(self, name: str, attributes: dict[str, str]) -> None:
         match name:
@@ -82,4 +88,34 @@ class _GraphML(XmlGraph):
         for key in self._keys.values():
             if key.default is not None and key.of in {element.kind, "all"}:
                 element.attributes.setdefault(key.name, key.default)
-        self.finish([key.name for key in self._keys.values() if key.of in {"node", "all"}])
+        if self._of_lightrag is None:
+            self._of_lightrag = lightrag.is_lightrag(self._known("node"), self._known("edge"))
+            if self._of_lightrag:
+                self._expect_lightrag()
+        if self._of_lightrag:
+            self._finish_lightrag(element)
+        else:
+            self.finish(self._known("node"))
+
+    def _known(self, kind: str) -> list[str]:
+        return [key.name for key in self._keys.values() if key.of in {kind, "all"}]
+
+    def _expect_lightrag(self) -> None:
+        name = self._options.name_column or lightrag.NAME
+        self.make = Attributes(replace(self._options, name_column=name), self.account)
+        self.account.notes.append("read as a graph of LightRAG")
+
+    def _finish_lightrag(self, element: Element) -> None:
+        written = dict(element.attributes)
+        if element.kind == "node":
+            lightrag.refine_node(element.attributes)
+            self.finish(self._known("node"))
+            return
+        items = lightrag.refine_edge(element.attributes, self._options.predicate_column)
+        for key in ("description", "source_id", "file_path"):
+            self.make.note(written, key, "evidence")
+        self.finish()
+        edge = self.ready[-1]
+        if isinstance(edge, EdgeRecord):
+            triple = (edge.subject, edge.predicate, edge.object)
+            self.ready += [EvidenceRecord(*triple, item) for item in items]

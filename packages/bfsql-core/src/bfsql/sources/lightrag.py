@@ -1,0 +1,83 @@
+"""What LightRAG writes into its GraphML file (`graph_chunk_entity_relation.graphml`).
+
+| attribute | of nodes | of edges |
+|---|---|---|
+| `entity_id`, `entity_type` | name and type | |
+| `description` | metadata | metadata, and the passages of the evidence |
+| `keywords` | | metadata, a list; edges have the default predicate |
+| `source_id` | `total_mentions`: how many chunks name it | `chunk_ids` of the evidence |
+| `file_path` | `supporting_documents` | `document_id` of the evidence |
+
+Several values stand in one text with `<SEP>` between them. Which description
+comes from which chunk is not written, so that only a single file is the
+`document_id` of a passage; of several, each passage has all as `document_ids`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+NAME = "entity_id"
+"""The attribute that has the name."""
+
+_OF_NODES = {"entity_id", "entity_type", "source_id"}
+_OF_EDGES = {"keywords", "description", "source_id"}
+_SEPARATOR = "<SEP>"
+_UNKNOWN = {"UNKNOWN", "unknown_source"}
+"""What LightRAG writes where it has no value."""
+
+
+def is_lightrag(of_nodes: Collection[str], of_edges: Collection[str]) -> bool:
+    """Whether a file that declares these attributes is one of LightRAG's."""
+    return set(of_nodes) >= _OF_NODES and set(of_edges) >= _OF_EDGES
+
+
+def refine_node(attributes: dict[str, Any]) -> None:
+    """Put in place of a node's own attributes what they mean."""
+    if attributes.get("entity_type") in _UNKNOWN:
+        del attributes["entity_type"]
+    _put(attributes, "description", _unpacked(_parts(attributes.pop("description", None))))
+    _put(attributes, "total_mentions", len(_parts(attributes.pop("source_id", None))))
+    _put(attributes, "supporting_documents", _parts(attributes.pop("file_path", None)))
+
+
+def refine_edge(attributes: dict[str, Any], predicate: str | None) -> list[dict[str, Any]]:
+    """Put in place of an edge's own attributes what they mean.
+
+    Args:
+        attributes: Of the edge.
+        predicate: The attribute that is to be the predicate, and stays one text.
+
+    Returns:
+        The items of its evidence, one for each description.
+    """
+    descriptions = _parts(attributes.pop("description", None))
+    chunks = _parts(attributes.pop("source_id", None))
+    files = _parts(attributes.pop("file_path", None))
+    keywords = attributes.get("keywords")
+    if isinstance(keywords, str) and predicate != "keywords":
+        words = (word.strip() for word in keywords.replace(_SEPARATOR, ",").split(","))
+        attributes["keywords"] = [word for word in words if word]
+    _put(attributes, "description", _unpacked(descriptions))
+    common: dict[str, Any] = {}
+    _put(common, "document_id", files[0] if len(files) == 1 else None)
+    _put(common, "document_ids", files if len(files) > 1 else None)
+    _put(common, "chunk_ids", chunks)
+    return [common | {"text_span": text} for text in descriptions] or [common] * bool(common)
+
+
+def _parts(value: Any) -> list[str]:
+    parts = str(value).split(_SEPARATOR) if value is not None else []
+    return list(
+        dict.fromkeys(part for part in map(str.strip, parts) if part not in {"", *_UNKNOWN})
+    )
+
+
+def _unpacked(parts: list[str]) -> Any:
+    return parts[0] if len(parts) == 1 else parts
+
+
+def _put(into: dict[str, Any], key: str, value: Any) -> None:
+    if value:
+        into[key] = value
