@@ -1,1 +1,1 @@
-bfsql load people-and-films.csv credits.csv --backend neo4j --replace "$NEO4J_URI"
+bfsql load people-and-films.csv credits.csv --backend neo4j --replace

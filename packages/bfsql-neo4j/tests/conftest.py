@@ -52,7 +52,7 @@ def notes_are_errors(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture
 def settings(neo4j_server: Neo4jServer) -> Neo4jSettings:
     """The test server, whose database every load replaces."""
-    return Neo4jSettings(uri=neo4j_server.uri, replace=neo4j_server.uri)
+    return Neo4jSettings(uri=neo4j_server.uri)
 
 
 @pytest.fixture

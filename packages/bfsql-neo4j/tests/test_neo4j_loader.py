@@ -9,6 +9,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,13 @@ from bfsql_trials.loading import Contents, LoaderSuite, traced_memory
 
 from bfsql.answers.clean import clean_metadata
 from bfsql.conformance.graphs import HOSTILE, VALUES, hostile, values
-from bfsql.errors import StoreError, StoreUnavailable
+from bfsql.errors import LoadRefused, StoreError, StoreUnavailable
 from bfsql.loading.intake import Worker
-from bfsql.loading.staging import _PRAGMAS, Staging
+from bfsql.loading.staging import Staging
+from bfsql.loading.statements import PRAGMAS
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, LoadReport, NodeRecord
+from bfsql.models.load import LoadOptions
 from bfsql_neo4j import Neo4jSettings
 from bfsql_neo4j.loader import load_graph
 from bfsql_neo4j.rows import BATCH, BATCH_BYTES, MAX_ID_BYTES, PLAIN, GraphRows, check
@@ -77,7 +80,7 @@ async def test_types_are_labels_predicates_are_types_and_metadata_is_properties(
             NodeRecord("b", "", {"entity_id": "another id", "x__json": "text"}),
         ]
     )
-    assert report == LoadReport(nodes=2, edges=1, duplicate_nodes=1)
+    assert replace(report, place="") == LoadReport(nodes=2, edges=1, duplicate_nodes=1)
     nodes = await cypher("MATCH (n) RETURN labels(n), properties(n) ORDER BY n.entity_id")
     assert nodes[0] == [
         ["Small Molecule"],
@@ -184,7 +187,7 @@ async def test_what_a_document_supplied_is_found_by_its_id(load, cypher) -> None
 
 async def test_an_empty_graph_leaves_an_empty_database(load, cypher, emptied) -> None:
     await load(OLD)
-    assert await load([]) == LoadReport()
+    assert replace(await load([]), place="") == LoadReport()
     assert await ids(cypher) == []
     assert await index_texts(cypher) == []
 
@@ -282,21 +285,23 @@ async def test_what_neo4j_cannot_hold_is_refused_by_the_record_and_the_rest_is_l
         assert sum(words in text for text in told) == number, words
 
 
-async def test_a_database_with_nodes_is_not_filled_unless_they_may_go(
+async def test_a_database_with_nodes_is_filled_only_when_that_is_asked_for(
     settings, load, cypher
 ) -> None:
-    await load(OLD)
-    careful = settings.model_copy(update={"replace": None})
+    await load([*OLD, EdgeRecord("old", "P", "old"), EdgeRecord("old", "P", "old")])
     read: list[GraphRecord] = []
-    with pytest.raises(StoreError) as caught:
-        await load_graph(careful, (read.append(record) or record for record in many(3)))
-    assert "is not empty: it holds 1 nodes" in str(caught.value)
+    with pytest.raises(LoadRefused) as caught:
+        await load_graph(
+            settings, (read.append(record) or record for record in many(3)), LoadOptions()
+        )
+    assert "holds a graph of 1 node and 1 edge already" in str(caught.value)
     assert "--replace" in str(caught.value)
-    assert str(caught.value).endswith("No node in it was changed.")
+    assert "--append" in str(caught.value)
     assert read == []
     assert await ids(cypher) == ["old"]
-    await cypher("MATCH (n) DELETE n")
-    assert (await load_graph(careful, many(3))).nodes == 3
+    await cypher("MATCH (n) DETACH DELETE n")
+    report = await load_graph(settings, many(3), LoadOptions())
+    assert (report.nodes, report.place) == (3, settings.uri)
 
 
 # --- what ends a load -----------------------------------------------------------
@@ -339,7 +344,7 @@ async def test_a_constraint_that_the_graph_breaks_is_told_with_what_is_there(
 async def test_a_full_disk_is_told(load, cypher, monkeypatch) -> None:
     await load(OLD)
     limit = "PRAGMA page_size = 512; PRAGMA max_page_count = 100;"
-    monkeypatch.setattr("bfsql.loading.staging._PRAGMAS", limit + _PRAGMAS)
+    monkeypatch.setattr("bfsql.loading.statements.PRAGMAS", limit + PRAGMAS)
     with pytest.raises(StoreError, match=r"in a temporary file: .* full") as caught:
         await load(many(50_000))
     assert str(caught.value).endswith("No node in it was changed.")
@@ -360,8 +365,7 @@ async def test_a_load_that_is_interrupted_on_the_command_line_says_what_is_there
     await load(OLD)
     source = tmp_path / "many.csv"
     source.write_text("id,type\n" + "".join(f"{n},Many\n" for n in range(100_000)))
-    command = ["load", source, "--backend", "neo4j", "--uri", settings.uri]
-    command += ["--replace", settings.uri]
+    command = ["load", source, "--backend", "neo4j", "--uri", settings.uri, "--replace"]
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-c",
@@ -377,7 +381,7 @@ async def test_a_load_that_is_interrupted_on_the_command_line_says_what_is_there
     said = (await process.communicate())[1].decode()
     assert process.returncode == 130
     assert said.startswith("Interrupted: The load is not whole: ")
-    assert "Load again with the setting replace" in said
+    assert "Load again with --replace" in said
 
 
 # --- servers that say no ------------------------------------------------------

@@ -31,9 +31,7 @@ def loaded(
 
     A vector index is over one label, so that the nodes with a vector get one in common.
     """
-    settings = Neo4jSettings(
-        uri=neo4j_server.uri, replace=neo4j_server.uri, type_priority=["Searched"]
-    )
+    settings = Neo4jSettings(uri=neo4j_server.uri, type_priority=["Searched"])
     asyncio.run(load_graph(settings, with_vectors(medlit_records, medlit_vectors)))
     asyncio.run(_labelled(neo4j_server))
     asked = settings.model_copy(update={"vector_property": "embedding"})

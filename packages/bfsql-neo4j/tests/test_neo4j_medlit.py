@@ -15,7 +15,7 @@ from bfsql_servers.neo4j import Neo4jServer
 @pytest.fixture(scope="module")
 def loaded(medlit_records: list[GraphRecord], neo4j_server: Neo4jServer) -> str:
     """The address of a server that holds it, and nothing else."""
-    settings = Neo4jSettings(uri=neo4j_server.uri, replace=neo4j_server.uri)
+    settings = Neo4jSettings(uri=neo4j_server.uri)
     assert_whole(asyncio.run(load_graph(settings, medlit_records)))
     return settings.uri
 

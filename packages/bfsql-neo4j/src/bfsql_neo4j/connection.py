@@ -34,7 +34,7 @@ def place(settings: Neo4jSettings) -> str:
 
 
 def address(settings: Neo4jSettings) -> str:
-    """The database as the setting `replace` names it: server, and its name where one is given."""
+    """The database as a person names it: server, and its name where one is given; no password."""
     server = without_user(settings.uri).rstrip("/")
     return f"{server}/{settings.database}" if settings.database else server
 

@@ -14,6 +14,7 @@ from bfsql.errors import StoreError, StoreUnavailable
 from bfsql_neo4j import queries
 from bfsql_neo4j.connection import DRIVER_ERRORS, open_driver, place, translate_error
 from bfsql_neo4j.settings import Neo4jSettings
+from bfsql_neo4j.values import DOCUMENTS
 
 VECTOR_INDEX = "entity_vectors"
 """Name of the vector index where settings name none."""
@@ -178,12 +179,54 @@ async def _fulltext_lacking(
     if index.state != "FAILED" and not missed:
         return []
     together = sorted({*index.labels, *missed}.intersection(labels)) or list(labels)
-    wanted = dict.fromkeys([*index.properties, *properties])
+    return _made_anew(index, together, properties)
+
+
+async def fulltext_for_load(
+    session: AsyncSession, settings: Neo4jSettings, written: Collection[str], *, appends: bool
+) -> list[str]:
+    """The statements after which search finds the nodes that a load has written.
+
+    Args:
+        session: Of the database.
+        settings: Which properties hold names.
+        written: The labels of these nodes.
+        appends: Whether there are others, and perhaps an index, to which what it lacks is added.
+    """
+    index = fulltext_index(await indexes(session), settings) if appends else None
+    labels = {*written, *(index.labels if index else ())}
+    if appends and index is None:
+        labels.update(await _one(session, queries.labels(procedures=True)))
+    wanted = searched_properties(settings, sorted(labels), await property_keys(session))
+    if not written or not wanted:
+        return []
+    if index is None:
+        return [queries.create_fulltext_index(settings.fulltext_index, sorted(labels), wanted)]
+    if index.state != "FAILED" and (
+        labels.issubset(index.labels) and set(wanted).issubset(index.properties)
+    ):
+        return []
+    return _made_anew(index, sorted(labels), wanted)
+
+
+def _made_anew(index: Index, labels: Iterable[str], properties: Iterable[str]) -> list[str]:
+    """The full-text index over these labels, and over further properties."""
+    together = dict.fromkeys([*index.properties, *properties])
     analyzer = index.config.get("fulltext.analyzer")
     return [
         queries.drop_index(index.name),
-        queries.create_fulltext_index(index.name, together, wanted, analyzer),
+        queries.create_fulltext_index(index.name, labels, together, analyzer),
     ]
+
+
+async def evidence_for_load(session: AsyncSession, types: Collection[str]) -> list[str]:
+    """The statements after which the evidence of relationships of these types is found."""
+    have = read_indexes(await _one(session, queries.INDEXES, evidence=EVIDENCE_INDEX))
+    covered = {t for index in have if index.name == EVIDENCE_INDEX for t in index.labels}
+    if covered.issuperset(types):
+        return []
+    create = queries.create_evidence_index(EVIDENCE_INDEX, sorted({*covered, *types}), DOCUMENTS)
+    return [queries.drop_index(EVIDENCE_INDEX), create]
 
 
 async def _has_any(session: AsyncSession, label: str, properties: Iterable[str]) -> bool:

@@ -1,4 +1,4 @@
-"""All query text: Cypher for nodes, edges, search, the schema, indexes and loading.
+"""Cypher for nodes, edges, search, the schema and indexes; that for loading is in `writes`.
 
 Every statement about known nodes begins with `_found`: index seeks for each
 requested value, by every property that may hold an id, in all labels that have
@@ -183,6 +183,11 @@ def node_metadata(schema: GraphSchema, ids: Collection[str], *, as_text: bool = 
 def node_elements(schema: GraphSchema, ids: Collection[str]) -> Statement:
     """`[id, element id]` of the nodes that exist."""
     return _each(schema, ids, _element(schema, "n"))
+
+
+def whole_nodes(schema: GraphSchema, ids: Collection[str]) -> Statement:
+    """`[id, element id, labels, properties]` of the nodes that exist."""
+    return _each(schema, ids, _element(schema, "n"), "labels(n)", "properties(n)")
 
 
 # --- edges ----------------------------------------------------------------------
@@ -456,27 +461,3 @@ def create_vector_index(index: str, label: str, name: str, dimensions: int | Non
 def drop_index(index: str) -> str:
     """Removes an index by its name."""
     return f"DROP INDEX {quoted(index)} IF EXISTS"
-
-
-# --- loading --------------------------------------------------------------------
-
-# Relationships first: deleting a hub together with them would be one huge transaction.
-DELETE_RELATIONSHIPS = "MATCH ()-[r]->() CALL (r) { DELETE r } IN TRANSACTIONS OF $rows ROWS"
-DELETE_NODES = "MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF $rows ROWS"
-
-
-def create_nodes(label: str, id_property: str) -> str:
-    """Nodes of one label from `$rows` of number, id, properties; returns number and element id."""
-    return (
-        f"UNWIND $rows AS row CREATE (n:{quoted(label)}) "
-        f"SET n = row[2], n.{quoted(id_property)} = row[1] RETURN row[0], elementId(n)"
-    )
-
-
-def create_relationships(predicate: str) -> str:
-    """Relationships of one type from `$rows` of two element ids and properties."""
-    return (
-        "UNWIND $rows AS row MATCH (a) WHERE elementId(a) = row[0] "
-        "MATCH (b) WHERE elementId(b) = row[1] "
-        f"CREATE (a)-[r:{quoted(predicate)}]->(b) SET r = row[2]"
-    )

@@ -1,7 +1,8 @@
 """Merged records as the rows that statements write: nodes label by label, relationships by type.
 
 Several records of one edge stay parallel relationships. All evidence is on the first of them:
-a reader that merges them finds the `provenance` that merging in memory gives.
+a reader that merges them finds the `provenance` that merging in memory gives. What is in the
+database already is written only where a new record changes it.
 """
 
 from __future__ import annotations
@@ -24,20 +25,42 @@ BATCH = 5_000
 BATCH_BYTES = 4_000_000
 """Bytes written in one transaction, roughly, unless one row has more."""
 
+_TABLES = """
+-- What is in the database: a node, and whether it may change; a relationship, by its row of `edge`.
+CREATE TABLE existing (
+    n INTEGER PRIMARY KEY, element TEXT NOT NULL, label TEXT, held TEXT, changes INTEGER NOT NULL
+);
+CREATE TABLE existing_edge (e INTEGER PRIMARY KEY, element TEXT NOT NULL);
+CREATE TABLE written (n INTEGER PRIMARY KEY, element TEXT NOT NULL);
+"""
+
+_LABELS = """
+SELECT DISTINCT type FROM described
+WHERE n NOT IN (SELECT n FROM existing WHERE NOT changes) ORDER BY 1
+"""
+
 _NODES = """
-SELECT type, n, id, metadata FROM described JOIN node USING (n) ORDER BY type, id
+SELECT type, n, id, metadata FROM described JOIN node USING (n)
+WHERE n NOT IN (SELECT n FROM existing) ORDER BY type, id
+"""
+
+_CHANGED_NODES = """
+SELECT label, type, held, element, id, metadata
+FROM existing JOIN described USING (n) JOIN node USING (n) WHERE changes ORDER BY 1, 2, 3, id
 """
 
 _RELATIONSHIPS = """
-SELECT s, p, o, 0 AS passage, e AS place, metadata, name, a.element, b.element
+SELECT s, p, o, 0 AS passage, e AS place, metadata, name, a.element, b.element, x.element
 FROM edge JOIN predicate USING (p) JOIN written AS a ON a.n = s JOIN written AS b ON b.n = o
-UNION ALL SELECT s, p, o, 1, rowid, item, NULL, NULL, NULL FROM passage
+LEFT JOIN existing_edge AS x USING (e)
+UNION ALL SELECT s, p, o, 1, rowid, item, NULL, NULL, NULL, NULL FROM passage
 ORDER BY 2, 1, 3, 4, 5
 """
 
 Row = list[Any]
 """`[number, id, properties]` of a node, `[element id of the subject, of the object, properties]`
-of a relationship."""
+of a relationship; `[element id, id, properties]` of a node that exists, `[element id, properties]`
+of such a relationship."""
 
 
 class Batch(NamedTuple):
@@ -45,6 +68,19 @@ class Batch(NamedTuple):
 
     name: str
     """The label of the nodes, or the type of the relationships."""
+    rows: list[Row]
+
+
+class Change(NamedTuple):
+    """Rows of nodes that exist, with new properties."""
+
+    label: str
+    """Their type so far."""
+    new_label: str
+    held: str
+    """The property that holds their ids."""
+    id_property: str
+    """The one that is to hold them."""
     rows: list[Row]
 
 
@@ -94,26 +130,30 @@ PLAIN = Codec(_packed, _unpacked)
 
 
 class GraphRows:
-    """The rows of one load, from a staging whose nodes are merged.
+    """The rows of one load.
 
     Args:
-        staging: All records, with `check` and `PLAIN`.
+        staging: All records, with `check` and `PLAIN`; to be merged before rows are asked for.
     """
 
     def __init__(self, staging: Staging) -> None:
-        staging.connection.execute(
-            "CREATE TABLE written (n INTEGER PRIMARY KEY, element TEXT NOT NULL)"
-        )
+        staging.connection.executescript(_TABLES)
         self._staging = staging
         self._written: deque[Sequence[Any]] = deque()
 
     def labels(self) -> list[str]:
-        """The labels of all nodes, sorted."""
-        rows = self._staging.connection.execute("SELECT DISTINCT type FROM described ORDER BY 1")
-        return [label for (label,) in rows]
+        """The labels of all nodes that are written, sorted."""
+        return [label for (label,) in self._staging.connection.execute(_LABELS)]
+
+    def number(self) -> tuple[int, int]:
+        """How many nodes are written, and how many relationships at most."""
+        execute = self._staging.connection.execute
+        ((idle,),) = execute("SELECT count(*) FROM existing WHERE NOT changes")
+        ((old, edges),) = execute("SELECT (SELECT count(*) FROM existing_edge), count(*) FROM edge")
+        return self._staging.report.nodes - idle, edges - old
 
     def nodes(self, id_property: Callable[[str], str]) -> Iterator[Batch]:
-        """Every node, label by label.
+        """Every new node, label by label.
 
         Args:
             id_property: Gives the property of a label's nodes that holds the id.
@@ -125,21 +165,42 @@ class GraphRows:
                 ([n, entity_id, to_properties(_unpacked(data), taken)], len(data))
                 for _, n, entity_id, data in group
             )
-            for batch in _batches(label, rows):
+            for batch in _batches(rows):
                 self._flush()
-                yield batch
+                yield Batch(label, batch)
+
+    def changed_nodes(self, id_properties: Callable[[str], Sequence[str]]) -> Iterator[Change]:
+        """Every node that exists and that a record describes.
+
+        Args:
+            id_properties: Gives the properties that may hold a label's ids, best first.
+        """
+        found = self._staging.connection.execute(_CHANGED_NODES)
+        for (label, new_label, held), group in groupby(found, itemgetter(0, 1, 2)):
+            names = id_properties(new_label)
+            kept = held if label == new_label or held in names else names[0]
+            # A property that is better than this one would be taken for the id.
+            taken = names[: names.index(kept) + 1] if kept in names else [kept]
+            rows = (
+                ([element, entity_id, to_properties(_unpacked(data), taken)], len(data))
+                for *_, element, entity_id, data in group
+            )
+            for batch in _batches(rows):
+                yield Change(label, new_label, held, kept, batch)
 
     def note_written(self, elements: Iterable[Sequence[Any]]) -> None:
         """Remember what the store calls the nodes: pairs of number and element id."""
         self._written.extend(elements)
 
     def relationships(self) -> Iterator[Batch]:
-        """Every relationship between nodes that were written, type by type; edges are counted."""
+        """Relationships between nodes that are there, type by type; edges are counted."""
         self._flush()
+        self._staging.connection.execute("INSERT INTO written SELECT n, element FROM existing")
         groups = self._staging.edge_groups(_RELATIONSHIPS)
         for predicate, of_type in groupby(groups, lambda group: str(group.rows[0][6])):
             rows = (row for group in of_type for row in self._of_edge(group))
-            yield from _batches(predicate, rows)
+            for batch in _batches(rows):
+                yield Batch(predicate, batch)
 
     def _flush(self) -> None:
         # In the thread that reads the staging, so that no other uses its connection.
@@ -148,13 +209,36 @@ class GraphRows:
 
     def _of_edge(self, group: EdgeGroup) -> Iterator[tuple[Row, int]]:
         """One row a record, with its size in bytes."""
-        self._staging.report.edges += 1
-        start, end = group.rows[0][7:]
+        report = self._staging.report
+        report.edges += 1
+        start, end, first = group.rows[0][7:]
         size = sum(len(row[5]) for row in group.rows) // len(group.records)
         records, documents = self._with_evidence(group)
+        if first is not None:
+            yield from self._of_old_edge(group, records, documents, size)
+            return
         for metadata in records:
             yield [start, end, to_properties(metadata) | documents], size
             documents = {}
+
+    def _of_old_edge(
+        self,
+        group: EdgeGroup,
+        records: list[dict[str, Any]],
+        documents: dict[str, list[str]],
+        size: int,
+    ) -> Iterator[tuple[Row, int]]:
+        """The same of an edge that is in the database; its relationships come first."""
+        old = sum(row[9] is not None for row in group.rows)
+        self._staging.report.duplicate_edges -= old - 1
+        supported = group.passages or any("provenance" in one for one in group.records[old:])
+        for metadata, row in zip(records, group.rows, strict=False):
+            properties = to_properties(metadata) | documents
+            documents = {}
+            if row[9] is None:
+                yield [row[7], row[8], properties], size
+            elif supported:
+                yield [row[9], properties], size
 
     def _with_evidence(self, group: EdgeGroup) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
         """Metadata of the relationships of one edge, and what the first of them has besides."""
@@ -177,6 +261,6 @@ def _fits(text: str) -> bool:
     return len(text.encode(errors="replace")) <= MAX_ID_BYTES
 
 
-def _batches(name: str, rows: Iterable[tuple[Row, int]]) -> Iterator[Batch]:
+def _batches(rows: Iterable[tuple[Row, int]]) -> Iterator[list[Row]]:
     for batch in batches(rows, lambda row: (1, row[1]), lambda: BATCH, BATCH_BYTES):
-        yield Batch(name, [row for row, _ in batch])
+        yield [row for row, _ in batch]

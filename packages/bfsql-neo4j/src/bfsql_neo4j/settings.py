@@ -93,12 +93,6 @@ class Neo4jSettings(EmbeddingSettings):
         description="Seconds that one query may take where no deadline is nearer.",
     )
 
-    replace: str | None = Field(
-        default=None,
-        description="Loading: the address of the database, as in uri or as URI/DATABASE, to first "
-        "delete EVERYTHING that is in it. Another address deletes nothing.",
-    )
-
     @field_validator("id_property", mode="before")
     @classmethod
     def _one_list(cls, value: Any) -> Any:

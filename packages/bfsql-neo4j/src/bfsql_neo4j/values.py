@@ -250,6 +250,26 @@ def from_driver(value: Any) -> Any:
     return value
 
 
+def storable(value: Any) -> Any:
+    """A property's value as `plain` gives it, so that `to_properties` stores the same again.
+
+    Raises:
+        ValueError: It would not be the same: a point, a duration, a time that is finer than a
+            microsecond or of a named zone. The text says which.
+    """
+    if type(value) in _PLAIN:
+        return value
+    match value:
+        case list():
+            return [storable(item) for item in value]
+        case Date() | DateTime() | Time() if not getattr(value, "nanosecond", 0) % _MICROSECOND:
+            native = value.to_native()
+            named = getattr(getattr(value, "tzinfo", None), "zone", None)
+            if named is None and plain(native) == native:
+                return plain(native)
+    raise ValueError(f"the value {str(value)!r} ({type(value).__name__})")
+
+
 def _time_text(value: Any) -> str:
     """As Python writes it, except for durations and nanoseconds, which it does not have."""
     if isinstance(value, Duration) or getattr(value, "nanosecond", 0) % _MICROSECOND:
