@@ -332,7 +332,7 @@ async def test_a_load_over_a_graph_that_is_there_ends_with_the_sentence(
 ) -> None:
     source = tmp_path / "one.csv"
     source.write_text("id,type\nx,X\n")
-    told = await said("load", str(source), NEO4J_URI=small)
+    told = await said("load", str(source), code=1, NEO4J_URI=small)
     assert "holds a graph of 2 nodes" in told
     assert "--replace" in told
     assert "--append" in told

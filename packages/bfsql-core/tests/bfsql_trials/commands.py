@@ -7,14 +7,17 @@ import os
 import sys
 
 
-async def refused(backend: str, command: str, *arguments: str, secret: str, **env: str) -> str:
-    """The line on standard error of a command that ends with 2 and says nothing else.
+async def refused(
+    backend: str, command: str, *arguments: str, secret: str, code: int = 2, **env: str
+) -> str:
+    """The line on standard error of a command that fails and says nothing else.
 
     Args:
         backend: Its `--backend`.
         command: Its name.
         *arguments: Further ones.
         secret: What the line must not show.
+        code: Its exit code.
         **env: Environment variables on top of this process's own.
     """
     process = await asyncio.create_subprocess_exec(
@@ -26,7 +29,7 @@ async def refused(backend: str, command: str, *arguments: str, secret: str, **en
     )
     out, err = await asyncio.wait_for(process.communicate(), 60)
     text = err.decode()
-    assert (process.returncode, out) == (2, b""), text
+    assert (process.returncode, out) == (code, b""), text
     assert "Traceback" not in text
     assert secret not in text
     assert len(text.splitlines()) == 1, text
