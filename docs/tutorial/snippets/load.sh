@@ -1,1 +1,1 @@
-bfsql load people-and-films.csv credits.csv --path films.db
+bfsql load people-and-films.csv credits.csv --path films.db --replace

@@ -27,6 +27,7 @@ from bfsql.plugins import BackendPlugin
 from bfsql.plugins.declaration import Load
 from bfsql.settings import BackendSettings
 from bfsql.sources import RDF, SourceOptions, open_sources
+from bfsql.sources.files import ReadSoFar
 
 KEPT = 100
 """Refusals that a report shows; all of them are counted."""
@@ -154,7 +155,7 @@ class _Reading:
         self.records = RefusalFilter(
             chain.from_iterable(source.records for source in sources[:number]),
             strict=how.strict,
-            progress=_reading_told(how.progress),
+            progress=_share_told(how.progress, paths),
         )
         self.removed = RefusalFilter(
             chain.from_iterable(source.records for source in sources[number:]), strict=how.strict
@@ -178,8 +179,11 @@ class _Reading:
         )
 
 
-def _reading_told(progress: Progress | None) -> Callable[[int], object] | None:
-    return None if progress is None else lambda _: progress("reading", None)
+def _share_told(progress: Progress | None, paths: Sequence[Path]) -> Callable[[int], object] | None:
+    if progress is None:
+        return None
+    read = ReadSoFar(paths)
+    return lambda _: progress("reading", read.share())
 
 
 def _untyped(accounts: Sequence[SourceAccount]) -> str:

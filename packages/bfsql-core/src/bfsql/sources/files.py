@@ -8,7 +8,8 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
+from weakref import WeakSet
 
 from bfsql.errors import SourceError
 
@@ -24,7 +25,36 @@ def open_bytes(path: Path) -> gzip.GzipFile | io.BufferedReader:
     Raises:
         OSError: The file cannot be opened; `guarded` makes a sentence of it.
     """
-    return gzip.GzipFile(path) if path.suffix.lower() == ".gz" else path.open("rb")
+    stream: gzip.GzipFile | io.BufferedReader
+    stream = gzip.GzipFile(path) if path.suffix.lower() == ".gz" else path.open("rb")
+    _OPENED.add(stream)
+    return stream
+
+
+_OPENED: WeakSet[gzip.GzipFile | io.BufferedReader] = WeakSet()
+"""What is open, for `ReadSoFar`."""
+
+
+class ReadSoFar:
+    """How much of some files has been read, in bytes as they are on disk.
+
+    Args:
+        paths: Files, and folders of files; where one is a pipe, nothing is known.
+    """
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        files = [file for path in paths for file in (path.iterdir() if path.is_dir() else (path,))]
+        self._total = sum(file.stat().st_size for file in files if file.is_file())
+        self._read = dict.fromkeys(files, 0) if all(file.is_file() for file in files) else {}
+
+    def share(self) -> float | None:
+        """The share that has been read, 0 to 1; None where it is not known."""
+        for stream in list(_OPENED):
+            path = Path(stream.name)
+            packed: Any = stream.fileobj if isinstance(stream, gzip.GzipFile) else stream
+            if path in self._read and packed is not None and not packed.closed:
+                self._read[path] = max(self._read[path], packed.tell())
+        return sum(self._read.values()) / self._total if self._read and self._total else None
 
 
 def stamp(path: Path) -> Stamp:
