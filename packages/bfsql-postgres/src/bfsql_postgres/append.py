@@ -7,19 +7,17 @@ of them as one load. What is to be taken out is left behind.
 # ruff: noqa: S608 - what is put into these texts are names of tables and columns of this package
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from bfsql.errors import LoadRefused
 from bfsql.loading import graph_is_there
-from bfsql.loading.intake import Stopped, Worker
-from bfsql.models.load import LoadReport
+from bfsql.loading.intake import EXAMPLES, Worker, accepted, name_of
+from bfsql.models.load import LoadOptions, LoadReport
 from bfsql.models.records import EdgeRecord, GraphRecord, NodeRecord
 from bfsql_postgres.ddl import EVIDENCE_TABLES, RELATIONSHIP, Table, created
-from bfsql_postgres.merge import EXAMPLES, IN_OLD_GRAPH, TRIPLE, through
-from bfsql_postgres.rows import RECORDS, Row, Rows
-from bfsql_postgres.sql import storable
+from bfsql_postgres.merge import IN_OLD_GRAPH, TRIPLE, through
+from bfsql_postgres.rows import Batch, Rows
 from bfsql_postgres.tables import PASSAGE, SCRATCH, LoadTables
 
 if TYPE_CHECKING:
@@ -56,32 +54,39 @@ async def refuse_graph(connection: Connection, tables: LoadTables, where: str) -
 
 
 async def note_removals(
-    connection: Connection, tables: LoadTables, removals: Iterable[GraphRecord], report: LoadReport
+    connection: Connection, tables: LoadTables, options: LoadOptions, report: LoadReport
 ) -> None:
     """Read what is to be taken out, in a thread.
 
     Raises:
         LoadRefused: There is no graph to take anything out of.
+        SourceError: A record was refused in strict mode.
     """
     for name, columns in ((_NODES, {_ID: "text"}), (_EDGES, RELATIONSHIP.fixed)):
         await connection.execute(created(tables.scratch(name), columns, logged=False))
-
-    async def write(chunk: Sequence[GraphRecord]) -> None:
-        if not tables.old:
-            raise LoadRefused(
-                f"Nothing was loaded: the schema {tables.schema} holds no graph that anything "
-                "could be removed from. Name the right one with --schema, or leave out --remove."
-            )
-        for name, rows in (
-            (_NODES, [(r.id,) for r in chunk if isinstance(r, NodeRecord)]),
-            (_EDGES, [_triple(r) for r in chunk if isinstance(r, EdgeRecord)]),
-        ):
-            known = [row for row in rows if storable(row)]
-            _miss(report, (row for row in rows if not storable(row)))
-            await tables.copy(connection, SCRATCH + name, _columns(name), known)
-
     worker = Worker()
-    await worker.feed(_chunks(removals, worker.stopped), write)
+    rows = Rows(tables.entity, tables.evidence)
+
+    def take(record: GraphRecord) -> None:  # of which only the names count
+        if isinstance(record, NodeRecord):
+            rows.take(NodeRecord(record.id, ""))
+        elif isinstance(record, EdgeRecord):
+            rows.take(EdgeRecord(record.subject, record.predicate, record.object))
+
+    async def write(batch: Batch) -> None:
+        if not tables.old and (batch.nodes or batch.edges):
+            raise LoadRefused(
+                f"Nothing was removed: there is no graph in the schema {tables.schema}. Name the "
+                "right one with --schema, or leave out --remove."
+            )
+        for name, found in (
+            (_NODES, [(entity_id,) for _, entity_id, *_ in batch.nodes]),
+            (_EDGES, [(subject, predicate, obj) for subject, predicate, obj, *_ in batch.edges]),
+        ):
+            await tables.copy(connection, SCRATCH + name, _columns(name), found)
+
+    taken = accepted(options.remove, take, report, worker.stopped, strict=options.strict)
+    await worker.feed(rows.batches(taken), write)
 
 
 async def add_old_graph(connection: Connection, tables: LoadTables, report: LoadReport) -> None:
@@ -108,16 +113,6 @@ async def add_old_graph(connection: Connection, tables: LoadTables, report: Load
             await _add_evidence(connection, tables, evidence)
 
 
-def _chunks(
-    records: Iterable[GraphRecord], stopped: Callable[[], bool]
-) -> Iterator[list[GraphRecord]]:
-    read = iter(records)
-    while chunk := list(islice(read, RECORDS)):
-        if stopped():
-            raise Stopped
-        yield chunk
-
-
 # --- what is taken out --------------------------------------------------------
 
 
@@ -137,32 +132,30 @@ async def _find_gone(connection: Connection, tables: LoadTables, report: LoadRep
     report.removed_nodes = await _number(
         connection, f"SELECT count(*) FROM {entity} WHERE entity_id IN (SELECT {_ID} FROM {nodes})"
     )
-    for name, there in (
-        (_NODES, f"SELECT FROM {entity} WHERE entity_id = {_ID}"),
-        (_EDGES, f"SELECT FROM {gone} AS g WHERE {_same('g', 'r')}"),
-    ):
+    there = {
+        # An id that only edges name is no node, but its edges go.
+        _NODES: (
+            f"{entity} WHERE entity_id = {_ID}",
+            f"{gone} WHERE subject_id = {_ID}",
+            f"{gone} WHERE object_id = {_ID}",
+        ),
+        _EDGES: (f"{gone} AS g WHERE {_same('g', 'r')}",),
+    }
+    for name, places in there.items():
         columns = ", ".join(_columns(name))
         missing = (
             f"FROM (SELECT DISTINCT {columns} FROM {tables.scratch(name)}) AS r "
-            f"WHERE NOT EXISTS ({there})"
+            f"WHERE {' AND '.join(f'NOT EXISTS (SELECT FROM {place})' for place in places)}"
         )
         report.not_there += await _number(connection, f"SELECT count(*) {missing}")
         order = ", ".join(f'{column} COLLATE "C"' for column in _columns(name))
-        few = f"SELECT {columns} {missing} ORDER BY {order} LIMIT {EXAMPLES}"
-        _name(report, map(tuple, await connection.fetch(few)))
+        room = EXAMPLES - len(report.not_there_examples)
+        few = await connection.fetch(f"SELECT {columns} {missing} ORDER BY {order} LIMIT {room}")
+        report.not_there_examples += [name_of(_asked(*row)) for row in few]
 
 
-def _miss(report: LoadReport, rows: Iterable[Row]) -> None:
-    """Count what no database could hold."""
-    for row in rows:
-        report.not_there += 1
-        _name(report, [row])
-
-
-def _name(report: LoadReport, rows: Iterable[Row]) -> None:
-    for row in rows:
-        if len(report.not_there_examples) < EXAMPLES:
-            report.not_there_examples.append(" ".join(row))
+def _asked(name: str, predicate: str = "", obj: str = "") -> NodeRecord | EdgeRecord:
+    return EdgeRecord(name, predicate, obj) if predicate or obj else NodeRecord(name, "")
 
 
 # --- what stays ---------------------------------------------------------------
@@ -250,10 +243,6 @@ def _old(tables: LoadTables, table: Table) -> str:
 
 def _columns(name: str) -> tuple[str, ...]:
     return (_ID,) if name == _NODES else tuple(RELATIONSHIP.fixed)
-
-
-def _triple(edge: EdgeRecord) -> Row:
-    return edge.subject, edge.predicate, edge.object
 
 
 async def _number(connection: Connection, query: str) -> int:

@@ -60,19 +60,31 @@ def address(settings: PostgresSettings, environment: Mapping[str, str] | None = 
 
 def place(url: str | None) -> str:
     """The server in words: host, port and database, and nothing that could be secret."""
+    where, database = _server(url)
+    at = f" at {where}" if where else ""
+    return f"the Postgres server{at}" + (f", database {database}" if database else "")
+
+
+def schema_address(url: str | None, schema: str) -> str:
+    """A schema by the address of its database, without user, password and options."""
+    where, database = _server(url)
+    return f"postgresql://{where}/{database}, schema {schema}"
+
+
+def _server(url: str | None) -> tuple[str, str]:
+    """Host with port, and the database; both empty where they cannot be told for certain."""
     if url is None:
         named = os.environ.get("PGHOST") or "localhost"
-        return f"the Postgres server at {named}:{os.environ.get('PGPORT') or 5432}"
+        return f"{named}:{os.environ.get('PGPORT') or 5432}", os.environ.get("PGDATABASE", "")
     try:
         parts = urlsplit(url)
         host, port, database = parts.hostname, parts.port, parts.path.strip("/")
     except ValueError:
-        return "the Postgres server"
+        return "", ""
     # Unescaped characters of a password end the host early, and part of it then looks like a port.
     if not host or "@" in f"{parts.path}{parts.query}{parts.fragment}":
-        return "the Postgres server"
-    where = f"{host}:{port or 5432}"
-    return f"the Postgres server at {where}" + (f", database {database}" if database else "")
+        return "", ""
+    return f"{host}:{port or 5432}", database
 
 
 # --- the pool ---------------------------------------------------------------

@@ -21,7 +21,7 @@ from bfsql.loading.intake import Worker, accepted, check_graph
 from bfsql.models.load import REPLACING, LoadMode, LoadOptions, LoadReport
 from bfsql.models.records import GraphRecord
 from bfsql_postgres.append import add_old_graph, note_removals, refuse_graph
-from bfsql_postgres.connection import address, place
+from bfsql_postgres.connection import address, schema_address
 from bfsql_postgres.ddl import EVIDENCE_TABLES
 from bfsql_postgres.failures import FAULTS
 from bfsql_postgres.merge import merge
@@ -88,14 +88,14 @@ async def load_graph(
             "A load writes the tables of the kgraph schema under their own names. Leave out the "
             "settings names, nodes and edges, and say where the graph goes with --schema."
         )
-    report = LoadReport(place=f"the schema {settings.schema_} of {place(address(settings))}")
+    report = LoadReport(place=schema_address(address(settings), settings.schema_))
     async with writer(settings, UNCHANGED) as connection:
         async with _transaction(connection):
             tables = await _begin(connection, settings)
             if options.mode is LoadMode.NEW:
                 await refuse_graph(connection, tables, report.place)
             if options.mode is LoadMode.APPEND:
-                await note_removals(connection, tables, options.remove, report)
+                await note_removals(connection, tables, options, report)
             await _take(connection, tables, records, report, strict=options.strict)
             if options.mode is LoadMode.APPEND:
                 await add_old_graph(connection, tables, report)

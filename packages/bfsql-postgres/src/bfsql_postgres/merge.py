@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from bfsql.loading.intake import EXAMPLES
 from bfsql.models.json_values import encode
 from bfsql.models.load import LoadOptions, LoadReport
 from bfsql.models.merge import combined, merge_node_records, sorted_union
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 GROUPS = 1_000
 """Groups of records that are in memory at a time."""
-EXAMPLES = 5
-"""Ids that the report names of each kind."""
 IN_OLD_GRAPH = 0
 """Place of a node's description that was in the graph before; those of new records are higher."""
 
