@@ -1,0 +1,181 @@
+"""What holds of `bfsql load` in every store, with files as users have them.
+
+A store's own module names the store:
+
+    class TestUserFiles(UserFilesSuite):
+        @pytest.fixture
+        def store(self, tmp_path: Path) -> Store:
+            return Store(("--path", str(tmp_path / "graph.db")))
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from click.testing import CliRunner, Result
+
+from bfsql.cli import bfsql
+
+NODES = "id,type,name\na,Person,Ann\nb,Person,Bob\n"
+EDGES = "source,target,type\na,b,KNOWS\nb,c,KNOWS\n"
+MORE = "source,target,type\nc,d,KNOWS\n"
+
+
+class Store(NamedTuple):
+    """Where the command loads, and where it reads."""
+
+    load: tuple[str, ...]
+    """Options of `bfsql load` that name the store."""
+    read: tuple[str, ...] | None = None
+    """Options of the tools, where they are others."""
+
+
+class Graph(NamedTuple):
+    """What a store holds within three hops of the node `a`."""
+
+    types: dict[str, str]
+    triples: set[tuple[str, str, str]]
+
+
+class UserFilesSuite:
+    """Needs the fixture `store`, whose contents the tests replace."""
+
+    PREFIX = ""
+    """What the store puts before the ids of tables."""
+    RDF = False
+    """Whether a node may be there without a type, which is then `owl:Thing`."""
+
+    @pytest.fixture(autouse=True)
+    def _in_a_folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        folder = tmp_path / "files"
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        for name, text in (("nodes", NODES), ("edges", EDGES), ("more", MORE)):
+            (folder / f"{name}.csv").write_text(text, encoding="utf-8")
+
+    @pytest.fixture
+    def load(self, store: Store) -> Callable[..., Result]:
+        """`bfsql load` into the store."""
+        return lambda *args: CliRunner().invoke(
+            bfsql, ("load", *args, *store.load), prog_name="bfsql"
+        )
+
+    @pytest.fixture
+    def held(self, store: Store) -> Callable[[], Graph]:
+        """Reads the store."""
+
+        def read() -> Graph:
+            query = ("bfs-query", f"{self.PREFIX}a", "--max-hops", "3", "--json")
+            options = store.load if store.read is None else store.read
+            done = CliRunner().invoke(bfsql, (*query, *options), prog_name="bfsql")
+            assert done.exit_code == 0, done.stderr
+            answer = json.loads(done.stdout)
+            return Graph(
+                {self._own(node["id"]): self._own(node["entity_type"]) for node in answer["nodes"]},
+                {
+                    (self._own(e["subject"]), self._own(e["predicate"]), self._own(e["object"]))
+                    for e in answer["edges"]
+                },
+            )
+
+        return read
+
+    def _own(self, name: str) -> str:
+        return name.removeprefix(self.PREFIX)
+
+    @pytest.fixture
+    def old(self, load: Callable[..., Result], held: Callable[[], Graph]) -> Graph:
+        """What the store holds before the load that the test is about."""
+        done = load("nodes.csv", "edges.csv", "--replace", "--no-backup")
+        assert done.exit_code == 0, done.stderr
+        return held()
+
+    def test_ends_that_only_edges_name_become_nodes(
+        self, load: Callable[..., Result], held: Callable[[], Graph], old: Graph
+    ) -> None:
+        done = load("edges.csv", "--replace", "--no-backup")
+        assert (done.exit_code, done.stderr) == (0, "")
+        assert "Made 3 nodes of ends" in done.stdout
+        assert "3 nodes, 2 edges, " in done.stdout
+        made = "owl:Thing" if self.RDF else "Node"
+        assert held().types == dict.fromkeys("abc", made)
+
+    def test_a_graph_that_is_there_is_replaced_only_when_that_is_said(
+        self, load: Callable[..., Result], held: Callable[[], Graph], old: Graph
+    ) -> None:
+        wrong = load("more.csv")
+        assert (wrong.exit_code, wrong.stdout) == (1, "")
+        assert "--replace" in wrong.stderr
+        assert "--append" in wrong.stderr
+        assert held() == old
+
+    def test_what_is_appended_is_merged_with_what_is_there(
+        self, load: Callable[..., Result], held: Callable[[], Graph], old: Graph
+    ) -> None:
+        done = load("more.csv", "--append")
+        assert done.exit_code == 0, done.stderr
+        both = held()
+        assert both.triples == {*old.triples, ("c", "KNOWS", "d")}
+        assert load("nodes.csv", "edges.csv", "more.csv", "--replace").exit_code == 0
+        assert held() == both
+
+    def test_what_is_removed_is_gone_with_its_edges(
+        self, load: Callable[..., Result], held: Callable[[], Graph], old: Graph
+    ) -> None:
+        Path("gone.csv").write_text("id\nc\nx\n", encoding="utf-8")
+        done = load("--remove", "gone.csv")
+        assert done.exit_code == 0, done.stderr
+        assert "Taken out: 1 node, 1 edge." in done.stdout
+        assert "Not there, so not taken out: 1, for instance " in done.stdout
+        assert held().types.keys() == {"a", "b"}
+
+    def test_good_lines_are_loaded_although_others_are_refused(
+        self, load: Callable[..., Result], held: Callable[[], Graph], old: Graph
+    ) -> None:
+        Path("some.csv").write_text("id,type\na,Cat\n,Cat\n", encoding="utf-8")
+        done = load("some.csv", "--replace", "--no-backup")
+        assert done.exit_code == 1
+        assert "Lines refused: 1 (" in done.stdout
+        assert "some.csv, line 3: " in done.stdout
+        assert list(held().types) == ["a"]
+
+    def test_a_graph_of_dangling_edges_is_not_loaded(
+        self, load: Callable[..., Result], held: Callable[[], Graph], old: Graph
+    ) -> None:
+        wrong = load("more.csv", "--replace", "--no-create-nodes")
+        assert (wrong.exit_code, wrong.stdout) == (1, "")
+        assert "dangle" in wrong.stderr
+        assert held() == old
+
+    def test_a_table_without_rows_is_not_loaded(
+        self, load: Callable[..., Result], held: Callable[[], Graph], old: Graph
+    ) -> None:
+        Path("empty.csv").write_text("id,type\n", encoding="utf-8")
+        wrong = load("empty.csv", "--replace")
+        assert (wrong.exit_code, wrong.stdout) == (1, "")
+        assert "the graph would have no node" in wrong.stderr
+        assert held() == old
+
+    def test_another_encoding_is_told_and_can_be_named(
+        self, load: Callable[..., Result], held: Callable[[], Graph], old: Graph
+    ) -> None:
+        Path("latin.csv").write_bytes("id,type\na,Café\n".encode("latin-1"))
+        wrong = load("latin.csv", "--replace")
+        assert (wrong.exit_code, wrong.stdout) == (2, "")
+        assert "--encoding" in wrong.stderr
+        assert held() == old
+        done = load("latin.csv", "--replace", "--encoding", "latin-1", "--no-backup")
+        assert done.exit_code == 0
+        assert list(held().types.values()) == ["Café"]
+
+    def test_a_dry_run_changes_nothing(
+        self, load: Callable[..., Result], held: Callable[[], Graph], old: Graph
+    ) -> None:
+        done = load("more.csv", "--dry-run")
+        assert done.exit_code == 0
+        assert "Nothing was written." in done.stdout
+        assert held() == old
