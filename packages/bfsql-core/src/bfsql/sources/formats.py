@@ -24,6 +24,7 @@ FORMATS: dict[str, Format] = {
     "csv": Format("a table of nodes or of edges, cells separated by commas", (".csv",)),
     "tsv": Format("a table of nodes or of edges, cells separated by tabs", (".tsv", ".tab")),
     "jsonl": Format("nodes or edges, a JSON object a line", (".jsonl", ".ndjson")),
+    "parquet": Format("a Parquet table of nodes or of edges", (".parquet", ".pq")),
     "json": Format(
         "a graph in one JSON value, read whole: networkx node-link or adjacency, Cytoscape, a list "
         "of nodes or of edges",

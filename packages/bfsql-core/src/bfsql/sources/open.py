@@ -109,6 +109,10 @@ def _open(path: Path, options: SourceOptions, account: SourceAccount) -> GraphSt
         from bfsql.sources.rdf import open_rdf
 
         return open_rdf(path, format_, options, account)
+    if format_ == "parquet":
+        from bfsql.sources.parquet import open_parquet
+
+        return open_parquet(path, options, account)
     if format_ in _GRAPHS:
         return _GRAPHS[format_](path, options, account)
     return open_bundle(path, options, account)

@@ -1,0 +1,297 @@
+"""Parquet tables of nodes or of edges, read in batches of rows.
+
+| in the file | becomes |
+|---|---|
+| dates, times, timestamps | ISO 8601 text, to the microsecond; with a time zone in UTC |
+| lists; structs and maps | lists; objects |
+| decimals | the number, or its digits where no float is that number |
+| binary | text, where it is UTF-8; other values are left out |
+
+Columns of other types are left out, and a note of the account names them.
+Memory holds one batch, and what the library keeps of the group of rows that it is from.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import importlib.util
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bfsql.errors import SourceError
+from bfsql.models.json_values import iso_text, json_number
+from bfsql.models.load import SourceAccount
+from bfsql.models.records import GraphStream, Refusal
+from bfsql.sources.columns import EdgeColumns, NodeColumns, columns_of
+from bfsql.sources.fields import Unusable
+from bfsql.sources.formats import SourceOptions
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_BATCH = 4096
+"""Rows that are taken at once."""
+_DEEPEST = 50
+"""Types inside each other."""
+
+Convert = Callable[[Any], Any]
+
+
+def open_parquet(path: Path, options: SourceOptions, account: SourceAccount) -> GraphStream:
+    """The nodes or the edges of a Parquet table.
+
+    Args:
+        path: The file.
+        options: Column names and defaults.
+        account: Of the file.
+
+    Raises:
+        SourceError: The library for Parquet is not installed; the file is none, or lacks a
+            column that is needed.
+    """
+    table = ParquetTable(path, account)
+    columns = columns_of(path, table.names, options)
+    return _records(table, columns)
+
+
+def _records(table: ParquetTable, columns: NodeColumns | EdgeColumns) -> GraphStream:
+    for number, row in enumerate(table.rows(), 1):
+        try:
+            yield columns.record(row)
+        except Unusable as reason:
+            yield Refusal(table.path, None, f"row {number}: {reason}")
+
+
+class ParquetTable:
+    """A Parquet file that was looked at; its rows can be read any number of times.
+
+    Args:
+        path: The file.
+        account: Of the file, where it is noted what is left out.
+
+    Raises:
+        SourceError: The library is not installed, or the file is no Parquet.
+    """
+
+    def __init__(self, path: Path, account: SourceAccount) -> None:
+        if importlib.util.find_spec("pyarrow") is None:
+            raise SourceError(
+                path,
+                "reading Parquet needs a library that is not installed; install it with: "
+                'pip install "bfsql-core[parquet]"',
+            )
+        self.path = path
+        self._account = account
+        self._binary: dict[str, int] = {}
+        schema = self._schema()
+        twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
+        if twice:
+            reason = f"the column {twice[0]!r} occurs twice; rename one of them"
+            raise SourceError(path, reason)
+        self._readings: dict[str, _Reading] = {}
+        for field in schema:
+            reading = _reading(field.type, self._binary_of(field.name))
+            if reading is not None:
+                self._readings[field.name] = reading
+                continue
+            reason = f"was left out, for values of the type {field.type} cannot be read"
+            account.notes.append(f"the column {field.name!r} {reason}")
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that can be read, in the order of the file."""
+        return list(self._readings)
+
+    def rows(self, only: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
+        """Every row, from column to value; what has no value is absent.
+
+        Args:
+            only: The columns wanted, where not all are.
+
+        Raises:
+            SourceError: The file is damaged.
+        """
+        import pyarrow.parquet as pq
+
+        names = self.names if only is None else [name for name in self.names if name in only]
+        with _faults(self.path), pq.ParquetFile(self.path) as file:
+            for batch in file.iter_batches(_BATCH, columns=names, use_threads=False):
+                columns = [_values(batch.column(n), self._readings[n]) for n in names]
+                for values in zip(*columns, strict=True):
+                    row = zip(names, values, strict=True)
+                    yield {name: value for name, value in row if value is not None}
+        self._account.notes += [
+            f"{number:,} binary values of the column {name!r} were left out"
+            for name, number in self._binary.items()
+        ]
+        self._binary.clear()
+
+    def _schema(self) -> pa.Schema:
+        import pyarrow.parquet as pq
+
+        if self.path.suffix.lower() == ".gz":
+            reason = "Parquet is packed inside, and cannot be read out of gzip; unpack the file"
+            raise SourceError(self.path, reason)
+        with _faults(self.path), pq.ParquetFile(self.path) as file:
+            return file.schema_arrow
+
+    def _binary_of(self, name: str) -> Convert:
+        def binary(value: bytes) -> str | None:
+            try:
+                if 0 not in value:
+                    return value.decode()
+            except UnicodeDecodeError:
+                pass
+            self._binary[name] = self._binary.get(name, 0) + 1
+            return None
+
+        return binary
+
+
+def _values(column: pa.Array, reading: _Reading) -> list[Any]:
+    import pyarrow as pa
+
+    convert = reading.convert
+    if isinstance(column, pa.ExtensionArray):
+        column = column.storage
+    if column.type != reading.type:
+        column = column.cast(reading.type, safe=False)
+    try:
+        values: list[Any] = column.to_pylist()
+    except UnicodeDecodeError:
+        values = [_surrogates(value) for value in column.cast(pa.binary()).to_pylist()]
+    except (ValueError, OverflowError):  # a year that Python's dates do not reach
+        values = column.cast(pa.string()).to_pylist()
+        convert = None
+    if convert is None:
+        return values
+    return [None if value is None else convert(value) for value in values]
+
+
+@contextmanager
+def _faults(path: Path) -> Iterator[None]:
+    import pyarrow as pa
+
+    try:
+        yield
+    except pa.ArrowException as error:
+        raise SourceError(path, _damaged(error)) from error
+    except OSError as error:
+        # pyarrow raises plain OSErrors about the content, which have no number.
+        if error.errno is not None:
+            raise
+        raise SourceError(path, _damaged(error)) from error
+
+
+def _damaged(error: Exception) -> str:
+    first = str(error).partition("\n")[0].rstrip(".")
+    return f"is no Parquet, or a damaged file of it ({first}); is it whole?"
+
+
+class _Reading(NamedTuple):
+    """As which type values of a column are read, and what makes plain values of them."""
+
+    type: Any
+    convert: Convert | None = None
+
+
+def _reading(type_: Any, binary: Convert, depth: int = 0) -> _Reading | None:
+    """How values of a type are read, or None where they cannot be."""
+    import pyarrow as pa
+
+    if depth > _DEEPEST:
+        return None
+    if pa.types.is_dictionary(type_):
+        return _reading(type_.value_type, binary, depth + 1)
+    if isinstance(type_, pa.BaseExtensionType):
+        return _reading(type_.storage_type, binary, depth + 1)
+    if pa.types.is_nested(type_):
+        return _nested(type_, lambda part: _reading(part, binary, depth + 1))
+    return _scalar(type_, binary)
+
+
+def _nested(type_: Any, read: Callable[[Any], _Reading | None]) -> _Reading | None:
+    import pyarrow as pa
+
+    is_ = pa.types
+    parts = [read(type_.field(number).type) for number in range(type_.num_fields)]
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts) or is_.is_union(type_):
+        return None
+    if is_.is_struct(type_):
+        names = [field.name for field in type_]
+        if len(set(names)) < len(names):
+            return None
+        types = pa.struct([(name, part.type) for name, part in zip(names, known, strict=True)])
+        converts = [part.convert for part in known]
+        return _Reading(types, _of_struct(dict(zip(names, converts, strict=True))))
+    if is_.is_map(type_):
+        key, item = read(type_.key_type), read(type_.item_type)
+        if key is None or item is None:
+            return None
+        return _Reading(pa.map_(key.type, item.type), _of_map(key.convert, item.convert))
+    return _Reading(pa.list_(known[0].type), _of_list(known[0].convert)) if known else None
+
+
+def _scalar(type_: Any, binary: Convert) -> _Reading | None:
+    import pyarrow as pa
+
+    is_ = pa.types
+    aware = is_.is_timestamp(type_) and type_.tz is not None
+    kinds: list[tuple[Callable[[Any], bool], Any, Convert | None]] = [
+        (is_.is_timestamp, pa.timestamp("us"), _utc if aware else iso_text),
+        (is_.is_time, pa.time64("us"), iso_text),
+        (is_.is_duration, pa.duration("us"), iso_text),
+        (is_.is_date, type_, iso_text),
+        (is_.is_decimal, type_, json_number),
+        (is_.is_float16, pa.float32(), None),
+        (is_.is_fixed_size_binary, pa.binary(), binary),
+        (is_.is_binary, type_, binary),
+        (is_.is_large_binary, type_, binary),
+        (is_.is_binary_view, pa.binary(), binary),
+        (is_.is_string_view, pa.string(), None),
+    ]
+    kinds += [
+        (of_kind, type_, None)
+        for of_kind in (
+            *(is_.is_null, is_.is_boolean, is_.is_integer, is_.is_floating),
+            *(is_.is_string, is_.is_large_string),
+        )
+    ]
+    return next((_Reading(to, convert) for of_kind, to, convert in kinds if of_kind(type_)), None)
+
+
+def _utc(value: dt.datetime) -> str:
+    return iso_text(value.replace(tzinfo=dt.UTC))
+
+
+def _of_map(key: Convert | None, item: Convert | None) -> Convert:
+    keys, items = _of_list(key) or list, _of_list(item) or list
+
+    def mapping(pairs: list[tuple[Any, Any]]) -> dict[str, Any]:
+        written = (str(key) for key in keys([key for key, _ in pairs]))
+        return dict(zip(written, items([value for _, value in pairs]), strict=True))
+
+    return mapping
+
+
+def _of_list(convert: Convert | None) -> Convert | None:
+    if convert is None:
+        return None
+    return lambda values: [None if value is None else convert(value) for value in values]
+
+
+def _of_struct(converts: dict[str, Convert | None]) -> Convert | None:
+    def struct(value: dict[str, Any]) -> dict[str, Any]:
+        return {
+            key: item if item is None or (convert := converts[key]) is None else convert(item)
+            for key, item in value.items()
+        }
+
+    return struct if any(converts.values()) else None
+
+
+def _surrogates(value: bytes | None) -> str | None:
+    return None if value is None else value.decode("utf-8", "surrogateescape")
