@@ -125,7 +125,10 @@ async def test_a_document_whose_id_is_no_text_is_evidence_of_its_edge(opened) ->
 
 
 @pytest.mark.slow
-async def test_a_disk_that_is_full_is_told_and_leaves_the_old_file(load, file: Path) -> None:
+@pytest.mark.parametrize("mode", ["replace", "append"])
+async def test_a_disk_that_is_full_is_told_and_leaves_the_old_file(
+    load, file: Path, mode: str
+) -> None:
     pytest.importorskip("resource", reason="limits on a file's size are a matter of POSIX")
     await load(OLD)
     before = file.read_bytes()
@@ -135,16 +138,18 @@ from pathlib import Path
 from typing import Any
 from bfsql.errors import StoreError
 from bfsql.models import NodeRecord
+from bfsql.models.load import LoadMode, LoadOptions
 from bfsql_sqlite import SqliteSettings, load_graph
 resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000))
 nodes = (NodeRecord(f"{i} {'x' * 100}", "thing") for i in range(1_000_000))
 try:
-    asyncio.run(load_graph(SqliteSettings(path=Path(sys.argv[1])), nodes))
+    settings, options = SqliteSettings(path=Path(sys.argv[1])), LoadOptions(LoadMode(sys.argv[2]))
+    asyncio.run(load_graph(settings, nodes, options))
 except StoreError as error:
     sys.exit(str(error))
 """
     done = subprocess.run(
-        [sys.executable, "-c", script, file],
+        [sys.executable, "-c", script, file, mode],
         timeout=60,
         check=False,
         capture_output=True,

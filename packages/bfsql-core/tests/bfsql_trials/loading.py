@@ -20,6 +20,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Decimal
+from multiprocessing.connection import Connection
 from types import MappingProxyType
 from typing import Any
 from uuid import UUID
@@ -118,6 +119,20 @@ def many(number: int) -> Iterator[GraphRecord]:
     for i in range(number):
         yield NodeRecord(f"n{i}", "thing", {"name": f"name {i}"})
         yield EdgeRecord(f"n{i}", "NEXT", f"n{i + 1}", {"confidence": 0.5})
+
+
+def load_and_tell(begun: Connection, number: int, load: Callable[..., Any], *how: Any) -> None:
+    """A load of `many` in a process of its own, which can be killed.
+
+    Args:
+        begun: Told when the load begins.
+        number: Of nodes.
+        load: The loader.
+        *how: Its settings and options.
+    """
+    settings, *options = how
+    begun.send(True)
+    asyncio.run(load(settings, many(number), *options))
 
 
 @contextmanager

@@ -1,0 +1,107 @@
+"""A load that is killed, or that meets another one, leaves a whole graph, and soon nothing else."""
+
+import asyncio
+import multiprocessing
+import random
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import bfsql_trials
+import pytest
+from bfsql_trials.loading import load_and_tell, many
+
+from bfsql.errors import LoadRefused
+from bfsql.models import GraphRecord, NodeRecord
+from bfsql.models.load import LoadMode, LoadOptions
+from bfsql_sqlite import SqliteSettings, load_graph
+
+KILLS = 20
+NODES = 1_500
+OLD: list[GraphRecord] = [NodeRecord(f"old {i}", "thing") for i in range(10)]
+WHOLE = {
+    LoadMode.NEW: (0, NODES),
+    LoadMode.REPLACE: (10, NODES),
+    LoadMode.APPEND: (10, NODES + 10),
+}
+"""How many nodes there may be after a load of a mode was killed."""
+
+
+def nodes_in(path: Path) -> int:
+    """How many nodes a graph has, if it is whole; 0 where no file is."""
+    if not path.exists():
+        return 0
+    with closing(sqlite3.connect(path)) as graph:
+        assert graph.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert graph.execute("SELECT count(*) FROM meta WHERE key = 'load'").fetchone() == (1,)
+        (number,) = graph.execute("SELECT count(*) FROM entry").fetchone()
+    return number
+
+
+def kept(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()} - {"graph.db", "graph.db.bak"}
+
+
+@pytest.fixture
+def processes(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Makes processes in which the modules of a load are imported already."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        pytest.skip("processes are not copied here")
+    monkeypatch.setenv("PYTHONPATH", str(Path(bfsql_trials.__file__).parents[1]))
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["bfsql_sqlite.loader", "bfsql_trials.loading"])
+    return context
+
+
+def test_a_load_that_is_killed_at_any_moment_leaves_a_whole_graph(
+    tmp_path: Path, processes: Any
+) -> None:
+    path, settings = tmp_path / "graph.db", SqliteSettings(path=tmp_path / "graph.db")
+    seconds, left = 0.0, 0
+    for number in range(KILLS + 1):
+        mode = list(LoadMode)[number % 3]
+        path.unlink(missing_ok=True)
+        if mode is not LoadMode.NEW:
+            asyncio.run(load_graph(settings, OLD))
+        ours, theirs = processes.Pipe()
+        arguments = (theirs, NODES, load_graph, settings, LoadOptions(mode))
+        process = processes.Process(target=load_and_tell, args=arguments)
+        process.start()
+        assert ours.poll(60)
+        begun = time.monotonic()
+        process.join(random.uniform(0, seconds) if number else 60)
+        process.kill()
+        process.join(60)
+        seconds = seconds or time.monotonic() - begun  # of the first, which ends by itself
+        assert nodes_in(path) in WHOLE[mode]
+        left += bool(kept(tmp_path))
+        asyncio.run(load_graph(settings, OLD))
+        assert kept(tmp_path) == set()
+        assert nodes_in(path) == len(OLD)
+    assert left > KILLS / 4  # or the moments were not those of a load
+
+
+@pytest.mark.parametrize("mode", LoadMode)
+async def test_of_two_loads_into_one_file_the_later_is_refused(tmp_path: Path, mode) -> None:
+    path = tmp_path / "graph.db"
+    reading, go_on = threading.Event(), threading.Event()
+
+    def slow() -> Iterator[GraphRecord]:
+        reading.set()
+        go_on.wait(60)
+        yield from OLD
+
+    options = LoadOptions(mode)
+    first = asyncio.ensure_future(load_graph(SqliteSettings(path=path), slow(), options))
+    await asyncio.to_thread(reading.wait, 60)
+    with pytest.raises(LoadRefused, match=r"another load is writing .*graph\.db"):
+        await load_graph(SqliteSettings(path=path), many(3), options)
+    other = await load_graph(SqliteSettings(path=tmp_path / "other.db"), many(3), options)
+    go_on.set()
+    assert ((await first).nodes, other.nodes) == (10, 3)
+    assert nodes_in(path) == 10
+    assert kept(tmp_path) == {"other.db"}
