@@ -1,2 +1,2 @@
 bfsql load more-credits.csv --append --remove withdrawn-credits.csv \
-    --backend postgres --dsn-file owner.url
+    --backend postgres --schema films --dsn-file owner.url

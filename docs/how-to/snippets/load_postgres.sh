@@ -1,1 +1,1 @@
-bfsql load people-and-films.csv credits.csv --backend postgres --dsn-file owner.url
+bfsql load people-and-films.csv credits.csv --backend postgres --schema films --dsn-file owner.url
