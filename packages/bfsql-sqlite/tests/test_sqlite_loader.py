@@ -141,7 +141,7 @@ from bfsql.models import NodeRecord
 from bfsql.models.load import LoadMode, LoadOptions
 from bfsql_sqlite import SqliteSettings, load_graph
 resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000))
-nodes = (NodeRecord(f"{i} {'x' * 100}", "thing") for i in range(1_000_000))
+nodes = (NodeRecord(f"{i} {'x' * 10_000}", "thing") for i in range(1_000_000))
 try:
     settings, options = SqliteSettings(path=Path(sys.argv[1])), LoadOptions(LoadMode(sys.argv[2]))
     asyncio.run(load_graph(settings, nodes, options))
