@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from bfsql.errors import LoadRefused, StoreError
+from bfsql.loading import load
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, LoadReport, NodeRecord
 from bfsql.models.load import LoadMode, LoadOptions
 from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
+from bfsql_sqlite.plugin import plugin
 
 LoadWith = Callable[..., Awaitable[LoadReport]]
 
@@ -251,6 +253,33 @@ async def test_a_damaged_graph_is_not_added_to(load_with, file: Path) -> None:
     with pytest.raises(StoreError, match=r"damaged.*--replace"):
         await load_with(LoadMode.APPEND, OLD)
     assert file.read_bytes() == bytes(content)
+
+
+# --- from RDF files -----------------------------------------------------------
+
+RDF = """@prefix e: <http://e.org/> .
+e:a a e:T ; e:p e:b, e:c ; e:says "x" ; e:says "y" . e:b a e:T . e:c e:p e:a .
+"""
+
+
+async def test_statements_about_one_node_are_no_duplicates(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "g.ttl").write_text(RDF, encoding="utf-8")
+    settings, paths = SqliteSettings(path=file), [tmp_path / "g.ttl"]
+    report = await load(plugin, settings, paths, how=LoadOptions())
+    assert (report.nodes, report.edges, report.duplicate_nodes) == (3, 3, 0)
+
+
+async def test_a_statement_that_is_taken_out_does_not_take_its_ends_along(
+    file: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "g.ttl").write_text(RDF, encoding="utf-8")
+    gone = "@prefix e: <http://e.org/> .\ne:a e:p e:b . e:c a e:T .\n"
+    (tmp_path / "gone.ttl").write_text(gone, encoding="utf-8")
+    settings, how = SqliteSettings(path=file), LoadOptions(LoadMode.APPEND)
+    await load(plugin, settings, [tmp_path / "g.ttl"], how=LoadOptions())
+    report = await load(plugin, settings, [], remove=[tmp_path / "gone.ttl"], how=how)
+    assert (report.removed_nodes, report.removed_edges, report.not_there) == (1, 3, 0)
+    assert await ids(file) == ["e:a", "e:b"]
 
 
 # --- a graph that is none -----------------------------------------------------

@@ -22,12 +22,13 @@ from bfsql.models.load import (
     SourceAccount,
 )
 from bfsql.models.merge import UNTYPED
-from bfsql.models.records import GraphRecord, GraphStream, Refusal
+from bfsql.models.records import GraphRecord, GraphStream, NodeRecord, Refusal
 from bfsql.plugins import BackendPlugin
 from bfsql.plugins.declaration import Load
 from bfsql.settings import BackendSettings
 from bfsql.sources import RDF, SourceOptions, open_sources
 from bfsql.sources.files import ReadSoFar
+from bfsql.sources.open import Source
 
 KEPT = 100
 """Refusals that a report shows; all of them are counted."""
@@ -158,7 +159,8 @@ class _Reading:
             progress=_share_told(how.progress, paths),
         )
         self.removed = RefusalFilter(
-            chain.from_iterable(source.records for source in sources[number:]), strict=how.strict
+            chain.from_iterable(_named(one, options.default_type) for one in sources[number:]),
+            strict=how.strict,
         )
         self.how = replace(
             how,
@@ -169,14 +171,27 @@ class _Reading:
     def completed(self, report: LoadReport) -> LoadReport:
         """The report with what was found while the files were read."""
         filters = (self.records, self.removed)
+        statements = sum(account.nodes for account in self._accounts if account.format in RDF)
         refusals = chain(*(one.refusals for one in filters), report.refusals)
         return replace(
             report,
+            duplicate_nodes=max(0, report.duplicate_nodes - statements),
             refusals=list(islice(refusals, KEPT)),
             refused=sum(one.refused for one in filters) + report.refused,
             sources=self._accounts,
             removals=self._removals,
         )
+
+
+def _named(source: Source, untyped: str) -> GraphStream:
+    """What a source names that is to be taken out; an RDF statement does not name its ends."""
+    if source.account.format not in RDF:
+        return source.records
+    return (
+        record
+        for record in source.records
+        if not isinstance(record, NodeRecord) or record != NodeRecord(record.id, untyped)
+    )
 
 
 def _share_told(progress: Progress | None, paths: Sequence[Path]) -> Callable[[int], object] | None:

@@ -113,7 +113,8 @@ class LoadReport:
     evidence: int = 0
     """Passages now in the store."""
     duplicate_nodes: int = 0
-    """Further records of a node that was there, merged into it."""
+    """Further records of a node that was there, merged into it. Statements of RDF files about one
+    node are no duplicates; where other files are loaded with them, this is a lower bound."""
     duplicate_edges: int = 0
     """Further records of a triple that was there, merged into it."""
     dangling_edges: int = 0
