@@ -89,7 +89,7 @@ class TestLoads(LoaderSuite):
 
 async def test_a_load_adds_to_what_is_there(server: SparqlServer, settings: SparqlSettings) -> None:
     report = await load_graph(settings, GRAPH, APPEND)
-    assert (report.nodes, report.edges, report.evidence, report.dangling_edges) == (2, 1, 1, 1)
+    assert (report.nodes, report.edges, report.evidence, report.dangling_edges) == (4, 2, 1, 1)
     # two types, a name, an edge; and of its statement three parts, two values and a document
     assert count(server) == 1 + 4 + 6
     assert server.count(OTHER) == 1
@@ -134,14 +134,14 @@ async def test_a_load_that_is_cancelled_while_it_writes_takes_back_what_it_wrote
     written = asyncio.Event()
     write = loader._Load._write
 
-    async def watched(self: Any, groups: Any) -> None:
-        await write(self, groups)
+    async def watched(self: Any, *arguments: Any) -> None:
+        await write(self, *arguments)
         written.set()
 
     monkeypatch.setattr(loader._Load, "_write", watched)
     many = [NodeRecord(f"n:{number}", "T") for number in range(2_000)]
     task = asyncio.ensure_future(load_graph(settings, many))
-    await written.wait()
+    await asyncio.wait_for(written.wait(), 60)
     task.cancel()
     with pytest.raises(asyncio.CancelledError) as cancelled:
         await task

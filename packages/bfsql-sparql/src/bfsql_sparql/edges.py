@@ -165,7 +165,7 @@ class EdgeMetadata:
         forms = store.capabilities.statements
         # The syntax of quoted triples is sugar for reifiers in stores that have these.
         sugar = {"rdf-star"} if "rdf-1.2" in forms else set()
-        self._forms = [form for form in _ORDER if form in forms and form not in sugar]
+        self.forms = [form for form in _ORDER if form in forms and form not in sugar]
         self._batches = batches
         self._mapping = store.mapping
         self._limit = store.settings.page_size + 1
@@ -183,7 +183,7 @@ class EdgeMetadata:
         checked = len(asked) <= CHECKED
         there, *found = await gather_or_cancel(
             self._existing(asked if checked else []),
-            *(self._of_form(form, asked) for form in self._forms),
+            *(self._of_form(form, asked) for form in self.forms),
             *([self._graphs(asked)] if self._mapping.statement_graph else []),
         )
         metadata: dict[Triple, Metadata] = {}
@@ -196,16 +196,27 @@ class EdgeMetadata:
             metadata[edge] = merge_edges(records) if records else {}
         return metadata
 
+    async def existing(self, edges: Collection[Triple]) -> list[Triple]:
+        """Those of the edges that are in the store.
+
+        Args:
+            edges: Ids of subject, predicate and object.
+        """
+        triples = self._triples(edges)
+        asked = dict.fromkeys(triple for some in triples.values() for triple in some)
+        there = await self._existing(list(asked))
+        return [edge for edge, some in triples.items() if any(one in there for one in some)]
+
     async def evidence(self, node: str) -> list[dict[str, Any]] | None:
         """All evidence that touches a node or that it supplied as a document; None if unknown.
 
         Args:
             node: An IRI.
         """
-        if self._mapping.inverse or "wikibase" in self._forms:
+        if self._mapping.inverse or "wikibase" in self.forms:
             return None
         found = await gather_or_cancel(
-            *(self._evidence(form, node, end) for form in self._forms for end in _ENDS)
+            *(self._evidence(form, node, end) for form in self.forms for end in _ENDS)
         )
         by_edge: dict[Triple, dict[Literal, None]] = defaultdict(dict)
         for several in found:
@@ -262,7 +273,7 @@ class EdgeMetadata:
         def text(lead: Lead) -> Callable[[Sequence[Triple]], str]:
             return lambda some: texts.statements(form, some, self._mapping, self._limit, lead)
 
-        groups = _by_lead(form, triples)
+        groups = by_lead(form, triples)
         found = await gather_or_cancel(
             *(self._rows(some, text(lead)) for lead, some in groups.items())
         )
@@ -272,7 +283,7 @@ class EdgeMetadata:
         )
 
     async def _claims(self, triples: Sequence[Triple]) -> Records:
-        claims = {triple: found for triple in triples if (found := _claim(triple))}
+        claims = {triple: found for triple in triples if (found := claim_of(triple))}
         text = lambda some: texts.wikibase_statements(
             [claims[one] for one in some], self._mapping, self._limit
         )
@@ -353,7 +364,7 @@ class EdgeMetadata:
         return found
 
 
-def _by_lead(form: str, triples: Sequence[Triple]) -> dict[Lead, list[Triple]]:
+def by_lead(form: str, triples: Sequence[Triple]) -> dict[Lead, list[Triple]]:
     """The triples by the end that has fewer of them, which need not look through those of a hub."""
     leaving = Counter(triple[0] for triple in triples)
     entering = Counter(triple[2] for triple in triples)
@@ -396,7 +407,7 @@ def _has_each(triples: Sequence[Triple], found: list[Row]) -> bool:
 # --- Wikibase ---------------------------------------------------------------
 
 
-def _claim(triple: Triple) -> tuple[str, ...] | None:
+def claim_of(triple: Triple) -> tuple[str, ...] | None:
     """Item, property to the statement node, property to the value, value; None where none are."""
     item, predicate, value = triple
     if _DIRECT not in predicate:

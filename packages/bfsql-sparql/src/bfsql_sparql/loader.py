@@ -12,19 +12,22 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 from itertools import chain
 
-from bfsql.errors import ConfigurationError, StoreError
-from bfsql.loading import StagedNode, Staging, batches, check_graph, graph_is_there, staged
+from bfsql.errors import ConfigurationError, LoadRefused, StoreError
+from bfsql.loading import Staging, batches, check_graph, graph_is_there, staged
 from bfsql.models.load import REPLACING, LoadMode, LoadOptions, LoadReport
 from bfsql.models.merge import UNTYPED
 from bfsql.models.records import GraphRecord
 from bfsql_sparql import writing
+from bfsql_sparql.appending import Appending
 from bfsql_sparql.dataset import Refused
+from bfsql_sparql.deleting import Deletion
 from bfsql_sparql.endpoint import UpdateEndpoint
 from bfsql_sparql.mapping import RdfMapping
-from bfsql_sparql.present import PresentGraph
+from bfsql_sparql.present import GraphReader, PresentGraph
+from bfsql_sparql.removal import Removal
 from bfsql_sparql.settings import SparqlSettings, with_preset
 
 STATEMENTS = 8_000
@@ -73,34 +76,77 @@ async def load_graph(
     mapping = RdfMapping.of(settings)
     load = _Load(settings, mapping, _target(settings, mapping), options)
     writer = writing.StatementWriter(mapping, settings)
-    async with load.connected(), staged(records, check=writer.check, options=options) as staging:
-        load.progress("merging", None)
-        await staging.run(staging.merge)
-        check_graph(staging.report, options)
-        load.total = staging.report.nodes + staging.report.edges
-        await load.fill(map(writer.node, _described(staging, options)), staging)
-        await load.fill(map(writer.edge, staging.edges()), staging)
-        await load.finish()
+    async with (
+        load.connected() as present,
+        staged(records, check=writer.check, options=options) as staging,
+    ):
+        if present is None:
+            await _fill(load, staging, writer, options)
+        else:
+            removals = staged(options.remove, options=LoadOptions(strict=options.strict))
+            async with removals as removed:
+                reader = await GraphReader.of(present, writer.form)
+                await _append(load, staging, Removal(removed, reader), writer, options)
+            await _count(present, staging.report)
         staging.report.place = load.shown
     return staging.report
 
 
-def _described(staging: Staging, options: LoadOptions) -> Iterator[StagedNode]:
-    """The nodes to write: without a type, the end of an edge is one by that edge alone."""
-    if options.default_type != UNTYPED or not staging.report.created_nodes:
-        return staging.nodes()
-    created = staging.connection.execute("SELECT id FROM created ORDER BY id")
-    return _without(staging.nodes(), (id_ for (id_,) in created))
+async def _fill(
+    load: _Load, staging: Staging, writer: writing.StatementWriter, options: LoadOptions
+) -> None:
+    """Write a graph that takes the place of another, or of none."""
+    for _ in options.remove:
+        raise LoadRefused(
+            f"Nothing was removed: {load.shown} is empty. Name the right graph with --graph, or "
+            "leave out --remove."
+        )
+    await staging.run(lambda: _merge(staging, options))
+    check_graph(staging.report, options)
+    await load.fill(map(writer.node, staging.nodes()), staging)
+    await load.fill(map(writer.edge, staging.edges()), staging)
+    await load.finish()
 
 
-def _without(nodes: Iterator[StagedNode], left_out: Iterator[str]) -> Iterator[StagedNode]:
-    """The nodes but those of some ids; both are in the same order."""
-    first = next(left_out, None)
-    for node in nodes:
-        if node.id == first:
-            first = next(left_out, None)
-        else:
-            yield node
+async def _append(
+    load: _Load,
+    staging: Staging,
+    removal: Removal,
+    writer: writing.StatementWriter,
+    options: LoadOptions,
+) -> None:
+    """Write what the records add to a graph, and name what they take from it."""
+    report, reader = staging.report, removal.reader
+    await removal.find(report)
+    appending = Appending(staging, removal, writer)
+    await appending.read()
+    await staging.run(lambda: _merge(staging, options))
+    if report.edges or report.dangling_edges:
+        check_graph(report, options)
+    await load.fill(appending.nodes(), staging)
+    await load.fill(map(writer.edge, staging.edges()), staging)
+    marks, lines = load.own("marks"), load.own("lines")
+    await load.fill(appending.marks(), staging, marks)
+    await load.fill(appending.obsolete(), staging, lines)
+    await load.fill(removal.marks(), removal.staging, marks)
+    await load.fill(removal.lines(), removal.staging, lines)
+    deletion = Deletion(reader.mapping, lines, marks, reader.forms)
+    wrote = load.wrote(marks), load.wrote(lines), report.removed_nodes > 0
+    await load.finish(deletion.updates(*wrote))
+
+
+def _merge(staging: Staging, options: LoadOptions) -> None:
+    """Merge, and leave out nodes that need no statement: the ends of edges, without a type."""
+    staging.merge()
+    if options.default_type == UNTYPED and staging.report.created_nodes:
+        staging.connection.execute("DELETE FROM described WHERE n IN (SELECT n FROM created)")
+
+
+async def _count(present: PresentGraph, report: LoadReport) -> None:
+    """Count what is in the graph now, where the store does that in time."""
+    nodes, edges = await present.size()
+    report.nodes = report.nodes if nodes is None else nodes
+    report.edges = report.edges if edges is None else edges
 
 
 def _target(settings: SparqlSettings, mapping: RdfMapping) -> str:
@@ -138,29 +184,32 @@ class _Load:
         self._settings = settings
         self._target = target
         self._mode = options.mode
-        self.progress = options.progress or (lambda _, __: None)
-        self.total = 0
-        """Nodes and edges that are to be written."""
-        self._written = 0
+        self._progress = options.progress or (lambda _, __: None)
+        self._number = 0
         self._place = f"{mapping.base}loading:{uuid.uuid4()}"
         self._most = STATEMENTS
         self._as_data = True
-        self._wrote = False
-        self._finishing = False
+        self._wrote: set[str] = set()
+        self._finishing = self._finished = False
         self._endpoint: UpdateEndpoint
 
     @asynccontextmanager
-    async def connected(self) -> AsyncIterator[None]:
-        """Open the endpoint; an error that ends the load states what the load leaves behind."""
+    async def connected(self) -> AsyncIterator[PresentGraph | None]:
+        """Open the endpoint; an error that ends the load states what the load leaves behind.
+
+        Gives the graph that is added to; None where it is empty, or is replaced.
+        """
         self._endpoint = await UpdateEndpoint.of(self._settings)
         try:
             await self._try()
             if self._mode is LoadMode.REPLACE:
-                yield
+                yield None
             else:
-                async with aclosing(await PresentGraph.open(self._settings)) as present:
-                    await self._look(present)
-                    yield
+                present = await PresentGraph.open(self._settings)
+                try:
+                    yield await self._look(present)
+                finally:
+                    await present.close()
         except asyncio.CancelledError as cancelled:
             cancelled.add_note(await self._left())
             raise
@@ -192,62 +241,91 @@ class _Load:
         except Refused:
             self._as_data, self._most = False, IN_TEMPLATE
 
-    async def _look(self, present: PresentGraph) -> None:
-        """See what is in the graph.
+    async def _look(self, present: PresentGraph) -> PresentGraph | None:
+        """The graph, unless it is empty.
 
         Raises:
             LoadRefused: Something is, and the graph has to be new.
         """
         if self._target == writing.DEFAULT and await self._is_union(present):
             present = present.unnamed_only()
-        if self._mode is LoadMode.NEW and not await present.is_empty():
+        if await present.is_empty():
+            return None
+        if self._mode is LoadMode.NEW:
             raise graph_is_there(self.shown, *await present.size())
+        return present
 
     async def _is_union(self, present: PresentGraph) -> bool:
         """Whether queries that name no graph see named ones, such as that of this load."""
-        self._wrote = True
+        self._wrote.add(self._place)
         await self._update(writing.insert_mark(self._place))
         is_union = await present.sees(self._place)
         await self._update(writing.drop(self._place))
-        self._wrote = False
+        self._wrote.clear()
         return is_union
 
-    async def fill(self, groups: Iterator[Lines], staging: Staging) -> None:
+    def own(self, what: str) -> str:
+        """The IRI of a further graph of this load."""
+        return f"{self._place}:{what}"
+
+    async def fill(
+        self, groups: Iterator[Lines], staging: Staging, graph: str | None = None
+    ) -> None:
         """Write all statements into the graph of this load.
 
         Args:
             groups: Made in a thread, a batch ahead of what is being written.
             staging: Where they come from.
+            graph: A further graph of this load, in its place.
         """
-        await staging.feed(batches(groups, _size, lambda: self._most, CHARACTERS), self._write)
+        total = max(1, staging.report.nodes + staging.report.edges)
 
-    async def finish(self) -> None:
-        """Put what was written where it belongs."""
-        replace = self._mode is LoadMode.REPLACE
-        if self._wrote:
-            self._finishing = True
-            put = writing.move if replace else writing.add
-            await self._update(put(self._place, self._target), PATIENCE)
-        elif replace:
-            self._finishing = True
-            await self._update(writing.clear(self._target), PATIENCE)
+        async def write(some: list[Lines]) -> None:
+            await self._write(some, graph or self._place)
+            if graph is None:
+                self._number += len(some)
+                self._progress("writing", min(1.0, self._number / total))
 
-    async def _write(self, groups: list[Lines]) -> None:
+        await staging.feed(batches(groups, _size, lambda: self._most, CHARACTERS), write)
+
+    def wrote(self, graph: str) -> bool:
+        """Whether a graph of this load holds anything."""
+        return graph in self._wrote
+
+    async def finish(self, updates: Iterable[str] = ()) -> None:
+        """Put what was written where it belongs.
+
+        Args:
+            updates: That delete from the graph first.
+        """
+        if self._mode is LoadMode.REPLACE:
+            put = writing.move(self._place, self._target)
+            last = [put if self._wrote else writing.clear(self._target)]
+        else:
+            put = writing.add(self._place, self._target)
+            last = [*updates, *([put] if self._place in self._wrote else [])]
+            last += map(writing.drop, sorted(self._wrote))
+        if last:
+            self._finishing = True
+            await self._update(" ;\n".join(last), PATIENCE)
+            self._finishing = False
+            self._finished = True
+            self._wrote.clear()
+
+    async def _write(self, groups: list[Lines], graph: str) -> None:
         """Write some statements, in halves where they are refused together."""
         try:
-            self._wrote = True
+            self._wrote.add(graph)
             lines = chain.from_iterable(groups)
-            await self._update(writing.insert(self._place, lines, as_data=self._as_data))
-            self._written += len(groups)
-            self.progress("writing", min(1.0, self._written / max(1, self.total)))
+            await self._update(writing.insert(graph, lines, as_data=self._as_data))
         except Refused as refused:
             if len(groups) == 1:
                 first = groups[0][0].strip()
                 raise Refused(f"{refused} It began: {first[:_SHOWN]}", refused.status) from refused
             half = len(groups) // 2
             self._most = max(1, min(self._most, sum(map(len, groups)) // 2))
-            await self._write(groups[:half])
-            await self._write(groups[half:])
+            await self._write(groups[:half], graph)
+            await self._write(groups[half:], graph)
 
     async def _update(self, text: str, seconds: float | None = None) -> None:
         await self._endpoint.update(text, seconds or self._settings.query_timeout)
@@ -255,6 +333,8 @@ class _Load:
     async def _left(self) -> str:
         """Remove the graph of this load, and say in which state the store is."""
         said = [f"Nothing in {self.shown} was changed."]
+        if self._finished:
+            said = [f"The load into {self.shown} was complete."]
         if self._finishing:
             unknown = (
                 f"Nobody knows whether {self.shown} was changed: the load ended in the very last "
@@ -263,9 +343,8 @@ class _Load:
             )
             said = [unknown]
         if self._wrote:
-            cleaning = asyncio.ensure_future(
-                self._endpoint.update(writing.drop(self._place), CLEANING)
-            )
+            drop = " ;\n".join(map(writing.drop, sorted(self._wrote)))
+            cleaning = asyncio.ensure_future(self._endpoint.update(drop, CLEANING))
             while not cleaning.done():  # a second cancellation does not stop it
                 try:
                     await asyncio.wait([cleaning])
@@ -274,7 +353,7 @@ class _Load:
             if cleaning.exception() is not None:
                 said.append(
                     f"What was written stands in a graph of its own, {self._place}, which could "
-                    f"not be removed; this update does: {writing.drop(self._place)}"
+                    f"not be removed; this update does: {drop}"
                 )
         return " ".join(said)
 

@@ -7,13 +7,19 @@ to be called by a name of theirs.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from bfsql.errors import ConfigurationError, StoreError
 from bfsql_sparql.backend import open_dataset
-from bfsql_sparql.batches import counted
+from bfsql_sparql.batches import Batches, counted
 from bfsql_sparql.dataset import Dataset, NoResults, truth
+from bfsql_sparql.edges import EdgeMetadata, Edges
 from bfsql_sparql.mapping import RdfMapping
+from bfsql_sparql.nodes import Nodes
 from bfsql_sparql.queries import graph as texts
 from bfsql_sparql.settings import SparqlSettings
+from bfsql_sparql.store import Store
 
 UNNAMED = "http://www.openrdf.org/schema/sesame#nil"
 """What RDF4J and GraphDB call the graph without a name."""
@@ -58,7 +64,7 @@ class PresentGraph:
             )
         return cls(await open_dataset(settings), settings.model_copy(update=_EVERYTHING))
 
-    async def aclose(self) -> None:
+    async def close(self) -> None:
         """Close the endpoint."""
         await self.dataset.close()
 
@@ -91,3 +97,37 @@ class PresentGraph:
             return truth(reply.body)
         except NoResults as error:
             raise StoreError(f"{self.dataset.name} gave no answer to {query}: {error}.") from None
+
+
+class GraphReader:
+    """Reads nodes and edges of a graph that a load adds to, by their IRIs.
+
+    Args:
+        store: The graph.
+        written: The form in which the load writes what is said of edges.
+    """
+
+    def __init__(self, store: Store, written: str) -> None:
+        batches = Batches(store.dataset, store.settings)
+        self.mapping = store.mapping
+        self.nodes = Nodes(store, batches)
+        self.edges = Edges(store, batches)
+        self.forms: Sequence[str] = EdgeMetadata(store, batches).forms
+        """Of statements about edges that the graph holds."""
+        # Quoted triples are sugar for reifiers in stores that have these.
+        also = {"rdf-1.2"} if written == "rdf-star" else set()
+        self.rewritten = frozenset(self.forms) & {written, *also}
+        """The form among them that the load writes."""
+        own = replace(store.capabilities, statements=self.rewritten)
+        self.metadata = EdgeMetadata(replace(store, capabilities=own), batches)
+
+    @classmethod
+    async def of(cls, present: PresentGraph, written: str) -> GraphReader:
+        """Look at the graph, and make its reader; arguments as of the class."""
+        return cls(await Store.open(present.dataset, present.mapping, present.settings), written)
+
+    def iri(self, id_: str) -> str:
+        """The IRI that an id means; it is text."""
+        found = self.mapping.ids.iri(id_)
+        assert found is not None  # no staging holds what is no text
+        return found

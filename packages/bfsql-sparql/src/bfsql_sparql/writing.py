@@ -54,7 +54,8 @@ class StatementWriter:
 
     def __init__(self, mapping: RdfMapping, settings: SparqlSettings) -> None:
         self._mapping = mapping
-        self._form = settings.write_statements
+        self.form = settings.write_statements
+        """Of statements about edges."""
         self._numbers = count(1)
 
     def check(self, record: GraphRecord) -> None:
@@ -75,13 +76,27 @@ class StatementWriter:
         metadata = {key: value for key, value in node.metadata.items() if value is not None}
         return [f"{subject} {said} .\n" for said in self._said_of_node(node, metadata)]
 
+    def changes(self, node: StagedNode, before: StagedNode) -> tuple[list[str], list[str]]:
+        """The lines to add, and those to delete, where a node is read as `before`.
+
+        What both have is not written again: the graph may say it in other words. Only the type
+        that counts may be none of its statements.
+        """
+        mark = f"{iri(self._iri(node.id))} {iri(self._mapping.primary)} "
+        new, old = self.node(node), self.node(before)
+        kept, known = set(new), {line for line in old if not line.startswith(mark)}
+        added = [line for line in new if line not in known]
+        if all(line.startswith(mark) for line in added):
+            added = [line for line in added if line not in old]
+        return added, [line for line in old if line not in kept]
+
     def edge(self, edge: StagedEdge) -> list[str]:
         """The lines of an edge; blank nodes are named in these lines alone."""
         ends = (iri(self._iri(name)) for name in edge[:3])
         triple = " ".join(ends)
         lines = [f"{triple} .\n"]
         said = list(self._said_of_edge(edge.metadata))
-        if said and self._form != "none":
+        if said and self.form != "none":
             about, more = self._statement(triple)
             lines += [f"{about} {one} .\n" for one in (*more, *said)]
         return lines
@@ -133,10 +148,10 @@ class StatementWriter:
 
     def _statement(self, triple: str) -> tuple[str, list[str]]:
         """The term that stands for a statement, and the predicates and objects that make it so."""
-        if self._form == "rdf-star":
+        if self.form == "rdf-star":
             return f"<< {triple} >>", []
         blank = f"_:s{next(self._numbers)}"
-        if self._form == "rdf-1.2":
+        if self.form == "rdf-1.2":
             return blank, [f"{iri(REIFIES)} <<( {triple} )>>"]
         subject, predicate, object_ = triple.split(" ")
         return blank, [
@@ -262,8 +277,8 @@ def move(graph: str, target: str) -> str:
 
 
 def add(graph: str, target: str) -> str:
-    """Adds the statements of a named graph to another, and deletes the first."""
-    return f"ADD {named(graph)} TO {target} ;\n{drop(graph)}"
+    """Adds the statements of a named graph to another."""
+    return f"ADD {named(graph)} TO {target}"
 
 
 def add_nothing(graph: str, target: str) -> str:
