@@ -213,6 +213,9 @@ class _Load:
         except asyncio.CancelledError as cancelled:
             cancelled.add_note(await self._left())
             raise
+        except LoadRefused:  # says itself that nothing was done
+            await self._left()
+            raise
         except Refused as error:
             self._finishing = False
             raise Refused(f"{error} {await self._left()}", error.status) from error

@@ -62,7 +62,10 @@ class PresentGraph:
                 "What the graph holds already has to be asked of the URL that takes queries: set "
                 "endpoint, or SPARQL_ENDPOINT_URL. Only a load with --replace asks nothing."
             )
-        return cls(await open_dataset(settings), settings.model_copy(update=_EVERYTHING))
+        whole = settings.model_copy(update=_EVERYTHING)
+        if whole.statements == "none":
+            whole = whole.model_copy(update={"statements": "auto"})
+        return cls(await open_dataset(settings), whole)
 
     async def close(self) -> None:
         """Close the endpoint."""
