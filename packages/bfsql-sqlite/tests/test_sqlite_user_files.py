@@ -1,12 +1,430 @@
 """Files as users have them, good and broken: what `bfsql load` says, and how it exits."""
 
+import gzip
+import json
+import re
+import shlex
+from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from bfsql_trials.user_files import Store, UserFilesSuite
+from click.testing import CliRunner, Result
+
+from bfsql.cli import bfsql
+
+Files = Mapping[str, str | bytes]
+
+EDGE_LIST = "source,target\na,b\nb,c\n"
+NODES = "id,type,name\na,Person,Ann\nb,Person,Bob\n"
+CAFE = "id,type,name\na,Bar,Café Größe\nb,Bar,Tea room\n"
+TTL = "@prefix e: <http://e.org/> .\n"
+GEXF = """<?xml version="1.0" encoding="UTF-8"?>
+<gexf xmlns="http://gexf.net/1.3" version="1.3"><graph defaultedgetype="undirected">
+<nodes><node id="0" label="Ann"/><node id="1" label="Bob"/></nodes>
+<edges><edge id="0" source="0" target="1" weight="2"/></edges></graph></gexf>
+"""
+GML = """graph [
+  node [ id 0 label "Ann" ] node [ id 1 label "Bob" ] edge [ source 0 target 1 ]
+]
+"""
+GRAPHML = """<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+<graph edgedefault="directed"><node id="a"/><node id="b"/><edge source="a" target="b"/></graph>
+</graphml>
+"""
+NODE_LINK = '{"nodes": [{"id": "a"}, {"id": "b"}], "links": [{"source": "a", "target": "b"}]}'
+ADJACENCY = json.dumps(
+    {
+        "directed": False,
+        "multigraph": False,
+        "graph": [],
+        "nodes": [{"id": 0}, {"id": 1}],
+        "adjacency": [[{"id": 1}], [{"id": 0}]],
+    }
+)
+CYTOSCAPE = json.dumps(
+    {
+        "data": [],
+        "directed": False,
+        "multigraph": False,
+        "elements": {
+            "nodes": [
+                {"data": {"id": "a", "value": "a", "name": "a"}},
+                {"data": {"id": "b", "value": "b", "name": "b"}},
+            ],
+            "edges": [{"data": {"source": "a", "target": "b"}}],
+        },
+    }
+)
+
+
+class Case(NamedTuple):
+    """A command, what comes of it, and its exit code."""
+
+    name: str
+    files: Files
+    command: str
+    """Arguments, apart from `--replace --path graph.db`."""
+    code: int
+    """1: lines were refused, or the load as a whole; 2: nothing can be read."""
+    says: tuple[str, ...]
+    """Patterns, each of which is found in what the command prints."""
+
+
+def whole(nodes: int, edges: int) -> str:
+    """What the account says of a graph of this size."""
+    of = [f"{n} {thing}{'s' * (n != 1)}" for n, thing in ((nodes, "node"), (edges, "edge"))]
+    return f"graph.db now holds {', '.join(of)}, "
+
+
+CASES = [
+    Case("an edge list alone", {"e.csv": EDGE_LIST}, "e.csv", 0, ("Made 3 nodes", whole(3, 2))),
+    Case(
+        "an edge list alone, nodes not wanted",
+        {"e.csv": EDGE_LIST},
+        "e.csv --no-create-nodes",
+        1,
+        ("all 2 edges dangle", "leave out --no-create-nodes"),
+    ),
+    Case(
+        "an edge list with a type of node",
+        {"e.csv": EDGE_LIST},
+        "e.csv --node-type Person --dry-run",
+        0,
+        (r"a \(Person\)",),
+    ),
+    Case(
+        "nodes and edges",
+        {"n.csv": NODES, "e.csv": EDGE_LIST},
+        "n.csv e.csv",
+        0,
+        ("Made 1 node .*for instance c", whole(3, 2)),
+    ),
+    Case(
+        "edges before nodes", {"n.csv": NODES, "e.csv": EDGE_LIST}, "e.csv n.csv", 0, (whole(3, 2),)
+    ),
+    Case(
+        "an edge list without a header",
+        {"e.csv": "a,b\nb,c\n"},
+        "e.csv",
+        2,
+        ("no column is known to hold ids", "columns are: a, b"),
+    ),
+    Case(
+        "tabs in a file named csv",
+        {"e.csv": EDGE_LIST.replace(",", "\t")},
+        "e.csv",
+        0,
+        (whole(3, 2),),
+    ),
+    Case(
+        "semicolons, as Excel writes them in Europe",
+        {"e.csv": EDGE_LIST.replace(",", ";")},
+        "e.csv",
+        0,
+        (whole(3, 2),),
+    ),
+    Case(
+        "a header in capitals",
+        {"n.csv": "ID,NAME,TYPE\na,Ann,Person\n"},
+        "n.csv --dry-run",
+        0,
+        (r'a \(Person\) \{"name":"Ann"\}',),
+    ),
+    Case(
+        "a header in other words",
+        {"n.csv": "key,kind\na,T\n"},
+        "n.csv --id-column nokey",
+        2,
+        ("there is no column 'nokey'", "the columns are: key, kind"),
+    ),
+    Case(
+        "columns that are named",
+        {"n.csv": "k,t\na,T\n"},
+        "n.csv --id-column k --type-column t --dry-run",
+        0,
+        (r"a \(T\)",),
+    ),
+    Case(
+        "a column twice", {"n.csv": "id,name,name\na,x,y\n"}, "n.csv", 2, ("'name' occurs twice",)
+    ),
+    Case("a header alone", {"n.csv": "id,type\n"}, "n.csv", 1, ("the graph would have no node",)),
+    Case("an empty file", {"n.csv": ""}, "n.csv", 2, ("empty",)),
+    Case(
+        "a row without an id",
+        {"n.csv": NODES + ",Person,x\n"},
+        "n.csv",
+        1,
+        ("n.csv, line 4: id is missing", "all other lines are in the graph", whole(2, 0)),
+    ),
+    Case(
+        "the same, allowed",
+        {"n.csv": NODES + ",Person,x\n"},
+        "n.csv --allow-refused",
+        0,
+        ("n.csv, line 4", whole(2, 0)),
+    ),
+    Case(
+        "the same, strict",
+        {"n.csv": NODES + ",Person,x\n"},
+        "n.csv --strict",
+        2,
+        ("n.csv, line 4", "nothing was loaded"),
+    ),
+    Case(
+        "a row with too many cells",
+        {"n.csv": NODES + "c,Person,x,y\n"},
+        "n.csv",
+        1,
+        ("line 4: has 4 cells", whole(2, 0)),
+    ),
+    Case(
+        "no row that can be used",
+        {"n.csv": "id,type\n,x\n"},
+        "n.csv",
+        2,
+        ("no line of the source can be used",),
+    ),
+    Case(
+        "Latin-1",
+        {"n.csv": CAFE.encode("latin-1")},
+        "n.csv",
+        2,
+        ("n.csv, line 2: this is not UTF-8", "cp1252 .*Café Größe", "--encoding"),
+    ),
+    Case(
+        "Latin-1 that is named",
+        {"n.csv": CAFE.encode("latin-1")},
+        "n.csv --encoding latin-1",
+        0,
+        (whole(2, 0),),
+    ),
+    Case(
+        "an encoding that there is not",
+        {"n.csv": CAFE},
+        "n.csv --encoding latin-99",
+        2,
+        ("there is no encoding 'latin-99'",),
+    ),
+    Case(
+        "a byte order mark",
+        {"n.csv": b"\xef\xbb\xbf" + NODES.encode()},
+        "n.csv --dry-run",
+        0,
+        (r"a \(Person\)",),
+    ),
+    Case(
+        "UTF-16, as Excel writes it",
+        {"n.csv": CAFE.encode("utf-16")},
+        "n.csv",
+        0,
+        ("utf-16", whole(2, 0)),
+    ),
+    Case(
+        "UTF-16 without a mark",
+        {"n.csv": NODES.encode("utf-16-le")},
+        "n.csv",
+        2,
+        ("--encoding utf-16-le",),
+    ),
+    Case(
+        "line ends of Windows",
+        {"n.csv": NODES.replace("\n", "\r\n")},
+        "n.csv --dry-run",
+        0,
+        (r'b \(Person\) \{"name":"Bob"\}',),
+    ),
+    Case(
+        "line ends of old Macs",
+        {"n.csv": NODES.replace("\n", "\r")},
+        "n.csv --dry-run",
+        0,
+        (r'b \(Person\) \{"name":"Bob"\}',),
+    ),
+    Case("gzip", {"n.csv.gz": gzip.compress(NODES.encode())}, "n.csv.gz", 0, (whole(2, 0),)),
+    Case(
+        "damaged gzip",
+        {"n.csv.gz": gzip.compress(NODES.encode() * 500)[:-20]},
+        "n.csv.gz",
+        2,
+        ("damaged",),
+    ),
+    Case("no gzip at all", {"n.csv.gz": NODES}, "n.csv.gz", 2, ("no gzip",)),
+    Case(
+        "gzip without its suffix",
+        {"n.csv": gzip.compress(NODES.encode())},
+        "n.csv",
+        2,
+        ("packed by gzip",),
+    ),
+    Case(
+        "a workbook named csv", {"n.csv": b"PK\x03\x04" + bytes(50)}, "n.csv", 2, ("zip archive",)
+    ),
+    Case(
+        "a long cell",
+        {"n.csv": f"id,type,text\na,T,{'x' * 1_000_000}\n"},
+        "n.csv",
+        0,
+        (whole(1, 0),),
+    ),
+    Case(
+        "somebody called Null",
+        {"n.csv": "id,type,name\na,T,Null\nb,T,NaN\n"},
+        "n.csv --null-text '' --dry-run",
+        0,
+        (r'a \(T\) \{"name":"Null"\}', r'b \(T\) \{"name":"NaN"\}'),
+    ),
+    Case(
+        "two files that disagree about a type",
+        {"m.csv": "id,type\na,Person\n", "n.csv": "id,type\na,Robot\n"},
+        "m.csv n.csv --dry-run",
+        0,
+        ("Duplicates merged: 1 node", r'a \(Person\) \{"other_types":\["Robot"\]\}'),
+    ),
+    Case(
+        "a suffix that says nothing",
+        {"n.txt": NODES},
+        "n.txt",
+        2,
+        ("name the format with --format",),
+    ),
+    Case("a format that is named", {"n.txt": NODES}, "n.txt --format csv", 0, (whole(2, 0),)),
+    Case(
+        "a format that there is not",
+        {"n.csv": NODES},
+        "n.csv --format xls",
+        2,
+        ("there is no format 'xls'",),
+    ),
+    Case("JSON named csv", {"n.csv": NODE_LINK}, "n.csv", 2, ("n.csv",)),
+    Case("a missing file", {}, "gone.csv", 2, ("gone.csv: there is no such file",)),
+    Case("a folder", {"d/n.csv": NODES}, "d", 2, ("d: this folder is no kgraph bundle",)),
+    Case("a name with brackets", {"a[1].csv": NODES}, "a[1].csv", 0, (r"a\[1\]\.csv", whole(2, 0))),
+    Case("an address", {}, "https://example.org/g.csv", 2, ("has to be downloaded",)),
+    Case(
+        "JSON lines that stop halfway",
+        {"n.jsonl": '{"id": "a"}\n{"id": "b", "na'},
+        "n.jsonl",
+        1,
+        ("n.jsonl, line 2: is not JSON", whole(1, 0)),
+    ),
+    Case("networkx node-link", {"g.json": NODE_LINK}, "g.json", 0, (whole(2, 1),)),
+    Case("networkx adjacency", {"g.json": ADJACENCY}, "g.json", 0, (whole(2, 1),)),
+    Case("Cytoscape", {"g.json": CYTOSCAPE}, "g.json", 0, (whole(2, 1),)),
+    Case("JSON of another kind", {"g.json": '{"hello": "world"}'}, "g.json", 2, ("g.json: ",)),
+    Case("JSON that stops halfway", {"g.json": NODE_LINK[:40]}, "g.json", 2, ("g.json",)),
+    Case("GraphML", {"g.graphml": GRAPHML}, "g.graphml", 0, (whole(2, 1),)),
+    Case(
+        "GraphML that stops halfway", {"g.graphml": GRAPHML[:120]}, "g.graphml", 2, ("g.graphml",)
+    ),
+    Case("GEXF of Gephi", {"g.gexf": GEXF}, "g.gexf", 0, (whole(2, 1),)),
+    Case("GML", {"g.gml": GML}, "g.gml", 0, (whole(2, 1),)),
+    Case("Turtle", {"g.ttl": TTL + "e:a e:p e:b .\n"}, "g.ttl", 0, (whole(2, 1),)),
+    Case(
+        "Turtle with blank nodes",
+        {"g.ttl": TTL + "e:a e:p e:b, [ e:q e:c ] .\n"},
+        "g.ttl",
+        0,
+        ("blank node", whole(2, 1)),
+    ),
+    Case(
+        "Turtle with a mistake",
+        {"g.ttl": TTL + "e:a e:p e:b .\ne:a e:p ; ; .\nx"},
+        "g.ttl",
+        2,
+        ("g.ttl",),
+    ),
+    Case(
+        "N-Triples with a mistake",
+        {"g.nt": "<http://e/a> <http://e/p> <http://e/b> .\nno triple\n"},
+        "g.nt",
+        1,
+        ("g.nt, line 2", whole(2, 1)),
+    ),
+    Case(
+        "RDF/XML named owl, cut",
+        {"g.owl": "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'>"},
+        "g.owl",
+        2,
+        ("g.owl",),
+    ),
+    Case(
+        "KGX",
+        {
+            "n.tsv": "id\tcategory\tname\nMONDO:1\tbiolink:Disease\tflu\n",
+            "e.tsv": "id\tsubject\tpredicate\tobject\nx\tMONDO:1\tbiolink:related_to\tHP:1\n",
+        },
+        "n.tsv e.tsv --dry-run",
+        0,
+        (r"MONDO:1 \(biolink:Disease\)", "MONDO:1 -biolink:related_to-> HP:1"),
+    ),
+    Case(
+        "nothing that is there to be removed",
+        {"gone.csv": "id\nx\n"},
+        "--remove gone.csv",
+        0,
+        ("Not there, so not taken out: 1, for instance .*x", whole(1, 0)),
+    ),
+    Case(
+        "a node to be removed",
+        {"gone.csv": "id\nold\n", "e.csv": EDGE_LIST},
+        "e.csv --remove gone.csv",
+        0,
+        ("Taken out: 1 node, 0 edges", whole(3, 2)),
+    ),
+    Case(
+        "a second file without a word",
+        {"n.csv": NODES},
+        "n.csv --nothing-said",
+        1,
+        ("holds a graph of 1 node", "--replace", "--append"),
+    ),
+    Case("a second file", {"n.csv": NODES}, "n.csv --append", 0, (whole(3, 0),)),
+]
 
 
 class TestUserFiles(UserFilesSuite):
     @pytest.fixture
     def store(self, tmp_path: Path) -> Store:
         return Store(("--path", str(tmp_path / "graph.db")))
+
+
+@pytest.fixture(scope="module")
+def old(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A graph of the node `old`, as a file."""
+    folder = tmp_path_factory.mktemp("old")
+    (folder / "old.csv").write_text("id,type\nold,Thing\n", encoding="utf-8")
+    done = bfsql_here("load", str(folder / "old.csv"), "--path", str(folder / "graph.db"))
+    assert done.exit_code == 0
+    return (folder / "graph.db").read_bytes()
+
+
+def bfsql_here(*args: str) -> Result:
+    return CliRunner().invoke(bfsql, args, prog_name="bfsql")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: bytes) -> Path:
+    """The working directory; graph.db holds the node `old`."""
+    (tmp_path / "graph.db").write_bytes(old)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_file_as_a_user_has_it(case: Case, folder: Path, old: bytes) -> None:
+    for name, content in case.files.items():
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    mode = [] if re.search("--(append|remove|nothing-said)", case.command) else ["--replace"]
+    args = shlex.split(case.command.replace("--nothing-said", ""))
+    done = bfsql_here("load", *args, *mode, "--path", "graph.db")
+    printed = done.stdout + done.stderr
+    assert done.exit_code == case.code, printed
+    assert [said for said in case.says if not re.search(said, printed)] == [], printed
+    if "now holds" not in done.stdout:  # a refused load is one sentence, and changes nothing
+        assert (folder / "graph.db").read_bytes() == old
+    if case.code and not done.stdout:
+        assert done.stderr.count("\n") == 1
