@@ -25,6 +25,7 @@ FORMATS: dict[str, Format] = {
     "tsv": Format("a table of nodes or of edges, cells separated by tabs", (".tsv", ".tab")),
     "jsonl": Format("nodes or edges, a JSON object a line", (".jsonl", ".ndjson")),
     "parquet": Format("a Parquet table of nodes or of edges", (".parquet", ".pq")),
+    "graphrag": Format("Microsoft GraphRAG's output: a folder with entities.parquet, ...", ()),
     "json": Format(
         "a graph in one JSON value, read whole: networkx node-link or adjacency, Cytoscape, a list "
         "of nodes or of edges",
@@ -86,6 +87,12 @@ NO_OPTIONS = SourceOptions()
 BUNDLE_FILES = ("manifest.json", "entities.jsonl", "entities.jsonl.gz")
 """Files of which one makes a folder a kgraph bundle."""
 
+_FOLDERS = {
+    "kgraph": BUNDLE_FILES,
+    "graphrag": ("entities.parquet", "create_final_entities.parquet"),
+}
+"""Formats of folders to the files of which one makes a folder such."""
+
 _BY_SUFFIX = {suffix: name for name, known in FORMATS.items() for suffix in known.suffixes}
 
 
@@ -114,19 +121,25 @@ def format_of(path: Path, named: str | None) -> str:
         raise SourceError(path, f"cannot be looked at: {error.strerror}") from error
     if named == "kgraph":
         raise SourceError(path, "a kgraph bundle is a folder, and this is a file; give its folder")
+    if named == "graphrag":
+        raise SourceError(
+            path, "GraphRAG's output is a folder, and this is a file; give its folder"
+        )
     return named or _format_of_file(path)
 
 
 def _format_of_folder(path: Path, named: str | None) -> str:
-    if named not in {None, "kgraph"}:
+    if named is not None and named not in _FOLDERS:
         raise SourceError(path, f"this is a folder, and the format {named!r} is of single files")
-    if named is None and not any((path / name).exists() for name in BUNDLE_FILES):
-        raise SourceError(
-            path,
-            "this folder is no kgraph bundle, for it holds neither manifest.json nor "
-            "entities.jsonl; give such a folder, or the graph files themselves",
-        )
-    return "kgraph"
+    for format_, files in _FOLDERS.items():
+        if named == format_ or (named is None and any((path / name).exists() for name in files)):
+            return format_
+    raise SourceError(
+        path,
+        "this folder is no kgraph bundle, for it holds neither manifest.json nor "
+        "entities.jsonl, and no output of GraphRAG, for it holds no entities.parquet; give such a "
+        "folder, or the graph files themselves",
+    )
 
 
 def _format_of_file(path: Path) -> str:

@@ -19,11 +19,19 @@ from bfsql.sources.gml import open_gml
 from bfsql.sources.graphml import open_graphml
 from bfsql.sources.json_graphs import open_json
 from bfsql.sources.kgraph import open_bundle
+from bfsql.sources.parquet_graphs import open_graphrag, open_parquet
 from bfsql.sources.tables import header_of, open_table
 from bfsql.sources.text import encoding_of
 
 _TABLES = frozenset({"csv", "tsv", "jsonl"})
-_GRAPHS = {"graphml": open_graphml, "gexf": open_gexf, "gml": open_gml, "json": open_json}
+_GRAPHS = {
+    "graphml": open_graphml,
+    "gexf": open_gexf,
+    "gml": open_gml,
+    "json": open_json,
+    "parquet": open_parquet,
+    "graphrag": open_graphrag,
+}
 RDF = frozenset({"turtle", "ntriples", "nquads", "trig", "rdfxml", "jsonld"})
 """Formats of RDF."""
 
@@ -109,10 +117,6 @@ def _open(path: Path, options: SourceOptions, account: SourceAccount) -> GraphSt
         from bfsql.sources.rdf import open_rdf
 
         return open_rdf(path, format_, options, account)
-    if format_ == "parquet":
-        from bfsql.sources.parquet import open_parquet
-
-        return open_parquet(path, options, account)
     if format_ in _GRAPHS:
         return _GRAPHS[format_](path, options, account)
     return open_bundle(path, options, account)

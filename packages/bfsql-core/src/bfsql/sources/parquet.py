@@ -1,4 +1,4 @@
-"""Parquet tables of nodes or of edges, read in batches of rows.
+"""The rows of Parquet files, read in batches.
 
 | in the file | becomes |
 |---|---|
@@ -23,10 +23,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from bfsql.errors import SourceError
 from bfsql.models.json_values import iso_text, json_number
 from bfsql.models.load import SourceAccount
-from bfsql.models.records import GraphStream, Refusal
-from bfsql.sources.columns import EdgeColumns, NodeColumns, columns_of
-from bfsql.sources.fields import Unusable
-from bfsql.sources.formats import SourceOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,31 +33,6 @@ _DEEPEST = 50
 """Types inside each other."""
 
 Convert = Callable[[Any], Any]
-
-
-def open_parquet(path: Path, options: SourceOptions, account: SourceAccount) -> GraphStream:
-    """The nodes or the edges of a Parquet table.
-
-    Args:
-        path: The file.
-        options: Column names and defaults.
-        account: Of the file.
-
-    Raises:
-        SourceError: The library for Parquet is not installed; the file is none, or lacks a
-            column that is needed.
-    """
-    table = ParquetTable(path, account)
-    columns = columns_of(path, table.names, options)
-    return _records(table, columns)
-
-
-def _records(table: ParquetTable, columns: NodeColumns | EdgeColumns) -> GraphStream:
-    for number, row in enumerate(table.rows(), 1):
-        try:
-            yield columns.record(row)
-        except Unusable as reason:
-            yield Refusal(table.path, None, f"row {number}: {reason}")
 
 
 class ParquetTable:

@@ -1,0 +1,286 @@
+"""Graphs in Parquet: tables of nodes or of edges, and what Microsoft GraphRAG writes.
+
+GraphRAG's output is a folder, or tables of it:
+
+| table | becomes |
+|---|---|
+| `entities` | nodes; the id is the `title`, by which relationships name their ends |
+| `relationships` | edges with the default predicate, for there is no column of predicates |
+| `text_units` | the passages of the edges that name them |
+| `documents` | the titles by which passages name their document |
+
+`description` is metadata, and of an edge a piece of evidence, too. Tables were called
+`create_final_entities` and so on before version 2, and the title of an entity `name` before 1.
+
+Of a folder memory holds the ends and the text unit ids of the relationships, and the ids and titles
+of the documents, but neither descriptions nor passages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from bfsql.errors import SourceError
+from bfsql.models.load import ColumnAccount, SourceAccount
+from bfsql.models.records import EvidenceRecord, GraphStream, NodeRecord, Refusal, Triple
+from bfsql.sources.columns import EdgeColumns, NodeColumns, columns_of
+from bfsql.sources.fields import Unusable
+from bfsql.sources.formats import SourceOptions
+from bfsql.sources.parquet import ParquetTable
+
+_WANTED = ("entities", "relationships")
+_OPTIONAL = ("text_units", "documents")
+_OLD = "create_final_"
+
+_PARTS = {
+    "entities": ({"id", "human_readable_id", "description", "text_unit_ids"}, {"source"}),
+    "relationships": ({"id", "source", "target", "description", "text_unit_ids"}, set()),
+    "text_units": ({"id", "text", "n_tokens"}, set()),
+    "documents": ({"id", "title", "text", "text_unit_ids"}, set()),
+    "communities": ({"community", "level", "title", "entity_ids"}, set()),
+    "community_reports": ({"community", "level", "title", "full_content"}, set()),
+    "covariates": ({"id", "covariate_type", "text_unit_id"}, set()),
+}
+"""Name of a table of GraphRAG's to columns that it has, and to those that it has not."""
+
+_LEFT_OUT = {"id", "graph_embedding", "x", "y"}
+_UNITS = "text_unit_ids"
+
+Row = dict[str, Any]
+
+
+def open_parquet(path: Path, options: SourceOptions, account: SourceAccount) -> GraphStream:
+    """The nodes or the edges of a Parquet table.
+
+    Args:
+        path: The file.
+        options: Column names and defaults; where they name the format, a table of GraphRAG's is
+            read as any other.
+        account: Of the file.
+
+    Raises:
+        SourceError: The library for Parquet is not installed; the file is none, lacks a
+            column that is needed, or is a table of GraphRAG's without nodes or edges.
+    """
+    table = ParquetTable(path, account)
+    part = None if options.format is not None else _part(table.names)
+    if part in _WANTED:
+        account.notes.append(f"read as the {part} of GraphRAG")
+        return _Reading(options, account).records(part, table)
+    if part is not None:
+        raise SourceError(
+            path,
+            f"this is GraphRAG's table of {part}, which has no nodes or edges; give the folder "
+            "that it is in, or --format parquet to read it as any table",
+        )
+    columns = columns_of(path, table.names, options)
+    told = _Told(account)
+    return _rows(table, lambda row: [told.record(columns, row)])
+
+
+def open_graphrag(folder: Path, options: SourceOptions, account: SourceAccount) -> GraphStream:
+    """The nodes, edges and evidence of a folder that GraphRAG wrote.
+
+    Args:
+        folder: Where the tables are.
+        options: Names of columns, and defaults.
+        account: Of the folder.
+
+    Raises:
+        SourceError: The library for Parquet is not installed; a table is not there, or damaged.
+    """
+    tables = {}
+    for part in (*_WANTED, *_OPTIONAL):
+        files = (folder / f"{part}.parquet", folder / f"{_OLD}{part}.parquet")
+        path = next((file for file in files if file.is_file()), None)
+        if path is not None:
+            tables[part] = ParquetTable(path, account)
+        elif part in _WANTED:
+            raise SourceError(folder, f"there is no {part}.parquet in this output of GraphRAG")
+    account.notes.append(f"the tables are {', '.join(t.path.name for t in tables.values())}")
+    return _Reading(options, account).folder(tables)
+
+
+def _part(names: Sequence[str]) -> str | None:
+    have = set(names)
+    return next(
+        (part for part, (there, absent) in _PARTS.items() if there <= have and not absent & have),
+        None,
+    )
+
+
+def _rows(table: ParquetTable, make: Any) -> GraphStream:
+    for number, row in enumerate(table.rows(), 1):
+        try:
+            yield from make(row)
+        except Unusable as reason:
+            yield Refusal(table.path, None, f"row {number}: {reason}")
+
+
+class _Reading:
+    """Makes records of GraphRAG's tables.
+
+    Args:
+        options: Names of columns, and defaults.
+        account: Of what is read.
+    """
+
+    def __init__(self, options: SourceOptions, account: SourceAccount) -> None:
+        self._options = options
+        self._account = account
+        self._triples: list[Triple] = []
+        self._waiting: dict[str, list[int]] = {}
+        """Id of a text unit to the places of the edges that name it."""
+
+    def records(self, part: str, table: ParquetTable, *, units: bool = False) -> GraphStream:
+        """The nodes of the entities, or the edges and evidence of the relationships.
+
+        Args:
+            part: `entities` or `relationships`.
+            table: The table.
+            units: Whether the text units will be read.
+        """
+        told = _Told(self._account)
+        if part == "entities":
+            columns = self._entity_columns(table)
+            return _rows(table, lambda row: [self._entity(row, columns, told)])
+        edges = columns_of(table.path, table.names, replace(self._options, id_column=None))
+        return _rows(table, lambda row: self._relationship(row, edges, told, units=units))
+
+    def folder(self, tables: Mapping[str, ParquetTable]) -> GraphStream:
+        """The records of all tables."""
+        units = tables.get("text_units")
+        yield from self.records("entities", tables["entities"])
+        yield from self.records("relationships", tables["relationships"], units=units is not None)
+        if units is not None:
+            yield from self._passages(units, self._titles(tables.get("documents")))
+
+    def _entity_columns(self, table: ParquetTable) -> NodeColumns | EdgeColumns:
+        title = "title" if "title" in table.names else "name"
+        named = replace(
+            self._options,
+            id_column=self._options.id_column or title,
+            name_column=self._options.name_column or title,
+            subject_column=None,
+            object_column=None,
+        )
+        return columns_of(table.path, table.names, named)
+
+    def _entity(self, row: Row, columns: NodeColumns | EdgeColumns, told: _Told) -> Any:
+        written = dict(row)
+        units = _items(row.pop(_UNITS, None))
+        frequency = row.pop("frequency", None)
+        mentions = len(units) if frequency is None else frequency
+        record = told.record(columns, _without(row), written)
+        told.note(written, "frequency" if frequency is not None else _UNITS, "metadata")
+        if mentions:
+            record.metadata["total_mentions"] = mentions
+        return record
+
+    def _relationship(
+        self, row: Row, columns: NodeColumns | EdgeColumns, told: _Told, *, units: bool
+    ) -> Iterator[Any]:
+        written = dict(row)
+        ids = _items(row.pop(_UNITS, None))
+        record = told.record(columns, _without(row), written)
+        for column in ("description", _UNITS):
+            told.note(written, column, "evidence")
+        yield record
+        if isinstance(record, NodeRecord):
+            return
+        triple = (record.subject, record.predicate, record.object)
+        item: Row = {}
+        if text := row.get("description"):
+            item = {"section": "description", "text_span": text}
+        if ids and not units:
+            item["text_unit_ids"] = ids
+        if item:
+            yield EvidenceRecord(*triple, item)
+        if ids and units:
+            for id_ in ids:
+                self._waiting.setdefault(id_, []).append(len(self._triples))
+            self._triples.append(triple)
+
+    def _titles(self, documents: ParquetTable | None) -> dict[str, str]:
+        if documents is None:
+            return {}
+        rows = documents.rows(["id", "title"])
+        return {str(row["id"]): row["title"] for row in rows if "id" in row and row.get("title")}
+
+    def _passages(self, units: ParquetTable, titles: Mapping[str, str]) -> GraphStream:
+        wanted = ("id", "text", "document_id", "document_ids")
+        for row in units.rows(wanted):
+            places = self._waiting.pop(str(row.get("id")), ())
+            if not places:
+                continue
+            ids = _items(row.get("document_ids")) or _items([row.get("document_id")])
+            documents = [titles.get(id_, id_) for id_ in ids]
+            item: Row = {"text_unit_id": str(row["id"]), "text_span": row.get("text")}
+            if len(documents) == 1:
+                item["document_id"] = documents[0]
+            elif documents:
+                item["document_ids"] = documents
+            for place in places:
+                yield EvidenceRecord(*self._triples[place], dict(item))
+        if self._waiting:
+            missing = f"text units that are named, and not there: {len(self._waiting):,}"
+            self._account.notes.append(missing)
+
+
+class _Told:
+    """Makes the records of one table, and enters its columns into the account.
+
+    Args:
+        account: Of the file.
+    """
+
+    def __init__(self, account: SourceAccount) -> None:
+        self._account = account
+        self._columns: dict[str, ColumnAccount] = {}
+
+    def record(
+        self, columns: NodeColumns | EdgeColumns, row: Row, written: Row | None = None
+    ) -> Any:
+        """The record of a row; errors as with `NodeColumns.record`.
+
+        Args:
+            columns: What the columns are.
+            row: What counts of the row.
+            written: The row as the file has it, if that is more.
+        """
+        record = columns.record(row)
+        for column in written or row:
+            if column not in self._columns:
+                meaning = _meanings(columns).get(column, "metadata" if column in row else "ignored")
+                self.note(written or row, column, meaning)
+        return record
+
+    def note(self, row: Row, column: str, meaning: str) -> None:
+        """Enter what a column is, with its value as the example."""
+        if column not in row:
+            return
+        told = self._columns.get(column)
+        if told is None:
+            told = ColumnAccount(column, meaning, str(row[column])[:80])
+            self._columns[column] = told
+            self._account.columns.append(told)
+        told.meaning = meaning
+
+
+def _meanings(columns: NodeColumns | EdgeColumns) -> dict[str, str]:
+    fields = ("aliases", "name", "type", "id", "predicate", "object", "subject")
+    named = {field: getattr(columns, field, None) for field in fields}
+    return {column: field for field, column in named.items() if column is not None}
+
+
+def _items(value: Any) -> list[str]:
+    """The ids of a list without those that are missing or there twice."""
+    items = value if isinstance(value, list) else []
+    return list(dict.fromkeys(str(item) for item in items if item is not None))
+
+
+def _without(row: Row) -> Row:
+    return {k: v for k, v in row.items() if k not in _LEFT_OUT and not k.endswith("_embedding")}

@@ -1,0 +1,147 @@
+"""What Microsoft GraphRAG writes: a folder of Parquet tables, or two of them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from bfsql.errors import SourceError
+from bfsql.models import NodeRecord
+from bfsql.sources import SourceOptions, open_source, open_sources, read_all
+
+OUTPUT = Path(__file__).parent / "data" / "graphrag"
+"""As the workflows of GraphRAG 3.3 wrote it, of two texts, and of rows as a model extracts them."""
+TRIPLES = [
+    ("ADA LOVELACE", "related_to", "ANALYTICAL ENGINE"),
+    ("CHARLES BABBAGE", "related_to", "ANALYTICAL ENGINE"),
+    ("CHARLES BABBAGE", "related_to", "LONDON"),
+]
+
+
+@pytest.fixture
+def output(tmp_path):
+    """A copy of it that a test may change."""
+    return Path(shutil.copytree(OUTPUT, tmp_path / "output"))
+
+
+def test_a_folder_has_nodes_edges_and_passages_with_their_documents(sort_out):
+    (source,) = open_sources([OUTPUT])
+    found = sort_out(source.records)
+    metadata = {
+        "name": "ADA LOVELACE",
+        "human_readable_id": 0,
+        "description": "Ada Lovelace wrote the first program",
+        "degree": 1,
+        "total_mentions": 1,
+    }
+    assert found.nodes[0] == NodeRecord("ADA LOVELACE", "PERSON", metadata)
+    assert {node.id for node in found.nodes} == {end for s, _, o in TRIPLES for end in (s, o)}
+    assert found.triples == TRIPLES
+    assert found.edges[0].metadata == {
+        "human_readable_id": 0,
+        "description": "Ada Lovelace wrote a program for the Analytical Engine",
+        "weight": 9.0,
+        "combined_degree": 3,
+    }
+    items = [e.item for e in found.evidence if (e.subject, e.predicate, e.object) == TRIPLES[1]]
+    for item in items[1:]:
+        assert len(item.pop("text_unit_id")) == 128
+    ada = "Ada Lovelace wrote a program for the Analytical Engine of Charles Babbage."
+    babbage = "Charles Babbage, born in London, never finished his engine."
+    description = "Charles Babbage designed the Analytical Engine, and never finished it"
+    assert items == [
+        {"section": "description", "text_span": description},
+        {"document_id": "ada.txt", "text_span": ada},
+        {"document_id": "babbage.txt", "text_span": babbage},
+    ]
+    account = source.account
+    assert (account.format, account.nodes, account.edges, account.evidence) == ("graphrag", 4, 3, 7)
+    (note,) = account.notes
+    assert note.startswith("the tables are entities.parquet, relationships.parquet, text_units.p")
+    told = {(c.name, c.meaning) for c in account.columns}
+    assert {("title", "id"), ("source", "subject"), ("id", "ignored")} <= told
+    assert {("description", "evidence"), ("text_unit_ids", "evidence")} <= told
+
+
+def test_the_two_files_alone_have_descriptions_as_evidence(sort_out):
+    files = [OUTPUT / "entities.parquet", OUTPUT / "relationships.parquet"]
+    sources = open_sources(files)
+    found = sort_out(record for source in sources for record in source.records)
+    assert found.triples == TRIPLES
+    assert len(found.nodes) == 4
+    assert [len(item.item["text_unit_ids"]) for item in found.evidence] == [1, 2, 1]
+    assert sources[0].account.notes == ["read as the entities of GraphRAG"]
+    assert sources[1].account.notes == ["read as the relationships of GraphRAG"]
+
+
+def test_a_folder_may_lack_passages_and_documents(output, sort_out):
+    (output / "documents.parquet").unlink()
+    found = sort_out(open_source(output))
+    assert len(found.evidence) == 7
+    assert len(found.evidence[-1].item["document_id"]) == 128
+    (output / "text_units.parquet").unlink()
+    assert len(sort_out(open_source(output)).evidence) == 3
+    (output / "relationships.parquet").unlink()
+    with pytest.raises(SourceError, match=r"there is no relationships\.parquet"):
+        open_source(output)
+
+
+def test_a_folder_of_the_first_versions_has_other_names(output, sort_out):
+    entities = pq.read_table(output / "entities.parquet").rename_columns({"title": "name"})
+    pq.write_table(entities, output / "create_final_entities.parquet")
+    units = pq.read_table(output / "text_units.parquet")
+    documents = pa.array([[id_] for id_ in units["document_id"].to_pylist()])
+    units = units.drop_columns(["document_id"]).append_column("document_ids", documents)
+    pq.write_table(units, output / "create_final_text_units.parquet")
+    for part in ("relationships", "documents"):
+        (output / f"{part}.parquet").rename(output / f"create_final_{part}.parquet")
+    for part in ("entities", "text_units"):
+        (output / f"{part}.parquet").unlink()
+    found = sort_out(open_source(output))
+    assert (len(found.nodes), len(found.evidence), found.triples) == (4, 7, TRIPLES)
+    assert found.nodes[0].metadata["name"] == "ADA LOVELACE"
+    assert found.evidence[-1].item["document_id"] == "babbage.txt"
+
+
+def test_a_column_of_predicates_that_was_added_counts(output, sort_out):
+    table = pq.read_table(output / "relationships.parquet")
+    predicates = pa.array(["PROGRAMMED", "DESIGNED", None])
+    pq.write_table(table.append_column("how", predicates), output / "relationships.parquet")
+    found = sort_out(open_source(output, SourceOptions(predicate_column="how")))
+    assert [predicate for _, predicate, _ in found.triples] == [
+        *("PROGRAMMED", "DESIGNED", "related_to"),
+    ]
+    assert found.evidence[-1].predicate == "related_to"
+
+
+def test_what_cannot_be_used_is_refused_and_what_is_missing_is_noted(output, sort_out):
+    table = pq.read_table(output / "relationships.parquet")
+    sources = pa.array([None, "B", "C"], pa.string())
+    pq.write_table(table.set_column(2, "source", sources), output / "relationships.parquet")
+    units = pq.read_table(output / "text_units.parquet")
+    pq.write_table(units.slice(0, 1), output / "text_units.parquet")
+    (source,) = open_sources([output])
+    found = sort_out(source.records)
+    assert found.reasons == [(None, "row 1: source is missing")]
+    assert [e.item.get("document_id") for e in found.evidence] == [None, None, "ada.txt"]
+    assert source.account.notes[-1] == "text units that are named, and not there: 1"
+
+
+@pytest.mark.parametrize("part", ["text_units", "documents"])
+def test_other_tables_of_graphrag_are_read_only_when_that_is_asked_for(part):
+    with pytest.raises(SourceError, match=f"GraphRAG's table of {part}, which has no nodes"):
+        open_source(OUTPUT / f"{part}.parquet")
+    records = read_all([OUTPUT / f"{part}.parquet"], SourceOptions(format="parquet"))
+    assert len(list(records)) == 2
+
+
+def test_a_damaged_table_and_a_file_as_the_folder_say_so(output):
+    with pytest.raises(SourceError, match="GraphRAG's output is a folder"):
+        open_source(OUTPUT / "entities.parquet", SourceOptions(format="graphrag"))
+    (output / "text_units.parquet").write_bytes(b"PAR1")
+    with pytest.raises(SourceError, match=r"text_units\.parquet: is no Parquet"):
+        open_source(output)
