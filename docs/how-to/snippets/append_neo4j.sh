@@ -1,0 +1,1 @@
+bfsql load new-credits.csv --remove no-credits.csv --backend neo4j
