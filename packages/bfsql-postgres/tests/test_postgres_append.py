@@ -11,6 +11,7 @@ from typing import Any
 import asyncpg
 import pytest
 from bfsql_trials.agreement import everything, values
+from bfsql_trials.appending import SeveralLoads, several_loads
 from bfsql_trials.loading import many
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -276,7 +277,7 @@ RECORDS = st.lists(
 PASSAGES = st.lists(st.builds(EvidenceRecord, IDS, PREDICATES, IDS, ITEMS), max_size=4)
 DRAWN = settings(
     deadline=None,
-    max_examples=8,
+    max_examples=5,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
@@ -295,6 +296,11 @@ async def held(
             return await everything(backend, records), report
         finally:
             await backend.close()
+
+
+def of_graph(report: LoadReport) -> list[Any]:
+    names = ("nodes", "edges", "evidence", "dangling_edges", "dangling_examples")
+    return [getattr(report, name) for name in names]
 
 
 def of(record: GraphRecord) -> tuple[str, ...]:
@@ -332,37 +338,21 @@ async def test_appending_in_any_split_equals_one_load_of_everything(
     steps = [(part, appending(**more)) for part in parts]
     appended, last = await held(database, layout, all_at_once, *steps)
     assert appended == once
-    of_graph = ("nodes", "edges", "evidence", "dangling_edges", "dangling_examples")
-    assert [getattr(last, name) for name in of_graph] == [
-        getattr(report, name) for name in of_graph
-    ]
+    assert of_graph(last) == of_graph(report)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@given(old=RECORDS, passages=PASSAGES, new=RECORDS, data=st.data())
+@given(several=several_loads(12))
 @DRAWN
-async def test_what_is_removed_might_never_have_been_there(
-    *,
-    database: Database,
-    layout: str,
-    old: list[GraphRecord],
-    passages: list[GraphRecord],
-    new: list[GraphRecord],
-    data: st.DataObject,
+async def test_several_loads_that_add_and_take_out_equal_one_load_of_what_is_left(
+    database: Database, layout: str, several: SeveralLoads
 ) -> None:
-    known = {of(record) for record in old}
-    old = [*old, *(passage for passage in passages if of(passage) in known)]
-    gone = data.draw(st.sets(st.sampled_from(sorted(known)), max_size=3)) if known else set()
-    ids = {name for one in gone if len(one) == 1 for name in one}
-    left = [r for r in old if of(r) not in gone and not {of(r)[0], of(r)[-1]} & ids]
-    remove = [NodeRecord(*one, "") if len(one) == 1 else EdgeRecord(*one) for one in gone]
-    once, _ = await held(database, layout, [*old, *new], ([*left, *new], LoadOptions()))
-    steps = (old, LoadOptions()), (new, appending(remove=iter(remove)))
-    removed, report = await held(database, layout, [*old, *new], *steps)
-    assert removed == once
-    assert (report.removed_nodes, report.not_there) == (len(ids), 0)
-    triples = [{of(r) for r in records if isinstance(r, EdgeRecord)} for records in (old, left)]
-    assert report.removed_edges == len(triples[0]) - len(triples[1])
+    whole = several.everything
+    once, report = await held(database, layout, whole, (whole, several.options()))
+    steps = [(load.records, several.options(load)) for load in several.loads]
+    apart, last = await held(database, layout, whole, *steps)
+    assert apart == once
+    assert of_graph(last) == of_graph(report)
 
 
 # --- taking out -----------------------------------------------------------------

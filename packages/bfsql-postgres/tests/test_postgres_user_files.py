@@ -1,0 +1,16 @@
+"""Files as users have them, loaded into Postgres by the command."""
+
+from pathlib import Path
+
+import pytest
+from bfsql_trials.user_files import Store, UserFilesSuite
+
+from bfsql_servers.database import Database
+
+
+class TestUserFiles(UserFilesSuite):
+    @pytest.fixture
+    def store(self, database: Database, schema: str, tmp_path: Path) -> Store:
+        url = tmp_path / "owner.url"
+        url.write_text(database.owner_url, encoding="utf-8")
+        return Store(("--backend", "postgres", "--schema", schema, "--dsn-file", str(url)))
