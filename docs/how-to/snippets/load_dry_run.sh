@@ -1,0 +1,1 @@
+bfsql load staff_today.csv --append --path staff.db --dry-run
