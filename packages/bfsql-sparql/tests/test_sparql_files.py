@@ -308,10 +308,10 @@ async def test_a_file_that_cannot_be_read_is_told(serve, name, content, reason):
         await serve(**{name: content})
 
 
-@pytest.mark.parametrize("name", ["a.ttl", "a.nt", "a.rdf"])
+@pytest.mark.parametrize("name", ["a.ttl", "a.nt"])
 async def test_utf_16_is_recognised_by_its_byte_order_mark(serve, tmp_path, name):
     plain = set(await found(await serve(**{name.replace(".", "__"): SAME[name]})))
-    text = SAME[name].replace("?>", ' encoding="utf-16"?>')
+    text = SAME[name]
     assert (
         set(await found(await serve(**{name.replace(".", "__"): text.encode("utf-16")}))) == plain
     )
