@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -12,6 +12,7 @@ from bfsql.errors import SourceError
 from bfsql.models.records import EdgeRecord, NodeRecord
 from bfsql.sources.fields import Unusable, identifier, optional_identifier, shown, texts
 from bfsql.sources.formats import SourceOptions
+from bfsql.sources.neo4j_headers import SEPARATOR, neo4j_columns
 
 Row: TypeAlias = Mapping[str, Any]
 """Column to value; a column without a value may be absent or None."""
@@ -20,27 +21,36 @@ Names: TypeAlias = tuple[str, ...]
 """Usual names of a column in lower case, the likelier first; a colon begins a Neo4j one."""
 
 ID: Names = (
-    *("id", "entity_id", "node_id", ":id", "identifier", "curie", "iri", "uri", "key"),
+    *(":id", "id", "entity_id", "node_id", "identifier", "curie", "iri", "uri", "key"),
     "name",
 )
-TYPE: Names = ("type", "entity_type", "node_type", ":label", "labelv", "category", "kind", "class")
+TYPE: Names = (":label", "type", "entity_type", "node_type", "labelv", "category", "kind", "class")
 NAME: Names = ("name", "preferred_name", "display_name", "preferred_label", "title")
 ALIASES: Names = ("synonyms", "aliases", "alias", "synonym", "alt_labels", "alternative_names")
 SUBJECT: Names = (
-    *("subject", "subject_id", "source", "source_id", "from", "from_id", "start", "start_id"),
-    *(":start_id", "head", "head_id", "src"),
+    *(":start_id", "subject", "subject_id", "source", "source_id", "from", "from_id", "start"),
+    *("start_id", "head", "head_id", "src"),
 )
 OBJECT: Names = (
-    *("object", "object_id", "target", "target_id", "to", "to_id", "end", "end_id"),
-    *(":end_id", "tail", "tail_id", "dst"),
+    *(":end_id", "object", "object_id", "target", "target_id", "to", "to_id", "end"),
+    *("end_id", "tail", "tail_id", "dst"),
 )
 PREDICATE: Names = (
-    *("predicate", "relation", "relationship", "relation_type", "relationship_type", "rel"),
-    *("edge_type", ":type", "type", "labele", "label", "kind"),
+    *(":type", "predicate", "relation", "relationship", "relation_type", "relationship_type"),
+    *("rel", "edge_type", "type", "labele", "label", "kind"),
 )
 
-_SPACE = re.compile(r"\([^()]*\)\Z")
-"""The id space of a Neo4j import header: `:ID(Person)`."""
+_LISTED = 40
+_SEPARATED = {":label": SEPARATOR, "category": "|"}
+"""Columns whose cells hold several types, as Neo4j and KGX have them, and what is between."""
+_NO_NULLS: frozenset[str] = frozenset({""})
+
+
+def given(value: Any, nulls: frozenset[str]) -> Any:
+    """The value, or None where it is a text that means none, or not a number."""
+    if isinstance(value, str):
+        return None if value in nulls else value
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,26 +62,75 @@ class NodeColumns:
     name: str | None
     aliases: str | None
     default_type: str
+    null_texts: frozenset[str] = _NO_NULLS
+    """Texts that are no id, type, name or alias."""
+    separator: str = ""
+    """Between several types in one text."""
+    group: str = ""
+    """What goes in front of every id."""
 
-    def record(self, row: Row, convert: Callable[[Any], Any] | None = None) -> NodeRecord:
+    @property
+    def meanings(self) -> dict[str, str]:
+        """From a column to what it is."""
+        named = {"aliases": self.aliases, "name": self.name, "type": self.type, "id": self.id}
+        return {column: meaning for meaning, column in named.items() if column is not None}
+
+    def record(self, row: Row) -> NodeRecord:
         """The node of a row.
-
-        Args:
-            row: The row.
-            convert: What a value that is metadata means; without it, itself.
 
         Raises:
             Unusable: The id is missing, or a field is of the wrong kind.
         """
-        id_ = identifier(row.get(self.id), self.id)
-        type_ = self.default_type
-        if self.type is not None:
-            type_ = optional_identifier(row.get(self.type), self.type, type_)
         own = {self.id, self.type, self.name, self.aliases}
-        metadata = _rest(row, own, convert)
-        self._put(metadata, "name", _name(row, self.name))
-        self._put(metadata, "synonyms", texts(row.get(self.aliases or ""), self.aliases or ""))
-        return NodeRecord(id_, type_, metadata)
+        return self.node(
+            row.get(self.id),
+            row.get(self.type) if self.type is not None else None,
+            row.get(self.name) if self.name is not None else None,
+            row.get(self.aliases) if self.aliases is not None else None,
+            {key: value for key, value in row.items() if value is not None and key not in own},
+        )
+
+    def node(
+        self, id_: Any, type_: Any, name: Any, aliases: Any, metadata: dict[str, Any]
+    ) -> NodeRecord:
+        """The node of these values.
+
+        Args:
+            id_: Of the column of ids, as the file has it.
+            type_: Of the column of types, or None; the others likewise.
+            name: The display name.
+            aliases: Further names, a list or one text with `|` or `;` between.
+            metadata: What it is given besides; changed.
+
+        Raises:
+            Unusable: The id is missing, or a field is of the wrong kind.
+        """
+        nulls = self.null_texts
+        id_ = identifier(given(id_, nulls), self.id)
+        type_ = given(type_, nulls)
+        if type_ is not None:
+            type_, *others = self._types(type_)
+            if others:
+                self._put(metadata, "other_types", others)
+        if name is not None:
+            self._put(metadata, "name", _text(given(name, nulls), self.name))
+        if aliases is not None:
+            found = texts(given(aliases, nulls), self.aliases or "")
+            self._put(metadata, "synonyms", [text for text in found if text not in nulls])
+        return NodeRecord(self.group + id_, type_ or self.default_type, metadata)
+
+    def _types(self, value: Any) -> list[str]:
+        several = [value]
+        if isinstance(value, list):
+            several = value
+        elif isinstance(value, str) and self.separator and self.separator in value:
+            several = value.split(self.separator)
+        types = [
+            identifier(type_, self.type or "")
+            for type_ in several
+            if given(type_, self.null_texts) is not None
+        ]
+        return types or [""]
 
     @staticmethod
     def _put(metadata: dict[str, Any], field: str, value: str | list[str] | None) -> None:
@@ -90,22 +149,45 @@ class EdgeColumns:
     predicate: str | None
     object: str
     default_predicate: str
+    null_texts: frozenset[str] = _NO_NULLS
+    """Texts that are no id or predicate."""
+    subject_group: str = ""
+    """What goes in front of the subject's id."""
+    object_group: str = ""
 
-    def record(self, row: Row, convert: Callable[[Any], Any] | None = None) -> EdgeRecord:
-        """The edge of a row; arguments and errors as with `NodeColumns.record`."""
-        predicate = self.default_predicate
-        if self.predicate is not None:
-            predicate = optional_identifier(row.get(self.predicate), self.predicate, predicate)
+    @property
+    def meanings(self) -> dict[str, str]:
+        """From a column to what it is."""
+        named = {"predicate": self.predicate, "object": self.object, "subject": self.subject}
+        return {column: meaning for meaning, column in named.items() if column is not None}
+
+    def record(self, row: Row) -> EdgeRecord:
+        """The edge of a row; errors as with `NodeColumns.record`."""
+        own = {self.subject, self.predicate, self.object}
+        return self.edge(
+            row.get(self.subject),
+            row.get(self.predicate) if self.predicate is not None else None,
+            row.get(self.object),
+            {key: value for key, value in row.items() if value is not None and key not in own},
+        )
+
+    def edge(
+        self, subject: Any, predicate: Any, object_: Any, metadata: dict[str, Any]
+    ) -> EdgeRecord:
+        """The edge of these values, as the file has them; errors as with `NodeColumns.node`."""
+        nulls = self.null_texts
         return EdgeRecord(
-            identifier(row.get(self.subject), self.subject),
-            predicate,
-            identifier(row.get(self.object), self.object),
-            _rest(row, {self.subject, self.predicate, self.object}, convert),
+            self.subject_group + identifier(given(subject, nulls), self.subject),
+            optional_identifier(
+                given(predicate, nulls), self.predicate or "", self.default_predicate
+            ),
+            self.object_group + identifier(given(object_, nulls), self.object),
+            metadata,
         )
 
 
 def columns_of(
-    path: Path, have: Sequence[str], options: SourceOptions
+    path: Path, have: Sequence[str], options: SourceOptions, *, groups: bool = False
 ) -> NodeColumns | EdgeColumns:
     """What a table with these columns is, by the options or else by usual names.
 
@@ -115,27 +197,44 @@ def columns_of(
 
     Args:
         path: The file, for the sentence.
-        have: Its columns.
+        have: Its columns, as the file has them.
         options: The names that the caller gives.
+        groups: Whether ids are written `group:id` where the header names their group.
 
     Raises:
         SourceError: A column that is needed is not there; the sentence lists
             the columns that are.
     """
-    subject = _pick(have, options.subject_column, SUBJECT)
-    object_ = _pick(have, options.object_column, OBJECT)
+    header = _Header(have)
+    subject = header.pick(options.subject_column, SUBJECT)
+    object_ = header.pick(options.object_column, OBJECT)
+    nulls = frozenset({"", *options.null_texts})
     if subject is not None and object_ is not None:
-        predicate = _pick(have, options.predicate_column, PREDICATE, taken=(subject, object_))
+        predicate = header.pick(options.predicate_column, PREDICATE, taken=(subject, object_))
         if options.predicate_column is not None and predicate is None:
             raise _missing(path, have, {"predicate_column": options.predicate_column})
-        return EdgeColumns(subject, predicate, object_, options.default_predicate)
-    if _pick(have, None, SUBJECT) is not None and _pick(have, None, OBJECT) is not None:
+        ends = [header.group(end) if groups else "" for end in (subject, object_)]
+        return EdgeColumns(subject, predicate, object_, options.default_predicate, nulls, *ends)
+    if header.pick(None, SUBJECT) is not None and header.pick(None, OBJECT) is not None:
         asked = {"subject_column": options.subject_column, "object_column": options.object_column}
         raise _missing(path, have, asked)
-    id_ = _pick(have, options.id_column, ID)
+    id_ = header.pick(options.id_column, ID)
     if id_ is None:
         raise _missing(path, have, {"id_column": options.id_column})
-    return _node_columns(id_, have, options)
+    types, names = header.with_label(options)
+    type_ = header.pick(
+        options.type_column, types, taken=() if options.type_column == id_ else (id_,)
+    )
+    return NodeColumns(
+        id_,
+        type_,
+        header.pick(options.name_column, names),
+        header.pick(options.alias_column, ALIASES),
+        options.default_type,
+        nulls,
+        _SEPARATED.get(header.plain_name(type_), ""),
+        header.group(id_) if groups else "",
+    )
 
 
 def named_columns(options: SourceOptions) -> dict[str, str]:
@@ -145,70 +244,82 @@ def named_columns(options: SourceOptions) -> dict[str, str]:
     return {option: column for option, column in named.items() if column is not None}
 
 
-def _node_columns(id_: str, have: Sequence[str], options: SourceOptions) -> NodeColumns:
-    types, names = _with_label(TYPE, have, options)
-    taken = () if options.type_column == id_ else (id_,)
-    name = _pick(have, options.name_column, names)
-    return NodeColumns(
-        id_,
-        _pick(have, options.type_column, types, taken=taken),
-        name,
-        _pick(have, options.alias_column, ALIASES),
-        options.default_type,
-    )
+def has_column(have: Sequence[str], named: str) -> bool:
+    """Whether one of the columns has this name, apart from case and blanks around it."""
+    return _Header(have).pick(named, ()) is not None
 
 
-def _with_label(types: Names, have: Sequence[str], options: SourceOptions) -> tuple[Names, Names]:
-    """The names of type and name: `label` is a type only where something else is the name."""
-    if options.name_column is not None or _pick(have, None, NAME) is not None:
-        return (*types, "label"), NAME
-    return types, (*NAME, "label")
+class _Header:
+    """The columns of a table, found by their plain names.
+
+    That is the name in lower case; of the columns of Neo4j's import the property's without its
+    type, or `:id`, `:label` and so on.
+    """
+
+    def __init__(self, have: Sequence[str]) -> None:
+        self._columns = neo4j_columns(have) or [None] * len(have)
+        self._have = have
+        self._plain: dict[str, str] = {}
+        self._names: dict[str, str] = {}
+        for column, parsed in zip(have, self._columns, strict=True):
+            name = column.strip()
+            self._names.setdefault(name.casefold(), column)
+            if parsed is not None:
+                self._names.setdefault(parsed.name.casefold(), column)
+                name = f":{parsed.kind}" if parsed.special else parsed.name
+            self._plain.setdefault(name.casefold(), column)
+
+    def pick(
+        self, named: str | None, usual: Sequence[str], taken: Sequence[str] = ()
+    ) -> str | None:
+        """The column with the name that is given, or else the first with a usual name."""
+        if named is not None:
+            return named if named in self._have else self._names.get(named.strip().casefold())
+        found = (self._plain.get(name) for name in usual)
+        return next((column for column in found if column is not None and column not in taken), None)
+
+    def with_label(self, options: SourceOptions) -> tuple[Names, Names]:
+        """The names of type and name: `label` is a type only where something else is the name."""
+        if options.name_column is not None or self.pick(None, NAME) is not None:
+            return (*TYPE, "label"), NAME
+        return TYPE, (*NAME, "label")
+
+    def plain_name(self, column: str | None) -> str:
+        """The plain name of a column; empty for None."""
+        return next((plain for plain, have in self._plain.items() if have == column), "")
+
+    def group(self, column: str) -> str:
+        """What goes in front of the ids of a column whose group is named."""
+        parsed = self._columns[list(self._have).index(column)]
+        return f"{parsed.group}:" if parsed is not None and parsed.group else ""
 
 
-def _pick(
-    have: Sequence[str], named: str | None, usual: Sequence[str], taken: Sequence[str] = ()
-) -> str | None:
-    if named is not None:
-        return named if named in have else None
-    plain = {_SPACE.sub("", c).casefold(): c for c in reversed(have) if c not in taken}
-    for name in usual:
-        if name in plain:
-            return plain[name]
-        if name.startswith(":"):
-            for column, original in plain.items():
-                if column.endswith(name):
-                    return original
-    return None
+def listed(columns: Sequence[str]) -> str:
+    """Columns as a sentence lists them, the first forty."""
+    more = f" and {len(columns) - _LISTED:,} more" if len(columns) > _LISTED else ""
+    return (", ".join(columns[:_LISTED]) or "none") + more
 
 
 def _missing(path: Path, have: Sequence[str], asked: Mapping[str, str | None]) -> SourceError:
-    columns = ", ".join(have) or "none"
     gone = [
         f"{column!r} ({option})"
         for option, column in asked.items()
-        if column is not None and column not in have
+        if column is not None and not has_column(have, column)
     ]
     if gone:
         said = " and no column ".join(gone)
-        return SourceError(path, f"there is no column {said}; the columns are: {columns}")
+        return SourceError(path, f"there is no column {said}; the columns are: {listed(have)}")
     return SourceError(
         path,
         "no column is known to hold ids: a table of nodes has one such as id, a table of edges "
-        f"two such as subject and object. The columns are: {columns}. Name the right ones with "
-        "--id-column, or with --subject-column and --object-column",
+        f"two such as subject and object. The columns are: {listed(have)}. Name the right ones "
+        "with --id-column, or with --subject-column and --object-column",
     )
 
 
-def _name(row: Row, column: str | None) -> str | None:
-    value = None if column is None else row.get(column)
+def _text(value: Any, column: str | None) -> str | None:
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
     raise Unusable(f"{column} is {shown(value)}, which is not text")
-
-
-def _rest(row: Row, own: set[str | None], convert: Callable[[Any], Any] | None) -> dict[str, Any]:
-    if convert is None:
-        return {k: v for k, v in row.items() if v is not None and k not in own}
-    return {k: convert(v) for k, v in row.items() if v is not None and k not in own}

@@ -1,143 +1,303 @@
 """Tables of nodes and of edges: CSV, TSV and JSON Lines, a record at a time.
 
-In CSV the separator is the one of comma, semicolon, tab and bar that occurs
-most in the header. An empty cell is no value. Memory holds one row.
+An empty cell is no value. Memory holds a block of rows.
 """
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Protocol
+from typing import Any, NamedTuple
 
 from bfsql.errors import SourceError
-from bfsql.models.load import SourceAccount
-from bfsql.models.records import GraphStream, Refusal
+from bfsql.models.load import ColumnAccount, SourceAccount
+from bfsql.models.records import EdgeRecord, GraphStream, NodeRecord, Refusal
 from bfsql.sources.columns import EdgeColumns, NodeColumns, columns_of
-from bfsql.sources.fields import Unusable, is_sound, value_of
+from bfsql.sources.fields import Unusable, shown, value_of
 from bfsql.sources.formats import SourceOptions
 from bfsql.sources.json_lines import objects, records
-from bfsql.sources.text import encoding_of, not_text, open_text
+from bfsql.sources.neo4j_headers import neo4j_columns
+from bfsql.sources.rows import Dialect, dialect_of, rows_of
+from bfsql.sources.text import encoding_of
 
-_HEAD = 100
-"""Lines of a JSONL file whose keys are its columns."""
+_SAMPLE = 100
+"""Rows that are looked at before the first is read."""
+_DIRECTIONS = frozenset({"directed", "undirected", "mutual", "mixed"})
+"""What Gephi has in the column `Type` of edges, in lower case."""
+_KGX = ("knowledge_source", "provided_by", "category")
+"""Ends of columns of which an edge table of KGX has one."""
+_SINGLE = frozenset({"name", "description", "iri", "deprecated", "id"})
+"""Properties that KGX never writes as several values with a bar between."""
 
-_LONGEST_CELL = 1 << 24
-"""Characters; a longer cell is rather a quote that is never closed."""
 
-_SEPARATORS = ",;\t|"
+class Head(NamedTuple):
+    """What the first rows of a table tell."""
 
-
-class _Reader(Protocol):
-    """What `csv.reader` gives."""
+    columns: list[str]
+    """Their names, each once; of JSONL the keys of the first hundred lines."""
+    encoding: str
+    sample: list[dict[str, Any]]
+    """The first rows."""
+    dialect: Dialect = Dialect(",")
+    notes: tuple[str, ...] = ()
+    path: Path | None = None
+    """Where the header stands, when it has a file of its own."""
 
     @property
-    def line_num(self) -> int: ...
+    def groups(self) -> set[str]:
+        """The groups of ids that the header names, in the form of neo4j-admin's import."""
+        return {column.group for column in neo4j_columns(self.columns) or () if column.group}
 
-    def __next__(self) -> list[str]: ...
+    @property
+    def alone(self) -> bool:
+        """Whether this is a header of neo4j-admin's import, and no row follows."""
+        return not self.sample and neo4j_columns(self.columns) is not None
 
 
 def open_table(
-    path: Path, format_: str, options: SourceOptions, account: SourceAccount
+    path: Path, head: Head, options: SourceOptions, account: SourceAccount, *, groups: bool = False
 ) -> GraphStream:
     """The nodes or the edges of a table.
 
     Args:
         path: The file.
-        format_: `csv`, `tsv` or `jsonl`.
+        head: Its head.
         options: Column names and defaults.
         account: Where it is told how the table is read.
+        groups: Whether ids are written `group:id` where the header names their group.
 
     Raises:
-        SourceError: The table is empty, or lacks a column that is needed.
+        SourceError: The table lacks a column that is needed.
     """
-    account.encoding = encoding = encoding_of(path, options.encoding)
-    header = header_of(path, format_, encoding)
-    if format_ == "jsonl":
-        if not header:
-            return iter(())
-        columns = columns_of(path, header, options)
-        return records(path, lambda row: (columns.record(row),), encoding)
-    return _rows(path, format_, encoding, header, columns_of(path, header, options))
+    account.encoding = head.encoding
+    if not head.columns:
+        return iter(())
+    columns = columns_of(path, head.columns, options, groups=groups)
+    account.notes += head.notes
+    if account.format == "jsonl":
+        _tell(account, head, columns)
+        return records(path, lambda row: (columns.record(row),), head.encoding)
+    account.separator = head.dialect.separator
+    have = head.columns
+    if isinstance(columns, EdgeColumns) and options.predicate_column is None:
+        column = columns.predicate
+        said = {row[column].casefold() for row in head.sample if column in row} if column else set()
+        if said and said <= _DIRECTIONS:
+            have = [name for name in have if name != column]
+            columns = columns_of(path, have, options, groups=groups)
+            account.notes.append(
+                f"the column {column} tells whether an edge is directed, and is no predicate; "
+                "undirected edges keep the direction in which they are written"
+            )
+    return _Table(path, head, have, columns, account).records()
 
 
-def header_of(path: Path, format_: str, encoding: str = "utf-8") -> list[str]:
-    """The columns of a table; of JSONL the keys of its first hundred lines.
+def head_of(
+    path: Path, format_: str, options: SourceOptions, header: Head | None = None
+) -> Head:
+    """The columns of a table and its first rows.
+
+    Args:
+        path: The file.
+        format_: `csv`, `tsv` or `jsonl`.
+        options: `encoding` is used.
+        header: A header in a file of its own that came before, and that is this table's, unless
+            the table begins with one.
 
     Raises:
-        SourceError: There are none, a column occurs twice, or none of the
-            first lines is JSON. An empty JSONL file is one without columns.
+        SourceError: There are no columns, one occurs twice, none of the first lines is JSON, or
+            the text is not in its encoding. An empty JSONL file is one without columns.
     """
+    encoding = encoding_of(path, options.encoding)
     if format_ == "jsonl":
         return _keys(path, encoding)
-    with open_text(path, encoding, strict=False) as stream:
-        header = next(_reader(stream, _separator(path, format_, encoding)), [])
-    if not any(header):
+    if header is not None:
+        dialect = header.dialect._replace(skip=0)
+        first = _first_rows(path, encoding, dialect)
+        if first and len(first[0]) == len(header.columns) and neo4j_columns(first[0]) is None:
+            sample = [_named(header.columns, cells) for cells in first]
+            return header._replace(encoding=encoding, sample=sample, dialect=dialect)
+    dialect = dialect_of(path, encoding, tabs=format_ == "tsv")
+    names, *rows = _first_rows(path, encoding, dialect) or [[]]
+    if not any(names):
         raise SourceError(path, "the first line of a table names its columns, and here it is empty")
-    named = [column or f"column_{number}" for number, column in enumerate(header, 1)]
-    twice = sorted({column for column in named if named.count(column) > 1})
-    if twice:
-        raise SourceError(path, f"the column {twice[0]!r} occurs twice; rename one of them", 1)
-    return named
+    if any(name != name.strip() for name in names[1:]):
+        dialect = dialect._replace(trim=True)
+        rows = [[cell.strip() for cell in cells] for cells in rows]
+    columns, notes = _columns(path, names)
+    return Head(columns, encoding, [_named(columns, cells) for cells in rows], dialect, notes)
 
 
-def _keys(path: Path, encoding: str) -> list[str]:
-    keys: dict[str, None] = {}
-    refusal: Refusal | None = None
-    for _, found in islice(objects(path, encoding), _HEAD):
-        if isinstance(found, Refusal):
-            refusal = refusal or found
-        else:
-            keys.update(dict.fromkeys(found))
-    if refusal is not None and not keys:
+def _first_rows(path: Path, encoding: str, dialect: Dialect) -> list[list[str]]:
+    found = islice(rows_of(path, encoding, dialect), _SAMPLE + 1)
+    first = list(found)
+    if first and isinstance(first[0][1], Unusable):
+        raise SourceError(path, str(first[0][1]), first[0][0])
+    return [cells for _, cells in first if isinstance(cells, list)]
+
+
+def _columns(path: Path, names: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
+    names = [name.strip().removeprefix("\ufeff") for name in names]
+    columns = [name or f"column_{number}" for number, name in enumerate(names, 1)]
+    name, count = Counter(columns).most_common(1)[0]
+    if count > 1:
+        raise SourceError(path, f"the column {name!r} occurs twice; rename one of them", 1)
+    unnamed = [column for column, name in zip(columns, names, strict=True) if not name]
+    if not unnamed:
+        return columns, ()
+    shown_ = ", ".join(unnamed[:3]) + (", ..." if len(unnamed) > 3 else "")
+    noun = "column has no name and is" if len(unnamed) == 1 else "columns have no name and are"
+    return columns, (f"{len(unnamed):,} {noun} called {shown_}",)
+
+
+def _named(columns: Sequence[str], cells: Sequence[str]) -> dict[str, Any]:
+    return {column: cell for column, cell in zip(columns, cells, strict=False) if cell}
+
+
+def _keys(path: Path, encoding: str) -> Head:
+    found = [item for _, item in islice(objects(path, encoding), _SAMPLE)]
+    sample = [item for item in found if not isinstance(item, Refusal)]
+    if found and not sample:
+        refusal = next(item for item in found if isinstance(item, Refusal))
         reason = f"{refusal.reason}; a JSONL file has an object a line"
         raise SourceError(path, reason, refusal.line)
-    return list(keys)
+    return Head(list(dict.fromkeys(key for item in sample for key in item)), encoding, sample)
 
 
-def _rows(
-    path: Path,
-    format_: str,
-    encoding: str,
-    header: Sequence[str],
-    columns: NodeColumns | EdgeColumns,
-) -> GraphStream:
-    with open_text(path, encoding, strict=False) as stream:
-        rows = _reader(stream, _separator(path, format_, encoding))
-        next(rows)
-        while True:
-            line = rows.line_num + 1
+def _tell(account: SourceAccount, head: Head, columns: NodeColumns | EdgeColumns) -> None:
+    """Enter the columns into the account."""
+    firsts: dict[str, str] = {}
+    for row in head.sample:
+        for column, value in row.items():
+            if column not in firsts and value is not None:
+                firsts[column] = value if isinstance(value, str) else str(value)
+    for column in head.columns:
+        meaning = columns.meanings.get(column, "metadata")
+        account.columns.append(ColumnAccount(column, meaning, firsts.get(column)))
+
+
+class _Table:
+    """Makes the records of a CSV file.
+
+    Args:
+        path: The file.
+        head: Its head.
+        have: The columns that are not ignored.
+        columns: What they are.
+        account: Of the file.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        head: Head,
+        have: Sequence[str],
+        columns: NodeColumns | EdgeColumns,
+        account: SourceAccount,
+    ) -> None:
+        self._path = path
+        self._head = head
+        self._columns = columns
+        self._account = account
+        self._short = 0
+        _tell(account, head, columns)
+        self._converts: list[tuple[str | None, Callable[[str], Any]]] = []
+        parsed = neo4j_columns(head.columns) or [None] * len(head.columns)
+        default = _split if _is_kgx(head.columns, columns) else value_of
+        for told, neo4j in zip(account.columns, parsed, strict=True):
+            if told.name not in have or (neo4j is not None and neo4j.special):
+                told.meaning = columns.meanings.get(told.name, "ignored")
+            key: str | None = told.name if told.meaning == "metadata" else None
+            convert: Callable[[str], Any] = value_of
+            if neo4j is not None and key is not None:
+                key, convert = neo4j.name, neo4j.value(value_of)
+            elif key not in _SINGLE:
+                convert = default
+            self._converts.append((key, convert))
+
+    def records(self) -> GraphStream:
+        """The records, and refusals of rows that cannot be used."""
+        path, width, record = self._path, len(self._converts), self._maker()
+        for line, cells in self._rows():
             try:
-                cells = next(rows)
-                if cells:
-                    yield columns.record(_row(header, cells, encoding), value_of)
-            except StopIteration:
-                return
+                if isinstance(cells, Unusable):
+                    raise cells
+                if len(cells) != width:
+                    cells = self._fitted(cells)
+                yield record(cells)
             except Unusable as reason:
                 yield Refusal(path, line, str(reason))
-            except csv.Error as error:
-                yield Refusal(path, line, f"is no row of a table ({error}); is a quote left open?")
+        if self._short:
+            self._account.notes.append(
+                f"{self._short:,} rows have fewer cells than the table has columns"
+            )
+
+    def _rows(self) -> Iterator[tuple[int, list[str] | Unusable]]:
+        """The rows behind the header; further copies of it are left out, and noted."""
+        rows = rows_of(self._path, self._head.encoding, self._head.dialect)
+        if self._head.path is not None:
+            yield from rows
+            return
+        _, header = next(rows)
+        for line, cells in rows:
+            if cells == header:
+                self._account.notes.append(f"line {line} repeats the header, and was left out")
+            else:
+                yield line, cells
+
+    def _fitted(self, cells: list[str]) -> list[str]:
+        width = len(self._converts)
+        if any(cells[width:]):
+            raise Unusable(f"has {len(cells)} cells, and the table {width} columns")
+        self._short += len(cells) < width
+        return (cells + [""] * (width - len(cells)))[:width]
+
+    def _maker(self) -> Callable[[list[str]], NodeRecord | EdgeRecord]:
+        columns, converts = self._columns, self._converts
+        places = {column: at for at, column in enumerate(self._head.columns)}
+
+        def metadata(cells: list[str]) -> dict[str, Any]:
+            return {
+                key: convert(cell)
+                for (key, convert), cell in zip(converts, cells, strict=True)
+                if cell and key is not None
+            }
+
+        if isinstance(columns, EdgeColumns):
+            subject, object_ = places[columns.subject], places[columns.object]
+            predicate = None if columns.predicate is None else places[columns.predicate]
+            edge = columns.edge
+            return lambda cells: edge(
+                cells[subject],
+                None if predicate is None else cells[predicate],
+                cells[object_],
+                metadata(cells),
+            )
+        id_ = places[columns.id]
+        type_, name, aliases = (
+            None if column is None else places[column]
+            for column in (columns.type, columns.name, columns.aliases)
+        )
+        node = columns.node
+        return lambda cells: node(
+            cells[id_],
+            None if type_ is None else cells[type_],
+            None if name is None else cells[name],
+            None if aliases is None else cells[aliases],
+            metadata(cells),
+        )
 
 
-def _row(header: Sequence[str], cells: Sequence[str], encoding: str) -> dict[str, str]:
-    if len(cells) > len(header):
-        raise Unusable(f"has {len(cells)} cells, and the table {len(header)} columns")
-    text = "".join(cells)
-    if not (text.isascii() or is_sound(text)):
-        raise Unusable(not_text(text.encode(encoding, "surrogateescape"), encoding))
-    return {column: cell for column, cell in zip(header, cells, strict=False) if cell}
+def _is_kgx(have: Sequence[str], columns: NodeColumns | EdgeColumns) -> bool:
+    """Whether this is a table of KGX, whose cells hold several values with a bar between."""
+    if isinstance(columns, NodeColumns):
+        return columns.type == "category"
+    return columns.meanings.keys() >= {"subject", "predicate", "object"} and any(
+        column.endswith(_KGX) for column in have
+    )
 
 
-def _reader(stream: Iterator[str], separator: str) -> _Reader:
-    csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_CELL))
-    return csv.reader(stream, delimiter=separator)
-
-
-def _separator(path: Path, format_: str, encoding: str) -> str:
-    if format_ == "tsv":
-        return "\t"
-    with open_text(path, encoding, strict=False) as stream:
-        head = stream.readline(_LONGEST_CELL)
-    return max(_SEPARATORS, key=head.count)
+def _split(cell: str) -> Any:
+    return [part for part in cell.split("|") if part] if "|" in cell else value_of(cell)

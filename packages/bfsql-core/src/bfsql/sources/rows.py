@@ -1,0 +1,186 @@
+"""The rows of a CSV file, read in blocks, with what is no row among them.
+
+A quote that is never closed would swallow the rows behind it. So quotes are read strictly, and
+where that fails, the line in which the row begins is looked at alone: one whose quotes are merely
+untidy is read as it is, one that leaves a quote open is refused, and reading goes on behind it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+from bfsql.sources.fields import Unusable, is_sound
+from bfsql.sources.text import not_text, open_text
+
+Row: TypeAlias = "tuple[int, list[str] | Unusable]"
+"""The 1-based number of the line in which a row begins; and its cells, or why it has none."""
+
+_LONGEST = 1 << 24
+"""Characters of a row, or of a cell; a longer one is rather a quote that is never closed."""
+_BLOCK = 1 << 17
+_SEPARATORS = ",;\t|"
+_NAMED = re.compile(r"sep=(.)[\r\n]*\Z", re.IGNORECASE)
+"""The first line by which Excel names the separator."""
+_OPEN = "unexpected end of data"
+"""What the csv module says where a quote is open at the end of the last line."""
+_LINE_END = re.compile(r"\r\n?|\n")
+_QUOTED = re.compile(r'"[^"]*"')
+
+
+class Dialect(NamedTuple):
+    """How the cells of a table are written."""
+
+    separator: str
+    skip: int = 0
+    """Lines in front of the header."""
+    trim: bool = False
+    """Whether blanks around cells are no part of them."""
+
+
+def dialect_of(path: Path, encoding: str, *, tabs: bool) -> Dialect:
+    """The dialect, by the first line: the separator that occurs most in it, outside of quotes.
+
+    Args:
+        path: The file.
+        encoding: As `encoding_of` gives it.
+        tabs: Whether the separator is known to be a tab.
+    """
+    with open_text(path, encoding, strict=False) as stream:
+        first = stream.readline(_LONGEST)
+    named = _NAMED.match(first)
+    if named:
+        return Dialect(named[1], skip=1)
+    head = _QUOTED.sub("", first)
+    return Dialect("\t" if tabs else max(_SEPARATORS, key=head.count))
+
+
+def rows_of(path: Path, encoding: str, dialect: Dialect) -> Iterator[Row]:
+    """Every row that is not empty.
+
+    Args:
+        path: The file.
+        encoding: As `encoding_of` gives it.
+        dialect: How cells are written.
+    """
+    csv.field_size_limit(max(csv.field_size_limit(), _LONGEST))
+    rows = _Rows(path, encoding, dialect)
+    return rows.trimmed() if dialect.trim else rows.read()
+
+
+class _Rows:
+    """Lines that were read and are not rows yet, and where the first of them stands."""
+
+    def __init__(self, path: Path, encoding: str, dialect: Dialect) -> None:
+        self._path = path
+        self._encoding = encoding
+        self._dialect = dialect
+        self._lines: list[str] = []
+        self._number = 1
+        self._dirty = False
+        self._width = 0
+
+    def trimmed(self) -> Iterator[Row]:
+        """As `read`, without the blanks around cells."""
+        for line, cells in self.read():
+            yield line, cells if isinstance(cells, Unusable) else [c.strip() for c in cells]
+
+    def read(self) -> Iterator[Row]:
+        """The rows."""
+        with open_text(self._path, self._encoding, strict=False) as stream:
+            for _ in range(self._dialect.skip):
+                stream.readline(_LONGEST)
+                self._number += 1
+            rest, ended = "", False
+            while not ended:
+                block = stream.read(max(_BLOCK, len(rest), sum(map(len, self._lines))))
+                ended = not block
+                rest += block
+                whole, rest = (rest, "") if ended else _whole_lines(rest)
+                self._lines += io.StringIO(whole, newline="")
+                self._dirty |= "\0" in whole or not (whole.isascii() or is_sound(whole))
+                yield from self._rows(ended=ended)
+                if len(rest) > _LONGEST:
+                    yield from self._rows(ended=True)
+                    reason = f"is longer than {_LONGEST >> 20} million characters"
+                    yield self._number, Unusable(f"{reason}; is this a table?")
+                    self._number += 1
+                    rest = _behind_line(stream)
+
+    def _rows(self, *, ended: bool) -> Iterator[Row]:
+        """The rows of the lines; an incomplete last one stays, unless there are no more lines."""
+        lines, at = self._lines, 0
+        while at < len(lines):
+            reader, start, fault = self._reader(lines[at:] if at else lines), at, ""
+            try:
+                for cells in reader:
+                    first, at = at, start + reader.line_num
+                    if at - first > 1 and self._swallowed(lines[first:at]):
+                        at, fault = first, "a row"
+                        break
+                    if cells:
+                        self._width = self._width or len(cells)
+                        yield self._number + first, self._fault(cells) if self._dirty else cells
+            except csv.Error as error:
+                fault = str(error)
+            if fault == _OPEN and not ended and sum(map(len, lines[at:])) <= _LONGEST:
+                break
+            if fault:
+                yield self._number + at, self._alone(lines[at])
+                at += 1
+        self._number += at
+        self._lines = lines[at:]
+
+    def _reader(self, lines: Sequence[str], *, strict: bool = True) -> Any:
+        separator, trim = self._dialect.separator, self._dialect.trim
+        return csv.reader(lines, delimiter=separator, skipinitialspace=trim, strict=strict)
+
+    def _swallowed(self, lines: Sequence[str]) -> bool:
+        """Whether the lines within a cell are rather rows, each with a separator per column."""
+        within = lines[1:-1]
+        separators, width = self._dialect.separator, self._width
+        return len(within) > 1 < width and all(x.count(separators) == width - 1 for x in within)
+
+    def _alone(self, line: str) -> list[str] | Unusable:
+        """The cells of a line that is a row by itself; or why it is none."""
+        try:
+            for _ in self._reader([line]):
+                pass
+        except csv.Error as error:
+            if str(error) == _OPEN:
+                return Unusable(
+                    "opens a quote that is not closed in it, nor where a cell may end; close it, "
+                    'or write it twice ("") where it is part of the text'
+                )
+        try:
+            cells: list[str] = next(self._reader([line], strict=False), [])
+        except csv.Error as error:
+            return Unusable(f"is no row of a table ({error})")
+        return self._fault(cells) if self._dirty else cells
+
+    def _fault(self, cells: list[str]) -> list[str] | Unusable:
+        """The cells, unless they are no text."""
+        text = "".join(cells)
+        if "\0" in text:
+            return Unusable("holds a NUL character, which is no text; remove it")
+        if not is_sound(text):
+            return Unusable(not_text(text.encode(self._encoding, "surrogateescape"), self._encoding))
+        return cells
+
+
+def _whole_lines(text: str) -> tuple[str, str]:
+    # A carriage return at the end may be the first half of a line end.
+    cut = max(text.rfind("\n"), text.rfind("\r", 0, -1)) + 1
+    return text[:cut], text[cut:]
+
+
+def _behind_line(stream: io.TextIOWrapper) -> str:
+    """Read on to the next line, and give what of it has been read."""
+    while block := stream.read(_BLOCK):
+        if end := _LINE_END.search(block):
+            return block[end.end() :]
+    return ""
