@@ -251,4 +251,4 @@ def test_of_a_key_that_is_there_twice_the_last_counts_and_nan_is_no_id(read):
     found = read("g.json", '{"nodes": [{"id": "a", "id": "b", "x": NaN}, {"id": NaN}]}')
     assert [node.id for node in found.nodes] == ["b"]
     assert math.isnan(found.nodes[0].metadata["x"])
-    assert found.reasons == [(None, "node 2: id is nan, which is not text")]
+    assert found.reasons == [(None, "node 2: id is missing")]

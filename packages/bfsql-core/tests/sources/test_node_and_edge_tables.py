@@ -33,7 +33,7 @@ def test_a_node_table_by_its_usual_columns(read):
         "source,type,target",
         "from,relation,to",
         "start,label,end",
-        ":START_ID(Person),:TYPE,:END_ID(Film)",
+        ":START_ID,:TYPE,:END_ID",
         "Source,Relationship,Target",
     ],
 )
@@ -126,8 +126,9 @@ def test_a_quote_that_is_never_closed_is_refused_and_does_not_fill_memory(read):
     rows = "".join(f"{number},{'x' * 1000}\n" for number in range(18_000))
     found = read("n.csv", f'id,text\n1,a\n2,"open\n{rows}')
     assert found.nodes[0].id == "1"
-    assert found.reasons[0][0] == 3
-    assert "is a quote left open?" in found.reasons[0][1]
+    assert [line for line, _ in found.reasons] == [3]
+    assert "opens a quote that is not closed" in found.reasons[0][1]
+    assert len(found.nodes) == 18_001
 
 
 def test_each_edge_table_needs_the_named_columns(write):

@@ -35,6 +35,7 @@ class Attributes:
     def __init__(self, options: SourceOptions, account: SourceAccount) -> None:
         self._options = options
         self._account = account
+        self._nulls = frozenset({"", *options.null_texts})
         self._noted: set[tuple[str | None, str]] = set()
 
     def node(
@@ -59,6 +60,7 @@ class Attributes:
             options.name_column or _first(attributes, names),
             options.alias_column or _first(attributes, _ALIASES),
             options.default_type,
+            self._nulls,
         )
         record = columns.record(attributes)
         self.note(attributes, columns.id, "id")
@@ -81,7 +83,9 @@ class Attributes:
         if not isinstance(attributes.get("key"), str):
             attributes = {key: value for key, value in attributes.items() if key != "key"}
         predicate = self._options.predicate_column or _first(attributes, _PREDICATE)
-        columns = EdgeColumns(subject, predicate, object_, self._options.default_predicate)
+        columns = EdgeColumns(
+            subject, predicate, object_, self._options.default_predicate, self._nulls
+        )
         record = columns.record(attributes)
         self.note(attributes, subject, "subject")
         self.note(attributes, predicate, "predicate")

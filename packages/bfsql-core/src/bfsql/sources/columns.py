@@ -12,7 +12,7 @@ from bfsql.errors import SourceError
 from bfsql.models.records import EdgeRecord, NodeRecord
 from bfsql.sources.fields import Unusable, identifier, optional_identifier, shown, texts
 from bfsql.sources.formats import SourceOptions
-from bfsql.sources.neo4j_headers import SEPARATOR, neo4j_columns
+from bfsql.sources.neo4j_headers import SEPARATOR, Neo4jColumn, neo4j_columns
 
 Row: TypeAlias = Mapping[str, Any]
 """Column to value; a column without a value may be absent or None."""
@@ -106,39 +106,36 @@ class NodeColumns:
             Unusable: The id is missing, or a field is of the wrong kind.
         """
         nulls = self.null_texts
-        id_ = identifier(given(id_, nulls), self.id)
-        type_ = given(type_, nulls)
-        if type_ is not None:
-            type_, *others = self._types(type_)
-            if others:
-                self._put(metadata, "other_types", others)
-        if name is not None:
-            self._put(metadata, "name", _text(given(name, nulls), self.name))
-        if aliases is not None:
-            found = texts(given(aliases, nulls), self.aliases or "")
-            self._put(metadata, "synonyms", [text for text in found if text not in nulls])
-        return NodeRecord(self.group + id_, type_ or self.default_type, metadata)
+        if type_ is None:
+            type_ = self.default_type
+        elif isinstance(type_, str) and not self.separator:
+            type_ = self.default_type if type_ in nulls else identifier(type_, self.type or "")
+        else:
+            type_ = self._first_type(type_, metadata)
+        if name is not None and (name := given(name, nulls)) is not None:
+            _put(metadata, "name", _text(name, self.name))
+        if aliases is not None and (aliases := given(aliases, nulls)) is not None:
+            found = texts(aliases, self.aliases or "")
+            _put(metadata, "synonyms", [text for text in found if text not in nulls])
+        return NodeRecord(self.group + identifier(given(id_, nulls), self.id), type_, metadata)
 
-    def _types(self, value: Any) -> list[str]:
-        several = [value]
-        if isinstance(value, list):
-            several = value
-        elif isinstance(value, str) and self.separator and self.separator in value:
+    def _first_type(self, value: Any, metadata: dict[str, Any]) -> str:
+        """The first of several types; the others go into the metadata."""
+        several = value if isinstance(value, list) else [value]
+        if isinstance(value, str) and self.separator:
             several = value.split(self.separator)
-        types = [
-            identifier(type_, self.type or "")
-            for type_ in several
-            if given(type_, self.null_texts) is not None
-        ]
-        return types or [""]
+        found = [given(type_, self.null_texts) for type_ in several]
+        types = [identifier(type_, self.type or "") for type_ in found if type_ is not None]
+        _put(metadata, "other_types", types[1:])
+        return types[0] if types else self.default_type
 
-    @staticmethod
-    def _put(metadata: dict[str, Any], field: str, value: str | list[str] | None) -> None:
-        if not value:
-            return
-        if field in metadata:
-            metadata[f"column.{field}"] = metadata[field]
-        metadata[field] = value
+
+def _put(metadata: dict[str, Any], field: str, value: str | list[str]) -> None:
+    if not value:
+        return
+    if field in metadata:
+        metadata[f"column.{field}"] = metadata[field]
+    metadata[field] = value
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +254,7 @@ class _Header:
     """
 
     def __init__(self, have: Sequence[str]) -> None:
-        self._columns = neo4j_columns(have) or [None] * len(have)
+        self._columns: Sequence[Neo4jColumn | None] = neo4j_columns(have) or [None] * len(have)
         self._have = have
         self._plain: dict[str, str] = {}
         self._names: dict[str, str] = {}
@@ -276,7 +273,9 @@ class _Header:
         if named is not None:
             return named if named in self._have else self._names.get(named.strip().casefold())
         found = (self._plain.get(name) for name in usual)
-        return next((column for column in found if column is not None and column not in taken), None)
+        return next(
+            (column for column in found if column is not None and column not in taken), None
+        )
 
     def with_label(self, options: SourceOptions) -> tuple[Names, Names]:
         """The names of type and name: `label` is a type only where something else is the name."""
@@ -317,8 +316,8 @@ def _missing(path: Path, have: Sequence[str], asked: Mapping[str, str | None]) -
     )
 
 
-def _text(value: Any, column: str | None) -> str | None:
-    if value is None or isinstance(value, str):
+def _text(value: Any, column: str | None) -> str:
+    if isinstance(value, str):
         return value
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -11,8 +12,8 @@ from typing import NamedTuple
 from bfsql.errors import SourceError
 from bfsql.models.load import SourceAccount
 from bfsql.models.records import EdgeRecord, EvidenceRecord, GraphStream, NodeRecord, Refusal
-from bfsql.sources.columns import named_columns
-from bfsql.sources.files import faults_of, guarded
+from bfsql.sources.columns import has_column, listed, named_columns
+from bfsql.sources.files import Stamp, check_unchanged, faults_of, stamp
 from bfsql.sources.formats import NO_OPTIONS, SourceOptions, format_of
 from bfsql.sources.gexf import open_gexf
 from bfsql.sources.gml import open_gml
@@ -20,8 +21,8 @@ from bfsql.sources.graphml import open_graphml
 from bfsql.sources.json_graphs import open_json
 from bfsql.sources.kgraph import open_bundle
 from bfsql.sources.parquet_graphs import open_graphrag, open_parquet
-from bfsql.sources.tables import header_of, open_table
-from bfsql.sources.text import encoding_of
+from bfsql.sources.pipes import Copy, format_of_pipe, is_pipe, name_of
+from bfsql.sources.tables import Head, head_of, open_table
 
 _TABLES = frozenset({"csv", "tsv", "jsonl"})
 _GRAPHS = {
@@ -73,6 +74,9 @@ def open_sources(paths: Sequence[Path | str], options: SourceOptions = NO_OPTION
 
     A column that the options name has to be in one of the tables at least.
     RDF files share their prefixes, so that one IRI is one id in all of them.
+    A file with nothing but a header of neo4j-admin's import is the header of the
+    tables behind it that have none. What comes from standard input (`-`) or
+    another pipe is copied to a temporary file first.
 
     Args:
         paths: Files and bundle folders, of the same or of different formats.
@@ -82,37 +86,86 @@ def open_sources(paths: Sequence[Path | str], options: SourceOptions = NO_OPTION
         SourceError: As with `open_source`, for any of the files, before the
             first record of the first.
     """
-    formats = {path: format_of(path, options.format) for path in map(Path, paths)}
-    _check_named_columns(formats, options)
+    formats = {
+        path: (format_of_pipe if is_pipe(path) else format_of)(path, options.format)
+        for path in map(Path, paths)
+    }
+    inputs = [_input(path, format_) for path, format_ in formats.items()]
+    heads = _heads(inputs, options)
+    _check_named_columns(inputs, heads, options)
+    groups = len(set().union(*(head.groups for head in heads.values()))) > 1
     if options.prefixes is not None:
-        options = replace(options, prefixes=_prefixes(formats, options))
+        options = replace(options, prefixes=_prefixes(inputs, options))
     sources = []
-    for path, format_ in formats.items():
-        account = SourceAccount(str(path), format_)
-        with faults_of(path):
-            records = _open(path, options, account)
-        sources.append(Source(account, guarded(path, _counted(records, account))))
+    for given in inputs:
+        account = SourceAccount(given.name, given.format)
+        with _faults(given):
+            head = heads.get(given.path)
+            if head is not None:
+                records = open_table(given.path, head, options, account, groups=groups)
+            else:
+                records = _open(given.path, options, account)
+        sources.append(Source(account, _read(given, records, account)))
     return sources
 
 
-def _counted(records: GraphStream, account: SourceAccount) -> GraphStream:
-    for record in records:
-        match record:
-            case NodeRecord():
-                account.nodes += 1
-            case EdgeRecord():
-                account.edges += 1
-            case EvidenceRecord():
-                account.evidence += 1
-            case Refusal():
-                account.refused += 1
-        yield record
+class _Input(NamedTuple):
+    """What is to be read."""
+
+    path: Path
+    """Of the file, or of the copy."""
+    name: str
+    """What sentences call it."""
+    format: str
+    stamp: Stamp | None
+    """Of a file, before it is read."""
+    copy: Copy | None
+    """Of a pipe."""
+
+
+def _input(path: Path, format_: str) -> _Input:
+    if is_pipe(path):
+        copy = Copy(path)
+        return _Input(copy.path, name_of(path), format_, None, copy)
+    with faults_of(path):
+        return _Input(path, str(path), format_, stamp(path) if path.is_file() else None, None)
+
+
+@contextmanager
+def _faults(given: _Input) -> Iterator[None]:
+    """As `faults_of`, under the name of what was copied."""
+    try:
+        with faults_of(given.path):
+            yield
+    except SourceError as error:
+        if given.copy is None or error.path != given.path:
+            raise
+        raise SourceError(given.name, error.reason, error.line) from error
+
+
+def _read(given: _Input, records: GraphStream, account: SourceAccount) -> GraphStream:
+    with _faults(given):
+        for record in records:
+            match record:
+                case NodeRecord():
+                    account.nodes += 1
+                case EdgeRecord():
+                    account.edges += 1
+                case EvidenceRecord():
+                    account.evidence += 1
+                case Refusal():
+                    account.refused += 1
+                    yield record if given.copy is None else replace(record, path=given.name)
+                    continue
+            yield record
+        if given.stamp is not None:
+            check_unchanged([(given.path, given.stamp)])
+    if given.copy is not None:
+        given.copy.close()
 
 
 def _open(path: Path, options: SourceOptions, account: SourceAccount) -> GraphStream:
     format_ = account.format
-    if format_ in _TABLES:
-        return open_table(path, format_, options, account)
     if format_ in RDF:
         from bfsql.sources.rdf import open_rdf
 
@@ -122,31 +175,44 @@ def _open(path: Path, options: SourceOptions, account: SourceAccount) -> GraphSt
     return open_bundle(path, options, account)
 
 
-def _check_named_columns(formats: Mapping[Path, str], options: SourceOptions) -> None:
-    named = named_columns(options)
-    tables = {path: format_ for path, format_ in formats.items() if format_ in _TABLES}
-    if not named or not tables:
+def _heads(inputs: Sequence[_Input], options: SourceOptions) -> dict[Path, Head]:
+    """The heads of the tables; a header in a file of its own is that of those behind it."""
+    heads: dict[Path, Head] = {}
+    header: Head | None = None
+    for given in inputs:
+        if given.format in _TABLES:
+            with _faults(given):
+                heads[given.path] = head = head_of(given.path, given.format, options, header)
+            if head.alone:
+                header = head
+            elif head.path == given.path:
+                header = None
+    return heads
+
+
+def _check_named_columns(
+    inputs: Sequence[_Input], heads: Mapping[Path, Head], options: SourceOptions
+) -> None:
+    if not heads:
         return
-    headers = {}
-    for path, format_ in tables.items():
-        with faults_of(path):
-            headers[path] = header_of(path, format_, encoding_of(path, options.encoding))
-    for option, column in named.items():
-        if any(column in header for header in headers.values()):
+    for option, column in named_columns(options).items():
+        if any(has_column(head.columns, column) for head in heads.values()):
             continue
+        columns = dict.fromkeys(chain.from_iterable(head.columns for head in heads.values()))
         raise SourceError(
-            ", ".join(map(str, headers)),
-            f"there is no column {column!r} ({option}); the columns are: "
-            f"{', '.join(dict.fromkeys(chain.from_iterable(headers.values())))}",
+            ", ".join(given.name for given in inputs if given.path in heads),
+            f"there is no column {column!r} ({option}); the columns are: {listed([*columns])}",
         )
 
 
-def _prefixes(formats: Mapping[Path, str], options: SourceOptions) -> dict[str, str]:
+def _prefixes(inputs: Sequence[_Input], options: SourceOptions) -> dict[str, str]:
     found = dict(options.prefixes or {})
-    for path, format_ in formats.items():
-        if format_ in RDF:
+    for given in inputs:
+        if given.format in RDF:
             from bfsql.sources.rdf import prefixes_of
 
-            for prefix, namespace in prefixes_of(path, format_, options.encoding).items():
+            with _faults(given):
+                declared = prefixes_of(given.path, given.format, options.encoding)
+            for prefix, namespace in declared.items():
                 found.setdefault(prefix, namespace)
     return found

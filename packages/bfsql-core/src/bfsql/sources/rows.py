@@ -102,7 +102,7 @@ class _Rows:
                 rest += block
                 whole, rest = (rest, "") if ended else _whole_lines(rest)
                 self._lines += io.StringIO(whole, newline="")
-                self._dirty |= "\0" in whole or not (whole.isascii() or is_sound(whole))
+                self._dirty |= not (whole.isascii() or is_sound(whole))
                 yield from self._rows(ended=ended)
                 if len(rest) > _LONGEST:
                     yield from self._rows(ended=True)
@@ -165,10 +165,10 @@ class _Rows:
     def _fault(self, cells: list[str]) -> list[str] | Unusable:
         """The cells, unless they are no text."""
         text = "".join(cells)
-        if "\0" in text:
-            return Unusable("holds a NUL character, which is no text; remove it")
         if not is_sound(text):
-            return Unusable(not_text(text.encode(self._encoding, "surrogateescape"), self._encoding))
+            return Unusable(
+                not_text(text.encode(self._encoding, "surrogateescape"), self._encoding)
+            )
         return cells
 
 

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 from bfsql.errors import SourceError
 from bfsql.models.load import ColumnAccount, SourceAccount
 from bfsql.models.records import EdgeRecord, GraphStream, NodeRecord, Refusal
-from bfsql.sources.columns import EdgeColumns, NodeColumns, columns_of
-from bfsql.sources.fields import Unusable, shown, value_of
+from bfsql.sources.columns import EdgeColumns, NodeColumns, columns_of, listed
+from bfsql.sources.fields import Unusable, value_of
 from bfsql.sources.formats import SourceOptions
 from bfsql.sources.json_lines import objects, records
-from bfsql.sources.neo4j_headers import neo4j_columns
+from bfsql.sources.neo4j_headers import Neo4jColumn, neo4j_columns
 from bfsql.sources.rows import Dialect, dialect_of, rows_of
 from bfsql.sources.text import encoding_of
 
@@ -42,8 +42,8 @@ class Head(NamedTuple):
     """The first rows."""
     dialect: Dialect = Dialect(",")
     notes: tuple[str, ...] = ()
-    path: Path | None = None
-    """Where the header stands, when it has a file of its own."""
+    path: Path = Path()
+    """Of the file where the header stands."""
 
     @property
     def groups(self) -> set[str]:
@@ -76,6 +76,12 @@ def open_table(
         return iter(())
     columns = columns_of(path, head.columns, options, groups=groups)
     account.notes += head.notes
+    if head.path != path:
+        account.notes.append(f"its columns are those of {head.path.name}")
+    elif head.alone:
+        account.notes.append("it holds only a header, which is that of the tables behind it")
+    if groups and head.groups:
+        account.notes.append("its ids are written group:id, since there are several groups")
     if account.format == "jsonl":
         _tell(account, head, columns)
         return records(path, lambda row: (columns.record(row),), head.encoding)
@@ -94,9 +100,7 @@ def open_table(
     return _Table(path, head, have, columns, account).records()
 
 
-def head_of(
-    path: Path, format_: str, options: SourceOptions, header: Head | None = None
-) -> Head:
+def head_of(path: Path, format_: str, options: SourceOptions, header: Head | None = None) -> Head:
     """The columns of a table and its first rows.
 
     Args:
@@ -127,7 +131,8 @@ def head_of(
         dialect = dialect._replace(trim=True)
         rows = [[cell.strip() for cell in cells] for cells in rows]
     columns, notes = _columns(path, names)
-    return Head(columns, encoding, [_named(columns, cells) for cells in rows], dialect, notes)
+    sample = [_named(columns, cells) for cells in rows]
+    return Head(columns, encoding, sample, dialect, notes, path)
 
 
 def _first_rows(path: Path, encoding: str, dialect: Dialect) -> list[list[str]]:
@@ -147,9 +152,8 @@ def _columns(path: Path, names: Sequence[str]) -> tuple[list[str], tuple[str, ..
     unnamed = [column for column, name in zip(columns, names, strict=True) if not name]
     if not unnamed:
         return columns, ()
-    shown_ = ", ".join(unnamed[:3]) + (", ..." if len(unnamed) > 3 else "")
     noun = "column has no name and is" if len(unnamed) == 1 else "columns have no name and are"
-    return columns, (f"{len(unnamed):,} {noun} called {shown_}",)
+    return columns, (f"{len(unnamed):,} {noun} called {listed(unnamed)}",)
 
 
 def _named(columns: Sequence[str], cells: Sequence[str]) -> dict[str, Any]:
@@ -204,7 +208,8 @@ class _Table:
         self._short = 0
         _tell(account, head, columns)
         self._converts: list[tuple[str | None, Callable[[str], Any]]] = []
-        parsed = neo4j_columns(head.columns) or [None] * len(head.columns)
+        header = neo4j_columns(head.columns)
+        parsed: Sequence[Neo4jColumn | None] = header or [None] * len(head.columns)
         default = _split if _is_kgx(head.columns, columns) else value_of
         for told, neo4j in zip(account.columns, parsed, strict=True):
             if told.name not in have or (neo4j is not None and neo4j.special):
@@ -224,9 +229,7 @@ class _Table:
             try:
                 if isinstance(cells, Unusable):
                     raise cells
-                if len(cells) != width:
-                    cells = self._fitted(cells)
-                yield record(cells)
+                yield record(cells if len(cells) == width else self._fitted(cells))
             except Unusable as reason:
                 yield Refusal(path, line, str(reason))
         if self._short:
@@ -237,7 +240,7 @@ class _Table:
     def _rows(self) -> Iterator[tuple[int, list[str] | Unusable]]:
         """The rows behind the header; further copies of it are left out, and noted."""
         rows = rows_of(self._path, self._head.encoding, self._head.dialect)
-        if self._head.path is not None:
+        if self._head.path != self._path:
             yield from rows
             return
         _, header = next(rows)

@@ -25,8 +25,8 @@ _HEAD = 1 << 20
 _CHUNK = 1 << 16
 _BEFORE, _AFTER = 32, 32
 """Bytes of a sample around the first that is not UTF-8."""
-_MOST_NUL = 4
-"""One NUL byte in so many makes a file UTF-16 rather than text with a fault."""
+_SHARE = 4
+"""Of UTF-16 every other byte is zero in Western text: more than one byte in so many."""
 
 _MARKS = (  # the mark of UTF-32 begins with that of UTF-16
     (codecs.BOM_UTF8, "utf-8"),
@@ -161,8 +161,9 @@ def _check(path: Path, head: bytes) -> None:
     for magic, what in _NO_TEXT.items():
         if head.startswith(magic):
             raise SourceError(path, f"this is no text, but {what}")
-    if head.count(0) * _MOST_NUL > len(head):
-        order = "le" if head[1::2].count(0) > head[::2].count(0) else "be"
+    first, second = head[::2].count(0), head[1::2].count(0)
+    if max(first, second) * _SHARE > len(head) and min(first, second) * _SHARE < max(first, second):
+        order = "le" if second > first else "be"
         raise SourceError(
             path,
             "this is no UTF-8 text; it looks like UTF-16 without a byte order mark, which "

@@ -1,0 +1,93 @@
+"""Standard input and pipes as files: what comes from them is copied, since it is read twice."""
+
+from __future__ import annotations
+
+import shutil
+import stat
+import sys
+import tempfile
+import weakref
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from bfsql.errors import SourceError
+from bfsql.sources.formats import FORMATS, format_of
+
+STANDARD_INPUT = Path("-")
+"""The path that means standard input."""
+_CHUNK = 1 << 20
+_GZIP = b"\x1f\x8b"
+
+
+def name_of(path: Path) -> str:
+    """What sentences call a path."""
+    return "standard input" if path == STANDARD_INPUT else str(path)
+
+
+def is_pipe(path: Path) -> bool:
+    """Whether a path is standard input, or something that can be read only once, as a FIFO is."""
+    if path == STANDARD_INPUT:
+        return True
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or stat.S_ISCHR(mode)
+
+
+def format_of_pipe(path: Path, named: str | None) -> str:
+    """As `format_of`; standard input has no name that could tell its format.
+
+    Raises:
+        SourceError: The format is unknown, or one of folders.
+    """
+    if path != STANDARD_INPUT:
+        return format_of(path, named)
+    if named in FORMATS and named != "kgraph":
+        return named
+    known = ", ".join(name for name in FORMATS if name != "kgraph")
+    what = "no format is named" if named is None else f"the format {named!r} is not of single files"
+    raise SourceError(name_of(path), f"{what}; name one with --format: {known}")
+
+
+class Copy:
+    """A temporary file with all that came from a pipe; removed with this object.
+
+    Args:
+        pipe: Where it comes from.
+
+    Raises:
+        SourceError: Nothing came, it cannot be read, or there is no room for the copy.
+    """
+
+    def __init__(self, pipe: Path) -> None:
+        folder = Path(tempfile.mkdtemp(prefix="bfsql-"))
+        self.close = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        """Removes the file."""
+        self.path = folder / "input"
+        try:
+            with self.path.open("wb") as copy:
+                if pipe == STANDARD_INPUT:
+                    shutil.copyfileobj(_standard_input(), copy, _CHUNK)
+                else:
+                    with pipe.open("rb") as stream:
+                        shutil.copyfileobj(stream, copy, _CHUNK)
+            with self.path.open("rb") as copy:
+                head = copy.read(len(_GZIP))
+        except OSError as error:
+            raise SourceError(
+                name_of(pipe), f"cannot be copied to {folder.parent}: {error.strerror or error}"
+            ) from error
+        if not head:
+            raise SourceError(
+                name_of(pipe), "nothing came from it; did the command that writes into it fail?"
+            )
+        if head == _GZIP:
+            self.path = self.path.rename(folder / "input.gz")
+
+
+def _standard_input() -> BinaryIO:
+    with suppress(AttributeError):
+        return sys.stdin.buffer
+    raise SourceError("standard input", "is closed; give a file instead")
