@@ -22,7 +22,7 @@ Row: TypeAlias = "tuple[int, list[str] | Unusable]"
 
 _LONGEST = 1 << 24
 """Characters of a row, or of a cell; a longer one is rather a quote that is never closed."""
-_BLOCK = 1 << 17
+_BLOCK = 1 << 15
 _SEPARATORS = ",;\t|"
 _NAMED = re.compile(r"sep=(.)[\r\n]*\Z", re.IGNORECASE)
 """The first line by which Excel names the separator."""
