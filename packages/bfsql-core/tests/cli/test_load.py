@@ -173,14 +173,14 @@ def test_what_a_terminated_load_has_left_is_told(
         "import asyncio, os, signal\n"
         "import bfsql.cli.load as command\n"
         "from bfsql.cli import main\n"
-        "async def load_files(*_, **__):\n"
+        "async def fill(*_):\n"
         "    try:\n"
         f"        os.kill(os.getpid(), signal.{told})\n"
         "        await asyncio.sleep(60)\n"
         "    except asyncio.CancelledError as cancelled:\n"
         "        cancelled.add_note('Half of it is there.')\n"
         "        raise\n"
-        "command.load_files = load_files\n"
+        "command.fill = fill\n"
         "main()\n"
     )
     done = _load(code, environment)

@@ -19,8 +19,7 @@ from bfsql.cli.command import FAILED, INTERRUPTED, escape
 from bfsql.cli.configuration import Configuration
 from bfsql.cli.configured import ConfiguredCommand
 from bfsql.errors import ConfigurationError
-from bfsql.loading import load as load_files
-from bfsql.loading import rehearse
+from bfsql.loading import Reading, fill, rehearse
 from bfsql.models.load import LoadMode, LoadOptions, Progress
 from bfsql.sources import FORMATS, SourceOptions
 
@@ -95,14 +94,14 @@ def load(configuration: Configuration, source: tuple[str, ...], **given: Any) ->
     try:
         with _orderly_end(), _progress() as progress:
             how = replace(how, progress=progress)
+            # Outside the event loop, where one Ctrl-C ends the waiting for a pipe.
+            opened = Reading(plugin, sources, reading, remove=removals, how=how)
             if flags["dry_run"]:
-                trial = asyncio.run(rehearse(plugin, sources, reading, remove=removals, how=how))
+                trial = asyncio.run(rehearse(opened))
                 lines, report, error = rehearsal(trial), trial.report, trial.error
             else:
-                settings = configuration.backend.settings
-                work = load_files(plugin, settings, sources, reading, remove=removals, how=how)
-                report, error = asyncio.run(work), None
-                lines = account(report, allowed=flags["allow_refused"])
+                report = asyncio.run(fill(plugin, configuration.backend.settings, opened))
+                lines, error = account(report, allowed=flags["allow_refused"]), None
     except KeyboardInterrupt as interrupt:
         # What a loader that cannot take everything back noted on the error that cancelled it.
         notes = getattr(interrupt.__context__, "__notes__", ())
@@ -204,8 +203,14 @@ def _orderly_end() -> Iterator[None]:
     """End as after Ctrl-C at a signal that terminates, so that nothing half made is left behind."""
     ends = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     taken = [number for number in ends if signal.getsignal(number) is signal.SIG_DFL]
+
+    def end(*_: object) -> None:
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a script
+            raise KeyboardInterrupt
+        signal.raise_signal(signal.SIGINT)
+
     for number in taken:  # asyncio cancels the load at Ctrl-C, and the loader says what it left
-        signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
+        signal.signal(number, end)
     try:
         yield
     finally:

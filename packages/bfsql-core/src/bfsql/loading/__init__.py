@@ -5,7 +5,16 @@ use the rest: `staged` sorts and merges records in a temporary file, in front of
 do that itself.
 """
 
-from bfsql.loading.files import EVERY, KEPT, RefusalFilter, Rehearsal, load, rehearse
+from bfsql.loading.files import (
+    EVERY,
+    KEPT,
+    Reading,
+    RefusalFilter,
+    Rehearsal,
+    fill,
+    load,
+    rehearse,
+)
 from bfsql.loading.intake import batches, check_graph, graph_is_there
 from bfsql.loading.staging import (
     Codec,
@@ -22,6 +31,7 @@ __all__ = [
     "KEPT",
     "Codec",
     "EdgeGroup",
+    "Reading",
     "RefusalFilter",
     "Rehearsal",
     "StagedEdge",
@@ -30,6 +40,7 @@ __all__ = [
     "StagingError",
     "batches",
     "check_graph",
+    "fill",
     "graph_is_there",
     "load",
     "rehearse",

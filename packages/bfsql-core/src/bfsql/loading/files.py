@@ -71,14 +71,18 @@ async def load(
             the store is as it was.
         StoreError: The store cannot be written; it is as it was.
     """
+    return await fill(plugin, settings, Reading(plugin, paths, options, remove=remove, how=how))
+
+
+async def fill(plugin: BackendPlugin, settings: BackendSettings, reading: Reading) -> LoadReport:
+    """Fill a store from files that are open; returns and raises as `load` does."""
     if plugin.load is None:
         raise ConfigurationError(
             f"This backend ({plugin.summary}) cannot be filled from graph files. "
             "Choose another one with --backend, for instance sqlite."
         )
-    fill = _with_options(plugin.load, how)
-    reading = _Reading(plugin, paths, options, remove, how)
-    return reading.completed(await fill(settings, reading.records, reading.how))
+    load_records = _with_options(plugin.load, reading.how)
+    return reading.completed(await load_records(settings, reading.records, reading.how))
 
 
 class Rehearsal(NamedTuple):
@@ -94,30 +98,18 @@ class Rehearsal(NamedTuple):
     """Why nothing would be loaded."""
 
 
-async def rehearse(
-    plugin: BackendPlugin,
-    paths: Sequence[Path],
-    options: SourceOptions | None = None,
-    *,
-    remove: Sequence[Path] = (),
-    how: LoadOptions = REPLACING,
-) -> Rehearsal:
+async def rehearse(reading: Reading) -> Rehearsal:
     """Read and merge as `load` does, and neither look at the store nor write into it.
 
     Args:
-        plugin: The backend.
-        paths: As for `load`.
-        options: As for `load`.
-        remove: As for `load`; these files are read, and change nothing.
-        how: As for `load`.
+        reading: The files; those of what is to be taken out are read, and change nothing.
 
     Raises:
         SourceError: As with `load`.
         StagingError: There is no room for a temporary file.
     """
-    reading = _Reading(plugin, paths, options, remove, how)
-    error = None
-    async with staged(reading.records, options=replace(reading.how, remove=())) as staging:
+    how, error = reading.how, None
+    async with staged(reading.records, options=replace(how, remove=())) as staging:
         await staging.run(staging.merge)
         if how.mode is not LoadMode.APPEND:
             try:
@@ -130,16 +122,30 @@ async def rehearse(
     return Rehearsal(reading.completed(staging.report), nodes, edges, error)
 
 
-class _Reading:
-    """The files of a load, open, and what was found wrong in them."""
+class Reading:
+    """The files of a load, open, and what was found wrong in them.
+
+    Opening a pipe waits for all that comes from it.
+
+    Args:
+        plugin: The backend that they are for.
+        paths: As for `load`.
+        options: As for `load`.
+        remove: As for `load`.
+        how: As for `load`.
+
+    Raises:
+        SourceError: One of the files cannot be opened.
+    """
 
     def __init__(
         self,
         plugin: BackendPlugin,
         paths: Sequence[Path],
-        options: SourceOptions | None,
-        remove: Sequence[Path],
-        how: LoadOptions,
+        options: SourceOptions | None = None,
+        *,
+        remove: Sequence[Path] = (),
+        how: LoadOptions = REPLACING,
     ) -> None:
         options = options or SourceOptions()
         if plugin.keeps_iris:
@@ -158,15 +164,17 @@ class _Reading:
             strict=how.strict,
             progress=_share_told(how.progress, paths),
         )
+        """What the files hold."""
         self.removed = RefusalFilter(
-            chain.from_iterable(_named(one, options.default_type) for one in sources[number:]),
-            strict=how.strict,
+            chain.from_iterable(source.records for source in sources[number:]), strict=how.strict
         )
+        """What is to be taken out."""
         self.how = replace(
             how,
             default_type=how.default_type or _untyped(self._accounts),
             remove=self.removed if remove else how.remove,
         )
+        """What is asked of the loader."""
 
     def completed(self, report: LoadReport) -> LoadReport:
         """The report with what was found while the files were read."""
