@@ -186,7 +186,7 @@ def test_a_load_that_is_terminated_leaves_the_old_file_and_nothing_else(graph: P
         "main()\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, "load", "edges.csv", "--path", "graph.db"],
+        [sys.executable, "-c", code, "load", "edges.csv", "--replace", "--path", "graph.db"],
         cwd=graph.parent,
         capture_output=True,
         text=True,

@@ -187,6 +187,22 @@ async def test_records_are_merged_into_the_graph_that_is_there(load_with, file: 
     await backend.close()
 
 
+async def test_a_node_without_a_type_gets_one_later_whatever_it_was_called(
+    load_with, file: Path
+) -> None:
+    await load_with(
+        LoadMode.NEW, [EdgeRecord("a", "P", "b")], create_nodes=True, default_type="Node"
+    )
+    await load_with(
+        LoadMode.APPEND, [NodeRecord("a", "person", {"name": "Ada"})], default_type="owl:Thing"
+    )
+    backend = await SqliteBackend.create(path=file)
+    found = {node.id: node.entity_type for node in await backend.get_nodes_batch(["a", "b"])}
+    assert found == {"a": "person", "b": "Node"}
+    assert await backend.metadata_for_node("a") == {"name": "Ada"}
+    await backend.close()
+
+
 async def test_what_is_removed_goes_with_its_edges_and_leaves_no_name(
     load_with, file: Path
 ) -> None:

@@ -231,6 +231,11 @@ def test_two_records_of_one_passage_become_one():
     assert item["section"] == "abstract"
 
 
+def test_equal_items_without_a_text_become_one():
+    items = [{"document_id": "d"}, {"document_id": "e"}, {"document_id": "d"}]
+    assert combined(items) == [{"document_id": "d"}, {"document_id": "e"}]
+
+
 def test_passages_that_contradict_stay_apart():
     texts = [{"text_span": "t", "document_id": d} for d in ("d2", "d1")]
     assert combined([*texts, {"text_span": "t"}]) == [

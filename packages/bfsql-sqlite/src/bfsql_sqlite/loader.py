@@ -30,6 +30,7 @@ from bfsql.loading.staging import Staging
 from bfsql.loading.statements import PRAGMAS
 from bfsql.models.json_values import as_text, decode
 from bfsql.models.load import REPLACING, LoadMode, LoadOptions, LoadReport
+from bfsql.models.merge import UNTYPED
 from bfsql.models.records import GraphRecord
 from bfsql_sqlite.connection import APPLICATION_ID, LAYOUT, TABLES
 from bfsql_sqlite.search import fold, type_code
@@ -55,6 +56,12 @@ SELECT n, type.name, metadata FROM old.detail JOIN old.node USING (n) JOIN old.t
 ORDER BY n;
 INSERT INTO graph.edge (s, p, o, items, metadata)
 SELECT s, p, o, -(items > 0), metadata FROM old.edge ORDER BY e;
+"""
+
+# What an earlier load called the nodes without a type is none where a later one says more.
+_UNTYPED = """
+UPDATE described SET type = ''
+WHERE type = :name AND d <= :last AND n IN (SELECT n FROM described WHERE d > :last)
 """
 
 _FINISH = """
@@ -141,7 +148,7 @@ def _load(
                 _take(staging, target, records, options)
                 staging.merge_nodes()
                 staging.merge_edges()
-                _finish(staging)
+                _finish(staging, options)
             check_graph(staging.report, options, keeps_dangling=True)
             with explained(path):
                 staging.report.backup = put(made, target, options)
@@ -157,9 +164,10 @@ def _take(
     staging: Staging, target: Target, records: Iterable[GraphRecord], options: LoadOptions
 ) -> None:
     """Take the records: of the graph that is added to, if any, then the new ones."""
+    name, last = options.default_type, 0
     if options.mode is LoadMode.APPEND:
         if target.header:
-            _take_old(staging, target.path)
+            name, last = _take_old(staging, target.path)
         staging.remove()
         if staging.report.not_there and not target.header:
             raise LoadRefused(
@@ -167,13 +175,20 @@ def _take(
                 "--path, or leave out --remove."
             )
     staging.take(records)
+    if name != options.default_type:
+        staging.connection.execute(_UNTYPED, {"name": name, "last": last})
 
 
-def _take_old(staging: Staging, path: Path) -> None:
+def _take_old(staging: Staging, path: Path) -> tuple[str, int]:
+    """What it calls nodes without a type, and the number of its last description."""
+    connection = staging.connection
     try:
-        staging.connection.execute("ATTACH ? AS old", (str(path),))
-        staging.connection.executescript(_OLD)
-        staging.connection.execute("DETACH old")
+        connection.execute("ATTACH ? AS old", (str(path),))
+        connection.executescript(_OLD)
+        untyped = "SELECT value FROM old.meta WHERE key = 'default_type'"
+        (name,) = connection.execute(untyped).fetchone() or (UNTYPED,)
+        (last,) = connection.execute("SELECT coalesce(max(d), 0) FROM described").fetchone()
+        connection.execute("DETACH old")
     except sqlite3.Error as error:
         if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
             raise
@@ -182,12 +197,13 @@ def _take_old(staging: Staging, path: Path) -> None:
             "from its sources, with --replace."
         ) from error
     staging.renumber()
+    return name, last
 
 
 # --- what the staging has not in the new file ---------------------------------
 
 
-def _finish(staging: Staging) -> None:
+def _finish(staging: Staging, options: LoadOptions) -> None:
     """Write types, details, indexes and what search needs."""
     connection = staging.connection
     connection.create_function("type_code", 1, type_code, deterministic=True)
@@ -200,7 +216,11 @@ def _finish(staging: Staging) -> None:
     for number, step in enumerate(steps):
         staging.tell("writing", number / len(steps))
         step()
-    meta = {"next_steps": _next_steps(connection), "load": uuid4().hex}
+    meta = {
+        "next_steps": _next_steps(connection),
+        "default_type": options.default_type,
+        "load": uuid4().hex,
+    }
     connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
     connection.execute(f"PRAGMA graph.application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA graph.user_version = {LAYOUT}")

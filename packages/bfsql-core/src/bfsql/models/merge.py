@@ -191,8 +191,9 @@ def combined(items: Iterable[Mapping[str, Any]]) -> list[Item]:
     """Items of one edge, duplicates of a passage merged, in a stable order.
 
     Two items are the same passage when their `text_span` is the same text and
-    no field that both fill differs. Those that fill more come first, so that the
-    order in which the items came makes no difference.
+    no field that both fill differs; those without a text when they are equal. Those
+    that fill more come first, so that the order in which the items came makes no
+    difference.
     """
     by_text: dict[str, list[Item]] = {}
     alone: list[Item] = []
@@ -202,7 +203,7 @@ def combined(items: Iterable[Mapping[str, Any]]) -> list[Item]:
             _absorb(by_text.setdefault(text, []), dict(item))
         else:
             alone.append(dict(item))
-    found = [item for group in by_text.values() for item in group] + alone
+    found = [item for group in by_text.values() for item in group] + sorted_union(alone)
     return sorted(found, key=_order)
 
 
