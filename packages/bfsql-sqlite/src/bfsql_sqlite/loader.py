@@ -190,7 +190,8 @@ def _take_old(staging: Staging, path: Path) -> tuple[str, int]:
         (last,) = connection.execute("SELECT coalesce(max(d), 0) FROM described").fetchone()
         connection.execute("DETACH old")
     except sqlite3.Error as error:
-        if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code not in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
             raise
         raise StoreError(
             f"{path} is damaged, so nothing can be added to it: {error}. Load the graph again "

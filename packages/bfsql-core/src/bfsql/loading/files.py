@@ -166,7 +166,8 @@ class Reading:
         )
         """What the files hold."""
         self.removed = RefusalFilter(
-            chain.from_iterable(source.records for source in sources[number:]), strict=how.strict
+            chain.from_iterable(_named(one, options.default_type) for one in sources[number:]),
+            strict=how.strict,
         )
         """What is to be taken out."""
         self.how = replace(
