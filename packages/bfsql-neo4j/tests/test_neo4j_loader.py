@@ -192,8 +192,9 @@ async def test_an_empty_graph_leaves_an_empty_database(load, cypher, emptied) ->
     assert await index_texts(cypher) == []
 
 
-async def test_many_records_are_written_in_many_transactions(load, cypher) -> None:
-    number = 2 * BATCH + 7
+async def test_many_records_are_written_in_many_transactions(load, cypher, monkeypatch) -> None:
+    monkeypatch.setattr("bfsql_neo4j.rows.BATCH", 500)
+    number = 2 * 500 + 7
     report = await load(many(number))
     assert (report.nodes, report.edges) == (number, number)
     assert await cypher("MATCH (n) RETURN count(n), count(DISTINCT n.entity_id)") == [
@@ -307,9 +308,12 @@ async def test_a_database_with_nodes_is_filled_only_when_that_is_asked_for(
 # --- what ends a load -----------------------------------------------------------
 
 
-async def test_a_load_that_is_cancelled_while_it_writes_says_what_is_there(load, cypher) -> None:
+async def test_a_load_that_is_cancelled_while_it_writes_says_what_is_there(
+    load, cypher, monkeypatch
+) -> None:
+    monkeypatch.setattr("bfsql_neo4j.rows.BATCH", 20)
     await load(OLD)
-    work = asyncio.ensure_future(load(many(100_000)))
+    work = asyncio.ensure_future(load(many(2_000)))
     while not (await cypher("MATCH (n:Many) RETURN count(n)"))[0][0]:
         assert not work.done()
     work.cancel()
@@ -318,7 +322,7 @@ async def test_a_load_that_is_cancelled_while_it_writes_says_what_is_there(load,
     (note,) = caught.value.__notes__
     assert "The load is not whole" in note
     assert "what was there before may be gone" in note
-    assert "of 100,000 nodes" in note
+    assert "of 2,000 nodes" in note
     assert "replace" in note
     assert threading.active_count() < 50
     assert (await load(many(3))).nodes == 3
@@ -364,12 +368,13 @@ async def test_a_load_that_is_interrupted_on_the_command_line_says_what_is_there
 ) -> None:
     await load(OLD)
     source = tmp_path / "many.csv"
-    source.write_text("id,type\n" + "".join(f"{n},Many\n" for n in range(100_000)))
+    source.write_text("id,type\n" + "".join(f"{n},Many\n" for n in range(2_000)))
     command = ["load", source, "--backend", "neo4j", "--uri", settings.uri, "--replace"]
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-c",
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from bfsql_neo4j import rows; rows.BATCH = 20\n"
         "from bfsql.cli import main; main()",
         *command,
         stderr=subprocess.PIPE,

@@ -48,7 +48,7 @@ class GraphWriter:
         self._options = options
         self._appends = options.mode is LoadMode.APPEND
         self._report = LoadReport()
-        self._deleting = self._under_way = False
+        self._deleting = self._under_way = self._wrote = False
         self._nodes = self._all_nodes = 0
         self._relationships = self._all_relationships = 0
         self._types: set[str] = set()
@@ -56,7 +56,7 @@ class GraphWriter:
     @property
     def left(self) -> str:
         """What a load that ends now leaves, and what to do about it."""
-        if not (self._deleting or self._under_way or self._nodes or self._relationships):
+        if not (self._deleting or self._under_way or self._wrote):
             return "No node in it was changed."
         more = ", and perhaps the batch that was being written" if self._under_way else ""
         written = (
@@ -139,13 +139,14 @@ class GraphWriter:
         except Neo4jError:
             self._under_way = False
             raise
-        self._under_way = False
+        self._under_way, self._wrote = False, True
         return result
 
     def _tell(self) -> None:
         if self._options.progress:
             done = self._nodes + self._relationships
-            self._options.progress("writing", done / (self._all_nodes + self._all_relationships))
+            share = done / max(1, self._all_nodes + self._all_relationships)
+            self._options.progress("writing", share)
 
     # --- what goes ------------------------------------------------------------
 
