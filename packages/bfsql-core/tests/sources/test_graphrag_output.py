@@ -63,8 +63,12 @@ def test_a_folder_has_nodes_edges_and_passages_with_their_documents(sort_out):
     (note,) = account.notes
     assert note.startswith("the tables are entities.parquet, relationships.parquet, text_units.p")
     told = {(c.name, c.meaning) for c in account.columns}
-    assert {("title", "id"), ("source", "subject"), ("id", "ignored")} <= told
-    assert {("description", "evidence"), ("text_unit_ids", "evidence")} <= told
+    assert {
+        ("entities.title", "id"),
+        ("entities.id", "ignored"),
+        ("relationships.source", "subject"),
+    } <= told
+    assert ("relationships.description", "evidence") in told
 
 
 def test_the_two_files_alone_have_descriptions_as_evidence(sort_out):

@@ -20,6 +20,8 @@ _PREDICATE: Names = (
 _TYPE: Names = ("type", "entity_type", "labelV", "kind", *TYPE[2:])
 _ALIASES: Names = ("synonyms", "aliases")
 
+_OF_NODE = ("id", "type", "name", "aliases")
+_OF_EDGE = ("subject", "predicate", "object")
 _SHOWN = 80
 _UNDIRECTED = "undirected edges keep the direction in which they are written"
 
@@ -36,6 +38,12 @@ class Attributes:
         self._options = options
         self._account = account
         self._nulls = frozenset({"", *options.null_texts})
+        self._nulls = frozenset({"", *options.null_texts})
+        self._known: Sequence[str] | None = None
+        self._names: tuple[Names, Names] | None = None
+        self._nodes: dict[tuple[str, str | None, str | None, str | None], NodeColumns] = {}
+        """By the keys of id, type, name and aliases, when these are in the account."""
+        self._edges: dict[tuple[str, str | None, str], EdgeColumns] = {}
         self._noted: set[tuple[str | None, str]] = set()
 
     def node(
@@ -52,21 +60,22 @@ class Attributes:
         Raises:
             Unusable: The id is missing, or a field is of the wrong kind.
         """
+        if self._names is None or known is not self._known:
+            self._known, self._names = known, _with_label(known, self._options)
+        types, names = self._names
         options = self._options
-        types, names = _with_label(known, options)
-        columns = NodeColumns(
+        keys = (
             id_,
             options.type_column or _first(attributes, types),
             options.name_column or _first(attributes, names),
             options.alias_column or _first(attributes, _ALIASES),
-            options.default_type,
-            self._nulls,
         )
+        columns = self._nodes.get(keys)
+        if columns is None:
+            columns = NodeColumns(*keys, options.default_type, self._nulls)
         record = columns.record(attributes)
-        self.note(attributes, columns.id, "id")
-        self.note(attributes, columns.type, "type")
-        self.note(attributes, columns.name, "name")
-        self.note(attributes, columns.aliases, "aliases")
+        if keys not in self._nodes and self._told(attributes, keys, _OF_NODE):
+            self._nodes[keys] = columns
         return record
 
     def edge(self, attributes: Mapping[str, Any], subject: str, object_: str) -> EdgeRecord:
@@ -83,14 +92,22 @@ class Attributes:
         if not isinstance(attributes.get("key"), str):
             attributes = {key: value for key, value in attributes.items() if key != "key"}
         predicate = self._options.predicate_column or _first(attributes, _PREDICATE)
-        columns = EdgeColumns(
-            subject, predicate, object_, self._options.default_predicate, self._nulls
-        )
+        keys = (subject, predicate, object_)
+        columns = self._edges.get(keys)
+        if columns is None:
+            columns = EdgeColumns(*keys, self._options.default_predicate, self._nulls)
         record = columns.record(attributes)
-        self.note(attributes, subject, "subject")
-        self.note(attributes, predicate, "predicate")
-        self.note(attributes, object_, "object")
+        if keys not in self._edges and self._told(attributes, keys, _OF_EDGE):
+            self._edges[keys] = columns
         return record
+
+    def _told(
+        self, attributes: Mapping[str, Any], keys: Sequence[str | None], meanings: Sequence[str]
+    ) -> bool:
+        """Enter the attributes into the account; whether all of them have a value here."""
+        for key, meaning in zip(keys, meanings, strict=True):
+            self.note(attributes, key, meaning)
+        return all(key is None or attributes.get(key) is not None for key in keys)
 
     def note_undirected(self) -> None:
         """Enter into the account, once, what becomes of edges without a direction."""

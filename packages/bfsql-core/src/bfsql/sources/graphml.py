@@ -42,11 +42,21 @@ class _GraphML(XmlGraph):
         self._options = options
         self._keys: dict[str, Declared] = {}
         self._key: Declared | None = None
+        self._defaults: list[Declared] = []
         self._undirected = False
         self._of_lightrag: bool | None = None
+        self._of_nodes: list[str] = []
 
     def begin(self, name: str, attributes: dict[str, str]) -> None:
         match name:
+            case "data":
+                self._key = self._keys.get(attributes.get("key", ""))
+                self.listen()
+            case "node":
+                self.begin_node(attributes)
+            case "edge":
+                directed = attributes.get("directed", "false" if self._undirected else "true")
+                self.begin_edge(attributes, undirected=directed == "false")
             case "key":
                 of = attributes.get("for", "all")
                 type_ = attributes.get("attr.type", "string")
@@ -54,14 +64,6 @@ class _GraphML(XmlGraph):
                 self._keys[attributes.get("id", "")] = self._key
             case "graph":
                 self._undirected = attributes.get("edgedefault") == "undirected"
-            case "node":
-                self.begin_node(attributes)
-            case "edge":
-                directed = attributes.get("directed", "false" if self._undirected else "true")
-                self.begin_edge(attributes, undirected=directed == "false")
-            case "data":
-                self._key = self._keys.get(attributes.get("key", ""))
-                self.listen()
             case "default":
                 self.listen()
             case "hyperedge":
@@ -80,22 +82,24 @@ class _GraphML(XmlGraph):
             return
         if name == "default":
             key.default = typed(text, key.type)
+            self._defaults.append(key)
         elif self.open:
             self.open[-1].attributes[key.name] = typed(text, key.type)
 
     def _finish(self) -> None:
         element = self.open[-1]
-        for key in self._keys.values():
-            if key.default is not None and key.of in {element.kind, "all"}:
+        for key in self._defaults:
+            if key.of in {element.kind, "all"}:
                 element.attributes.setdefault(key.name, key.default)
         if self._of_lightrag is None:
-            self._of_lightrag = lightrag.is_lightrag(self._known("node"), self._known("edge"))
+            self._of_nodes = self._known("node")
+            self._of_lightrag = lightrag.is_lightrag(self._of_nodes, self._known("edge"))
             if self._of_lightrag:
                 self._expect_lightrag()
         if self._of_lightrag:
             self._finish_lightrag(element)
         else:
-            self.finish(self._known("node"))
+            self.finish(self._of_nodes)
 
     def _known(self, kind: str) -> list[str]:
         return [key.name for key in self._keys.values() if key.of in {kind, "all"}]
@@ -109,7 +113,7 @@ class _GraphML(XmlGraph):
         written = dict(element.attributes)
         if element.kind == "node":
             lightrag.refine_node(element.attributes)
-            self.finish(self._known("node"))
+            self.finish(self._of_nodes)
             return
         items = lightrag.refine_edge(element.attributes, self._options.predicate_column)
         for key in ("description", "source_id", "file_path"):

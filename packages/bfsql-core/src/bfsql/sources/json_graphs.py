@@ -23,7 +23,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from bfsql.errors import SourceError
-from bfsql.models.load import SourceAccount
+from bfsql.models.load import ColumnAccount, SourceAccount
 from bfsql.models.records import EdgeRecord, GraphStream, NodeRecord, Refusal
 from bfsql.sources.attributes import Attributes
 from bfsql.sources.columns import ID, OBJECT, SUBJECT, Names, columns_of
@@ -37,6 +37,7 @@ _FORMS = (
     "'nodes' and a list 'adjacency'), Cytoscape ('elements'), and a list of objects, each of them "
     "a node or each an edge. For an object a line name the format jsonl, for JSON-LD jsonld"
 )
+_SHOWN = 80
 _SUBJECT, _OBJECT = ":edge source", ":edge target"
 """Keys of an edge's ends among its attributes, where the form does not have them there."""
 
@@ -109,7 +110,7 @@ def _records(
         return _of_graph(path, _resolved(graph, account), make)
     if isinstance(document, list) and any(isinstance(item, dict) for item in document):
         account.notes.append("read as a list of objects, the rows of a table")
-        return _of_table(path, document, options)
+        return _of_table(path, document, options, account)
     what = shown(list(document) if isinstance(document, dict) else document)
     what = f"an object with the keys {what}" if isinstance(document, dict) else what
     raise SourceError(path, f"this JSON ({what}) has no known form of a graph. Known are: {_FORMS}")
@@ -200,8 +201,17 @@ def _data(elements: Any) -> list[Any]:
     return [item.get("data", item) if isinstance(item, dict) else item for item in items]
 
 
-def _of_table(path: Path, rows: Sequence[Any], options: SourceOptions) -> GraphStream:
-    columns = columns_of(path, _keys(rows), options)
+def _of_table(
+    path: Path, rows: Sequence[Any], options: SourceOptions, account: SourceAccount
+) -> GraphStream:
+    firsts: JsonObject = {}
+    for row in rows:
+        if isinstance(row, dict) and not row.keys() <= firsts.keys():
+            firsts |= {key: value for key, value in row.items() if key not in firsts}
+    columns = columns_of(path, list(firsts), options)
+    for column, value in firsts.items():
+        meaning = columns.meanings.get(column, "metadata")
+        account.columns.append(ColumnAccount(column, meaning, str(value)[:_SHOWN]))
     return _each(path, ((f"item {n}", row) for n, row in enumerate(rows, 1)), columns.record)
 
 
@@ -240,13 +250,16 @@ def _resolved(graph: _Graph, account: SourceAccount) -> _Graph:
     """The graph; where the edges name their ends by position in the list of nodes, by id."""
     if not isinstance(graph.edges, list) or not graph.edges:
         return graph
-    edges = [(place, edge) for place, edge in graph.edges if isinstance(edge, dict)]
-    ids = [node.get(graph.id) if isinstance(node, dict) else None for node in graph.nodes]
-    known = set(map(str, ids))
-    for _, edge in edges:
-        for end in (edge.get(key) for key in graph.ends):
-            if type(end) is not int or not 0 <= end < len(ids) or str(end) in known:
+    size = len(graph.nodes)
+    for _, edge in graph.edges:
+        for end in (edge.get(key) for key in graph.ends) if isinstance(edge, dict) else ():
+            if type(end) is not int or not 0 <= end < size:
                 return graph
+    ids = [node.get(graph.id) if isinstance(node, dict) else None for node in graph.nodes]
+    edges = [(place, edge) for place, edge in graph.edges if isinstance(edge, dict)]
+    known = set(map(str, ids))
+    if any(str(edge[key]) in known for _, edge in edges for key in graph.ends):
+        return graph
     account.notes.append("the edges name their ends by position in the list of nodes, from 0 on")
     by_id = [
         (place, {**edge, **{key: ids[edge[key]] for key in graph.ends}}) for place, edge in edges

@@ -143,7 +143,7 @@ class _Reading:
             table: The table.
             units: Whether the text units will be read.
         """
-        told = _Told(self._account)
+        told = _Told(self._account, f"{part}." if self._account.format == "graphrag" else "")
         if part == "entities":
             columns = self._entity_columns(table)
             return _rows(table, lambda row: [self._entity(row, columns, told)])
@@ -235,10 +235,12 @@ class _Told:
 
     Args:
         account: Of the file.
+        table: What stands in front of its columns, where there are several tables.
     """
 
-    def __init__(self, account: SourceAccount) -> None:
+    def __init__(self, account: SourceAccount, table: str = "") -> None:
         self._account = account
+        self._table = table
         self._columns: dict[str, ColumnAccount] = {}
 
     def record(
@@ -254,7 +256,7 @@ class _Told:
         record = columns.record(row)
         for column in written or row:
             if column not in self._columns:
-                meaning = _meanings(columns).get(column, "metadata" if column in row else "ignored")
+                meaning = columns.meanings.get(column, "metadata" if column in row else "ignored")
                 self.note(written or row, column, meaning)
         return record
 
@@ -264,16 +266,10 @@ class _Told:
             return
         told = self._columns.get(column)
         if told is None:
-            told = ColumnAccount(column, meaning, str(row[column])[:80])
+            told = ColumnAccount(self._table + column, meaning, str(row[column])[:80])
             self._columns[column] = told
             self._account.columns.append(told)
         told.meaning = meaning
-
-
-def _meanings(columns: NodeColumns | EdgeColumns) -> dict[str, str]:
-    fields = ("aliases", "name", "type", "id", "predicate", "object", "subject")
-    named = {field: getattr(columns, field, None) for field in fields}
-    return {column: field for field, column in named.items() if column is not None}
 
 
 def _items(value: Any) -> list[str]:
