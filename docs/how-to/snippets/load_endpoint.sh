@@ -1,2 +1,2 @@
 bfsql load people-and-films.csv credits.csv --backend sparql \
-    --update-endpoint "$SPARQL_UPDATE_URL"
+    --update-endpoint "$SPARQL_UPDATE_URL" --graph urn:films

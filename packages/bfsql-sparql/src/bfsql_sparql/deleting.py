@@ -138,7 +138,8 @@ class Deletion:
         return self._delete(deleted or found, node, self._there(found))
 
     def _delete(self, deleted: str, marked: str, found: str) -> str:
-        where = f"{_in(self.marks, marked)} {found}"
+        # A subquery, since one store would begin with the whole graph otherwise.
+        where = f"{{ SELECT DISTINCT * WHERE {{ {_in(self.marks, marked)} }} }} {found}"
         return f"DELETE {{ {self._there(deleted)} }} WHERE {{ {where} }}"
 
     def _there(self, pattern: str) -> str:

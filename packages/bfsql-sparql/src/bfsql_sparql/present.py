@@ -49,6 +49,7 @@ class PresentGraph:
         self.dataset = dataset
         self.settings = settings
         self.mapping = RdfMapping.of(settings, dataset.prefixes)
+        self._queried = self.mapping
 
     @classmethod
     async def open(cls, settings: SparqlSettings) -> PresentGraph:
@@ -77,7 +78,18 @@ class PresentGraph:
 
     def unnamed_only(self) -> PresentGraph:
         """The same without named graphs, in a store whose default graph is their union."""
-        return PresentGraph(self.dataset, self.settings.model_copy(update={"graph": [UNNAMED]}))
+        unnamed = PresentGraph(self.dataset, self.settings.model_copy(update={"graph": [UNNAMED]}))
+        unnamed._queried = self.mapping
+        return unnamed
+
+    async def looked_at(self) -> Store:
+        """The graph as a store whose capabilities are known.
+
+        They are those of the union, where the graph is a part of it: RDF4J takes the square of the
+        time to look for quoted triples in a graph that is named.
+        """
+        store = await Store.open(self.dataset, self._queried, self.settings)
+        return replace(store, mapping=self.mapping)
 
     async def is_empty(self) -> bool:
         """Whether the graph holds no statement."""
@@ -127,7 +139,7 @@ class GraphReader:
     @classmethod
     async def of(cls, present: PresentGraph, written: str) -> GraphReader:
         """Look at the graph, and make its reader; arguments as of the class."""
-        return cls(await Store.open(present.dataset, present.mapping, present.settings), written)
+        return cls(await present.looked_at(), written)
 
     def iri(self, id_: str) -> str:
         """The IRI that an id means; it is text."""

@@ -1,0 +1,2 @@
+bfsql load more-credits.csv --append --remove withdrawn-credits.csv \
+    --backend sparql --graph urn:films
