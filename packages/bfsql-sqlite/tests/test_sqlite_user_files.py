@@ -1,9 +1,14 @@
 """Files as users have them, good and broken: what `bfsql load` says, and how it exits."""
 
+import contextlib
 import gzip
 import json
+import os
 import re
 import shlex
+import signal
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -381,6 +386,68 @@ CASES = [
         ("holds a graph of 1 node", "--replace", "--append"),
     ),
     Case("a second file", {"n.csv": NODES}, "n.csv --append", 0, (whole(3, 0),)),
+    Case(
+        "blanks in the header",
+        {"n.csv": "id, name, type\na, Ann, Person\n"},
+        "n.csv --dry-run",
+        0,
+        (r'a \(Person\) \{"name":"Ann"\}',),
+    ),
+    Case(
+        "a header that is repeated",
+        {"n.csv": NODES + NODES},
+        "n.csv",
+        0,
+        ("line 4 repeats the header", "Duplicates merged: 2 nodes", whole(2, 0)),
+    ),
+    Case(
+        "an unclosed quote",
+        {"n.csv": NODES + 'c,Person,"Cleo\nd,Person,Dan\ne,Person,Eve\n'},
+        "n.csv",
+        1,
+        ("n.csv, line 4.*quote",),
+    ),
+    Case(
+        "100,000 columns",
+        {"n.csv": "id," + ",".join(f"c{i}" for i in range(100_000)) + "\na" + "," * 100_000 + "\n"},
+        "n.csv",
+        0,
+        ("and .* more", whole(1, 0)),
+    ),
+    Case(
+        "names that are NaN",
+        {"n.csv": "id,type,name\na,T,NaN\nb,T,None\nc,T,\n"},
+        "n.csv --dry-run",
+        0,
+        (r"a \(T\) \{\}", r"b \(T\) \{\}"),
+    ),
+    Case(
+        "JSON lines of nodes and of edges, mixed",
+        {"n.jsonl": '{"id": "a", "type": "T"}\n{"source": "a", "target": "b"}\n'},
+        "n.jsonl",
+        1,
+        ("n.jsonl, line 1: source is missing", whole(2, 1)),
+    ),
+    Case(
+        "neo4j-admin",
+        {
+            "n.csv": "personId:ID,name,year:int,:LABEL\nk,Keanu,1964,Actor;Person\n",
+            "e.csv": ":START_ID,role,:END_ID,:TYPE\nk,Neo,m,ACTED_IN\n",
+        },
+        "n.csv e.csv --dry-run",
+        0,
+        (r"k \(Actor\) .*1964", "k -ACTED_IN-> m"),
+    ),
+    Case(
+        "Gephi's two tables",
+        {
+            "n.csv": "Id,Label\n1,Ann\n2,Bob\n",
+            "e.csv": "Source,Target,Type,Id,Label,Weight\n1,2,Undirected,0,,1.0\n",
+        },
+        "n.csv e.csv --dry-run",
+        0,
+        ("1 -related_to-> 2", r'1 \(Node\) \{"name":"Ann"\}'),
+    ),
 ]
 
 
@@ -428,3 +495,94 @@ def test_a_file_as_a_user_has_it(case: Case, folder: Path, old: bytes) -> None:
         assert (folder / "graph.db").read_bytes() == old
     if case.code and not done.stdout:
         assert done.stderr.count("\n") == 1
+
+
+# --- what takes a process of its own --------------------------------------------
+
+
+def bfsql_there(folder: Path, *args: str, stdin: int | None = None) -> subprocess.Popen[str]:
+    """`bfsql load` in a process of its own."""
+    command = [sys.executable, "-m", "bfsql", "load", *args, "--path", "graph.db"]
+    return subprocess.Popen(
+        command,
+        cwd=folder,
+        stdin=subprocess.DEVNULL if stdin is None else stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_a_pipe(folder: Path) -> None:
+    with bfsql_there(folder, "-", "--format", "csv", "--replace", stdin=subprocess.PIPE) as load:
+        out, err = load.communicate(EDGE_LIST, timeout=60)
+    assert (load.returncode, err) == (0, "")
+    assert out.startswith("standard input (csv")
+    assert whole(3, 2) in out
+
+
+def test_a_pipe_without_a_format(folder: Path, old: bytes) -> None:
+    with bfsql_there(folder, "-", "--replace", stdin=subprocess.PIPE) as load:
+        out, err = load.communicate(EDGE_LIST, timeout=60)
+    assert (load.returncode, out, err.count("\n")) == (2, "", 1)
+    assert "--format" in err
+    assert (folder / "graph.db").read_bytes() == old
+
+
+def test_a_pipe_that_nothing_comes_from(folder: Path, old: bytes) -> None:
+    with bfsql_there(folder, "-", "--format", "csv", "--replace") as load:
+        out, err = load.communicate(timeout=60)
+    assert (load.returncode, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("standard input: nothing came from it")
+    assert (folder / "graph.db").read_bytes() == old
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no FIFOs")
+def test_a_fifo(folder: Path) -> None:
+    os.mkfifo(folder / "e.csv")
+    with bfsql_there(folder, "e.csv", "--replace") as load:
+        (folder / "e.csv").write_text(EDGE_LIST, encoding="utf-8")
+        out, err = load.communicate(timeout=60)
+    assert (load.returncode, err) == (0, "")
+    assert whole(3, 2) in out
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
+@pytest.mark.parametrize("told", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("background", [False, True])
+def test_a_signal_ends_the_waiting_for_a_fifo(
+    folder: Path, old: bytes, told: signal.Signals, background: bool
+) -> None:
+    if background and told is signal.SIGINT:
+        pytest.skip("What runs in the background of a script does not get it.")
+    os.mkfifo(folder / "e.csv")
+    ignore = signal.SIG_IGN if background else signal.default_int_handler
+    before = signal.signal(signal.SIGINT, ignore)
+    try:
+        load = bfsql_there(folder, "e.csv", "--replace")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    with load, (folder / "e.csv").open("w") as fifo:  # opens when the load does
+        fifo.write(EDGE_LIST)
+        fifo.flush()
+        out, err = _ended(load, told)
+    assert (load.returncode, out, err) == (130, "", "Interrupted: the store is as it was.\n")
+    assert (folder / "graph.db").read_bytes() == old
+
+
+def _ended(load: subprocess.Popen[str], told: signal.Signals) -> tuple[str, str]:
+    """What a load has printed that a signal ended."""
+    while True:  # one that comes just before a read begins is seen only when the read is over
+        load.send_signal(told)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return load.communicate(timeout=10)
+
+
+@pytest.mark.skipif(
+    sys.platform == "win32" or os.geteuid() == 0, reason="The superuser may read everything."
+)
+def test_a_file_that_may_not_be_read(folder: Path) -> None:
+    (folder / "e.csv").write_text(EDGE_LIST, encoding="utf-8")
+    (folder / "e.csv").chmod(0)
+    done = bfsql_here("load", "e.csv", "--replace", "--path", "graph.db")
+    assert (done.exit_code, done.stderr) == (2, "e.csv: cannot be read: Permission denied\n")

@@ -22,6 +22,8 @@ COLUMNS = 12
 LONGEST = 40
 """Characters of an example."""
 
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "blanks"}
+
 LONGEST_RECORD = 200
 """Characters of a node's or an edge's metadata."""
 
@@ -83,10 +85,9 @@ def _sources(report: LoadReport) -> Iterator[str]:
 
 
 def _source(source: SourceAccount, purpose: str) -> Iterator[str]:
-    separator = {None: None, "\t": "tabs between cells"}.get(
-        source.separator, f"{source.separator} between cells"
-    )
-    how = ", ".join(filter(None, (source.format, source.encoding, separator)))
+    separator = _SEPARATORS.get(source.separator or "", source.separator)
+    between = f"{separator} between cells" if separator else ""
+    how = ", ".join(filter(None, (source.format, source.encoding, between)))
     numbers = [
         counted(source.nodes, "node") if source.nodes else "",
         counted(source.edges, "edge") if source.edges else "",

@@ -76,7 +76,7 @@ def open_table(
         return iter(())
     columns = columns_of(path, head.columns, options, groups=groups)
     account.notes += head.notes
-    if head.path != path:
+    if head.path not in (path, Path()):
         account.notes.append(f"its columns are those of {head.path.name}")
     elif head.alone:
         account.notes.append("it holds only a header, which is that of the tables behind it")
@@ -211,8 +211,9 @@ class _Table:
         header = neo4j_columns(head.columns)
         parsed: Sequence[Neo4jColumn | None] = header or [None] * len(head.columns)
         default = _split if _is_kgx(head.columns, columns) else value_of
+        kept = set(have)
         for told, neo4j in zip(account.columns, parsed, strict=True):
-            if told.name not in have or (neo4j is not None and neo4j.special):
+            if told.name not in kept or (neo4j is not None and neo4j.special):
                 told.meaning = columns.meanings.get(told.name, "ignored")
             key: str | None = told.name if told.meaning == "metadata" else None
             convert: Callable[[str], Any] = value_of
