@@ -1,0 +1,14 @@
+"""`bfsql load` into Oxigraph, with files as users have them."""
+
+import pytest
+from bfsql_trials.user_files import Store, UserFilesSuite
+
+from bfsql_servers.oxigraph import OxigraphServer
+
+
+class TestUserFiles(UserFilesSuite):
+    @pytest.fixture
+    def store(self, oxigraph: OxigraphServer) -> Store:
+        oxigraph.clear()
+        read = ("--backend", "sparql", "--endpoint", oxigraph.query_url)
+        return Store((*read, "--update-endpoint", oxigraph.update_url), read)
