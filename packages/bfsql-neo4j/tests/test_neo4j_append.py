@@ -120,6 +120,13 @@ async def test_an_index_is_extended_where_new_nodes_and_evidence_need_it(
             EvidenceRecord("a", "P", "a", passage),
         ]
     )
+    told: list[tuple[str, float | None]] = []
+    more = {**passage, "text_span": "more"}
+    report = await append(
+        [EvidenceRecord("a", "Q", "c", more)], progress=lambda *one: told.append(one)
+    )
+    assert report.evidence == 3
+    assert told[-1] == ("writing", 1.0)
     assert await cypher(found, q="third") == [["c"]]
     assert await cypher(found, q="first") == [["a"]]
     assert await cypher(of, q="doc") == [["P"], ["Q"]]

@@ -145,8 +145,8 @@ class GraphWriter:
     def _tell(self) -> None:
         if self._options.progress:
             done = self._nodes + self._relationships
-            share = done / max(1, self._all_nodes + self._all_relationships)
-            self._options.progress("writing", share)
+            of = self._all_nodes + self._all_relationships
+            self._options.progress("writing", done / of if of else 1.0)
 
     # --- what goes ------------------------------------------------------------
 
