@@ -138,4 +138,5 @@ def test_every_text_comes_back_from_every_encoding(tmp_path_factory, text, encod
     path = tmp_path_factory.mktemp("enc") / "n.jsonl"
     line = json.dumps({"id": text}, ensure_ascii=False) + "\n"
     path.write_bytes(line.encode(encoding))
-    assert list(open_source(path, SourceOptions(encoding=encoding))) == [NodeRecord(text, "", {})]
+    options = SourceOptions(encoding=encoding, null_texts=())
+    assert list(open_source(path, options)) == [NodeRecord(text, "", {})]

@@ -177,8 +177,9 @@ def _tell(account: SourceAccount, head: Head, columns: NodeColumns | EdgeColumns
         for column, value in row.items():
             if column not in firsts and value is not None:
                 firsts[column] = value if isinstance(value, str) else str(value)
+    meanings = columns.meanings
     for column in head.columns:
-        meaning = columns.meanings.get(column, "metadata")
+        meaning = meanings.get(column, "metadata")
         account.columns.append(ColumnAccount(column, meaning, firsts.get(column)))
 
 
@@ -211,10 +212,10 @@ class _Table:
         header = neo4j_columns(head.columns)
         parsed: Sequence[Neo4jColumn | None] = header or [None] * len(head.columns)
         default = _split if _is_kgx(head.columns, columns) else value_of
-        kept = set(have)
+        kept, meanings = set(have), columns.meanings
         for told, neo4j in zip(account.columns, parsed, strict=True):
             if told.name not in kept or (neo4j is not None and neo4j.special):
-                told.meaning = columns.meanings.get(told.name, "ignored")
+                told.meaning = meanings.get(told.name, "ignored")
             key: str | None = told.name if told.meaning == "metadata" else None
             convert: Callable[[str], Any] = value_of
             if neo4j is not None and key is not None:
@@ -234,9 +235,8 @@ class _Table:
             except Unusable as reason:
                 yield Refusal(path, line, str(reason))
         if self._short:
-            self._account.notes.append(
-                f"{self._short:,} rows have fewer cells than the table has columns"
-            )
+            have = "1 row has" if self._short == 1 else f"{self._short:,} rows have"
+            self._account.notes.append(f"{have} fewer cells than the table has columns")
 
     def _rows(self) -> Iterator[tuple[int, list[str] | Unusable]]:
         """The rows behind the header; further copies of it are left out, and noted."""
