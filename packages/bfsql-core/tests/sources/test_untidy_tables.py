@@ -165,11 +165,11 @@ def test_rows_may_have_fewer_cells_and_empty_ones_more(read):
     ("name", "before", "after"),
     [("n.csv", b"id,name\n1,a\n", b"\n2,b\n"), ("n.jsonl", b'{"id": 1}\n', b'\n{"id": 2}\n')],
 )
-def test_a_line_of_a_gigabyte_is_refused_without_being_held(tmp_path, name, before, after):
+def test_a_line_of_any_length_is_refused_without_being_held(tmp_path, name, before, after):
     path = tmp_path / name
     with path.open("wb") as stream:
         stream.write(before)
-        stream.seek(1 << 30, 1)  # a hole: zeros that take no room on the disk
+        stream.seek(1 << 28, 1)  # a hole: zeros that take no room on the disk
         stream.write(after)
     tracemalloc.start()
     try:
@@ -181,7 +181,7 @@ def test_a_line_of_a_gigabyte_is_refused_without_being_held(tmp_path, name, befo
     assert [getattr(record, "id", None) for record in records] == ["1", None, "2"]
     assert "is longer than" in records[1].reason
     assert records[1].line == before.count(b"\n") + 1
-    assert peak < 1 << 29
+    assert peak < 1 << 28
 
 
 def test_a_hundred_thousand_columns_are_read(read):

@@ -23,12 +23,12 @@ Row: TypeAlias = "tuple[int, list[str] | Unusable]"
 _LONGEST = 1 << 24
 """Characters of a row, or of a cell; a longer one is rather a quote that is never closed."""
 _BLOCK = 1 << 15
+_SKIPPED = 1 << 22
 _SEPARATORS = ",;\t|"
 _NAMED = re.compile(r"sep=(.)[\r\n]*\Z", re.IGNORECASE)
 """The first line by which Excel names the separator."""
 _OPEN = "unexpected end of data"
 """What the csv module says where a quote is open at the end of the last line."""
-_LINE_END = re.compile(r"\r\n?|\n")
 _QUOTED = re.compile(r'"[^"]*"')
 
 
@@ -180,7 +180,8 @@ def _whole_lines(text: str) -> tuple[str, str]:
 
 def _behind_line(stream: io.TextIOWrapper) -> str:
     """Read on to the next line, and give what of it has been read."""
-    while block := stream.read(_BLOCK):
-        if end := _LINE_END.search(block):
-            return block[end.end() :]
+    while block := stream.read(_SKIPPED):
+        ends = [end for end in (block.find("\n"), block.find("\r")) if end >= 0]
+        if ends:
+            return block[min(ends) + 1 :]
     return ""

@@ -18,7 +18,7 @@ from bfsql.errors import SourceError
 from bfsql.sources.fields import shown
 from bfsql.sources.files import open_bytes
 
-LONGEST_LINE = 1 << 26
+LONGEST_LINE = 1 << 25
 """Bytes; a longer line is refused, since it would have to be held in memory whole."""
 
 _HEAD = 1 << 20
