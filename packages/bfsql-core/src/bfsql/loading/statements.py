@@ -79,10 +79,10 @@ FROM merged_edge AS merged WHERE edge.e = merged.e AND merged.metadata IS NOT NU
 DELETE FROM edge WHERE e IN (SELECT e FROM merged_edge WHERE metadata IS NULL);
 """
 
+# With +n the edges are looked through only where a node lacks a description.
 CREATED = """
-CREATE TABLE created AS SELECT n, id FROM node
-WHERE (n IN (SELECT s FROM edge) OR n IN (SELECT o FROM edge))
-    AND n NOT IN (SELECT n FROM described)
+CREATE TABLE created AS SELECT n, id FROM node LEFT JOIN described USING (n)
+WHERE d IS NULL AND (+n IN (SELECT s FROM edge) OR +n IN (SELECT o FROM edge))
 ORDER BY id
 """
 
