@@ -69,7 +69,7 @@ class TestAgreement:
         cls.store = place(request.param)
 
     @given(GRAPHS)
-    @settings(max_examples=15, phases=WITHOUT_SHRINKING, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=8, phases=WITHOUT_SHRINKING, suppress_health_check=list(HealthCheck))
     async def test_every_store_and_the_reference_tell_the_same_of_every_graph(
         self, records: list[GraphRecord]
     ) -> None:

@@ -98,7 +98,7 @@ class OnAStore(Watching):
 class OnAServer(OnAStore):
     """The same, with a server that can be gone."""
 
-    examples = 10  # each is a load
+    examples = 5  # each is a load
 
     @asynccontextmanager
     async def store_gone(self, backend: Any) -> AsyncIterator[None]:
@@ -112,6 +112,7 @@ class OnAServer(OnAStore):
 
 class TestOxigraph(OnAServer):
     store = "oxigraph"
+    examples = 10  # the fastest of them
 
 
 class TestFuseki(OnAServer):

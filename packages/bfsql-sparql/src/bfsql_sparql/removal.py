@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import count, islice
 
 from bfsql.loading import Staging
@@ -56,12 +57,9 @@ class Removal:
             report: What is refused, removed and not there is added.
         """
         await self.staging.run(self._take)
-        for nodes in await self.staging.run(lambda: list(self._chunks("iri", "gone_node"))):
+        async for nodes in self._chunks("iri", "gone_node WHERE NOT there"):
             await self._find_nodes([iri for (iri,) in nodes])
-        asked = await self.staging.run(
-            lambda: list(self._chunks("s, p, o", "gone_edge WHERE asked AND NOT there"))
-        )
-        for edges in asked:
+        async for edges in self._chunks("s, p, o", "gone_edge WHERE asked AND NOT there"):
             await self._find_edges(edges)
         self._count(report)
 
@@ -106,10 +104,20 @@ class Removal:
             (tuple(map(iri, edge)) for edge in edges),
         )
 
-    def _chunks(self, columns: str, source: str) -> Iterator[list[tuple[str, ...]]]:
-        found = self._execute(f"SELECT {columns} FROM {source} ORDER BY {columns}")  # noqa: S608
-        while rows := found.fetchmany(CHUNK):
+    async def _chunks(self, columns: str, source: str) -> AsyncIterator[list[tuple[str, ...]]]:
+        """Rows in the order of their keys, which may be changed as soon as they are given."""
+        last: tuple[str, ...] = ("",) * len(columns.split(","))
+        marks = ", ".join("?" * len(last))
+        query = (
+            f"SELECT {columns} FROM {source} AND ({columns}) > ({marks}) "  # noqa: S608
+            f"ORDER BY {columns} LIMIT {CHUNK}"
+        )
+        while rows := await self.staging.run(partial(self._rows, query, last)):
             yield rows
+            last = rows[-1]
+
+    def _rows(self, query: str, values: tuple[str, ...]) -> list[tuple[str, ...]]:
+        return self._execute(query, values).fetchall()
 
     async def _find_nodes(self, iris: Sequence[str]) -> None:
         there = await self.reader.nodes.types(iris)
