@@ -74,7 +74,7 @@ def test_faults_of_standard_input_name_it(standard_input, temporary):
     assert list(temporary.iterdir()) == []
 
 
-@pytest.mark.parametrize("named", [None, "kgraph", "cvs"])
+@pytest.mark.parametrize("named", [None, "kgraph", "graphrag", "cvs"])
 def test_standard_input_needs_a_format(standard_input, named):
     standard_input(b"id\n1\n")
     with pytest.raises(SourceError, match=r"^standard input: .*name one with --format: csv"):

@@ -44,11 +44,11 @@ def format_of_pipe(path: Path, named: str | None) -> str:
     """
     if path != STANDARD_INPUT:
         return format_of(path, named)
-    if named in FORMATS and named != "kgraph":
+    single = [name for name, known in FORMATS.items() if known.suffixes]
+    if named in single:
         return named
-    known = ", ".join(name for name in FORMATS if name != "kgraph")
     what = "no format is named" if named is None else f"the format {named!r} is not of single files"
-    raise SourceError(name_of(path), f"{what}; name one with --format: {known}")
+    raise SourceError(name_of(path), f"{what}; name one with --format: {', '.join(single)}")
 
 
 class Copy:
