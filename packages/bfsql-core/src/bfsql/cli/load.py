@@ -82,9 +82,10 @@ _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 def load(configuration: Configuration, source: tuple[str, ...], **given: Any) -> None:
     """Fill a store from graph files: all of them or nothing.
 
-    SOURCE is a file or a kgraph bundle folder; several become one graph. A
-    store that holds a graph takes another one with --replace or --append. An
-    interrupted import leaves what was there as it was, or says what it left.
+    SOURCE is a file, a kgraph bundle folder, or - for standard input; several
+    become one graph. A store that holds a graph takes another one with
+    --replace or --append. An interrupted import leaves what was there as it
+    was, or says what it left.
     """
     flags = {name: given.pop(name) for name in _FLAGS}
     sources, removals = _paths(source), _paths(given.pop("remove"))
