@@ -84,7 +84,7 @@ def whole(nodes: int, edges: int) -> str:
 
 
 CASES = [
-    Case("an edge list alone", {"e.csv": EDGE_LIST}, "e.csv", 0, ("Made 3 nodes", whole(3, 2))),
+    Case("an edge list alone", {"e.csv": EDGE_LIST}, "e.csv", 0, ("Created 3 nodes", whole(3, 2))),
     Case(
         "an edge list alone, nodes not wanted",
         {"e.csv": EDGE_LIST},
@@ -104,7 +104,7 @@ CASES = [
         {"n.csv": NODES, "e.csv": EDGE_LIST},
         "n.csv e.csv",
         0,
-        ("Made 1 node .*for instance c", whole(3, 2)),
+        ("Created 1 node .*for instance c", whole(3, 2)),
     ),
     Case(
         "edges before nodes", {"n.csv": NODES, "e.csv": EDGE_LIST}, "e.csv n.csv", 0, (whole(3, 2),)

@@ -99,7 +99,7 @@ def test_a_loader_that_takes_no_options_replaces_what_is_there(run: Run, folder:
 def test_a_dry_run_shows_the_graph_and_writes_nothing(run: Run, folder: Path) -> None:
     tried = run("load", "edges.csv", "--dry-run")
     assert tried.exit_code == 0
-    assert "Made 4 nodes of ends of edges that no record describes, for instance " in tried.stdout
+    assert "Created 4 nodes for ids that only edges name, for instance " in tried.stdout
     assert '\n  f:1 (Node) {"name":"f:1"}\n' in tried.stdout
     assert "\n  p:1 -ACTED_IN-> f:1 {}\n" in tried.stdout
     assert "Nothing was written. The files make 4 nodes, 4 edges, " in tried.stdout

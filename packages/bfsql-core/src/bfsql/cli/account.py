@@ -11,6 +11,7 @@ from bfsql.cli.command import escape
 from bfsql.loading import Rehearsal
 from bfsql.models.json_values import encode
 from bfsql.models.load import ColumnAccount, LoadReport, SourceAccount
+from bfsql.sources import RDF
 from bfsql.sources.fields import value_of
 
 SHOWN = 20
@@ -88,8 +89,9 @@ def _source(source: SourceAccount, purpose: str) -> Iterator[str]:
     separator = _SEPARATORS.get(source.separator or "", source.separator)
     between = f"{separator} between cells" if separator else ""
     how = ", ".join(filter(None, (source.format, source.encoding, between)))
+    nodes, node = source.nodes, "statement of a node" if source.format in RDF else "node"
     numbers = [
-        counted(source.nodes, "node") if source.nodes else "",
+        counted(nodes, node) if nodes else "",
         counted(source.edges, "edge") if source.edges else "",
         f"{counted(source.evidence, 'piece')} of evidence" if source.evidence else "",
     ]
@@ -127,7 +129,7 @@ def _changes(report: LoadReport) -> Iterator[str]:
     if report.created_nodes:
         made = counted(report.created_nodes, "node")
         yield (
-            f"Made {made} of ends of edges that no record describes"
+            f"Created {made} for ids that only edges name"
             f"{_examples(report.created_examples)}."
         )
     if report.duplicate_nodes or report.duplicate_edges:
