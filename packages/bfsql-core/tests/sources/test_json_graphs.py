@@ -255,3 +255,9 @@ def test_of_a_key_that_is_there_twice_the_last_counts_and_nan_is_no_id(read):
     assert [node.id for node in found.nodes] == ["b"]
     assert math.isnan(found.nodes[0].metadata["x"])
     assert found.reasons == [(None, "node 2: id is missing")]
+
+
+def test_the_name_that_the_format_had_before_is_taken(read):
+    assert (
+        len(read("g.txt", '{"nodes": [{"id": "a"}], "links": []}', format="node-link").nodes) == 1
+    )

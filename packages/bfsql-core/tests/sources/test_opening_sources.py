@@ -46,7 +46,11 @@ def test_a_folder_that_is_no_bundle_says_what_it_lacks(tmp_path, write):
     ("name", "content", "said"),
     [
         ("a.csv.gz", b"id,name\n", "no gzip"),
-        ("a.csv", gzip.compress(b"id\n"), r"packed by gzip; give it a name that ends in \.gz"),
+        (
+            "a.csv",
+            gzip.compress(b"id\n", mtime=0),
+            r"packed by gzip; give it a name that ends in \.gz",
+        ),
         ("a.csv", b"PK\x03\x04rest", "a zip archive"),
         ("a.json", b"PAR1rest", "a Parquet table"),
         ("a.jsonl", b"SQLite format 3\x00", "a database of SQLite"),

@@ -128,10 +128,7 @@ def _changes(report: LoadReport) -> Iterator[str]:
     """A line for what happened to nodes and edges on the way; nothing where nothing did."""
     if report.created_nodes:
         made = counted(report.created_nodes, "node")
-        yield (
-            f"Created {made} for ids that only edges name"
-            f"{_examples(report.created_examples)}."
-        )
+        yield (f"Created {made} for ids that only edges name{_examples(report.created_examples)}.")
     if report.duplicate_nodes or report.duplicate_edges:
         nodes = counted(report.duplicate_nodes, "node")
         edges = counted(report.duplicate_edges, "edge")

@@ -87,11 +87,14 @@ NO_OPTIONS = SourceOptions()
 BUNDLE_FILES = ("manifest.json", "entities.jsonl", "entities.jsonl.gz")
 """Files of which one makes a folder a kgraph bundle."""
 
-_FOLDERS = {
+FOLDERS = {
     "kgraph": BUNDLE_FILES,
     "graphrag": ("entities.parquet", "create_final_entities.parquet"),
 }
 """Formats of folders to the files of which one makes a folder such."""
+
+FORMER_NAMES = {"node-link": "json"}
+"""Names that formats had before."""
 
 _BY_SUFFIX = {suffix: name for name, known in FORMATS.items() for suffix in known.suffixes}
 
@@ -107,6 +110,7 @@ def format_of(path: Path, named: str | None) -> str:
         SourceError: The path is not there, or its format is unknown; the
             sentence lists the formats that are known.
     """
+    named = FORMER_NAMES.get(named or "", named)
     if named is not None and named not in FORMATS:
         raise SourceError(
             path, f"there is no format {named!r}; the formats are: {', '.join(FORMATS)}"
@@ -129,9 +133,9 @@ def format_of(path: Path, named: str | None) -> str:
 
 
 def _format_of_folder(path: Path, named: str | None) -> str:
-    if named is not None and named not in _FOLDERS:
+    if named is not None and named not in FOLDERS:
         raise SourceError(path, f"this is a folder, and the format {named!r} is of single files")
-    for format_, files in _FOLDERS.items():
+    for format_, files in FOLDERS.items():
         if named == format_ or (named is None and any((path / name).exists() for name in files)):
             return format_
     raise SourceError(
