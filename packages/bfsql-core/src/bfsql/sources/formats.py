@@ -87,7 +87,7 @@ NO_OPTIONS = SourceOptions()
 BUNDLE_FILES = ("manifest.json", "entities.jsonl", "entities.jsonl.gz")
 """Files of which one makes a folder a kgraph bundle."""
 
-FOLDERS = {
+_FOLDERS = {
     "kgraph": BUNDLE_FILES,
     "graphrag": ("entities.parquet", "create_final_entities.parquet"),
 }
@@ -133,9 +133,9 @@ def format_of(path: Path, named: str | None) -> str:
 
 
 def _format_of_folder(path: Path, named: str | None) -> str:
-    if named is not None and named not in FOLDERS:
+    if named is not None and named not in _FOLDERS:
         raise SourceError(path, f"this is a folder, and the format {named!r} is of single files")
-    for format_, files in FOLDERS.items():
+    for format_, files in _FOLDERS.items():
         if named == format_ or (named is None and any((path / name).exists() for name in files)):
             return format_
     raise SourceError(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from bfsql.errors import SourceError
-from bfsql.sources.formats import FORMATS, format_of
+from bfsql.sources.formats import FORMATS, FORMER_NAMES, format_of
 
 STANDARD_INPUT = Path("-")
 """The path that means standard input."""
@@ -44,6 +44,7 @@ def format_of_pipe(path: Path, named: str | None) -> str:
     """
     if path != STANDARD_INPUT:
         return format_of(path, named)
+    named = FORMER_NAMES.get(named or "", named)
     single = [name for name, known in FORMATS.items() if known.suffixes]
     if named in single:
         return named
