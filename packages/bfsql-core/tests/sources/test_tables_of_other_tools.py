@@ -147,6 +147,10 @@ def test_a_type_of_edges_that_is_no_direction_is_the_predicate(read):
     assert [predicate for _, predicate, _ in read("e.csv", text).triples] == [
         *("Undirected", "knows")
     ]
+    text = "subject,predicate,object\n1,Directed,2\n"
+    assert read("e.csv", text).triples == [("1", "Directed", "2")]
+    text = "source,type,target\n1,directed,2\n"  # a film, say
+    assert read("e.csv", text).triples == [("1", "directed", "2")]
     text = "Source,Target,Type\n1,2,Undirected\n"
     assert read("e.csv", text, predicate_column="type").triples == [("1", "Undirected", "2")]
 

@@ -47,7 +47,7 @@ _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
     metavar="FILE",
     help="Take these nodes or edges out of the graph that is there, before anything is added.",
 )
-@click.option("--no-create-nodes", is_flag=True, help="Create no nodes for ids that only edges name.")
+@click.option("--no-create-nodes", is_flag=True, help="No nodes for ids that only edges name.")
 @click.option("--dry-run", is_flag=True, help="Show how the files are read, and write nothing.")
 @click.option("--allow-refused", is_flag=True, help="Exit with 0 although lines were refused.")
 @click.option("--strict", is_flag=True, help="Stop at the first line that cannot be used.")

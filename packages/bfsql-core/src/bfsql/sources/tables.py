@@ -6,7 +6,7 @@ An empty cell is no value. Memory holds a block of rows.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +26,8 @@ _SAMPLE = 100
 """Rows that are looked at before the first is read."""
 _DIRECTIONS = frozenset({"directed", "undirected", "mutual", "mixed"})
 """What Gephi has in the column `Type` of edges, in lower case."""
+_RELATION = {"directed"}
+"""In lower case throughout it is rather what a director did to a film."""
 _KGX = ("knowledge_source", "provided_by", "category")
 """Ends of columns of which an edge table of KGX has one."""
 _SINGLE = frozenset({"name", "description", "iri", "deprecated", "id"})
@@ -89,8 +91,7 @@ def open_table(
     have = head.columns
     if isinstance(columns, EdgeColumns) and options.predicate_column is None:
         column = columns.predicate
-        said = {row[column].casefold() for row in head.sample if column in row} if column else set()
-        if said and said <= _DIRECTIONS:
+        if column and _tells_direction(column, head.sample):
             have = [name for name in have if name != column]
             columns = columns_of(path, have, options, groups=groups)
             account.notes.append(
@@ -181,6 +182,14 @@ def _tell(account: SourceAccount, head: Head, columns: NodeColumns | EdgeColumns
     for column in head.columns:
         meaning = meanings.get(column, "metadata")
         account.columns.append(ColumnAccount(column, meaning, firsts.get(column)))
+
+
+def _tells_direction(column: str, sample: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether this is Gephi's column that tells which edges are directed."""
+    told = {row[column] for row in sample if column in row}
+    if column.casefold() != "type" or told in (set(), _RELATION):
+        return False
+    return {text.casefold() for text in told} <= _DIRECTIONS
 
 
 class _Table:
