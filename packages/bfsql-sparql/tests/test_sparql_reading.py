@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bfsql.abc import GraphDbInterface
 from bfsql.memory import MemoryBackend
-from bfsql.models import NodeRecord, Refusal
+from bfsql.models import NodeRecord, Refusal, SourceAccount
 from bfsql.models.merge import sorted_union
 from bfsql.models.rdf import Prefixes
 from bfsql.sources.formats import SourceOptions
@@ -74,7 +74,8 @@ def _quoted(text: str) -> str:
 
 
 def _reference(file: Path) -> MemoryBackend:
-    found = open_rdf(file, "ntriples", SourceOptions())
+    account = SourceAccount(str(file), "ntriples")
+    found = open_rdf(file, "ntriples", SourceOptions(), account)
     records: list[Any] = [one for one in found if not isinstance(one, Refusal)]
     # The types of a node in the order of the file are not told by a store: the first one counts.
     types: dict[str, set[str]] = defaultdict(set)
