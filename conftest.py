@@ -50,17 +50,21 @@ LONGEST_FIRST = ["bfsql-neo4j", "bfsql-sparql", "bfsql-postgres", "bfsql-jsonld"
 """Distributions whose tests are begun first, so that no process is left with one at the end."""
 
 
+WITHOUT_SERVERS = ["bfsql-core", "bfsql-sqlite"]
+
+
 class ByServers(LoadScopeScheduling):
     """Gives all tests of a backend to one process, so that each of its servers starts once.
 
-    Core's tests need no server, and those in `tests` few, so that each file may run anywhere.
+    The tests of core and of the embedded store need no server, and those in `tests` few, so that
+    each file may run anywhere.
     (xdist's own groups are suffixes of test ids, which pytest 9.2 does not keep.)
     """
 
     def _split_scope(self, nodeid: str) -> str:
         path = nodeid.partition("::")[0]
         first, second, *_ = path.split("/")
-        return second if first == "packages" and second != "bfsql-core" else path
+        return second if first == "packages" and second not in WITHOUT_SERVERS else path
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByServers:

@@ -57,6 +57,7 @@ def processes(monkeypatch: pytest.MonkeyPatch) -> Any:
     return context
 
 
+@pytest.mark.slow
 def test_a_load_that_is_killed_at_any_moment_leaves_a_whole_graph(
     tmp_path: Path, processes: Any
 ) -> None:

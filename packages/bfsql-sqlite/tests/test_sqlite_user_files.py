@@ -547,6 +547,7 @@ def test_a_fifo(folder: Path) -> None:
     assert whole(3, 2) in out
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
 @pytest.mark.parametrize("told", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("background", [False, True])

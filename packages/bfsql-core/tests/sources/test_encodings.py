@@ -113,6 +113,7 @@ def test_what_no_usual_encoding_fits_says_so(write):
         open_source(write("n.csv", b"id\n" + bytes(range(1, 256))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["n.csv", "n.jsonl"])
 def test_a_bad_line_behind_the_head_is_refused_with_what_it_may_be(read, name):
     good = b"1,x\n" if name == "n.csv" else b'{"id": "1"}\n'

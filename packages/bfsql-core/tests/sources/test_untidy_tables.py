@@ -184,6 +184,7 @@ def test_a_line_of_any_length_is_refused_without_being_held(tmp_path, name, befo
     assert peak < 1 << 28
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_columns_are_read(read):
     names = ",".join(f"c{number}" for number in range(100_000))
     found = read("n.csv", f"id,{names}\n1,{'7,' * 99_999}8\n")
