@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import pytest
 
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphStream, NodeRecord, Refusal
@@ -75,3 +76,14 @@ def read(
         return replace(sort_out(source.records), account=source.account)
 
     return written_and_read
+
+
+@pytest.fixture
+def films():
+    """A film, an actor, and what he has to do with it."""
+    graph = nx.MultiDiGraph()
+    graph.add_node("f1", type="film", name="Big", year=1988, good=True)
+    graph.add_node("p1", type="person", name="Tom", score=1.5)
+    graph.add_edge("p1", "f1", key="acted_in", role="Josh")
+    graph.add_edge("p1", "f1", key="liked")
+    return graph

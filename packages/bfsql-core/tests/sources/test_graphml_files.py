@@ -11,17 +11,6 @@ from bfsql.errors import SourceError
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql.sources import SourceOptions, open_source, open_sources
 
-
-@pytest.fixture
-def films():
-    graph = nx.MultiDiGraph()
-    graph.add_node("f1", type="film", name="Big", year=1988, good=True)
-    graph.add_node("p1", type="person", name="Tom", score=1.5)
-    graph.add_edge("p1", "f1", key="acted_in", role="Josh")
-    graph.add_edge("p1", "f1", key="liked")
-    return graph
-
-
 NODES = [
     NodeRecord("f1", "film", {"name": "Big", "year": 1988, "good": True}),
     NodeRecord("p1", "person", {"name": "Tom", "score": 1.5}),

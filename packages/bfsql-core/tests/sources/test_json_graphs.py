@@ -14,16 +14,6 @@ from bfsql.sources import SourceOptions, open_source, open_sources
 
 
 @pytest.fixture
-def films():
-    graph = nx.MultiDiGraph()
-    graph.add_node("f1", type="film", name="Big", year=1988, good=True)
-    graph.add_node("p1", type="person", name="Tom", score=1.5)
-    graph.add_edge("p1", "f1", key="acted_in", role="Josh")
-    graph.add_edge("p1", "f1", key="liked")
-    return graph
-
-
-@pytest.fixture
 def account_of(write):
     def read_to_the_end(name, content, **options):
         (source,) = open_sources([write(name, content)], SourceOptions(**options))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -290,13 +290,8 @@ def _triple(edge: Sequence[str]) -> tuple[str, str, str]:
 
 
 def _chunks(items: Iterable[Any]) -> Iterator[list[Any]]:
-    chunk: list[Any] = []
-    for item in items:
-        chunk.append(item)
-        if len(chunk) == queries.CHUNK:
-            yield chunk
-            chunk = []
-    if chunk:
+    left = iter(items)
+    while chunk := list(islice(left, queries.CHUNK)):
         yield chunk
 
 

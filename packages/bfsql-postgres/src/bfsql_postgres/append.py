@@ -16,7 +16,7 @@ from bfsql.loading.intake import EXAMPLES, Worker, accepted, name_of
 from bfsql.models.load import LoadOptions, LoadReport
 from bfsql.models.records import EdgeRecord, GraphRecord, NodeRecord
 from bfsql_postgres.ddl import EVIDENCE_TABLES, RELATIONSHIP, Table, created
-from bfsql_postgres.merge import IN_OLD_GRAPH, TRIPLE, through
+from bfsql_postgres.merge import IN_OLD_GRAPH, TRIPLE, number_of, through
 from bfsql_postgres.rows import Batch, Rows
 from bfsql_postgres.tables import PASSAGE, SCRATCH, LoadTables
 
@@ -45,10 +45,10 @@ async def refuse_graph(connection: Connection, tables: LoadTables, where: str) -
     """
     nodes = edges = 0
     if tables.entity.name in tables.old:
-        nodes = await _number(connection, f"SELECT count(*) FROM {_old(tables, tables.entity)}")
+        nodes = await number_of(connection, f"SELECT count(*) FROM {_old(tables, tables.entity)}")
     if RELATIONSHIP.name in tables.old:
         query = f"SELECT DISTINCT {TRIPLE} FROM {_old(tables, RELATIONSHIP)}"
-        edges = await _number(connection, f"SELECT count(*) FROM ({query}) AS edge")
+        edges = await number_of(connection, f"SELECT count(*) FROM ({query}) AS edge")
     if nodes or edges:
         raise graph_is_there(where, nodes, edges)
 
@@ -127,9 +127,9 @@ async def _find_gone(connection: Connection, tables: LoadTables, report: LoadRep
         f"UNION SELECT {TRIPLE} FROM {edges} JOIN {tables.scratch(_EDGES)} USING ({TRIPLE})"
     )
     await connection.execute(f"ANALYZE {gone}")
-    report.removed_edges = await _number(connection, f"SELECT count(*) FROM {gone}")
+    report.removed_edges = await number_of(connection, f"SELECT count(*) FROM {gone}")
     entity = _old(tables, tables.entity)
-    report.removed_nodes = await _number(
+    report.removed_nodes = await number_of(
         connection, f"SELECT count(*) FROM {entity} WHERE entity_id IN (SELECT {_ID} FROM {nodes})"
     )
     there = {
@@ -147,7 +147,7 @@ async def _find_gone(connection: Connection, tables: LoadTables, report: LoadRep
             f"FROM (SELECT DISTINCT {columns} FROM {tables.scratch(name)}) AS r "
             f"WHERE {' AND '.join(f'NOT EXISTS (SELECT FROM {place})' for place in places)}"
         )
-        report.not_there += await _number(connection, f"SELECT count(*) {missing}")
+        report.not_there += await number_of(connection, f"SELECT count(*) {missing}")
         order = ", ".join(f'{column} COLLATE "C"' for column in _columns(name))
         room = EXAMPLES - len(report.not_there_examples)
         few = await connection.fetch(f"SELECT {columns} {missing} ORDER BY {order} LIMIT {room}")
@@ -192,7 +192,7 @@ async def _add_edges(connection: Connection, tables: LoadTables, report: LoadRep
 
     await through(connection, f"SELECT {written} {rows} AND {_HAS_PASSAGES}", put)
     # Parallel rows that were there are no duplicates of this load.
-    report.duplicate_edges -= await _number(
+    report.duplicate_edges -= await number_of(
         connection,
         f"SELECT coalesce(sum(n - 1), 0)::bigint FROM "
         f"(SELECT count(*) AS n {rows} GROUP BY {TRIPLE}) AS edge",
@@ -243,7 +243,3 @@ def _old(tables: LoadTables, table: Table) -> str:
 
 def _columns(name: str) -> tuple[str, ...]:
     return (_ID,) if name == _NODES else tuple(RELATIONSHIP.fixed)
-
-
-async def _number(connection: Connection, query: str) -> int:
-    return int(await connection.fetchval(query))

@@ -141,7 +141,7 @@ async def _finish_ends(
     )
     few = [entity_id for (entity_id,) in examples]
     if options.create_nodes:
-        report.created_nodes = await _number(connection, f"SELECT count(*) FROM {missing}")
+        report.created_nodes = await number_of(connection, f"SELECT count(*) FROM {missing}")
         report.created_examples = few
         await connection.execute(
             f"INSERT INTO {nodes} (entity_id, entity_type, name) SELECT id, $1, id FROM {missing}",
@@ -152,11 +152,11 @@ async def _finish_ends(
         report.dangling_edges = await _count_dangling(connection, edges, missing)
     await tables.type_vectors(connection)
     await tables.index(connection, tables.entity)
-    report.nodes = await _number(connection, f"SELECT count(*) FROM {nodes}")
+    report.nodes = await number_of(connection, f"SELECT count(*) FROM {nodes}")
 
 
 async def _count_dangling(connection: Connection, edges: str, missing: str) -> int:
-    return await _number(
+    return await number_of(
         connection,
         f"SELECT count(*) FROM (SELECT DISTINCT {TRIPLE} FROM {edges} "
         f"LEFT JOIN {missing} AS s ON s.id = subject_id "
@@ -185,8 +185,8 @@ async def _finish_evidence(connection: Connection, tables: LoadTables, report: L
         "WHERE (passages = 1 OR NOT fresh) AND NOT shared"
     )
     beside = await _combine_passages(connection, tables)
-    report.evidence = beside + await _number(connection, f"SELECT count(*) FROM {path}")
-    report.unattached_evidence = await _number(
+    report.evidence = beside + await number_of(connection, f"SELECT count(*) FROM {path}")
+    report.unattached_evidence = await number_of(
         connection,
         f"SELECT (SELECT count(*) FROM {passage}) - "
         f"(SELECT coalesce(sum(passages), 0) FROM {evidenced})::bigint",
@@ -280,5 +280,6 @@ async def through(
     await connection.execute("CLOSE bfsql_load")
 
 
-async def _number(connection: Connection, query: str) -> int:
+async def number_of(connection: Connection, query: str) -> int:
+    """The only number that a query gives."""
     return int(await connection.fetchval(query))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -239,6 +240,22 @@ def named_columns(options: SourceOptions) -> dict[str, str]:
     fields = ("id", "type", "name", "alias", "subject", "predicate", "object")
     named = {f"{field}_column": getattr(options, f"{field}_column") for field in fields}
     return {option: column for option, column in named.items() if column is not None}
+
+
+def check_each_once(path: Path, have: Sequence[str], line: int | None = None) -> None:
+    """Make sure that no column occurs twice.
+
+    Args:
+        path: The file, for the sentence.
+        have: Its columns.
+        line: Where they are named, in formats with lines.
+
+    Raises:
+        SourceError: One does.
+    """
+    for name, count in Counter(have).most_common(1):
+        if count > 1:
+            raise SourceError(path, f"the column {name!r} occurs twice; rename one of them", line)
 
 
 def has_column(have: Sequence[str], named: str) -> bool:

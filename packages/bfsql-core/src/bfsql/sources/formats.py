@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -97,6 +98,26 @@ FORMER_NAMES = {"node-link": "json"}
 """Names that formats had before."""
 
 _BY_SUFFIX = {suffix: name for name, known in FORMATS.items() for suffix in known.suffixes}
+
+
+def check_library(path: Path, what: str, module: str, extra: str) -> None:
+    """Make sure that a library is installed, without importing it.
+
+    Args:
+        path: The file that needs it.
+        what: What is read with it.
+        module: What is imported.
+        extra: Of bfsql-core, that brings it.
+
+    Raises:
+        SourceError: It is not; the sentence names the command that installs it.
+    """
+    if importlib.util.find_spec(module) is None:
+        raise SourceError(
+            path,
+            f"reading {what} needs a library that is not installed; install it with: "
+            f'pip install "bfsql-core[{extra}]"',
+        )
 
 
 def format_of(path: Path, named: str | None) -> str:

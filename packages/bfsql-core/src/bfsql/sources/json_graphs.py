@@ -27,9 +27,9 @@ from bfsql.models.load import ColumnAccount, SourceAccount
 from bfsql.models.records import EdgeRecord, GraphStream, NodeRecord, Refusal
 from bfsql.sources.attributes import Attributes
 from bfsql.sources.columns import ID, OBJECT, SUBJECT, Names, columns_of
-from bfsql.sources.fields import Unusable, shown, sound
+from bfsql.sources.fields import Unusable, shown
 from bfsql.sources.formats import SourceOptions
-from bfsql.sources.json_lines import JsonObject
+from bfsql.sources.json_lines import JsonObject, sound_record
 from bfsql.sources.text import encoding_of, open_utf8
 
 _FORMS = (
@@ -72,7 +72,7 @@ def open_json(path: Path, options: SourceOptions, account: SourceAccount) -> Gra
     with open_utf8(path, account.encoding) as stream:
         document, mended = _document(path, stream.read())
     records = _records(path, document, options, account)
-    yield from map(_sound, records) if mended else records
+    yield from map(sound_record, records) if mended else records
 
 
 def _document(path: Path, content: bytes) -> tuple[Any, bool]:
@@ -295,9 +295,3 @@ def _lifted(item: Any) -> Any:
 
 def _without(item: Any, key: str) -> Any:
     return {k: v for k, v in item.items() if k != key} if isinstance(item, dict) else item
-
-
-def _sound(record: Any) -> Any:
-    if isinstance(record, NodeRecord | EdgeRecord):
-        return replace(record, metadata=sound(record.metadata))
-    return record

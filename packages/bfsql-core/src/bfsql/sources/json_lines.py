@@ -66,14 +66,15 @@ def records(
             continue
         try:
             if isinstance(found, _Mended):
-                yield from map(_sound, make(found))
+                yield from map(sound_record, make(found))
             else:
                 yield from make(found)
         except Unusable as reason:
             yield Refusal(path, number, str(reason))
 
 
-def _sound(record: GraphRecord | Refusal) -> GraphRecord | Refusal:
+def sound_record(record: GraphRecord | Refusal) -> GraphRecord | Refusal:
+    """The record, with U+FFFD for every lone surrogate in its metadata."""
     if isinstance(record, EvidenceRecord):
         return replace(record, item=sound(record.item))
     if isinstance(record, NodeRecord | EdgeRecord):

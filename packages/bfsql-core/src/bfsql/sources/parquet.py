@@ -14,7 +14,6 @@ Memory holds one batch, and what the library keeps of the group of rows that it 
 from __future__ import annotations
 
 import datetime as dt
-import importlib.util
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +22,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from bfsql.errors import SourceError
 from bfsql.models.json_values import iso_text, json_number
 from bfsql.models.load import SourceAccount
+from bfsql.sources.columns import check_each_once
+from bfsql.sources.formats import check_library
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,20 +48,12 @@ class ParquetTable:
     """
 
     def __init__(self, path: Path, account: SourceAccount) -> None:
-        if importlib.util.find_spec("pyarrow") is None:
-            raise SourceError(
-                path,
-                "reading Parquet needs a library that is not installed; install it with: "
-                'pip install "bfsql-core[parquet]"',
-            )
+        check_library(path, "Parquet", "pyarrow", "parquet")
         self.path = path
         self._account = account
         self._binary: dict[str, int] = {}
         schema = self._schema()
-        twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
-        if twice:
-            reason = f"the column {twice[0]!r} occurs twice; rename one of them"
-            raise SourceError(path, reason)
+        check_each_once(path, schema.names)
         self._readings: dict[str, _Reading] = {}
         for field in schema:
             reading = _reading(field.type, self._binary_of(field.name))

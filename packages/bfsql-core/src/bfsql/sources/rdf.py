@@ -15,7 +15,6 @@ JSON-LD become one.
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,13 +22,12 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import from_json
 
-from bfsql.errors import SourceError
 from bfsql.models.load import SourceAccount
 from bfsql.models.rdf import WELL_KNOWN, Literal, Prefixes, in_languages, value_of
 from bfsql.models.records import EdgeRecord, GraphRecord, GraphStream, NodeRecord, Refusal
 from bfsql.sources.fields import Unusable, identifier, sound
 from bfsql.sources.files import guarded, open_bytes
-from bfsql.sources.formats import SourceOptions
+from bfsql.sources.formats import SourceOptions, check_library
 from bfsql.sources.text import encoding_of, lines, open_utf8
 
 if TYPE_CHECKING:
@@ -70,12 +68,7 @@ def open_rdf(
         SourceError: The library for RDF is not installed; later, a syntax
             error, with its line where the format has lines.
     """
-    if importlib.util.find_spec("rdflib") is None:
-        raise SourceError(
-            path,
-            f"reading {format_} needs a library that is not installed; install it with: "
-            'pip install "bfsql-core[rdf]"',
-        )
+    check_library(path, format_, "rdflib", "rdf")
     from bfsql.sources.rdf_parsers import quads
 
     if format_ != "rdfxml":

@@ -5,7 +5,6 @@ An empty cell is no value. Memory holds a block of rows.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any, NamedTuple
 from bfsql.errors import SourceError
 from bfsql.models.load import ColumnAccount, SourceAccount
 from bfsql.models.records import EdgeRecord, GraphStream, NodeRecord, Refusal
-from bfsql.sources.columns import EdgeColumns, NodeColumns, columns_of, listed
+from bfsql.sources.columns import EdgeColumns, NodeColumns, check_each_once, columns_of, listed
 from bfsql.sources.fields import Unusable, value_of
 from bfsql.sources.formats import SourceOptions
 from bfsql.sources.json_lines import objects, records
@@ -147,9 +146,7 @@ def _first_rows(path: Path, encoding: str, dialect: Dialect) -> list[list[str]]:
 def _columns(path: Path, names: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
     names = [name.strip().removeprefix("\ufeff") for name in names]
     columns = [name or f"column_{number}" for number, name in enumerate(names, 1)]
-    name, count = Counter(columns).most_common(1)[0]
-    if count > 1:
-        raise SourceError(path, f"the column {name!r} occurs twice; rename one of them", 1)
+    check_each_once(path, columns, line=1)
     unnamed = [column for column, name in zip(columns, names, strict=True) if not name]
     if not unnamed:
         return columns, ()
