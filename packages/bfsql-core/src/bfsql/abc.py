@@ -11,11 +11,24 @@ from __future__ import annotations
 import asyncio
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
-from typing import Any, ParamSpec, TypeVar, cast
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Sequence,
+)
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast
 
 from bfsql.models.merge import evidence_items
 from bfsql.models.records import Edge, EntityStub, Metadata, Node, Triple
+
+if TYPE_CHECKING:  # numpy is imported by those who use columns, not by everyone
+    from bfsql.columns import Columns
+
+TypedTriple: TypeAlias = tuple[str, str, str, str | None, str | None]
+"""Subject, predicate, object, type of the subject, type of the object."""
 
 CONTRACT = 1
 """Number of this contract. A plugin states the one that it was written for."""
@@ -123,6 +136,28 @@ class GraphDbInterface(ABC):
         leaving = await each(nodes, self.edges_from)
         entering = await each(nodes, self.edges_to)
         return [(s, p, o) for edges in (*leaving, *entering) for s, p, o in edges or ()]
+
+    async def edges_stream(
+        self, ids: Sequence[str]
+    ) -> AsyncIterator[Sequence[Triple] | Sequence[TypedTriple]]:
+        """A ring in batches, each of some ten thousand rows: `edges_batch` where it is large.
+
+        A backend overrides it that can read a large ring by a cursor, or that knows the
+        types of the two ends in the same statement, which saves asking for them.
+
+        Yields:
+            Rows as `edges_batch` gives them; or rows of five, with the types of the subject
+            and of the object behind the triple, None for an end that is no node. All rows
+            of a ring are of one kind.
+        """
+        yield [(s, p, o) for s, p, o in await self.edges_batch(ids)]
+
+    def columns(self) -> Columns | None:
+        """The graph in integers, for one call; None where the store has none.
+
+        A backend that has them brings no metadata with its nodes, and an id has one spelling.
+        """
+        return None
 
     async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:
         """Metadata by id; unknown ids are left out."""
@@ -266,6 +301,20 @@ class DelegatingGraphDb(GraphDbInterface):
         if not implements(self._inner, "edges_batch"):
             return await super().edges_batch(ids)
         return await self._ask(self._inner.edges_batch, ids)
+
+    async def edges_stream(
+        self, ids: Sequence[str]
+    ) -> AsyncIterator[Sequence[Triple] | Sequence[TypedTriple]]:
+        """A ring in batches."""
+        if implements(self._inner, "edges_stream"):
+            async for rows in self._inner.edges_stream(ids):
+                yield rows
+        else:
+            yield cast("Sequence[Triple]", list(await self.edges_batch(ids)))
+
+    def columns(self) -> Columns | None:
+        """The graph in integers, which a subclass that changes the topology has to replace."""
+        return self._inner.columns()
 
     async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:
         """Metadata by id."""

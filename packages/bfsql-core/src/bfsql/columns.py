@@ -1,0 +1,128 @@
+"""Graphs in integers: what a traversal works on.
+
+A node is a handle, a predicate and a type are numbers, and a ring is three arrays. A store
+that keeps its graph in integers gives them as `Columns`; for one that speaks in strings
+`bfsql.engine` numbers the strings as they arrive.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from bfsql.models.records import Metadata
+
+IntArray: TypeAlias = npt.NDArray[np.int32]
+
+BATCH_EDGES = 250_000
+"""Edges in a batch of a ring, about: so much is read between two looks at the bounds of a call."""
+NO_NODE = -1
+"""Type of a handle that is no node, but only the end of edges."""
+UNTOLD = -2
+"""Type of a handle that has not been asked for its type."""
+
+
+class Ring(NamedTuple):
+    """Edges in columns, all of one length."""
+
+    subjects: IntArray
+    """Handles."""
+    predicates: IntArray
+    """Numbers of predicates."""
+    objects: IntArray
+    """Handles."""
+
+
+class Found(NamedTuple):
+    """A node that was looked up by its id."""
+
+    handle: int
+    id: str
+    """In the store's own spelling."""
+    type: int
+    """Number of its type."""
+
+
+class Columns(ABC):
+    """A graph in integers, for one call.
+
+    Handles are 0 to `size` - 1. Of a store's own columns they ascend with the ids in code
+    point order, so that sorting needs no strings.
+    """
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """All handles that occur are below it. It may grow while rings are read."""
+
+    @property
+    @abstractmethod
+    def type_names(self) -> Sequence[str]:
+        """Name of each type, by its number."""
+
+    @property
+    @abstractmethod
+    def predicate_names(self) -> Sequence[str]:
+        """Name of each predicate, by its number."""
+
+    @property
+    def brought(self) -> Mapping[str, Metadata]:
+        """Metadata that came with the types of nodes, by id."""
+        return {}
+
+    @abstractmethod
+    async def find(self, ids: Sequence[str]) -> list[Found | None]:
+        """The node of each id, in the order of the ids; None for an id that is no node."""
+
+    @abstractmethod
+    async def ids(self, handles: IntArray) -> list[str]:
+        """The id of each handle, in the order of the handles."""
+
+    @abstractmethod
+    async def types(self, handles: IntArray) -> IntArray:
+        """The number of each handle's type; `NO_NODE` for one that is only the end of edges."""
+
+    @abstractmethod
+    def rings(self, handles: IntArray) -> AsyncIterator[Ring]:
+        """Every edge with an asked node at either end, each once, in any order.
+
+        Args:
+            handles: Each once. One that is no node gives nothing.
+
+        Yields:
+            Batches of `BATCH_EDGES` edges or, where a store cannot cut that finely, somewhat more.
+        """
+
+    async def ordered(self, handles: IntArray) -> IntArray:
+        """The handles in the code point order of their ids."""
+        return np.sort(handles)
+
+
+class Numbering(dict[str, int]):
+    """Strings to numbers, in the order of their first use.
+
+    Attributes:
+        names: The strings by number.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __missing__(self, name: str) -> int:
+        self[name] = number = len(self.names)
+        self.names.append(name)
+        return number
+
+    def of(self, names: Iterable[str], count: int) -> IntArray:
+        """The numbers of so many strings."""
+        return np.fromiter(map(self.__getitem__, names), np.int32, count)
+
+    def column(self, rows: Sequence[Any], place: int) -> IntArray:
+        """The numbers of the strings in one column of some rows."""
+        return self.of(map(itemgetter(place), rows), len(rows))
