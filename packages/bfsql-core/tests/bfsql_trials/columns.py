@@ -1,0 +1,121 @@
+"""A graph in dictionaries that has columns, too; and wrappers that hide what a store can do."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+
+import numpy as np
+
+from bfsql.abc import DelegatingGraphDb, GraphDbInterface, TypedTriple
+from bfsql.columns import BATCH_EDGES, NO_NODE, Columns, Found, IntArray, Numbering, Ring
+from bfsql.memory import MemoryBackend
+from bfsql.models import GraphRecord, Triple
+
+
+class PlainColumns(Columns):
+    """Columns over some nodes and edges: a handle is the place of an id among all ids, sorted.
+
+    Args:
+        types: Type of each node, by id.
+        triples: Edges, each once.
+        batch: Edges in a batch of a ring.
+    """
+
+    def __init__(
+        self, types: dict[str, str], triples: Iterable[Triple], batch: int = BATCH_EDGES
+    ) -> None:
+        edges = list(triples)
+        self._ids = sorted(types.keys() | {end for s, _, o in edges for end in (s, o)})
+        self._handles = {entity_id: handle for handle, entity_id in enumerate(self._ids)}
+        self._types, self._predicates = Numbering(), Numbering()
+        of_handles = [self._types[types[i]] if i in types else NO_NODE for i in self._ids]
+        self._type_of = np.array(of_handles, np.int32)
+        rows = [(self._handles[s], self._predicates[p], self._handles[o]) for s, p, o in edges]
+        self._edges = np.array(rows, np.int32).reshape(-1, 3)
+        self._batch = batch
+
+    @property
+    def size(self) -> int:
+        """Nodes, and ends of edges that are none."""
+        return len(self._ids)
+
+    @property
+    def type_names(self) -> Sequence[str]:
+        """In the order of the nodes' ids."""
+        return self._types.names
+
+    @property
+    def predicate_names(self) -> Sequence[str]:
+        """In the order of the edges."""
+        return self._predicates.names
+
+    async def find(self, ids: Sequence[str]) -> list[Found | None]:
+        """The nodes; None where there is none."""
+        return [self._found(entity_id) for entity_id in ids]
+
+    async def ids(self, handles: IntArray) -> list[str]:
+        """The ids."""
+        return [self._ids[handle] for handle in handles]
+
+    async def types(self, handles: IntArray) -> IntArray:
+        """The numbers of the types."""
+        return self._type_of[handles]
+
+    async def rings(self, handles: IntArray) -> AsyncIterator[Ring]:
+        """The edges of the asked nodes, in the order in which they are kept."""
+        asked = np.zeros(self.size, bool)
+        asked[handles] = self._type_of[handles] != NO_NODE
+        rows = self._edges[asked[self._edges[:, 0]] | asked[self._edges[:, 2]]]
+        for start in range(0, len(rows), self._batch):
+            yield Ring(*rows[start : start + self._batch].T)
+
+    def _found(self, entity_id: str) -> Found | None:
+        handle = self._handles.get(entity_id)
+        if handle is None or self._type_of[handle] == NO_NODE:
+            return None
+        return Found(handle, entity_id, int(self._type_of[handle]))
+
+
+class ColumnsOverMemory(MemoryBackend):
+    """The reference with columns.
+
+    Args:
+        records: The graph.
+        batch: Edges in a batch of a ring.
+    """
+
+    def __init__(self, records: Iterable[GraphRecord] = (), batch: int = BATCH_EDGES) -> None:
+        super().__init__(records)
+        self.batch = batch
+
+    def columns(self) -> PlainColumns:
+        """New ones for each call."""
+        return PlainColumns(self._types, self._edge_metadata, self.batch)
+
+
+class TypedStream(MemoryBackend):
+    """The reference with a stream of rows of five.
+
+    Args:
+        records: The graph.
+        batch: Rows in a batch of a ring.
+    """
+
+    def __init__(self, records: Iterable[GraphRecord] = (), batch: int = 10_000) -> None:
+        super().__init__(records)
+        self.batch = batch
+
+    async def edges_stream(self, ids: Sequence[str]) -> AsyncIterator[list[TypedTriple]]:
+        """Edges with the types of their ends, an edge between two asked nodes twice."""
+        types = self._types
+        ring = await self.edges_batch(ids)
+        for start in range(0, len(ring), self.batch):
+            part = ring[start : start + self.batch]
+            yield [(s, p, o, types.get(s), types.get(o)) for s, p, o in part]
+
+
+class Strings(DelegatingGraphDb):
+    """A backend without its columns and its stream: what core does for every other one."""
+
+    edges_stream = GraphDbInterface.edges_stream
+    columns = GraphDbInterface.columns
