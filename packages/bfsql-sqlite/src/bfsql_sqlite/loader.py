@@ -16,10 +16,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing
-from functools import partial
-from itertools import islice
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 from bfsql.abc import DEFAULT_NEXT_STEPS
@@ -28,17 +25,14 @@ from bfsql.loading.folders import working_folder
 from bfsql.loading.intake import EXAMPLES, Worker, check_graph
 from bfsql.loading.staging import Staging
 from bfsql.loading.statements import PRAGMAS
-from bfsql.models.json_values import as_text, decode
 from bfsql.models.load import REPLACING, LoadMode, LoadOptions, LoadReport
 from bfsql.models.merge import UNTYPED
 from bfsql.models.records import GraphRecord
 from bfsql_sqlite.connection import APPLICATION_ID, LAYOUT, TABLES
-from bfsql_sqlite.search import fold, type_code
+from bfsql_sqlite.search_index import index_names
 from bfsql_sqlite.settings import SqliteSettings
 from bfsql_sqlite.target import Target, explained, look, put
 
-BATCH = 5_000
-"""Nodes whose names are folded at a time."""
 NAMED_TYPES = 10
 """Types that `next_steps` counts."""
 FOLDERS = ".bfsql-load."
@@ -71,33 +65,9 @@ WHERE node.n = described.n;
 INSERT INTO detail SELECT n, metadata FROM described ORDER BY n;
 INSERT INTO supplied SELECT n, e, items FROM document JOIN node USING (id);
 CREATE INDEX graph.edge_in ON edge (o, s, p, items);
-CREATE TABLE named (n INTEGER, t INTEGER, name TEXT, folded TEXT, others TEXT);
-CREATE TABLE labelled (n INTEGER, kind INTEGER, text TEXT);
 """
 
-_ENTRIES = """
-INSERT INTO entry (n, t, name, folded, others)
-SELECT n, named.t, name, folded, others FROM named JOIN node USING (n) ORDER BY length(folded), id;
-CREATE UNIQUE INDEX graph.entry_n ON entry (n, r, t);
-INSERT INTO label
-SELECT text, kind, r, t FROM labelled JOIN entry USING (n) ORDER BY 1, 2, 3;
-"""
-
-_WORDS = """
-INSERT INTO words (rowid, name, others, type)
-SELECT r, folded, others, type_code(t) FROM entry ORDER BY r;
-INSERT INTO words (words) VALUES ('optimize');
-"""
-
-_GRAMS = """
-INSERT INTO grams (rowid, label, type)
-SELECT r, ' ' || folded || ' ' || replace(char(10) || others, char(10), ' ' || char(10) || ' ')
-    || ' ', type_code(t) FROM entry ORDER BY r;
-INSERT INTO grams (grams) VALUES ('optimize');
-CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab(graph, grams, col);
-INSERT INTO gram SELECT term, doc FROM vocabulary WHERE col = 'label' ORDER BY 1;
-DROP TABLE temp.vocabulary;
-"""
+_NAMED = "SELECT n, t, id, metadata FROM node CROSS JOIN described USING (n) ORDER BY id"
 
 _MISSING = """
 CREATE TABLE missing AS SELECT n, id FROM node WHERE t IS NULL AND (
@@ -207,11 +177,9 @@ def _take_old(staging: Staging, path: Path) -> tuple[str, int]:
 def _finish(staging: Staging, options: LoadOptions) -> None:
     """Write types, details, indexes and what search needs."""
     connection = staging.connection
-    connection.create_function("type_code", 1, type_code, deterministic=True)
     steps: tuple[Callable[[], object], ...] = (
         lambda: connection.executescript(_FINISH),
-        lambda: _fold_names(connection),
-        *(partial(connection.executescript, script) for script in (_ENTRIES, _WORDS, _GRAMS)),
+        lambda: index_names(connection, connection.execute(_NAMED), "graph"),
         lambda: _count_dangling(connection, staging.report),
     )
     for number, step in enumerate(steps):
@@ -226,31 +194,6 @@ def _finish(staging: Staging, options: LoadOptions) -> None:
     connection.execute(f"PRAGMA graph.application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA graph.user_version = {LAYOUT}")
     connection.commit()
-
-
-def _fold_names(connection: sqlite3.Connection) -> None:
-    """Fill `named` and `labelled` with the texts by which nodes are found."""
-    rows = connection.execute(
-        "SELECT n, t, id, metadata FROM described JOIN node USING (n) ORDER BY n"
-    )
-    while batch := list(islice(rows, BATCH)):
-        named, labels = [], []
-        for n, t, entity_id, metadata in batch:
-            name, texts = _texts(entity_id, decode(metadata))
-            named.append((n, t, name, texts[0], "\n".join(texts[1:])))
-            labels += [(n, int(place > 0), text) for place, text in enumerate(texts)]
-        connection.executemany("INSERT INTO named VALUES (?, ?, ?, ?, ?)", named)
-        connection.executemany("INSERT INTO labelled VALUES (?, ?, ?)", labels)
-
-
-def _texts(entity_id: str, metadata: dict[str, Any]) -> tuple[str | None, list[str]]:
-    """The display name, and the folded texts to search: the name first, the id last."""
-    given, synonyms = metadata.get("name"), metadata.get("synonyms")
-    name = as_text(given) if isinstance(given, str) else None
-    aliases = synonyms if isinstance(synonyms, list) else [synonyms]
-    folded = [fold(text) for text in (*aliases, entity_id) if isinstance(text, str)]
-    first = fold(name or "") or folded[-1]
-    return name, list(dict.fromkeys([first, *(text for text in folded if text)]))
 
 
 def _count_dangling(connection: sqlite3.Connection, report: LoadReport) -> None:
