@@ -12,7 +12,7 @@ import asyncio
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import (
-    AsyncIterator,
+    AsyncGenerator,
     Awaitable,
     Callable,
     Collection,
@@ -25,7 +25,7 @@ from bfsql.models.merge import evidence_items
 from bfsql.models.records import Edge, EntityStub, Metadata, Node, Triple
 
 if TYPE_CHECKING:  # numpy is imported by those who use columns, not by everyone
-    from bfsql.columns import Columns
+    from bfsql.columns import Columns, NumberedRings
 
 TypedTriple: TypeAlias = tuple[str, str, str, str | None, str | None]
 """Subject, predicate, object, type of the subject, type of the object."""
@@ -139,7 +139,7 @@ class GraphDbInterface(ABC):
 
     async def edges_stream(
         self, ids: Sequence[str]
-    ) -> AsyncIterator[Sequence[Triple] | Sequence[TypedTriple]]:
+    ) -> AsyncGenerator[Sequence[Triple] | Sequence[TypedTriple]]:
         """A ring in batches, each of some ten thousand rows: `edges_batch` where it is large.
 
         A backend overrides it that can read a large ring by a cursor, or that knows the
@@ -304,7 +304,7 @@ class DelegatingGraphDb(GraphDbInterface):
 
     async def edges_stream(
         self, ids: Sequence[str]
-    ) -> AsyncIterator[Sequence[Triple] | Sequence[TypedTriple]]:
+    ) -> AsyncGenerator[Sequence[Triple] | Sequence[TypedTriple]]:
         """A ring in batches."""
         if implements(self._inner, "edges_stream"):
             async for rows in self._inner.edges_stream(ids):
@@ -365,6 +365,10 @@ class AdaptedGraphDb(DelegatingGraphDb):
             if not wanted or stub.entity_type in wanted:
                 first.setdefault(stub.id, stub)
         return list(first.values())
+
+    def numbered(self) -> NumberedRings | None:
+        """The rings that a cache holds in numbers, for one call; None where there is no cache."""
+        return self._inner.numbered() if isinstance(self._inner, AdaptedGraphDb) else None
 
 
 def adapted(db: GraphDbInterface) -> AdaptedGraphDb:

@@ -36,8 +36,10 @@ __all__ = [
 
 T = TypeVar("T")
 
-MAX_NODES = 200_000
-"""Nodes after which a traversal stops at the end of a ring (`protocol.md` 10)."""
+MAX_NODES, MAX_EDGES = 200_000, 2_000_000
+"""Most nodes and edges of a traversal over strings (`protocol.md` 10)."""
+MAX_NODES_IN_COLUMNS, MAX_EDGES_IN_COLUMNS = 5_000_000, 50_000_000
+"""Likewise where the store has columns: 12 bytes an edge."""
 
 Estimator: TypeAlias = Callable[[bytes], int]
 """UTF-8 text to a number of tokens."""
@@ -68,8 +70,10 @@ class Limits:
     """Budget of an answer where the call names none; 0 is none."""
     deadline: float | None = 60.0
     """Seconds a call may take, all its store calls together; None is no end."""
-    max_nodes: int = MAX_NODES
-    """Nodes after which a traversal stops at the end of a ring."""
+    max_nodes: int | None = None
+    """Most nodes of a traversal; None is `MAX_NODES`, or `MAX_NODES_IN_COLUMNS`."""
+    max_edges: int | None = None
+    """Most edges of a traversal; None is `MAX_EDGES`, or `MAX_EDGES_IN_COLUMNS`."""
     stripped: tuple[str, ...] = STRIPPED
     """Edge metadata that traversals leave out."""
     estimator: Estimator = third_of_bytes

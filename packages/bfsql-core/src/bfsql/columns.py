@@ -8,9 +8,9 @@ that keeps its graph in integers gives them as `Columns`; for one that speaks in
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from operator import itemgetter
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,8 @@ NO_NODE = -1
 """Type of a handle that is no node, but only the end of edges."""
 UNTOLD = -2
 """Type of a handle that has not been asked for its type."""
+TRIPLE, ROW = 3, 5
+"""Numbers of an edge, without and with the types of its two ends."""
 
 
 class Ring(NamedTuple):
@@ -71,6 +73,11 @@ class Columns(ABC):
         """Name of each predicate, by its number."""
 
     @property
+    def repeats(self) -> bool:
+        """Whether a ring may hold an edge more than once, so that core has to look."""
+        return False
+
+    @property
     def brought(self) -> Mapping[str, Metadata]:
         """Metadata that came with the types of nodes, by id."""
         return {}
@@ -88,7 +95,7 @@ class Columns(ABC):
         """The number of each handle's type; `NO_NODE` for one that is only the end of edges."""
 
     @abstractmethod
-    def rings(self, handles: IntArray) -> AsyncIterator[Ring]:
+    def rings(self, handles: IntArray) -> AsyncGenerator[Ring]:
         """Every edge with an asked node at either end, each once, in any order.
 
         Args:
@@ -123,6 +130,48 @@ class Numbering(dict[str, int]):
         """The numbers of so many strings."""
         return np.fromiter(map(self.__getitem__, names), np.int32, count)
 
-    def column(self, rows: Sequence[Any], place: int) -> IntArray:
-        """The numbers of the strings in one column of some rows."""
-        return self.of(map(itemgetter(place), rows), len(rows))
+    def rows(self, rows: Sequence[Sequence[str | None]]) -> IntArray:
+        """Edges as a backend streams them, in numbers.
+
+        Args:
+            rows: Triples, or triples with the types of their two ends.
+
+        Returns:
+            Subject, predicate, object and the types of the two ends, one row an edge;
+            a type is `NO_NODE` or `UNTOLD` where it has no number.
+        """
+        count = len(rows)
+        numbered = np.empty((count, ROW), np.int32)
+        for place in range(TRIPLE):
+            numbered[:, place] = self.of(map(itemgetter(place), rows), count)
+        if not count or len(rows[0]) == TRIPLE:
+            numbered[:, TRIPLE:] = UNTOLD
+            return numbered
+        types = _Types(self)
+        for place in range(TRIPLE, ROW):
+            numbered[:, place] = types.of(map(itemgetter(place), rows), count)
+        return numbered
+
+
+class _Types(dict[str | None, int]):
+    """Numbers of types, where none is the type of an end that is no node."""
+
+    def __init__(self, numbering: Numbering) -> None:
+        super().__init__({None: NO_NODE})
+        self._numbering = numbering
+
+    def __missing__(self, name: str) -> int:
+        self[name] = number = self._numbering[name]
+        return number
+
+    def of(self, names: Iterable[Any], count: int) -> IntArray:
+        return np.fromiter(map(self.__getitem__, names), np.int32, count)
+
+
+class NumberedRings(Protocol):
+    """Rings of a backend that speaks in strings, in numbers that belong to them."""
+
+    numbering: Numbering
+
+    def rings(self, ids: Sequence[str]) -> AsyncGenerator[IntArray]:
+        """A ring as `Numbering.rows` has it, in batches; an edge may come more than once."""

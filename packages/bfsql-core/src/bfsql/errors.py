@@ -10,6 +10,7 @@ right, and what to do next (`protocol.md` 12).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 
 class BfsqlError(Exception):
@@ -74,6 +75,25 @@ class FirstRingUnfinished(BfsqlError, TimeoutError):
         )
         self.seeds = tuple(seeds)
         self.degree = degree
+
+
+class FirstRingTooLarge(BfsqlError, ValueError):
+    """The first ring has more nodes or edges than a traversal may have (`protocol.md` 10).
+
+    Args:
+        seeds: The nodes whose edges were asked for.
+        bound: Which bound was met.
+        most: The bound.
+    """
+
+    def __init__(self, seeds: Sequence[str], bound: Literal["nodes", "edges"], most: int) -> None:
+        more = f" and {len(seeds) - 1} more" if len(seeds) > 1 else ""
+        super().__init__(
+            f"The edges of {seeds[0]}{more} lead past this server's bound of {most:,} {bound} a "
+            f"traversal (max_{bound}). Start from a neighbour with fewer edges, or read the "
+            "entity itself with describe_entity."
+        )
+        self.seeds = tuple(seeds)
 
 
 class NothingFits(BfsqlError, ValueError):

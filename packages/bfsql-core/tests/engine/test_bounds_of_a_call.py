@@ -70,11 +70,19 @@ async def test_an_intersection_too_late_is_exactly_that_of_a_smaller_k(case, k, 
 
 
 @given(drawn.graphs_with_seeds(), st.integers(1, 5), st.integers(1, 25))
-async def test_the_bound_on_nodes_stops_after_the_ring_that_passes_it(case, hops, max_nodes):
+async def test_the_bound_on_nodes_stops_before_the_ring_that_passes_it(case, hops, max_nodes):
     graph, seeds = case
     wanted = Graph(MemoryBackend(graph.records), "", NO_BUDGET, None)
     limits = Limits(max_tokens=0, max_nodes=max_nodes)
     async with open_graph(MemoryBackend(graph.records), limits=limits) as opened:
+        ring = await asking.read(wanted, "bfs_query", seeds=seeds, max_hops=1)
+        dangling = "no node for" in str(ring.get("notes"))
+        if ring["node_count"] > max_nodes and not dangling:
+            with pytest.raises(ToolError, match=f"bound of {max_nodes} nodes") as refused:
+                await asking.read(opened, "bfs_query", seeds=seeds, max_hops=hops)
+            assert refused.value.kind == "too_large"
+            return
+        assume(not dangling)
         answer = await asking.read(opened, "bfs_query", seeds=seeds, max_hops=hops)
     notes = [n for n in answer.get("notes", ()) if n.startswith("Stopped at max_hops=")]
     if not notes:
@@ -91,7 +99,7 @@ async def test_the_bound_on_nodes_is_not_met_by_what_lies_within_it():
         whole = await asking.read(opened, "bfs_query", seeds=["n:0"], max_hops=5)
     assert whole["node_count"] == 6
     assert "notes" not in whole
-    async with open_graph(MemoryBackend(chain()), limits=Limits(max_nodes=2)) as opened:
+    async with open_graph(MemoryBackend(chain()), limits=Limits(max_nodes=3)) as opened:
         part = await asking.read(opened, "bfs_query", seeds=["n:0"], max_hops=5)
         shared = await asking.read(opened, "intersect_subgraphs", seeds=["n:0", "n:1"], k=5)
     assert part["node_count"] == 3

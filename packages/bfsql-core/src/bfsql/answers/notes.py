@@ -96,7 +96,7 @@ def _traversal(facts: Facts, depth: str) -> Iterator[str]:
         why = (
             "the time for this call was up"
             if facts.stopped_by == "deadline"
-            else "the answer had grown past the server's bound on nodes"
+            else f"the next ring passes the server's bound on {facts.stopped_by}"
         )
         yield (
             f"Stopped at {depth}={facts.finished_depth} of {facts.asked_depth}, because {why}. The "

@@ -2,79 +2,121 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import asyncio
+from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
+
+import numpy as np
 
 from bfsql import call
-from bfsql.abc import GraphDbInterface
-from bfsql.engine.traverse import Reach
-from bfsql.errors import FirstRingUnfinished
-from bfsql.models import Triple
+from bfsql.columns import IntArray, Ring
+from bfsql.engine.arrays import BoolArray, Handles, concatenated, distinct, where, within
+from bfsql.engine.traverse import Bounds, Reach, off_loop
+from bfsql.errors import FirstRingTooLarge, FirstRingUnfinished
 
 
-async def intersect(db: GraphDbInterface, reach: Reach) -> Reach:
+async def intersect(reach: Reach, bounds: Bounds) -> Reach:
     """Narrow a traversal to the nodes within its depth of every seed, and the edges among them.
 
-    One store call: the edges of the outermost common nodes, which no expansion
-    has read. When the deadline leaves no time for it, the result is that of one
-    hop less, whose edges are all known.
+    One ring more: the edges of the outermost common nodes, which no expansion has
+    read. When there is no time or no room for it, the result is that of one hop
+    less, whose edges are all known.
 
     Args:
-        db: The graph.
         reach: A traversal from all seeds.
+        bounds: Of the traversal.
 
     Raises:
         FirstRingUnfinished: The deadline passed, and there is no depth below the first.
+        FirstRingTooLarge: A bound was met, likewise.
     """
-    if not reach.nodes:
+    if not len(reach.nodes):
         return reach
-    common = _within_every(reach.edges, reach.seeds, reach.depth)
-    outermost = [i for ring in reach.rings[reach.depth :] for i in ring if i in common]
-    if not outermost:
-        return _narrowed(reach, common)
+    common = await _within_every(reach)
+    outermost = reach.nodes[common & (reach.distances >= reach.depth)]
+    if not len(outermost):
+        return await _narrowed(reach, common)
+    room = bounds.edges - len(reach.edges.subjects)
     try:
-        ring = list(await call.within(db.edges_batch(outermost)))
+        async with asyncio.timeout(call.remaining()):
+            further = await _among(reach, outermost, room)
     except TimeoutError as late:
         if reach.depth == 1:
             raise FirstRingUnfinished(reach.seeds, call.seconds(), None) from late
-        shallower = replace(reach, depth=reach.depth - 1, stopped_by="deadline")
-        return _narrowed(shallower, _within_every(reach.edges, reach.seeds, shallower.depth))
-    return _narrowed(reach, common, ring)
+        return await _shallower(replace(reach, stopped_by="deadline"))
+    if further is None:
+        if reach.depth == 1:
+            raise FirstRingTooLarge(reach.seeds, "edges", bounds.edges)
+        return await _shallower(replace(reach, stopped_by="edges"))
+    return await _narrowed(reach, common, further)
 
 
-def _within_every(edges: Iterable[Triple], seeds: Sequence[str], hops: int) -> set[str]:
-    """The nodes that are within so many hops of every seed.
+async def _shallower(reach: Reach) -> Reach:
+    """The intersection at one hop less."""
+    reach = replace(reach, depth=reach.depth - 1)
+    return await _narrowed(reach, await _within_every(reach))
 
-    One bit a seed: in each round every node takes over the bits of its
-    neighbours, so all seeds are followed at once.
-    """
-    reached = {seed: 1 << position for position, seed in enumerate(seeds)}
-    pairs = {(subject, object_) for subject, _, object_ in edges}
+
+async def _among(reach: Reach, outermost: IntArray, room: int) -> Ring | None:
+    """The edges among the outermost common nodes; None for more than there is room for."""
+    columns = reach.columns
+    members = Handles(columns.size, outermost)
+    found: list[Ring] = []
+    count = 0
+    async with aclosing(columns.rings(outermost)) as batches:
+        async for batch in batches:
+            members.cover(columns.size)
+            ring = await off_loop(len(batch.subjects), partial(within, batch, members))
+            found.append(ring)
+            count += len(ring.subjects)
+            if count > room and columns.repeats:
+                found = [distinct(concatenated(found), columns.size)]
+                count = len(found[0].subjects)
+            if count > room:
+                return None
+    whole = concatenated(found)
+    return distinct(whole, columns.size) if columns.repeats else whole
+
+
+async def _within_every(reach: Reach) -> BoolArray:
+    """Which nodes of a traversal are within its depth of every seed."""
+    edges, size, hops = reach.edges, reach.columns.size, reach.depth
+    common = np.ones(len(reach.nodes), bool)
+    for seed in reach.handles.tolist():
+        near = await off_loop(hops * len(edges.subjects), partial(_near, edges, seed, hops, size))
+        common &= near[reach.nodes]
+    return common
+
+
+def _near(edges: Ring, seed: int, hops: int, size: int) -> BoolArray:
+    """By handle: whether it is within so many hops of a seed."""
+    near = np.zeros(size, bool)
+    near[seed] = True
     for _ in range(hops):
-        before = dict(reached)
-        for one, other in pairs:
-            of_one, of_other = before.get(one, 0), before.get(other, 0)
-            if of_one != of_other:
-                reached[one] = reached.get(one, 0) | of_other
-                reached[other] = reached.get(other, 0) | of_one
-    everyone = (1 << len(seeds)) - 1
-    return {entity_id for entity_id, bits in reached.items() if bits == everyone}
+        leaving, entering = near[edges.subjects], near[edges.objects]
+        near[edges.objects[leaving]] = True
+        near[edges.subjects[entering]] = True
+    return near
 
 
-def _narrowed(reach: Reach, common: set[str], further: Iterable[Triple] = ()) -> Reach:
+async def _narrowed(reach: Reach, common: BoolArray, further: Ring | None = None) -> Reach:
     """The reach without all but the common nodes; dangling edges stay where they touch one."""
-    dangling = {
-        end: touching
-        for end, ends in reach.dangling.items()
-        if (touching := [e for e in ends if e[0] in common or e[2] in common])
-    }
-    edges = {e for e in reach.edges if e[0] in common and e[2] in common}
-    edges.update((s, p, o) for s, p, o in further if s in common and o in common)
-    return replace(
-        reach,
-        seeds=[seed for seed in reach.seeds if seed in common],
-        rings=[[i for i in ring if i in common] for ring in reach.rings],
-        nodes={i: node for i, node in reach.nodes.items() if i in common},
-        edges=edges,
-        dangling=dangling,
-    )
+
+    def narrowed() -> Reach:
+        nodes = reach.nodes[common]
+        members = Handles(reach.columns.size, nodes)
+        edges, dangling = reach.edges, reach.dangling
+        kept = [within(edges, members)]
+        return replace(
+            reach,
+            nodes=nodes,
+            distances=reach.distances[common],
+            types=reach.types[common],
+            edges=concatenated([*kept, further] if further else kept),
+            dangling=where(
+                dangling, members.has(dangling.subjects) | members.has(dangling.objects)
+            ),
+        )
+
+    return await off_loop(len(reach.nodes) + len(reach.edges.subjects), narrowed)

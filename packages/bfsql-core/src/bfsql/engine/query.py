@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
-from bfsql.call import MAX_NODES
 from bfsql.engine.intersect import intersect
+from bfsql.engine.numbered import columns_of
 from bfsql.engine.select import (
     Pages,
     Query,
@@ -16,12 +16,16 @@ from bfsql.engine.select import (
     with_edge_metadata,
     with_node_metadata,
 )
-from bfsql.engine.traverse import known_seeds, traverse
+from bfsql.engine.traverse import Bounds, traverse
 from bfsql.models import BfsQuery, BfsResult, IntersectionQuery, IntersectionResult
 
 
 async def bfs_query(
-    db: GraphDbInterface, query: BfsQuery, *, max_nodes: int = MAX_NODES
+    db: GraphDbInterface,
+    query: BfsQuery,
+    *,
+    max_nodes: int | None = None,
+    max_edges: int | None = None,
 ) -> BfsResult:
     """Expand all seeds at once and return the union of their neighbourhoods.
 
@@ -31,19 +35,26 @@ async def bfs_query(
     Args:
         db: The graph, with or without a cache around it.
         query: Seeds, depth and filters. Seeds that do not exist are left out.
-        max_nodes: Stop after the ring that passes this number of nodes.
+        max_nodes: A ring that passes this number of nodes is not finished; None is the default
+            of `bfsql.call`.
+        max_edges: Likewise for edges.
 
     Raises:
         FirstRingUnfinished: The deadline passed before the first ring was read.
+        FirstRingTooLarge: The first ring passes a bound.
         TypesUnread: It passed before the types of the nodes were read.
     """
-    result = await _unbounded(db, query, query.max_hops, max_nodes)
+    result = await _unbounded(db, query, query.max_hops, Bounds.of(db, max_nodes, max_edges))
     assert isinstance(result, BfsResult)
     return result
 
 
 async def neighborhood_intersection(
-    db: GraphDbInterface, query: IntersectionQuery, *, max_nodes: int = MAX_NODES
+    db: GraphDbInterface,
+    query: IntersectionQuery,
+    *,
+    max_nodes: int | None = None,
+    max_edges: int | None = None,
 ) -> IntersectionResult:
     """The nodes within `k` undirected hops of every seed, and the edges among them.
 
@@ -54,29 +65,37 @@ async def neighborhood_intersection(
         db: The graph, with or without a cache around it.
         query: Any number of seeds, none included; one that does not exist is
             within reach of nothing, so the answer is empty.
-        max_nodes: Stop after the ring that passes this number of nodes.
+        max_nodes: A ring that passes this number of nodes is not finished; None is the default
+            of `bfsql.call`.
+        max_edges: Likewise for edges.
 
     Raises:
         FirstRingUnfinished: The deadline passed before the first ring was read.
+        FirstRingTooLarge: The first ring passes a bound.
         TypesUnread: It passed before the types of the nodes were read.
     """
-    result = await _unbounded(db, query, query.k, max_nodes)
+    result = await _unbounded(db, query, query.k, Bounds.of(db, max_nodes, max_edges))
     assert isinstance(result, IntersectionResult)
     return result
 
 
-async def _unbounded(db: GraphDbInterface, query: Query, hops: int, max_nodes: int) -> Result:
+async def _unbounded(db: GraphDbInterface, query: Query, hops: int, bounds: Bounds) -> Result:
     with call.joined() as under_way:
-        seeds, unknown = await known_seeds(db, query.seeds)
+        columns = columns_of(db)
+        asked = list(dict.fromkeys(query.seeds))
+        found = await call.within(columns.find(asked)) if asked else []
+        seeds = [seed for seed in found if seed is not None]
+        unknown = tuple(i for i, seed in zip(asked, found, strict=True) if seed is None)
+        ids = [seed.id for seed in seeds]
         if isinstance(query, BfsQuery):
-            reach = await traverse(db, seeds, hops, max_nodes)
+            reach = await traverse(columns, seeds, hops, bounds)
         else:
-            reach = await traverse(db, [] if unknown else seeds, hops, max_nodes)
-            reach = await intersect(db, reach)
-            seeds = [*seeds, *unknown]
+            reach = await traverse(columns, [] if unknown else seeds, hops, bounds)
+            reach = await intersect(reach, bounds)
+            ids = [*ids, *unknown]
         selection = await select(db, query, reach)
-        pages = Pages(query.model_copy(update={"seeds": seeds}), selection)
-        result = await with_node_metadata(db, pages, pages.of(pages.wanted))
+        pages = Pages(query.model_copy(update={"seeds": ids}), selection)
+        result = await with_node_metadata(db, pages, await pages.of(pages.wanted))
         result = await with_edge_metadata(db, pages, result)
         facts = replace(result.facts, unknown_seeds=unknown, omissions=under_way.omissions)
         return replace(result, facts=facts)

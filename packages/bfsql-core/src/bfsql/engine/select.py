@@ -8,18 +8,20 @@ and costs the store nothing.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import cached_property
 from itertools import islice
-from typing import TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
-from bfsql.engine.traverse import Reach
+from bfsql.columns import Columns, IntArray, Ring
+from bfsql.engine.arrays import BoolArray, Handles, at, where, within
+from bfsql.engine.traverse import Reach, off_loop
 from bfsql.models import (
     NO_METADATA,
     BfsQuery,
@@ -43,16 +45,16 @@ K = TypeVar("K", str, Triple)
 class Selection:
     """The whole answer, before its page is cut and its detail is read; `engine` reads it."""
 
-    ids: Sequence[str]
-    """Nodes: by distance from the nearest seed, then by id."""
-    types: dict[str, str]
-    """Type of every node in the answer, and perhaps of more."""
-    triples: Sequence[Triple]
-    """Edges: by subject, predicate, object."""
+    columns: Columns
+    """What the numbers mean."""
+    nodes: IntArray
+    """Handles: by distance from the nearest seed, then by id."""
+    types: IntArray
+    """Number of the type of each."""
+    edges: Ring
+    """In no order: only those of a page are sorted."""
     summary: SchemaSummary
     """The vocabulary of the whole answer."""
-    brought: Mapping[str, Metadata]
-    """What came along with the nodes; their metadata is laid over it."""
     metadata: Mapping[str, Metadata] | None
     """Metadata of all nodes reached, where `min_mentions` had to read it."""
     facts: Facts
@@ -60,7 +62,7 @@ class Selection:
 
 
 async def select(db: GraphDbInterface, query: Query, reach: Reach) -> Selection:
-    """Remove what the two removing filters name, and put the rest in order.
+    """Remove what the two removing filters name.
 
     Args:
         db: The graph; asked for metadata only where `min_mentions` needs it.
@@ -70,25 +72,35 @@ async def select(db: GraphDbInterface, query: Query, reach: Reach) -> Selection:
     Raises:
         TimeoutError: The deadline passed while the mentions were read.
     """
-    ids = [i for ring in reach.rings for i in ring]
-    types = {entity_id: node.entity_type for entity_id, node in reach.nodes.items()}
-    brought = {i: node.metadata for i, node in reach.nodes.items() if node.metadata}
+    columns, nodes, types = reach.columns, reach.nodes, reach.types
     if query.exclude_node_types:
         excluded = frozenset(query.exclude_node_types)
-        ids = [i for i in ids if types[i] not in excluded]
-    metadata, least = None, query.min_mentions
-    if least > 1 and ids:
+        names = columns.type_names
+        kept = [t for t in np.unique(types).tolist() if names[t] not in excluded]
+        mask = np.isin(types, np.array(kept, np.int32))
+        nodes, types = nodes[mask], types[mask]
+    metadata = None
+    if query.min_mentions > 1 and len(nodes):
+        ids = await call.within(columns.ids(nodes))
+        brought = columns.brought
         if not all("total_mentions" in brought.get(i, NO_METADATA) for i in ids):
             metadata = await call.within(db.metadata_for_nodes_batch(ids))
-        read = metadata or {}
-        ids = [
-            i for i in ids if _mentions({**brought.get(i, {}), **read.get(i, {})}, least) >= least
-        ]
-    triples = _between(reach, ids)
-    summary = SchemaSummary(
-        sorted({types[i] for i in ids}), sorted({predicate for _, predicate, _ in triples})
+        mask = _mentioned(ids, query.min_mentions, brought, metadata or {})
+        nodes, types = nodes[mask], types[mask]
+    size = len(reach.nodes) + len(reach.edges.subjects)
+    return await off_loop(size, lambda: _selection(reach, nodes, types, metadata))
+
+
+def _mentioned(
+    ids: Sequence[str],
+    least: int,
+    brought: Mapping[str, Metadata],
+    read: Mapping[str, Metadata],
+) -> BoolArray:
+    """Which of the nodes are mentioned often enough."""
+    return np.array(
+        [_mentions({**brought.get(i, {}), **read.get(i, {})}, least) >= least for i in ids], bool
     )
-    return Selection(ids, types, triples, summary, brought, metadata, _facts(reach, ids))
 
 
 def _mentions(metadata: Metadata, otherwise: int) -> float | Decimal:
@@ -98,31 +110,45 @@ def _mentions(metadata: Metadata, otherwise: int) -> float | Decimal:
     return otherwise  # "a value that is no number counts as absent"
 
 
-def _between(reach: Reach, ids: Sequence[str]) -> list[Triple]:
-    """The edges whose two ends are among the ids, sorted."""
-    if len(ids) == len(reach.nodes):
-        return sorted(reach.edges)
-    kept = frozenset(ids)
-    return sorted(t for t in reach.edges if t[0] in kept and t[2] in kept)
+def _selection(
+    reach: Reach, nodes: IntArray, types: IntArray, metadata: Mapping[str, Metadata] | None
+) -> Selection:
+    columns, edges = reach.columns, reach.edges
+    if len(nodes) < len(reach.nodes):
+        edges = within(edges, Handles(columns.size, nodes))
+    summary = SchemaSummary(
+        _names(columns.type_names, types), _names(columns.predicate_names, edges.predicates)
+    )
+    return Selection(columns, nodes, types, edges, summary, metadata, _facts(reach, nodes))
 
 
-def _facts(reach: Reach, ids: Sequence[str]) -> Facts:
-    present, stopped = frozenset(ids), reach.depth < reach.hops
+def _names(names: Sequence[str], numbers: IntArray) -> list[str]:
+    """The names of these numbers, each once, sorted."""
+    return sorted(names[number] for number in np.unique(numbers).tolist())
+
+
+def _facts(reach: Reach, nodes: IntArray) -> Facts:
+    stopped = reach.depth < reach.hops
+    ends = np.concatenate([reach.dangling.subjects, reach.dangling.objects])
+    removed: tuple[str, ...] = ()
+    if len(nodes) < len(reach.nodes):
+        kept = Handles(reach.columns.size, nodes).has(reach.handles).tolist()
+        removed = tuple(s for s, present in zip(reach.seeds, kept, strict=True) if not present)
     return Facts(
         asked_depth=reach.hops if stopped else None,
         finished_depth=reach.depth if stopped else None,
         stopped_by=reach.stopped_by,
-        dangling_ids=len(reach.dangling),
-        dangling_edges=sum(map(len, reach.dangling.values())),
-        removed_seeds=tuple(s for s in reach.seeds if s not in present),
+        dangling_ids=len(np.unique(ends[reach.missing.has(ends)])),
+        dangling_edges=len(reach.dangling.subjects),
+        removed_seeds=removed,
     )
 
 
 class Pages:
     """The pages of stubs of one selection that begin at the same node, of any length.
 
-    A budget tries many lengths: an edge is placed once, so that trying one
-    costs as much as what is in it, and not as much as the whole answer.
+    A budget tries many lengths. What is looked up and sorted is what is in the
+    longest one tried, whatever the size of the whole answer.
 
     Args:
         query: Its seeds, which exist, its page and its filters of detail.
@@ -139,25 +165,28 @@ class Pages:
         self._start, limit = 0, None
         if isinstance(query, BfsQuery):
             self._start, limit = query.offset, query.limit
-        after = max(0, len(selection.ids) - self._start)
+        after = max(0, len(selection.nodes) - self._start)
         self.wanted = after if limit is None else min(limit, after)
         self.least = 1 if isinstance(query, BfsQuery) else 0
+        self._prefix: _Prefix | None = None
 
-    def of(self, count: int) -> Result:
+    async def of(self, count: int) -> Result:
         """The result with the first `count` nodes as stubs; its facts count those cut off."""
         query, selection, start = self.query, self.selection, self._start
-        total = len(selection.ids)
-        page, to_earlier = self._window(count)
+        total = len(selection.nodes)
+        prefix = await self._prefix_of(count)
+        page = prefix.page(count)
         facts = replace(
             selection.facts,
             past_the_end=start >= total > 0,
-            edges_to_earlier=to_earlier,
+            edges_to_earlier=prefix.edges_to_earlier(count),
             cut_nodes=self.wanted - count,
         )
         if count < self.wanted:
             nodes, edges = self.wanted_in_full(page)
             facts = replace(facts, bare_nodes=len(nodes), bare_edges=len(edges))
-        seeds, summary, edge_count = query.seeds, selection.summary, len(selection.triples)
+        seeds, summary = query.seeds, selection.summary
+        edge_count = len(selection.edges.subjects)
         if isinstance(query, BfsQuery):
             return BfsResult(
                 seeds,
@@ -170,7 +199,8 @@ class Pages:
                 query.offset,
                 query.limit,
             )
-        cut = Counter(selection.types[i] for i in selection.ids[count:])
+        names = selection.columns.type_names
+        cut = Counter(names[number] for number in selection.types[count:].tolist())
         facts = replace(facts, cut_types=dict(sorted(cut.items())))
         return IntersectionResult(seeds, total, edge_count, summary, page, facts, query.k)
 
@@ -185,35 +215,108 @@ class Pages:
             [t for t in page.triples if not full_predicates or t[1] in full_predicates],
         )
 
-    def _window(self, count: int) -> tuple[Subgraph, int]:
-        """`count` nodes with their edges, and how many more edges lead to earlier nodes."""
-        ids, types, stop = self.selection.ids, self.selection.types, self._start + count
-        if self._start == 0 and stop >= len(ids):
-            return Subgraph(ids, types, self.selection.triples), 0
-        inside, crossing = self._placed
-        triples = sorted(t for _, t in inside[: bisect_left(inside, stop, key=_later_end)])
-        return Subgraph(ids[self._start : stop], types, triples), bisect_left(crossing, stop)
-
-    @cached_property
-    def _placed(self) -> tuple[list[tuple[int, Triple]], list[int]]:
-        """Edges inside the longest page by their later end; later ends of those that enter it."""
-        start, end = self._start, self._start + self.wanted
-        place = {entity_id: position for position, entity_id in enumerate(self.selection.ids[:end])}
-        inside: list[tuple[int, Triple]] = []
-        crossing: list[int] = []
-        for triple in self.selection.triples:
-            one, other = place.get(triple[0], end), place.get(triple[2], end)
-            first, last = (one, other) if one < other else (other, one)
-            if start <= first and last < end:
-                inside.append((last, triple))
-            elif first < start <= last < end:
-                crossing.append(last)
-        inside.sort(key=_later_end)
-        return inside, sorted(crossing)
+    async def _prefix_of(self, count: int) -> _Prefix:
+        """A beginning of the page with at least so many nodes, and at most twice as many."""
+        length = min(self.wanted, 1 << max(count - 1, 0).bit_length())
+        known = self._prefix
+        if known is None or not count <= known.length <= 2 * length:
+            size = len(self.selection.edges.subjects)
+            placed = await off_loop(size, lambda: _placed(self.selection, self._start, length))
+            self._prefix = known = await _prefix(self.selection, self._start, length, placed)
+        return known
 
 
-def _later_end(placed: tuple[int, Triple]) -> int:
-    return placed[0]
+class _Prefix:
+    """The beginning of a page in strings, which shorter ones are cut from.
+
+    Args:
+        ids: Its nodes, in order.
+        types: Their types.
+        triples: Its edges, sorted.
+        later_ends: Of each edge, the place of the end that comes later.
+        crossing: Places of the ends of edges that lead to earlier pages, ascending.
+    """
+
+    def __init__(
+        self,
+        ids: list[str],
+        types: dict[str, str],
+        triples: list[Triple],
+        later_ends: list[int],
+        crossing: IntArray,
+    ) -> None:
+        self.length = len(ids)
+        self._ids = ids
+        self._types = types
+        self._triples = triples
+        self._later_ends = later_ends
+        self._crossing = crossing
+
+    def page(self, count: int) -> Subgraph:
+        """Its first nodes, and the edges between them."""
+        if count == self.length:
+            return Subgraph(self._ids, self._types, self._triples)
+        inside = zip(self._triples, self._later_ends, strict=True)
+        return Subgraph(self._ids[:count], self._types, [t for t, end in inside if end < count])
+
+    def edges_to_earlier(self, count: int) -> int:
+        """How many edges lead from its first nodes to earlier pages."""
+        return int(np.searchsorted(self._crossing, count))
+
+
+class _Placed(NamedTuple):
+    """The edges of a part of the answer, in places counted from its first node."""
+
+    edges: Ring
+    """Those between its nodes, in no order."""
+    later_ends: IntArray
+    """Of each, the place of the end that comes later."""
+    crossing: IntArray
+    """Places of the ends of those that lead to nodes before the part, ascending."""
+
+
+def _placed(selection: Selection, start: int, length: int) -> _Placed:
+    edges, stop = selection.edges, start + length
+    until = selection.nodes[:stop]
+    # Zeros, since the memory behind them is only taken where it is written; so places count from 1.
+    places = np.zeros(selection.columns.size, np.int32)
+    places[until] = np.arange(1, len(until) + 1, dtype=np.int32)
+    one, other = places[edges.subjects] - 1, places[edges.objects] - 1
+    first, last = np.minimum(one, other), np.maximum(one, other)
+    inside = first >= start
+    crossing = last[(first >= 0) & (first < start) & (last >= start)] - start
+    return _Placed(where(edges, inside), last[inside] - start, np.sort(crossing))
+
+
+async def _prefix(selection: Selection, start: int, length: int, placed: _Placed) -> _Prefix:
+    """The same in strings, the edges sorted by subject, predicate, object."""
+    edges, later_ends, crossing = placed
+    columns, part = selection.columns, slice(start, start + length)
+    nodes = selection.nodes[part]
+    ids = await call.within(columns.ids(nodes))
+    names = columns.type_names
+    types = {i: names[t] for i, t in zip(ids, selection.types[part].tolist(), strict=True)}
+    rank = np.empty(columns.size, np.int32)
+    in_order = await columns.ordered(nodes)
+    rank[in_order] = np.arange(len(nodes), dtype=np.int32)
+    used = np.unique(edges.predicates)
+    predicates = sorted((columns.predicate_names[p], p) for p in used.tolist())
+    predicate_rank = np.empty(int(used[-1]) + 1 if len(used) else 0, np.int32)
+    predicate_rank[[p for _, p in predicates]] = np.arange(len(used), dtype=np.int32)
+    keys = rank[edges.objects], predicate_rank[edges.predicates], rank[edges.subjects]
+    order = np.lexsort(keys)
+    edges = at(edges, order)
+    id_of = dict(zip(nodes.tolist(), ids, strict=True))
+    name_of = {p: name for name, p in predicates}
+    triples = list(
+        zip(
+            map(id_of.__getitem__, edges.subjects.tolist()),
+            map(name_of.__getitem__, edges.predicates.tolist()),
+            map(id_of.__getitem__, edges.objects.tolist()),
+            strict=True,
+        )
+    )
+    return _Prefix(ids, types, triples, later_ends[order].tolist(), crossing)
 
 
 async def with_node_metadata(db: GraphDbInterface, pages: Pages, result: Result) -> Result:
@@ -229,7 +332,7 @@ async def with_node_metadata(db: GraphDbInterface, pages: Pages, result: Result)
             found = await call.within(db.metadata_for_nodes_batch(wanted)) if wanted else {}
         except TimeoutError:
             return replace(result, facts=replace(result.facts, late=("nodes",)))
-    brought = selection.brought
+    brought = selection.columns.brought
     full: dict[str, Metadata] = {
         i: {**brought[i], **found.get(i, {})} if i in brought else found.get(i, {}) for i in wanted
     }

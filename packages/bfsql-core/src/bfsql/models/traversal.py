@@ -95,7 +95,7 @@ class Facts:
     """`max_hops` or `k` as asked, where the answer stopped before it."""
     finished_depth: int | None = None
     """The depth that the answer is exact for, where that is less."""
-    stopped_by: Literal["deadline", "nodes"] | None = None
+    stopped_by: Literal["deadline", "nodes", "edges"] | None = None
     """Which bound stopped the traversal."""
     dangling_ids: int = 0
     """Edge ends that the store has no node for."""

@@ -10,7 +10,14 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
-from bfsql.call import MAX_NODES, STRIPPED, Limits
+from bfsql.call import (
+    MAX_EDGES,
+    MAX_EDGES_IN_COLUMNS,
+    MAX_NODES,
+    MAX_NODES_IN_COLUMNS,
+    STRIPPED,
+    Limits,
+)
 
 LEAST_TOKENS = 500
 """Smallest `max_tokens` that leaves room for an answer (`protocol.md` 14)."""
@@ -71,8 +78,17 @@ class ServeSettings(BaseModel):
     deadline: float | None = Field(
         default=60.0, gt=0, description="Seconds that a tool call may take; none is no end."
     )
-    max_nodes: int = Field(
-        default=MAX_NODES, ge=1, description="Nodes after which a traversal stops at a whole ring."
+    max_nodes: int | None = Field(
+        default=None,
+        ge=1,
+        description="Most nodes of a traversal, which stops at the last whole ring; not set, it "
+        f"is {MAX_NODES:,}, or {MAX_NODES_IN_COLUMNS:,} where the store numbers its nodes.",
+    )
+    max_edges: int | None = Field(
+        default=None,
+        ge=1,
+        description="Most edges of a traversal, likewise; not set, it "
+        f"is {MAX_EDGES:,}, or {MAX_EDGES_IN_COLUMNS:,} where the store numbers its nodes.",
     )
     strip: tuple[str, ...] = Field(
         default=STRIPPED, description="Edge metadata that traversals leave out."
@@ -142,5 +158,6 @@ class ServeSettings(BaseModel):
             max_tokens=self.max_tokens,
             deadline=self.deadline,
             max_nodes=self.max_nodes,
+            max_edges=self.max_edges,
             stripped=self.strip,
         )

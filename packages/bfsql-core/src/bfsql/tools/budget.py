@@ -9,7 +9,7 @@ tried is the answer that would be sent, notes included.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -26,6 +26,9 @@ from bfsql.engine.select import (
 from bfsql.errors import NothingFits
 
 T = TypeVar("T")
+
+TRIED_WHOLE = 1_000
+"""Nodes of a page that is written whole before a shorter one is tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +50,18 @@ class Budget:
         return max(0, largest(count - 1, lambda n: self.estimator(text_of(n)) <= self.tokens))
 
 
-def fit(pages: Pages, writer: SubgraphWriter, budget: Budget) -> Draft:
+async def fit(pages: Pages, writer: SubgraphWriter, budget: Budget) -> Draft:
     """The page of stubs as far as it fits, before any metadata is read.
+
+    A long page is not tried whole: a hub's would be written for nothing.
 
     Raises:
         NothingFits: Not even the fewest nodes that are worth an answer do.
     """
-    whole = writer.draft(pages.of(pages.wanted))
-    return whole if budget.keeps(whole) else _cut(pages, writer, budget)
+    if not budget.tokens or pages.wanted <= TRIED_WHOLE:
+        whole = writer.draft(await pages.of(pages.wanted))
+        return whole if budget.keeps(whole) else await _cut(pages, writer, budget, pages.wanted - 1)
+    return await _cut(pages, writer, budget, pages.wanted)
 
 
 async def detail(
@@ -84,15 +91,22 @@ async def detail(
         result = without_edge_metadata(pages, result)
     if fitted is None:
         fitted = _longest(budget, nodes - 1, lambda n: writer.draft(trimmed(result, n, 0)))
-    return fitted or _cut(pages, writer, budget)
+    return fitted or await _cut(pages, writer, budget, pages.wanted - 1)
 
 
-def _cut(pages: Pages, writer: SubgraphWriter, budget: Budget) -> Draft:
-    """The longest page of stubs that fits, shorter than the whole page by at least one node."""
-    fitted = _longest(budget, pages.wanted - 1, lambda n: writer.draft(pages.of(n)))
-    if fitted is None or len(fitted.result.page.ids) < pages.least:
-        raise NothingFits
-    return fitted
+async def _cut(pages: Pages, writer: SubgraphWriter, budget: Budget, most: int) -> Draft:
+    """The longest page of stubs that fits, of `most` nodes or fewer."""
+    drafts: dict[int, Draft] = {}
+    sizes = _sizes(most)
+    size = next(sizes, None)
+    try:
+        while size is not None:
+            drafts[size] = draft = writer.draft(await pages.of(size))
+            size = sizes.send(budget.keeps(draft))
+    except StopIteration as found:
+        if found.value >= pages.least:
+            return drafts[found.value]
+    raise NothingFits
 
 
 def _longest(budget: Budget, count: int, draft_of: Callable[[int], Draft]) -> Draft | None:
@@ -108,17 +122,36 @@ def largest(count: int, fits: Callable[[int], bool]) -> int:
         count: Upper end.
         fits: Holds for every number below one for which it holds.
     """
-    # By doubling first: however large the whole is, what is tried is near what fits.
-    least, step = -1, 1
-    while least + step <= count and fits(least + step):
-        least, step = least + step, 2 * step
-    top = min(count, least + step - 1)
-    while least < top:
-        middle = (least + top + 1) // 2
-        if fits(middle):
-            least = middle
+    sizes = _sizes(count)
+    try:
+        size = next(sizes)
+        while True:
+            size = sizes.send(fits(size))
+    except StopIteration as found:
+        return int(found.value)
+
+
+def _sizes(count: int) -> Generator[int, bool, int]:
+    """Numbers up to `count` to try; each is answered by whether it fits.
+
+    By doubling first: however large the whole is, what is tried is near what fits.
+
+    Returns:
+        The largest that fits, -1 where none does.
+    """
+    least, most, step = -1, count, 1
+    while least < most and step:
+        size = min(least + step, most)
+        if (yield size):
+            least, step = size, 2 * step
         else:
-            top = middle - 1
+            most, step = size - 1, 0
+    while least < most:
+        size = (least + most + 1) // 2
+        if (yield size):
+            least = size
+        else:
+            most = size - 1
     return least
 
 

@@ -20,10 +20,13 @@ from bfsql.abc import DEFAULT_NEXT_STEPS, GraphDbInterface, adapted
 from bfsql.answers import Answer, SubgraphWriter
 from bfsql.answers.notes import counted, left_out, listed
 from bfsql.call import Caller, Limits
+from bfsql.columns import Columns, Found
 from bfsql.engine.intersect import intersect
+from bfsql.engine.numbered import columns_of
 from bfsql.engine.select import Pages, select
-from bfsql.engine.traverse import traverse
+from bfsql.engine.traverse import Bounds, Reach, traverse
 from bfsql.errors import (
+    FirstRingTooLarge,
     FirstRingUnfinished,
     NothingFits,
     StoreError,
@@ -37,7 +40,14 @@ from bfsql.tools.audit import audited
 from bfsql.tools.budget import Budget, detail, fit, thinned
 from bfsql.tools.descriptions import USAGE_NOTES, Schema
 from bfsql.tools.redaction import RedactedGraphDb
-from bfsql.tools.validate import checked, known_nodes, matched, require, shown
+from bfsql.tools.validate import (
+    checked,
+    known_nodes,
+    matched,
+    require,
+    require_seeds,
+    shown,
+)
 
 log = logging.getLogger("bfsql")
 
@@ -152,31 +162,33 @@ class Operations:
 
     async def bfs_query(self, max_tokens: int | None, **arguments: Any) -> Answer:
         """Traversal: the union of neighbourhoods."""
-        arguments, notes = await self._prepared(arguments)
+        columns = columns_of(self.db)
+        seeds, arguments, notes = await self._prepared(columns, arguments)
         query = BfsQuery(**arguments)
-        return await self._subgraph(query, query.max_hops, notes, self._budget(max_tokens))
+        reach = await traverse(columns, seeds, query.max_hops, self._bounds())
+        return await self._subgraph(query, reach, notes, self._budget(max_tokens))
 
     async def intersect_subgraphs(self, max_tokens: int | None, **arguments: Any) -> Answer:
         """Intersection: what all seeds share."""
-        arguments, notes = await self._prepared(arguments, at_least=2)
+        columns = columns_of(self.db)
+        seeds, arguments, notes = await self._prepared(columns, arguments, at_least=2)
         query = IntersectionQuery(**arguments)
-        return await self._subgraph(query, query.k, notes, self._budget(max_tokens))
+        bounds = self._bounds()
+        reach = await intersect(await traverse(columns, seeds, query.k, bounds), bounds)
+        return await self._subgraph(query, reach, notes, self._budget(max_tokens))
 
     async def _subgraph(
         self,
         query: BfsQuery | IntersectionQuery,
-        hops: int,
+        reach: Reach,
         notes: Sequence[str],
         budget: Budget,
     ) -> Answer:
-        """Run the five steps."""
-        reach = await traverse(self.db, query.seeds, hops, self._limits.max_nodes)
-        if isinstance(query, IntersectionQuery):
-            reach = await intersect(self.db, reach)
+        """Run the steps behind the first: select, fit, detail, answer."""
         selection = await select(self.db, query, reach)
         pages, writer = Pages(query, selection), SubgraphWriter(self._limits.stripped, notes)
         try:
-            stubs = fit(pages, writer, budget)
+            stubs = await fit(pages, writer, budget)
             page = await detail(self.db, pages, stubs, writer, budget)
         except NothingFits:
             raise _too_small(budget) from None
@@ -244,23 +256,26 @@ class Operations:
         tokens = self._limits.max_tokens if max_tokens is None else max_tokens
         return Budget(tokens, self._limits.estimator)
 
+    def _bounds(self) -> Bounds:
+        return Bounds.of(self.db, self._limits.max_nodes, self._limits.max_edges)
+
     async def _prepared(
-        self, arguments: dict[str, Any], at_least: int = 1
-    ) -> tuple[dict[str, Any], list[str]]:
-        """A traversal's arguments: seeds that exist, filters in the graph's spelling; and notes."""
-        seeds = [node.id for node in await require(self.db, "seeds", arguments["seeds"])]
+        self, columns: Columns, arguments: dict[str, Any], at_least: int = 1
+    ) -> tuple[list[Found], dict[str, Any], list[str]]:
+        """A traversal's seeds, its arguments in the graph's spelling, and notes."""
+        seeds = await require_seeds(self.db, columns, arguments["seeds"])
         if len(seeds) < at_least:
             raise ToolError(
                 f"seeds must name {at_least} different entities or more; these are all "
-                f"{shown(seeds[0])}. For one entity use bfs_query.",
+                f"{shown(seeds[0].id)}. For one entity use bfs_query.",
                 kind="bad_value",
                 argument="seeds",
             )
-        prepared, notes = {**arguments, "seeds": seeds}, []
+        prepared, notes = {**arguments, "seeds": [seed.id for seed in seeds]}, []
         for argument in ("node_types", "exclude_node_types", "predicates"):
             prepared[argument], found = await self._matched(argument, arguments[argument])
             notes += found
-        return prepared, notes
+        return seeds, prepared, notes
 
     async def _matched(self, argument: str, values: Sequence[str]) -> tuple[list[str], list[str]]:
         """Types or predicates in the graph's spelling, and notes on those that it does not have."""
@@ -332,6 +347,8 @@ def translate_errors(limits: Limits, what: str) -> Iterator[None]:
         yield
     except ToolError:
         raise
+    except FirstRingTooLarge as full:
+        raise ToolError(str(full), kind="too_large", argument="seeds") from full
     except (FirstRingUnfinished, TypesUnread) as late:
         raise ToolError(str(late), kind="deadline") from late
     except TimeoutError as late:

@@ -14,15 +14,17 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 from bfsql import call
-from bfsql.abc import AdaptedGraphDb, each
+from bfsql.abc import AdaptedGraphDb
 from bfsql.answers.clean import clean_text, plain
 from bfsql.answers.notes import SHOWN as LISTED
 from bfsql.answers.notes import listed
+from bfsql.columns import Columns, Found
+from bfsql.engine.numbered import nodes_of
 from bfsql.errors import ToolError
 from bfsql.models import EntityStub, Node
 from bfsql.models.json_values import is_text
@@ -36,6 +38,8 @@ NEAR_IDS = 5
 
 NEAR_NAMES = 3
 """Known types or predicates that a note suggests."""
+
+N = TypeVar("N", Node, Found)
 
 _BREAKS = re.compile(r"[:/#]")
 
@@ -223,28 +227,8 @@ def _wrong(p: Parameter, value: Any, right: str, advice: str = "") -> ToolError:
 
 
 async def known_nodes(db: AdaptedGraphDb, ids: Sequence[str]) -> tuple[list[Node], list[str]]:
-    """The nodes of these ids in the order given, each once; and the ids that have none.
-
-    One batch, which returns canonical ids. An id that it does not return may be
-    another spelling of a node that it did return, so each of those is asked for
-    alone.
-    """
-    asked = list(dict.fromkeys(i for i in ids if i.isascii() or is_text(i)))
-    found: dict[str, Node | None] = {}
-    if asked:
-        found |= {node.id: node for node in await call.within(db.get_nodes_batch(asked))}
-    if found and (respelled := [i for i in asked if i not in found]):
-        alone = await call.within(each(respelled, db.get_node))
-        found |= dict(zip(respelled, alone, strict=True))
-    nodes: dict[str, Node] = {}
-    unknown: list[str] = []
-    for entity_id in dict.fromkeys(ids):
-        node = found.get(entity_id)
-        if node is None:
-            unknown.append(entity_id)
-        else:
-            nodes[node.id] = node
-    return list(nodes.values()), unknown
+    """The nodes of these ids in the order given, each once; and the ids that have none."""
+    return await _known(ids, lambda asked: nodes_of(db, asked))
 
 
 async def require(db: AdaptedGraphDb, argument: str, ids: Sequence[str]) -> list[Node]:
@@ -257,6 +241,36 @@ async def require(db: AdaptedGraphDb, argument: str, ids: Sequence[str]) -> list
     if unknown:
         raise await _no_such(db, argument, unknown)
     return nodes
+
+
+async def require_seeds(db: AdaptedGraphDb, columns: Columns, ids: Sequence[str]) -> list[Found]:
+    """The same in columns, which a traversal starts from.
+
+    Raises:
+        ToolError: As `require`.
+    """
+    seeds, unknown = await _known(ids, columns.find)
+    if unknown:
+        raise await _no_such(db, "seeds", unknown)
+    return seeds
+
+
+async def _known(
+    ids: Sequence[str], find: Callable[[list[str]], Awaitable[Sequence[N | None]]]
+) -> tuple[list[N], list[str]]:
+    """What is found for these ids, each once and in the order given; and the ids that have none.
+
+    Args:
+        ids: As the call named them; one that is no text is in no store, and not asked for.
+        find: Gives what is known of each id, None for one that is unknown.
+    """
+    asked = list(dict.fromkeys(i for i in ids if i.isascii() or is_text(i)))
+    found = dict(zip(asked, await call.within(find(asked)), strict=True)) if asked else {}
+    known: dict[str, N] = {}
+    for one in found.values():
+        if one is not None:
+            known.setdefault(one.id, one)
+    return list(known.values()), [i for i in dict.fromkeys(ids) if found.get(i) is None]
 
 
 async def _no_such(db: AdaptedGraphDb, argument: str, unknown: Sequence[str]) -> ToolError:

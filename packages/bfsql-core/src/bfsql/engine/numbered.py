@@ -1,0 +1,164 @@
+"""Columns of a store that speaks in strings: ids, predicates and types are numbered as they arrive.
+
+What is known within one call is kept for that call: the types that came with the seeds or
+with a ring are not asked for again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+
+import numpy as np
+
+from bfsql.abc import AdaptedGraphDb, GraphDbInterface, adapted, each
+from bfsql.columns import (
+    NO_NODE,
+    UNTOLD,
+    Columns,
+    Found,
+    IntArray,
+    NumberedRings,
+    Numbering,
+    Ring,
+)
+from bfsql.models import Metadata, Node
+
+
+def columns_of(db: GraphDbInterface) -> Columns:
+    """The graph in integers for one call: the store's own columns, or numbered strings."""
+    return db.columns() or NumberedColumns(adapted(db))
+
+
+async def nodes_of(db: AdaptedGraphDb, ids: Sequence[str]) -> list[Node | None]:
+    """The node of each id, in the order of the ids; None for an id that is no node.
+
+    One batch, which returns canonical ids. An id that it does not return may be
+    another spelling of a node that it did return, so each of those is asked for
+    alone.
+    """
+    asked = list(dict.fromkeys(ids))
+    if not asked:
+        return []
+    found: dict[str, Node | None] = {node.id: node for node in await db.get_nodes_batch(asked)}
+    if found and (respelled := [i for i in asked if i not in found]):
+        alone = await each(respelled, db.get_node)
+        found |= dict(zip(respelled, alone, strict=True))
+    return [found.get(entity_id) for entity_id in ids]
+
+
+class _Streamed:
+    """The rings of a backend without a cache, numbered for one call."""
+
+    def __init__(self, db: AdaptedGraphDb) -> None:
+        self._db = db
+        self.numbering = Numbering()
+
+    async def rings(self, ids: Sequence[str]) -> AsyncGenerator[IntArray]:
+        async with aclosing(self._db.edges_stream(ids)) as batches:
+            async for rows in batches:
+                yield self.numbering.rows(rows)
+
+
+class NumberedColumns(Columns):
+    """The columns of a backend that speaks in strings, for one call.
+
+    Args:
+        db: The backend, with or without a cache.
+    """
+
+    def __init__(self, db: AdaptedGraphDb) -> None:
+        self._db = db
+        self._rings: NumberedRings = db.numbered() or _Streamed(db)
+        self._numbering = self._rings.numbering
+        self._brought: dict[str, Metadata] = {}
+        # By handle: the number of its type, above `UNTOLD` so that zeros need no filling.
+        self._told: IntArray = np.zeros(0, np.int32)
+
+    @property
+    def size(self) -> int:
+        """All names that have a number, those of predicates and types among them."""
+        return len(self._numbering.names)
+
+    @property
+    def type_names(self) -> Sequence[str]:
+        """All names."""
+        return self._numbering.names
+
+    @property
+    def predicate_names(self) -> Sequence[str]:
+        """All names."""
+        return self._numbering.names
+
+    @property
+    def repeats(self) -> bool:
+        """A backend may give an edge twice."""
+        return True
+
+    @property
+    def brought(self) -> Mapping[str, Metadata]:
+        """The metadata of the nodes that came with some."""
+        return self._brought
+
+    async def find(self, ids: Sequence[str]) -> list[Found | None]:
+        """By one batch."""
+        nodes = await nodes_of(self._db, ids)
+        self._learn_nodes([node for node in nodes if node is not None])
+        number = self._numbering
+        return [n and Found(number[n.id], n.id, number[n.entity_type]) for n in nodes]
+
+    async def ids(self, handles: IntArray) -> list[str]:
+        """The names."""
+        return self._names(handles)
+
+    async def types(self, handles: IntArray) -> IntArray:
+        """Those that are known, and the others by one batch."""
+        self._cover()
+        unasked = handles[self._told[handles] == 0]
+        if len(unasked):
+            self._told[unasked] = NO_NODE - UNTOLD
+            try:
+                self._learn_nodes(list(await self._db.get_nodes_batch(self._names(unasked))))
+            except BaseException:
+                self._told[unasked] = 0
+                raise
+        return self._told[handles] + UNTOLD
+
+    async def rings(self, handles: IntArray) -> AsyncGenerator[Ring]:
+        """As the backend streams them, or as the cache holds them."""
+        async with aclosing(self._rings.rings(self._names(handles))) as batches:
+            async for rows in batches:
+                self._learn_types(rows)
+                subjects, predicates, objects = np.ascontiguousarray(rows[:, :3].T)
+                yield Ring(subjects, predicates, objects)
+
+    async def ordered(self, handles: IntArray) -> IntArray:
+        """Sorted by their names, since numbers are given as names arrive."""
+        in_order = sorted(handles.tolist(), key=self._numbering.names.__getitem__)
+        return np.array(in_order, np.int32)
+
+    def _names(self, handles: IntArray) -> list[str]:
+        return list(map(self._numbering.names.__getitem__, handles.tolist()))
+
+    def _cover(self) -> None:
+        """Make room for the types of all handles."""
+        size = len(self._numbering.names)
+        if len(self._told) < size:
+            told = np.zeros(max(size, 2 * len(self._told)), np.int32)
+            told[: len(self._told)] = self._told
+            self._told = told
+
+    def _learn_nodes(self, nodes: Sequence[Node]) -> None:
+        number = self._numbering
+        handles = number.of((node.id for node in nodes), len(nodes))
+        types = number.of((node.entity_type for node in nodes), len(nodes))
+        self._cover()
+        self._told[handles] = types - UNTOLD
+        self._brought.update((node.id, node.metadata) for node in nodes if node.metadata)
+
+    def _learn_types(self, rows: IntArray) -> None:
+        self._cover()
+        for end, place in ((0, 3), (2, 4)):
+            told = rows[:, place] != UNTOLD
+            if told.any():
+                self._told[rows[told, end]] = rows[told, place] - UNTOLD
