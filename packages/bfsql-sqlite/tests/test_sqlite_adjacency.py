@@ -1,0 +1,146 @@
+"""Edges in packed arrays: what was written is read again, at every cut, and damage is noticed."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bfsql_sqlite import adjacency
+from bfsql_sqlite.adjacency import Adjacency, Damaged, write_edges, write_types
+
+Triple = tuple[int, int, int]
+
+NODES, PREDICATES = 11, 3
+TRIPLES = st.frozensets(
+    st.tuples(
+        # Some nodes have most of the edges.
+        st.integers(0, NODES - 1) | st.just(4),
+        st.integers(0, PREDICATES - 1),
+        st.integers(0, NODES - 1) | st.just(7),
+    ),
+    max_size=60,
+)
+
+
+@pytest.fixture
+def short_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows so short that a small graph has many."""
+    monkeypatch.setattr(adjacency, "ENTRIES", 3)
+    monkeypatch.setattr(adjacency, "SPAN", 4)
+    monkeypatch.setattr(adjacency, "TYPED", 5)
+    monkeypatch.setattr(adjacency, "BATCH_EDGES", 7)
+
+
+def chunks(triples: list[Triple], length: int) -> Iterator[np.ndarray]:
+    for start in range(0, len(triples), length):
+        yield np.array(triples[start : start + length], np.int32)
+
+
+def written(
+    triples: frozenset[Triple], lacking: frozenset[int] = frozenset(), length: int = 5
+) -> sqlite3.Connection:
+    graph = sqlite3.connect(":memory:")
+    graph.executescript(
+        f"{adjacency.TABLES} CREATE TABLE node (n INTEGER PRIMARY KEY, t INTEGER);"
+        "CREATE TABLE type (t INTEGER PRIMARY KEY); INSERT INTO type VALUES (0), (1);"
+        "CREATE TABLE predicate (p INTEGER PRIMARY KEY);"
+    )
+    graph.executemany("INSERT INTO predicate VALUES (?)", ((p,) for p in range(PREDICATES)))
+    types = ((n, None if n in lacking else n % 2) for n in range(NODES))
+    graph.executemany("INSERT INTO node VALUES (?, ?)", types)
+    number = write_edges(
+        graph,
+        nodes=NODES,
+        predicates=PREDICATES,
+        leaving=chunks(sorted(triples), length),
+        entering=chunks(sorted(triples, key=lambda one: (one[2], one[0], one[1])), length),
+    )
+    assert number == len(triples)
+    write_types(graph)
+    return graph
+
+
+def ring(graph: sqlite3.Connection, nodes: list[int]) -> list[Triple]:
+    edges = Adjacency.of(graph)
+    batches, asked = edges.plan(graph, np.array(nodes, np.int32))
+    found: list[Triple] = []
+    for batch in batches:
+        assert 0 < batch.ranges.total <= adjacency.BATCH_EDGES
+        columns = edges.ring(graph, batch, asked)
+        assert {column.dtype for column in columns} == {np.dtype(np.int32)}
+        found += zip(*(column.tolist() for column in columns), strict=True)
+    return found
+
+
+@given(
+    triples=TRIPLES,
+    asked=st.sets(st.integers(0, NODES - 1)),
+    lacking=st.frozensets(st.integers(0, NODES - 1), max_size=3),
+    length=st.integers(1, 9),
+)
+@settings(deadline=None)
+@pytest.mark.usefixtures("short_rows")
+def test_a_ring_has_each_edge_of_its_nodes_once(
+    triples: frozenset[Triple], asked: set[int], lacking: frozenset[int], length: int
+) -> None:
+    with closing(written(triples, lacking, length)) as graph:
+        edges = Adjacency.of(graph)
+        assert (edges.nodes, edges.edges) == (NODES, len(triples))
+        assert edges.types(graph).tolist() == [-1 if n in lacking else n % 2 for n in range(NODES)]
+        nodes = asked - lacking
+        expected = sorted(one for one in triples if nodes & {one[0], one[2]})
+        assert sorted(ring(graph, list(asked))) == expected
+
+
+def test_more_edges_than_a_batch_of_the_usual_size_come_in_several() -> None:
+    count = adjacency.BATCH_EDGES + 10
+    triples = np.stack([np.zeros(count), np.zeros(count), np.arange(count)], 1).astype(np.int32)
+    with closing(sqlite3.connect(":memory:")) as graph:
+        graph.executescript(adjacency.TABLES)
+        write_edges(graph, nodes=count, predicates=1, leaving=[triples], entering=[triples])
+        edges = Adjacency(count, count, 1, 1)
+        whole = edges.ranges(graph, adjacency.LEAVING, np.array([0], np.int32))
+        parts = list(adjacency._cut(whole))
+        assert [part.total for part in parts] == [adjacency.BATCH_EDGES, 10]
+        ends = [edges.read(graph, adjacency.LEAVING, part)[1] for part in parts]
+        assert (np.concatenate(ends) == np.arange(count)).all()
+        entering = edges.ranges(graph, adjacency.ENTERING, np.arange(count, dtype=np.int32))
+        assert entering.total == count
+
+
+def test_predicates_and_types_have_the_width_that_they_need() -> None:
+    widths = [adjacency._width(n).itemsize for n in (0, 128, 129, 32_768, 32_769, 1_000_000)]
+    assert widths == [1, 1, 2, 2, 4, 4]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE leaving SET ends = substr(ends, 1, 4)",
+        "UPDATE leaving SET ends = 'text'",
+        "UPDATE leaving_offsets SET base = 'text'",
+        "UPDATE leaving SET predicates = x'ffff'",
+        "UPDATE entering SET ends = CAST(x'ffffffff' || substr(ends, 5) AS BLOB)",
+        "UPDATE entering SET ends = CAST(zeroblob(length(ends) - 1) || x'7f' AS BLOB)",
+        "DELETE FROM entering",
+        "DELETE FROM leaving_offsets WHERE k = 0",
+        "UPDATE leaving_offsets SET offsets = CAST(offsets || x'ffff' AS BLOB)",
+        "UPDATE leaving_offsets SET base = base + 100",
+        "UPDATE entering_offsets SET base = -1",
+        "UPDATE entering_offsets SET offsets = substr(offsets, 5)",
+        "DELETE FROM node_types",
+        "UPDATE node_types SET types = CAST(x'7f' || substr(types, 2) AS BLOB)",
+    ],
+)
+@pytest.mark.usefixtures("short_rows")
+def test_damage_is_an_error_of_the_file(damage: str) -> None:
+    triples = frozenset((n, n % 3, 10 - n) for n in range(11))
+    with closing(written(triples)) as graph:
+        assert len(ring(graph, list(range(NODES)))) == 11
+        graph.execute(damage)
+        with pytest.raises(Damaged):
+            ring(graph, list(range(NODES)))
