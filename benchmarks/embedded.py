@@ -9,8 +9,9 @@ import sys
 import time
 from pathlib import Path
 
+from graphs import HUB, name_of
 from remote import Question, questions
-from sql_by_hand import SqliteByHand
+from sql_by_hand import SqliteByHand, copy_graph
 from timing import Pair, median, side_by_side
 
 import bfsql
@@ -47,11 +48,14 @@ def report_loading(path: Path, nodes: int, edges: int, hub: int) -> None:
 
 async def report_answers(path: Path, nodes: int, turns: int) -> None:
     """Cold answers side by side with the floor, then search."""
+    floor = path.with_name("floor.db")
+    async with bfsql.open_graph("sqlite", path=path) as graph:
+        await copy_graph(graph.db, [HUB, *map(name_of, range(nodes))], floor)
     print(
         "\ncold answers, cache on, processor time  by hand      ours   ratio (goal: topology 1.5)",
     )
     for question in questions(nodes):
-        pair = await _against_floor(path, question, turns)
+        pair = await _against_floor(path, floor, question, turns)
         print(
             f"{pair.what:36}{pair.floor * 1000:8.1f} ms{pair.ours * 1000:8.1f} ms"
             f"{pair.ratio:8.2f}   (slowest turn {pair.spread:.2f} of the fastest)",
@@ -59,7 +63,7 @@ async def report_answers(path: Path, nodes: int, turns: int) -> None:
     await _report_search(path, nodes)
 
 
-async def _against_floor(path: Path, question: Question, turns: int) -> Pair:
+async def _against_floor(path: Path, tables: Path, question: Question, turns: int) -> Pair:
     seed, hops, full = question.seed, question.hops, question.full
     limits = bfsql.Limits(max_tokens=0, deadline=None)
 
@@ -72,7 +76,7 @@ async def _against_floor(path: Path, question: Question, turns: int) -> Pair:
 
     fastest: Pair | None = None
     for _ in range(turns):  # both are opened anew, and so both are cold
-        by_hand = SqliteByHand(path)
+        by_hand = SqliteByHand(tables)
         async with bfsql.open_graph("sqlite", path=path, limits=limits) as opened:
             pair = await side_by_side(question.what, ours, floor, 1)
         by_hand.close()

@@ -3,6 +3,8 @@
 Ratios of one run hold on any machine; seconds are of the machine at hand.
 Nothing here fails for being slow: the goals stand beside the figures.
 By default a store takes minutes; the goals are for `--nodes 100000 --edges 1000000 --hub 85000`.
+`embedded --edges 10000000`, without `--nodes`, measures a graph with hubs as real ones have them,
+beside columns by hand and, with `--old`, beside another commit.
 """
 
 from __future__ import annotations
@@ -11,8 +13,9 @@ import argparse
 import asyncio
 import gc
 import sys
-import tempfile
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))  # the servers of the tests
 
@@ -22,18 +25,37 @@ STORES = ("embedded", "postgres", "neo4j", "sparql")
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("stores", nargs="*", help=f"of {', '.join(STORES)}; all by default")
-    arguments.add_argument("--nodes", type=int, default=20_000, help="nodes of the graph")
-    arguments.add_argument("--edges", type=int, default=200_000, help="edges of the graph")
+    arguments.add_argument("--nodes", type=int, help="nodes of the graph (20,000)")
+    arguments.add_argument("--edges", type=int, help="edges of the graph (200,000)")
     arguments.add_argument("--hub", type=int, default=17_000, help="neighbours of the hub")
     arguments.add_argument("--turns", type=int, default=5, help="turns of each comparison")
+    large = arguments.add_argument_group("embedded, with --edges and without --nodes")
+    large.add_argument("--old", metavar="PYTHON", help="of an environment with another commit")
+    large.add_argument(
+        "--folder",
+        type=Path,
+        help="keeps the tables nodes.csv and edges.csv and the other commit's old.db, "
+        "and uses those of an earlier run",
+    )
     given = arguments.parse_args()
     if unknown := set(given.stores) - set(STORES):
         arguments.error(f"there is no store {unknown.pop()}; there are {', '.join(STORES)}")
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # each line as it comes
     gc.set_threshold(100_000, 50, 100)  # as the server does
-    size = (given.nodes, given.edges, given.hub)
+    size = (given.nodes or 20_000, given.edges or 200_000, given.hub)
     for store in given.stores or STORES:
-        _report(store, size, given.turns)
+        if store == "embedded" and given.edges and not given.nodes:
+            _report_large(given)
+        else:
+            _report(store, size, given.turns)
+
+
+def _report_large(given: argparse.Namespace) -> None:
+    import large
+
+    with ExitStack() as stack:
+        folder = given.folder or stack.enter_context(TemporaryDirectory(prefix="bfsql-bench-"))
+        large.report(large.Files(Path(folder), given.old), given.edges, given.turns)
 
 
 def _report(store: str, size: tuple[int, int, int], turns: int) -> None:
@@ -41,7 +63,7 @@ def _report(store: str, size: tuple[int, int, int], turns: int) -> None:
         import embedded
         import starting
 
-        with tempfile.TemporaryDirectory(prefix="bfsql-bench-") as folder:
+        with TemporaryDirectory(prefix="bfsql-bench-") as folder:
             path = Path(folder) / "graph.db"
             embedded.report_loading(path, *size)
             asyncio.run(embedded.report_answers(path, size[0], turns))

@@ -1,0 +1,85 @@
+"""A process that answers one question at a time, and tells what each answer took.
+
+    python asking.py GRAPH
+
+It reads lines of `[seed, hops]` and prints a `Reply` a line. It runs in any environment that has
+`bfsql`, of this commit or of another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any, NamedTuple, Self
+
+MANY = 10**9
+
+
+class Taken:
+    """The time that a block takes."""
+
+    def __enter__(self) -> Self:
+        gc.collect()
+        self.wall, self.processor = -time.perf_counter(), -time.process_time()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.wall += time.perf_counter()
+        self.processor += time.process_time()
+
+
+class Reply(NamedTuple):
+    """What one answer took, and what it counts."""
+
+    wall: float
+    """Seconds."""
+    processor: float
+    """Seconds of all threads."""
+    memory: float
+    """Megabytes, the most that the process has had so far."""
+    nodes: int
+    edges: int
+
+    @classmethod
+    def of(cls, taken: Taken, answer: dict[str, Any]) -> Reply:
+        """The reply to a question."""
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        counts = (answer["node_count"], answer["edge_count"])
+        return cls(taken.wall, taken.processor, memory, *counts)
+
+    def send(self) -> None:
+        """Print it."""
+        print(json.dumps(self), flush=True)
+
+
+def questions() -> Iterator[tuple[str, int]]:
+    """What standard input asks."""
+    gc.set_threshold(100_000, 50, 100)  # as the server does
+    for line in sys.stdin:
+        seed, hops = json.loads(line)
+        yield seed, hops
+
+
+async def main(path: str) -> None:
+    """Ask the embedded store without bounds; the graph is opened anew for each question."""
+    import bfsql
+
+    known = {field.name for field in fields(bfsql.Limits)}
+    bounds: dict[str, Any] = {"deadline": None, "max_nodes": MANY, "max_edges": MANY}
+    limits = bfsql.Limits(**{name: bound for name, bound in bounds.items() if name in known})
+    for seed, hops in questions():
+        async with bfsql.open_graph("sqlite", path=path, limits=limits) as graph:
+            with Taken() as taken:
+                answer = await graph.bfs_query([seed], hops)
+                text = answer.text.encode()
+        Reply.of(taken, json.loads(text)).send()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1]))
