@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from bfsql.abc import DelegatingGraphDb, GraphDbInterface, TypedTriple
 from bfsql.columns import BATCH_EDGES, NO_NODE, Columns, Found, IntArray, Numbering, Ring
 from bfsql.memory import MemoryBackend
 from bfsql.models import GraphRecord, Triple
+
+Flags: TypeAlias = npt.NDArray[np.bool_]
 
 
 class PlainColumns(Columns):
@@ -25,7 +29,8 @@ class PlainColumns(Columns):
         self, types: dict[str, str], triples: Iterable[Triple], batch: int = BATCH_EDGES
     ) -> None:
         edges = list(triples)
-        self._ids = sorted(types.keys() | {end for s, _, o in edges for end in (s, o)})
+        ends = (end for s, _, o in edges for end in (s, o))
+        self._ids = self.ordered_ids(dict.fromkeys([*types, *ends]))
         self._handles = {entity_id: handle for handle, entity_id in enumerate(self._ids)}
         self._types, self._predicates = Numbering(), Numbering()
         of_handles = [self._types[types[i]] if i in types else NO_NODE for i in self._ids]
@@ -64,10 +69,24 @@ class PlainColumns(Columns):
     async def rings(self, handles: IntArray) -> AsyncIterator[Ring]:
         """The edges of the asked nodes, in the order in which they are kept."""
         asked = np.zeros(self.size, bool)
-        asked[handles] = self._type_of[handles] != NO_NODE
-        rows = self._edges[asked[self._edges[:, 0]] | asked[self._edges[:, 2]]]
+        asked[self.asked(handles)] = True
+        rows = self._edges[self.touching(asked)]
         for start in range(0, len(rows), self._batch):
             yield Ring(*rows[start : start + self._batch].T)
+
+    def ordered_ids(self, ids: Iterable[str]) -> list[str]:
+        """The ids in the order of their handles."""
+        return sorted(ids)
+
+    def asked(self, handles: IntArray) -> IntArray:
+        """The handles whose edges are given: those of nodes."""
+        nodes: IntArray = handles[self._type_of[handles] != NO_NODE]
+        return nodes
+
+    def touching(self, asked: Flags) -> Flags:
+        """Of each edge whether it is given, from each handle whether it was asked for."""
+        either: Flags = asked[self._edges[:, 0]] | asked[self._edges[:, 2]]
+        return either
 
     def _found(self, entity_id: str) -> Found | None:
         handle = self._handles.get(entity_id)
@@ -84,13 +103,15 @@ class ColumnsOverMemory(MemoryBackend):
         batch: Edges in a batch of a ring.
     """
 
+    kind = PlainColumns
+
     def __init__(self, records: Iterable[GraphRecord] = (), batch: int = BATCH_EDGES) -> None:
         super().__init__(records)
         self.batch = batch
 
     def columns(self) -> PlainColumns:
         """New ones for each call."""
-        return PlainColumns(self._types, self._edge_metadata, self.batch)
+        return self.kind(self._types, self._edge_metadata, self.batch)
 
 
 class TypedStream(MemoryBackend):

@@ -4,7 +4,16 @@ findings = await judge_all(rules("filling"), Trial(fill=my_backend_with))
 print(report.text(findings))
 """
 
-from bfsql.conformance import answers, elements, isolation, records, search, stores
+from bfsql.conformance import (
+    answers,
+    columns,
+    elements,
+    isolation,
+    records,
+    search,
+    stores,
+    streams,
+)
 from bfsql.conformance.capabilities import (
     EVERYTHING,
     Kind,
@@ -44,6 +53,7 @@ __all__ = [
     "Trial",
     "Untried",
     "answers",
+    "columns",
     "elements",
     "isolation",
     "judge",
@@ -57,4 +67,5 @@ __all__ = [
     "rules",
     "search",
     "stores",
+    "streams",
 ]

@@ -122,6 +122,8 @@ def kept(records: Iterable[GraphRecord], keeps: frozenset[Kind]) -> list[GraphRe
         records: A graph of the kit.
         keeps: What the store keeps.
     """
+    if keeps == EVERYTHING:
+        return list(records)
     able = [_reduced(record, keeps) for record in records if _names_kept(record, keeps)]
     known = {record.id for record in able if isinstance(record, NodeRecord)}
     whole = [r for r in able if Kind.DANGLING_EDGES in keeps or _ends(r) <= known]

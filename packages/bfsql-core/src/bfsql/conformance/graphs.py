@@ -268,6 +268,19 @@ def _village_square() -> list[GraphRecord]:
     return [*nodes, *(EdgeRecord(f"v:{n}", "beside", f"v:{n + 1}") for n in range(len(odd) - 1))]
 
 
+def tangled() -> list[GraphRecord]:
+    """What numbers for ids get wrong: orders of text, ends without a node, every shape of edge."""
+    return [*village(), *dangling(), *hostile()]
+
+
+def broad(predicates: int, spokes: int) -> list[GraphRecord]:
+    """A hub with an edge of each predicate to each spoke."""
+    nodes = [NodeRecord(f"spoke:{n:04}", "Spoke") for n in range(spokes)]
+    names = [f"to:{n:04}" for n in range(predicates)]
+    edges = [EdgeRecord("hub", name, spoke.id) for name in names for spoke in nodes]
+    return [NodeRecord("hub", "Hub"), *nodes, *edges]
+
+
 GRAPHS = {
     graph.__name__: graph
     for graph in (

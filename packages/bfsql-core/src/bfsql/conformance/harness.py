@@ -222,6 +222,24 @@ class Trial:
             self.oddities.append(sentence)
 
 
+@asynccontextmanager
+async def looked_at(
+    trial: Trial, records: Sequence[GraphRecord]
+) -> AsyncIterator[tuple[GraphDbInterface, list[str]]]:
+    """An open backend and ids to look at.
+
+    They are a sample of the existing store or, where the kit fills the store, these records and
+    all of their nodes.
+    """
+    if trial.open is not None:
+        async with trial.open() as db:
+            yield db, await sample(trial, db)
+    else:
+        able = trial.kept(records)
+        async with trial.filled(able) as db:
+            yield db, node_ids(able)
+
+
 @dataclass(frozen=True, slots=True)
 class Edges:
     """The edges that one call gave."""

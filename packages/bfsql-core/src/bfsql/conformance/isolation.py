@@ -8,6 +8,8 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
+import numpy as np
+
 from bfsql.abc import GraphDbInterface
 from bfsql.answers import Answer
 from bfsql.answers.clean import clean_metadata
@@ -115,6 +117,8 @@ async def free_loop(trial: Trial) -> None:
             "search_entities": lambda: db.search_entities("spoke"),
             "entity_types": db.entity_types,
             "predicates": db.predicates,
+            "edges_stream": lambda: _streamed(db),
+            "columns": lambda: _in_columns(db),
         }
         for method, ask in asks.items():
             pauses = [await _pause(ask) for _ in range(ROUNDS)]
@@ -161,7 +165,7 @@ async def cancellation(trial: Trial) -> None:
             for number, ask in enumerate(_asks(db)):
                 await _left(ask, steps, _asks(db), wanted, number)
         expect(
-            await _soon(_everything(db)) == wanted,
+            await soon(_everything(db)) == wanted,
             "After calls were cancelled, the backend gives other answers than before.",
         )
         for steps in STEPS:
@@ -182,7 +186,22 @@ def _asks(db: GraphDbInterface) -> list[Ask]:
     async def found() -> Any:
         return [stub.id for stub in await db.search_entities("spoke 7")]
 
-    return [node, ring, leaving, found]
+    return [node, ring, leaving, found, lambda: _streamed(db), lambda: _in_columns(db)]
+
+
+async def _streamed(db: GraphDbInterface) -> Any:
+    return sorted([tuple(row) async for rows in db.edges_stream(["hub"]) for row in rows])
+
+
+async def _in_columns(db: GraphDbInterface) -> Any:
+    """The ring of the hub in the backend's columns; nothing where it has none."""
+    columns = db.columns()
+    if columns is None:
+        return []
+    handles = np.array([node.handle for node in await columns.find(["hub"]) if node], np.int32)
+    return sorted(
+        [edge async for ring in columns.rings(handles) for edge in np.array(ring).T.tolist()]
+    )
 
 
 async def _everything(db: GraphDbInterface) -> list[Any]:
@@ -197,7 +216,7 @@ async def _left(ask: Ask, steps: int, others: list[Ask], wanted: list[Any], numb
         await asyncio.sleep(0)
     leaver.cancel()
     try:
-        given = await _soon(leaver)
+        given = await soon(leaver)
     except asyncio.CancelledError:
         pass
     else:
@@ -206,7 +225,7 @@ async def _left(ask: Ask, steps: int, others: list[Ask], wanted: list[Any], numb
             f"A cancelled call gave a wrong answer and not the cancellation: {given}"[:300],
         )
     try:
-        stayed = await _soon(stayer)
+        stayed = await soon(stayer)
     except asyncio.CancelledError as ended:
         raise Broken("Cancelling one call ended another one, too.") from ended
     expect(stayed == wanted[1], "A call gave another answer because another one was cancelled.")
@@ -221,7 +240,7 @@ async def _shared(cached: CachedGraphDb, steps: int, wanted: Any) -> None:
     leaver.cancel()
     await asyncio.wait([leaver])
     try:
-        expect(await _soon(stayer) == wanted, "A shared call gave a wrong answer to who stayed.")
+        expect(await soon(stayer) == wanted, "A shared call gave a wrong answer to who stayed.")
     except asyncio.CancelledError as ended:
         raise Broken("Cancelling one of two that share a call ended it for both.") from ended
 
@@ -230,13 +249,18 @@ async def _awaited(ask: Ask) -> Any:
     return await ask()
 
 
-async def _soon(answer: Awaitable[_Answer]) -> _Answer:
+async def soon(answer: Awaitable[_Answer]) -> _Answer:
+    """The answer to a call, after others were cancelled or left.
+
+    Raises:
+        Broken: None came within `PATIENCE`.
+    """
     try:
         async with asyncio.timeout(PATIENCE):
             return await answer
     except TimeoutError as late:
         raise Broken(
-            f"After a call was cancelled, no answer came within {PATIENCE:g} s: is a connection "
+            f"After calls were cancelled, no answer came within {PATIENCE:g} s: is a connection "
             "or a lock never given back?"
         ) from late
 

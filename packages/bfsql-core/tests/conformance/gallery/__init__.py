@@ -1,6 +1,7 @@
 """Backends that are each wrong in one way that real authors get wrong."""
 
 from conformance.gallery import (
+    columns,
     edges,
     ids,
     isolation,
@@ -8,6 +9,7 @@ from conformance.gallery import (
     nodes,
     search,
     stores,
+    streams,
     values,
 )
 from conformance.gallery.bases import GALLERY, Eight, Store, Wrong, trial
@@ -17,6 +19,7 @@ __all__ = [
     "Eight",
     "Store",
     "Wrong",
+    "columns",
     "edges",
     "ids",
     "isolation",
@@ -24,6 +27,7 @@ __all__ = [
     "nodes",
     "search",
     "stores",
+    "streams",
     "trial",
     "values",
 ]

@@ -1,0 +1,329 @@
+"""Columns: what they say in integers is what the other methods say in strings."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from itertools import pairwise
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from bfsql.abc import GraphDbInterface
+from bfsql.columns import BATCH_EDGES, NO_NODE, Columns, IntArray, Ring
+from bfsql.conformance.graphs import broad, smallest, tangled
+from bfsql.conformance.harness import (
+    UNKNOWN,
+    Trial,
+    Untried,
+    edges_of,
+    expect,
+    filling_rule,
+    looked_at,
+    reading_rule,
+)
+from bfsql.conformance.isolation import soon
+from bfsql.models import Triple
+
+COLUMNS = "the backend contract: columns are a faster way to answer the same questions"
+
+SINGLY = 80
+"""Nodes whose rings are read one by one."""
+SMALL = 10_000
+"""Handles of which the order of all is looked at; in a larger store, of those that are reached."""
+LARGEST = BATCH_EDGES * 3 // 2
+"""Edges in a batch at the most: a store cannot always cut where it should."""
+PREDICATES, SPOKES = 400, 1_000
+"""Make a ring that has to come in more than one batch."""
+TOGETHER = 8
+"""Rings that are read at the same time."""
+ABANDONED = 40
+"""Rings that are left after their first batch: more than a pool has connections."""
+
+
+class Looked(NamedTuple):
+    """A backend with columns, and ids to look at."""
+
+    db: GraphDbInterface
+    columns: Columns
+    ids: list[str]
+
+
+@asynccontextmanager
+async def _columns(trial: Trial) -> AsyncIterator[Looked]:
+    async with looked_at(trial, tangled()) as (db, ids):
+        yield Looked(db, _own(db), ids)
+
+
+def _own(db: GraphDbInterface) -> Columns:
+    columns = db.columns()
+    if columns is None:
+        raise Untried("The backend has no columns: columns() gives None.")
+    return columns
+
+
+@reading_rule("columns-order", "handles ascend with the ids in code point order", source=COLUMNS)
+async def columns_order(trial: Trial) -> None:
+    """Of a small store every handle; of another one those of the sample and its neighbours."""
+    async with _columns(trial) as (_, columns, ids):
+        reached = await _reached(columns, ids)
+        handles = _array(range(columns.size)) if columns.size <= SMALL else reached
+        names = await columns.ids(handles)
+        for (one, earlier), (other, later) in pairwise(zip(handles, names, strict=True)):
+            expect(
+                earlier < later,
+                f"Handle {one} is {earlier!r} and handle {other} is {later!r}, which comes "
+                "first in code point order.",
+            )
+        ordered = await columns.ids(await columns.ordered(handles[::-1]))
+        expect(ordered == names, "ordered() does not give the handles in the order of their ids.")
+
+
+@reading_rule("columns-nodes", "columns find the nodes of get_nodes_batch", source=COLUMNS)
+async def columns_nodes(trial: Trial) -> None:
+    """In the order asked, unknown and repeated ids among them; each with its id and its type."""
+    async with _columns(trial) as (db, columns, ids):
+        asked = [*UNKNOWN[:2], *ids, *UNKNOWN[2:], *ids[:2]]
+        nodes = {node.id: node.entity_type for node in await db.get_nodes_batch(asked)}
+        found = await columns.find(asked)
+        expect(len(found) == len(asked), f"find of {len(asked)} ids gave {len(found)} answers.")
+        for entity_id, one in zip(asked, found, strict=True):
+            if one is None or entity_id not in nodes:
+                expect(
+                    one is None and entity_id not in nodes,
+                    f"find gave {one} for {entity_id!r}, which get_nodes_batch "
+                    f"{'knows' if entity_id in nodes else 'does not know'}.",
+                )
+                continue
+            name = _name(columns.type_names, one.type, "type")
+            expect(
+                (one.id, name) == (entity_id, nodes[entity_id]),
+                f"find gave {one} for {entity_id!r}: type {name!r}; get_nodes_batch gave the type "
+                f"{nodes[entity_id]!r}.",
+            )
+        known = [one for one in found if one is not None]
+        handles = _array(one.handle for one in known)
+        _expect_handles(columns, handles)
+        back, types = await columns.ids(handles), (await columns.types(handles)).tolist()
+        for one, name, number in zip(known, back, types, strict=True):
+            expect(
+                name == one.id, f"Handle {one.handle} was found for {one.id!r}, and is {name!r}."
+            )
+            expect(number == one.type, f"types gave {number} for {one}.")
+        expect(not await columns.find([]), "find([]) gave nodes.")
+
+
+@reading_rule(
+    "columns-ends",
+    "in columns, an end has the type that it has for get_nodes_batch, or NO_NODE",
+    source="protocol 8: an edge end that the store has no node for is no node",
+)
+async def columns_ends(trial: Trial) -> None:
+    """All ends of the edges of the sample; one that is no node is not found, and has no edges."""
+    async with _columns(trial) as (db, columns, ids):
+        handles = await _reached(columns, ids)
+        names, types = await columns.ids(handles), await columns.types(handles)
+        nodes = {node.id: node.entity_type for node in await db.get_nodes_batch(names)}
+        for name, number in zip(names, types.tolist(), strict=True):
+            have = None if number == NO_NODE else _name(columns.type_names, number, "type")
+            expect(
+                have == nodes.get(name),
+                f"The end {name!r} has the type {have!r} in columns, and {nodes.get(name)!r} for "
+                "get_nodes_batch (None is for an end that is no node).",
+            )
+        strangers = types == NO_NODE
+        of_strangers = [name for name in names if name not in nodes]
+        found = [one for one in await columns.find(of_strangers) if one is not None]
+        expect(not found, f"find gave {found[:3]}, which are no nodes.")
+        edges = await _edges(columns, handles[strangers])
+        expect(not edges, f"rings gave {edges[:3]} for handles that are no nodes.")
+        edges = await _edges(columns, handles)
+        alone = await _edges(columns, handles[~strangers])
+        expect(
+            sorted(edges) == sorted(alone),
+            f"Handles that are no nodes change a ring by {sorted(set(edges) ^ set(alone))[:3]}.",
+        )
+
+
+@reading_rule(
+    "columns-names",
+    "the names of types and predicates in columns are those of the schema, each once",
+    source="protocol 23: one spelling, the one that describe_schema lists",
+)
+async def columns_names(trial: Trial) -> None:
+    """Of a store whose lists are not complete, only that each name comes once."""
+    async with _columns(trial) as (db, columns, _):
+        whole = await db.comprehensive()
+        for what, names, listed in (
+            ("type_names", columns.type_names, await db.entity_types()),
+            ("predicate_names", columns.predicate_names, await db.predicates()),
+        ):
+            expect(len(set(names)) == len(names), f"{what} has a name twice: {list(names)[:20]}.")
+            expect(
+                not whole or set(names) == set(listed),
+                f"{what} and the schema differ in {sorted(set(names) ^ set(listed))[:5]}.",
+            )
+
+
+@reading_rule(
+    "columns-rings", "a ring in columns has the edges of edges_batch, each once", source=COLUMNS
+)
+async def columns_rings(trial: Trial) -> None:
+    """Node by node and of all together: self-loops, parallel predicates, edges among the asked."""
+    async with _columns(trial) as (db, columns, ids):
+        for asked in (*([entity_id] for entity_id in ids[:SINGLY]), ids):
+            wanted = await edges_of(db.edges_batch, asked)
+            edges = await _edges(columns, await _handles(columns, asked))
+            short = repr(asked) if len(asked) == 1 else f"{len(asked)} ids"
+            twice = len(edges) - len(set(edges))
+            expect(not twice, f"The ring of {short} has {twice} edges more than once.")
+            expect(
+                set(edges) == set(wanted.triples) or not wanted.whole,
+                f"The ring of {short} in columns and edges_batch differ in "
+                f"{sorted(set(edges) ^ set(wanted.triples))[:4]}.",
+            )
+        edges = await _edges(columns, _array([]))
+        expect(not edges, f"The ring of no handles has edges: {edges[:3]}.")
+
+
+@reading_rule(
+    "columns-apart",
+    "columns of several calls do not disturb one another",
+    source="the backend contract: core keeps several calls of one backend under way at once",
+)
+async def columns_apart(trial: Trial) -> None:
+    """Rings read in turns and all at once, and rings that are left after their first batch."""
+    async with _columns(trial) as (db, columns, ids):
+        every = await _handles(columns, ids)
+        parts = [every[number::TOGETHER] for number in range(TOGETHER)]
+        alone = [sorted(await _edges(columns, part)) for part in parts]
+        for _ in range(ABANDONED):
+            await soon(_left(_own(db), every))
+        for own in ([_own(db) for _ in parts], [columns] * TOGETHER):
+            together = await asyncio.gather(*map(_edges, own, parts))
+            for one, wanted in zip(together, alone, strict=True):
+                expect(
+                    sorted(one) == wanted,
+                    "A ring that is read beside others differs from the same ring alone in "
+                    f"{sorted(set(one) ^ set(wanted))[:4]}.",
+                )
+
+
+@reading_rule(
+    "columns-fresh",
+    "what a caller does to an array changes no later one",
+    source="chapter 8: a backend returns fresh data on every call and never caches",
+)
+async def columns_fresh(trial: Trial) -> None:
+    """Every array that can be written is; the asked handles stay as they are."""
+    async with _columns(trial) as (db, columns, ids):
+        asked = await _handles(columns, ids)
+        before = asked.copy()
+        edges, types = await _edges(columns, asked), (await columns.types(asked)).tolist()
+        async for ring in columns.rings(asked):
+            for column in ring:
+                _overwrite(column)
+        _overwrite(await columns.types(asked))
+        expect((asked == before).all(), "The array of asked handles was changed.")
+        for later in (columns, _own(db)):
+            again = sorted(await _edges(later, asked))
+            expect(again == sorted(edges), "A caller's change of a ring came back in a later one.")
+            same = (await later.types(asked)).tolist() == types
+            expect(same, "A caller's change of an array of types came back.")
+
+
+@filling_rule(
+    "columns-batches",
+    "a large ring in columns comes in batches",
+    source="protocol 10: bounds stop at a whole ring; they are looked at after each batch",
+)
+async def columns_batches(trial: Trial) -> None:
+    """400,000 edges of one hub, and the same of its neighbours."""
+    async with trial.filled(smallest()) as db:
+        _own(db)  # so that no large graph is written for a backend without columns
+    async with trial.filled(broad(PREDICATES, SPOKES)) as db:
+        columns = _own(db)
+        spokes = [f"spoke:{number:04}" for number in range(SPOKES)]
+        for what, ids in (("the hub", ["hub"]), ("its neighbours", spokes)):
+            sizes = [
+                len(ring.subjects) async for ring in _rings(columns, await _handles(columns, ids))
+            ]
+            expect(
+                sum(sizes) == PREDICATES * SPOKES,
+                f"The ring of {what} has {sum(sizes)} edges of {PREDICATES * SPOKES}.",
+            )
+            expect(
+                max(sizes) <= LARGEST,
+                f"The ring of {what} has a batch of {max(sizes)} edges; about {BATCH_EDGES} are "
+                f"right, and {LARGEST} at the most.",
+            )
+
+
+async def _handles(columns: Columns, ids: Sequence[str]) -> IntArray:
+    return _array(one.handle for one in await columns.find(ids) if one is not None)
+
+
+async def _reached(columns: Columns, ids: Sequence[str]) -> IntArray:
+    """The handles of the nodes and of the other ends of their edges, ascending."""
+    handles = await _handles(columns, ids)
+    found = [handles]
+    async for ring in _rings(columns, handles):
+        found += [np.unique(ring.subjects), np.unique(ring.objects)]
+    return np.unique(np.concatenate(found))
+
+
+async def _edges(columns: Columns, handles: IntArray) -> list[Triple]:
+    """The edges of a ring as strings, as often as they come."""
+    edges: list[Triple] = []
+    async for ring in _rings(columns, handles):
+        ends, places = np.unique(np.concatenate([ring.subjects, ring.objects]), return_inverse=True)
+        names = await columns.ids(cast("IntArray", ends))
+        subjects, objects = np.split(places, 2)
+        predicates = [
+            _name(columns.predicate_names, n, "predicate") for n in ring.predicates.tolist()
+        ]
+        for s, p, o in zip(subjects.tolist(), predicates, objects.tolist(), strict=True):
+            edges.append((names[s], p, names[o]))
+    return edges
+
+
+async def _rings(columns: Columns, handles: IntArray) -> AsyncIterator[Ring]:
+    """The batches of a ring, each checked to be what it is said to be."""
+    async for ring in columns.rings(handles):
+        lengths = {len(column) for column in ring}
+        expect(len(lengths) == 1, f"The columns of a batch have the lengths {lengths}.")
+        kinds = {np.asarray(column).dtype for column in ring}
+        expect(kinds == {np.dtype(np.int32)}, f"The columns of a batch are {kinds}, not int32.")
+        for ends in (ring.subjects, ring.objects):
+            _expect_handles(columns, ends)
+        yield ring
+
+
+async def _left(columns: Columns, handles: IntArray) -> None:
+    """Read the first batch of a ring, and no more."""
+    rings = columns.rings(handles)
+    async for _ in rings:
+        break
+    close = getattr(rings, "aclose", None)
+    if close is not None:
+        await close()
+
+
+def _expect_handles(columns: Columns, handles: IntArray) -> None:
+    beyond = handles[(handles < 0) | (handles >= columns.size)]
+    expect(not len(beyond), f"There are handles {beyond[:3].tolist()}; size is {columns.size}.")
+
+
+def _name(names: Sequence[str], number: int, what: str) -> str:
+    expect(0 <= number < len(names), f"There is no {what} of number {number}, of {len(names)}.")
+    return names[number]
+
+
+def _array(numbers: Iterable[int]) -> IntArray:
+    return np.fromiter(numbers, np.int32)
+
+
+def _overwrite(array: IntArray) -> None:
+    if array.flags.writeable:
+        array[...] = 0

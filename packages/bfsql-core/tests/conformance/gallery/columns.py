@@ -1,0 +1,321 @@
+"""Wrong about numbers: the order of handles, types, rings, batches; and calls that meet."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from bfsql_trials.columns import ColumnsOverMemory, PlainColumns
+from conformance.gallery.bases import wrong
+
+from bfsql.columns import Found, IntArray, Ring
+from bfsql.models import Triple
+
+
+def wrong_columns(rule: str) -> Callable[[type[PlainColumns]], type[PlainColumns]]:
+    """Register a backend whose columns are these.
+
+    Args:
+        rule: Id of the rule that is meant to catch it.
+    """
+
+    def register(kind: type[PlainColumns]) -> type[PlainColumns]:
+        facts = {"kind": kind, "__doc__": kind.__doc__}
+        wrong(rule)(type(kind.__name__, (ColumnsOverMemory,), facts))
+        return kind
+
+    return register
+
+
+@wrong_columns("columns-order")
+class NumbersAsTheyCome(PlainColumns):
+    """Numbers ids in the order of its records."""
+
+    def ordered_ids(self, ids: Iterable[str]) -> list[str]:
+        return list(ids)[::-1]
+
+
+@wrong_columns("columns-order")
+class NumbersByTheLocale(PlainColumns):
+    """Sorts ids as a dictionary does, small and capital letters together."""
+
+    def ordered_ids(self, ids: Iterable[str]) -> list[str]:
+        return sorted(ids, key=lambda text: (text.casefold(), text))
+
+
+@wrong_columns("columns-order")
+class NumbersByUtf16(PlainColumns):
+    """Sorts ids by their units of UTF-16, as its language compares texts."""
+
+    def ordered_ids(self, ids: Iterable[str]) -> list[str]:
+        return sorted(ids, key=lambda text: text.encode("utf-16-be", "surrogatepass"))
+
+
+@wrong_columns("columns-order")
+class OrdersByHash(PlainColumns):
+    """Gives handles back in the order in which they were asked for."""
+
+    async def ordered(self, handles: IntArray) -> IntArray:
+        return handles
+
+
+@wrong_columns("columns-nodes")
+class LeavesUnknownOut(PlainColumns):
+    """Answers for the ids that exist alone, so that the others' places are lost."""
+
+    async def find(self, ids: Sequence[str]) -> list[Found | None]:
+        return [found for found in await super().find(ids) if found is not None]
+
+
+@wrong_columns("columns-nodes")
+class FindsEachOnce(PlainColumns):
+    """Answers in the order of its index, once for an id that is asked for twice."""
+
+    async def find(self, ids: Sequence[str]) -> list[Found | None]:
+        found = dict(zip(ids, await super().find(ids), strict=True))
+        return [found.pop(entity_id, None) for entity_id in ids]
+
+
+@wrong_columns("columns-nodes")
+class ForgetsCase(PlainColumns):
+    """Finds a node under every spelling of its id."""
+
+    async def find(self, ids: Sequence[str]) -> list[Found | None]:
+        folded = {known.casefold(): known for known in self._ids}
+        return await super().find([folded.get(i.casefold(), i) for i in ids])
+
+
+@wrong_columns("columns-nodes")
+class NamesTypesInAnotherOrder(PlainColumns):
+    """Sorts the names of types after it has numbered them."""
+
+    @property
+    def type_names(self) -> Sequence[str]:
+        return sorted(super().type_names, reverse=True)
+
+
+@wrong_columns("columns-nodes")
+class GivesIdsInOrder(PlainColumns):
+    """Reads ids in the order of its table, not in that of the handles."""
+
+    async def ids(self, handles: IntArray) -> list[str]:
+        return await super().ids(np.sort(handles))
+
+
+@wrong_columns("columns-ends")
+class FindsEnds(PlainColumns):
+    """Finds an id that only edges name."""
+
+    async def find(self, ids: Sequence[str]) -> list[Found | None]:
+        handles = [self._handles.get(entity_id) for entity_id in ids]
+        return [
+            None if handle is None else Found(handle, entity_id, max(0, self._type_of[handle]))
+            for handle, entity_id in zip(handles, ids, strict=True)
+        ]
+
+
+@wrong_columns("columns-ends")
+class GivesEndsTheFirstType(PlainColumns):
+    """Has no type for an end without a node, and so the type of number 0."""
+
+    async def types(self, handles: IntArray) -> IntArray:
+        return np.maximum(await super().types(handles), 0)
+
+
+@wrong_columns("columns-ends")
+class RingsOfEnds(PlainColumns):
+    """Answers for a handle that is no node, as its table of edges knows it."""
+
+    def asked(self, handles: IntArray) -> IntArray:
+        return handles
+
+
+@wrong_columns("columns-names")
+class NamesPastTypes(PlainColumns):
+    """Keeps the names of types that no node has any more."""
+
+    @property
+    def type_names(self) -> Sequence[str]:
+        return [*super().type_names, "Retired"]
+
+
+@wrong_columns("columns-names")
+class NamesPredicatesTwice(PlainColumns):
+    """Has a number of its own for each direction of a predicate."""
+
+    @property
+    def predicate_names(self) -> Sequence[str]:
+        return [*super().predicate_names] * 2
+
+
+@wrong_columns("columns-rings")
+class RingsOfWhatLeaves(PlainColumns):
+    """Has one index, by subject."""
+
+    def touching(self, asked: Any) -> Any:
+        return asked[self._edges[:, 0]]
+
+
+@wrong_columns("columns-rings")
+class RingsOfWhatEnters(PlainColumns):
+    """Has one index, by object."""
+
+    def touching(self, asked: Any) -> Any:
+        return asked[self._edges[:, 2]]
+
+
+@wrong_columns("columns-rings")
+class GivesAnEdgeAtEachEnd(PlainColumns):
+    """Gives an edge between two asked nodes twice, once for each."""
+
+    async def rings(self, handles: IntArray) -> AsyncIterator[Ring]:
+        asked = np.isin(np.arange(self.size), handles)
+        async for ring in super().rings(handles):
+            yield ring
+            again = asked[ring.subjects] & asked[ring.objects] & (ring.subjects != ring.objects)
+            yield Ring(*(column[again] for column in ring))
+
+
+@wrong_columns("columns-rings")
+class GivesSelfLoopsTwice(PlainColumns):
+    """Gives a self-loop as an edge that leaves, and as one that enters."""
+
+    async def rings(self, handles: IntArray) -> AsyncIterator[Ring]:
+        async for ring in super().rings(handles):
+            yield ring
+            yield Ring(*(column[ring.subjects == ring.objects] for column in ring))
+
+
+@wrong_columns("columns-rings")
+class DropsSelfLoops(PlainColumns):
+    """Leaves edges among the asked out of what enters them, self-loops with them."""
+
+    def touching(self, asked: Any) -> Any:
+        return super().touching(asked) & (self._edges[:, 0] != self._edges[:, 2])
+
+
+@wrong_columns("columns-rings")
+class OnePredicateOfAPair(PlainColumns):
+    """Keeps one edge of a pair of nodes: a second predicate between them is lost."""
+
+    def touching(self, asked: Any) -> Any:
+        first = np.zeros(len(self._edges), bool)
+        first[np.unique(self._edges[:, ::2], axis=0, return_index=True)[1]] = True
+        return super().touching(asked) & first
+
+
+@wrong_columns("columns-rings")
+class RingsInStrings(PlainColumns):
+    """Gives rows where three columns are due."""
+
+    async def rings(self, handles: IntArray) -> AsyncIterator[Any]:
+        async for ring in super().rings(handles):
+            yield np.array(ring).T
+
+
+@wrong_columns("columns-rings")
+class LosesTheLastBatch(PlainColumns):
+    """Gives a batch when it is full, and what is left over never."""
+
+    async def rings(self, handles: IntArray) -> AsyncIterator[Ring]:
+        full = None
+        async for ring in super().rings(handles):
+            if full is not None:
+                yield full
+            full = ring
+
+
+@wrong_columns("columns-batches")
+class GivesAHubAtOnce(PlainColumns):
+    """Reads the whole ring before it gives any of it."""
+
+    def __init__(self, types: dict[str, str], triples: Iterable[Triple], batch: int = 0) -> None:
+        super().__init__(types, triples, batch=10**9)
+
+
+@wrong("columns-apart")
+class SharesOneReader(ColumnsOverMemory):
+    """Keeps what a ring has asked for where the next ring puts its own."""
+
+    class Shared(PlainColumns):
+        """Columns that wait between the question and the answer."""
+
+        async def rings(self, handles: IntArray) -> AsyncIterator[Ring]:
+            self._now = handles
+            await asyncio.sleep(0)
+            async for ring in super().rings(self._now):
+                yield ring
+
+    kind = Shared
+
+    def columns(self) -> PlainColumns:
+        if not hasattr(self, "_columns"):
+            self._columns = super().columns()
+        return self._columns
+
+
+@wrong("columns-apart")
+class NeverGivesReadersBack(ColumnsOverMemory):
+    """Takes a reader out of its pool, and puts it back at the end of a ring that is read whole."""
+
+    class Pooled(PlainColumns):
+        """Columns that read with what `pool` has."""
+
+        pool: Iterator[int]
+
+        async def rings(self, handles: IntArray) -> AsyncIterator[Ring]:
+            if next(self.pool, None) is None:
+                raise RuntimeError("the pool of readers is exhausted")
+            async for ring in super().rings(handles):
+                yield ring
+
+    kind = Pooled
+
+    def columns(self) -> PlainColumns:
+        if not hasattr(self, "_pool"):
+            self._pool = iter(range(30))
+        columns = super().columns()
+        columns.pool = self._pool  # type: ignore[attr-defined]
+        return columns
+
+
+@wrong("columns-fresh")
+class GivesItsOwnArrays(ColumnsOverMemory):
+    """Gives views of what it keeps, where a caller can write."""
+
+    class Kept(PlainColumns):
+        """Columns of which the first ring is kept."""
+
+        async def rings(self, handles: IntArray) -> AsyncIterator[Ring]:
+            key = handles.tobytes()
+            if key not in self.kept:
+                self.kept[key] = [ring async for ring in super().rings(handles)]
+            for ring in self.kept[key]:
+                yield ring
+
+        kept: dict[bytes, list[Ring]]
+
+    kind = Kept
+
+    def columns(self) -> PlainColumns:
+        columns = super().columns()
+        vars(self).setdefault("_kept", {})
+        columns.kept = self._kept  # type: ignore[attr-defined]
+        return columns
+
+
+@wrong_columns("columns-fresh")
+class SortsWhatItIsGiven(PlainColumns):
+    """Sorts the handles that it is asked for, in the caller's own array."""
+
+    async def types(self, handles: IntArray) -> IntArray:
+        right = await super().types(handles)
+        handles.sort()
+        return right
+
+    async def rings(self, handles: IntArray) -> AsyncIterator[Ring]:
+        async for ring in super().rings(handles):
+            yield ring
+        handles[:] = handles[::-1].copy()
