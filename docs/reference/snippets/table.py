@@ -3,7 +3,7 @@
 import asyncio
 import json
 import sqlite3
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import closing
 
 from bfsql.abc import TypedTriple
@@ -26,7 +26,7 @@ class Table:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    async def edges_stream(self, ids: Sequence[str]) -> AsyncIterator[list[TypedTriple]]:
+    async def edges_stream(self, ids: Sequence[str]) -> AsyncGenerator[list[TypedTriple]]:
         with closing(self._connection.cursor()) as cursor:
             await asyncio.to_thread(cursor.execute, RING, [json.dumps(list(ids))])
             while rows := await asyncio.to_thread(cursor.fetchmany, 10_000):

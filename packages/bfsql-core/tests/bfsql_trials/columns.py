@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -66,7 +66,7 @@ class PlainColumns(Columns):
         """The numbers of the types."""
         return self._type_of[handles]
 
-    async def rings(self, handles: IntArray) -> AsyncIterator[Ring]:
+    async def rings(self, handles: IntArray) -> AsyncGenerator[Ring]:
         """The edges of the asked nodes, in the order in which they are kept."""
         asked = np.zeros(self.size, bool)
         asked[self.asked(handles)] = True
@@ -126,7 +126,7 @@ class TypedStream(MemoryBackend):
         super().__init__(records)
         self.batch = batch
 
-    async def edges_stream(self, ids: Sequence[str]) -> AsyncIterator[list[TypedTriple]]:
+    async def edges_stream(self, ids: Sequence[str]) -> AsyncGenerator[list[TypedTriple]]:
         """Edges with the types of their ends, an edge between two asked nodes twice."""
         types = self._types
         ring = await self.edges_batch(ids)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 from bfsql import call
@@ -121,11 +121,9 @@ async def stream_left(trial: Trial) -> None:
 async def _leave(db: GraphDbInterface, ids: Sequence[str], number: int) -> None:
     """Close a stream after its first batch, or cancel who reads it after some turns of the loop."""
     if number % 2:
-        stream = db.edges_stream(ids)
-        async for _ in stream:
-            break
-        await stream.aclose()  # type: ignore[attr-defined]  # what every async generator has
-        return
+        async with aclosing(db.edges_stream(ids)) as stream:
+            async for _ in stream:
+                return
     reading = asyncio.ensure_future(_rows(db, ids))
     for _ in range(number):
         await asyncio.sleep(0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -170,7 +170,7 @@ class RingsOfWhatEnters(PlainColumns):
 class GivesAnEdgeAtEachEnd(PlainColumns):
     """Gives an edge between two asked nodes twice, once for each."""
 
-    async def rings(self, handles: IntArray) -> AsyncIterator[Ring]:
+    async def rings(self, handles: IntArray) -> AsyncGenerator[Ring]:
         asked = np.isin(np.arange(self.size), handles)
         async for ring in super().rings(handles):
             yield ring
@@ -182,7 +182,7 @@ class GivesAnEdgeAtEachEnd(PlainColumns):
 class GivesSelfLoopsTwice(PlainColumns):
     """Gives a self-loop as an edge that leaves, and as one that enters."""
 
-    async def rings(self, handles: IntArray) -> AsyncIterator[Ring]:
+    async def rings(self, handles: IntArray) -> AsyncGenerator[Ring]:
         async for ring in super().rings(handles):
             yield ring
             yield Ring(*(column[ring.subjects == ring.objects] for column in ring))
@@ -210,7 +210,7 @@ class OnePredicateOfAPair(PlainColumns):
 class RingsInStrings(PlainColumns):
     """Gives rows where three columns are due."""
 
-    async def rings(self, handles: IntArray) -> AsyncIterator[Any]:
+    async def rings(self, handles: IntArray) -> AsyncGenerator[Any]:
         async for ring in super().rings(handles):
             yield np.array(ring).T
 
@@ -219,7 +219,7 @@ class RingsInStrings(PlainColumns):
 class LosesTheLastBatch(PlainColumns):
     """Gives a batch when it is full, and what is left over never."""
 
-    async def rings(self, handles: IntArray) -> AsyncIterator[Ring]:
+    async def rings(self, handles: IntArray) -> AsyncGenerator[Ring]:
         full = None
         async for ring in super().rings(handles):
             if full is not None:
@@ -242,7 +242,7 @@ class SharesOneReader(ColumnsOverMemory):
     class Shared(PlainColumns):
         """Columns that wait between the question and the answer."""
 
-        async def rings(self, handles: IntArray) -> AsyncIterator[Ring]:
+        async def rings(self, handles: IntArray) -> AsyncGenerator[Ring]:
             self._now = handles
             await asyncio.sleep(0)
             async for ring in super().rings(self._now):
@@ -265,7 +265,7 @@ class NeverGivesReadersBack(ColumnsOverMemory):
 
         pool: Iterator[int]
 
-        async def rings(self, handles: IntArray) -> AsyncIterator[Ring]:
+        async def rings(self, handles: IntArray) -> AsyncGenerator[Ring]:
             if next(self.pool, None) is None:
                 raise RuntimeError("the pool of readers is exhausted")
             async for ring in super().rings(handles):
@@ -288,7 +288,7 @@ class GivesItsOwnArrays(ColumnsOverMemory):
     class Kept(PlainColumns):
         """Columns of which the first ring is kept."""
 
-        async def rings(self, handles: IntArray) -> AsyncIterator[Ring]:
+        async def rings(self, handles: IntArray) -> AsyncGenerator[Ring]:
             key = handles.tobytes()
             if key not in self.kept:
                 self.kept[key] = [ring async for ring in super().rings(handles)]
@@ -315,7 +315,7 @@ class SortsWhatItIsGiven(PlainColumns):
         handles.sort()
         return right
 
-    async def rings(self, handles: IntArray) -> AsyncIterator[Ring]:
+    async def rings(self, handles: IntArray) -> AsyncGenerator[Ring]:
         async for ring in super().rings(handles):
             yield ring
         handles[:] = handles[::-1].copy()

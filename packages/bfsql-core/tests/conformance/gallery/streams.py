@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from typing import Any
 
 from bfsql_trials.columns import TypedStream
@@ -17,7 +17,7 @@ from bfsql.models import GraphRecord
 class StreamsWhatLeaves(TypedStream):
     """Its cursor reads edges by their subject alone."""
 
-    async def edges_stream(self, ids: Sequence[str]) -> AsyncIterator[Any]:
+    async def edges_stream(self, ids: Sequence[str]) -> AsyncGenerator[Any]:
         async for rows in super().edges_stream(ids):
             yield [row for row in rows if row[0] in ids]
 
@@ -29,7 +29,7 @@ class StreamsOneBatch(TypedStream):
     def __init__(self, records: Iterable[GraphRecord] = ()) -> None:
         super().__init__(records, batch=50)
 
-    async def edges_stream(self, ids: Sequence[str]) -> AsyncIterator[Any]:
+    async def edges_stream(self, ids: Sequence[str]) -> AsyncGenerator[Any]:
         async for rows in super().edges_stream(ids):
             yield rows
             break
@@ -39,7 +39,7 @@ class StreamsOneBatch(TypedStream):
 class StreamsOfEnds(TypedStream):
     """Answers for an id that only occurs as an end, as the edge table knows it."""
 
-    async def edges_stream(self, ids: Sequence[str]) -> AsyncIterator[Any]:
+    async def edges_stream(self, ids: Sequence[str]) -> AsyncGenerator[Any]:
         asked, types = set(ids), self._types
         ring = [t for t in self._edge_metadata if not asked.isdisjoint((t[0], t[2]))]
         yield [(s, p, o, types.get(s), types.get(o)) for s, p, o in ring]
@@ -49,7 +49,7 @@ class StreamsOfEnds(TypedStream):
 class MixesRows(TypedStream):
     """Leaves the types out of a row where an end is no node."""
 
-    async def edges_stream(self, ids: Sequence[str]) -> AsyncIterator[Any]:
+    async def edges_stream(self, ids: Sequence[str]) -> AsyncGenerator[Any]:
         async for rows in super().edges_stream(ids):
             yield [row if None not in row else row[:3] for row in rows]
 
@@ -58,7 +58,7 @@ class MixesRows(TypedStream):
 class TypesOfTheAsked(TypedStream):
     """Knows the types of the asked nodes, and says of the others that they are no nodes."""
 
-    async def edges_stream(self, ids: Sequence[str]) -> AsyncIterator[Any]:
+    async def edges_stream(self, ids: Sequence[str]) -> AsyncGenerator[Any]:
         asked = set(ids[:1])
         async for rows in super().edges_stream(ids):
             yield [
@@ -71,7 +71,7 @@ class TypesOfTheAsked(TypedStream):
 class TypesEnds(TypedStream):
     """Gives an end without a node the empty type, as its outer join does with a default."""
 
-    async def edges_stream(self, ids: Sequence[str]) -> AsyncIterator[Any]:
+    async def edges_stream(self, ids: Sequence[str]) -> AsyncGenerator[Any]:
         async for rows in super().edges_stream(ids):
             yield [tuple("" if value is None else value for value in row) for row in rows]
 
@@ -80,7 +80,7 @@ class TypesEnds(TypedStream):
 class SwapsTypes(TypedStream):
     """Gives the type of the object before that of the subject."""
 
-    async def edges_stream(self, ids: Sequence[str]) -> AsyncIterator[Any]:
+    async def edges_stream(self, ids: Sequence[str]) -> AsyncGenerator[Any]:
         async for rows in super().edges_stream(ids):
             yield [(s, p, o, u, t) for s, p, o, t, u in rows]
 
@@ -93,7 +93,7 @@ class NeverClosesItsCursor(MemoryBackend):
         super().__init__(records)
         self._pool = asyncio.Semaphore(5)
 
-    async def edges_stream(self, ids: Sequence[str]) -> AsyncIterator[Any]:
+    async def edges_stream(self, ids: Sequence[str]) -> AsyncGenerator[Any]:
         await self._pool.acquire()
         for row in await self.edges_batch(ids):
             yield [row]
@@ -108,7 +108,7 @@ class OneCursorForAll(MemoryBackend):
         super().__init__(records)
         self._rows: list[Any] = []
 
-    async def edges_stream(self, ids: Sequence[str]) -> AsyncIterator[Any]:
+    async def edges_stream(self, ids: Sequence[str]) -> AsyncGenerator[Any]:
         self._rows = self._rows or sorted(set(await self.edges_batch(ids)))
         while self._rows:
             yield [self._rows.pop()]
