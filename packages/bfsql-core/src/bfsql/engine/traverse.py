@@ -120,6 +120,7 @@ async def traverse(columns: Columns, seeds: Sequence[Found], hops: int, bounds: 
                 raise FirstRingTooLarge(ids, met.bound, most) from None
             stopped_by = met.bound
             break
+        expanded.cover(columns.size)
         expanded.add(rings[-1])
         edges.append(ring)
         rings.append(await columns.ordered(found))
