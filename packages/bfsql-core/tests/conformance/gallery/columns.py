@@ -189,7 +189,7 @@ class GivesSelfLoopsTwice(PlainColumns):
 
 
 @wrong_columns("columns-rings")
-class DropsSelfLoops(PlainColumns):
+class LosesSelfLoops(PlainColumns):
     """Leaves edges among the asked out of what enters them, self-loops with them."""
 
     def touching(self, asked: Any) -> Any:
