@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from neo4j import AsyncGraphDatabase
 
-from bfsql_neo4j import Neo4jSettings
+from bfsql_neo4j import Neo4jBackend, Neo4jSettings
 from bfsql_servers.neo4j import Neo4jServer
 
 Cypher = Callable[..., Awaitable[list[list[Any]]]]
@@ -77,3 +77,22 @@ async def emptied(cypher: Cypher) -> None:
         await cypher(f"DROP CONSTRAINT `{name}`")
     for (name,) in await cypher("SHOW INDEXES YIELD name, type WHERE type <> 'LOOKUP' RETURN name"):
         await cypher(f"DROP INDEX `{name}`")
+
+
+@pytest.fixture(scope="session")
+def statements() -> Callable[[Neo4jBackend], list[str]]:
+    """Gives the list of the texts that a backend sends from now on."""
+
+    def watched(backend: Neo4jBackend) -> list[str]:
+        texts: list[str] = []
+        reader: Any = backend._reader
+        send = reader._sent
+
+        def sent(text: str, *rest: Any) -> Any:
+            texts.append(text)
+            return send(text, *rest)
+
+        reader._sent = sent
+        return texts
+
+    return watched

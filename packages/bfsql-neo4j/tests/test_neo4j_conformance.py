@@ -23,20 +23,6 @@ KEPT = EVERYTHING - {
 }
 
 
-def watched(backend: Neo4jBackend) -> list[str]:
-    """The texts that the backend sends from now on."""
-    texts: list[str] = []
-    reader: Any = backend._reader
-    send = reader._sent
-
-    async def sent(text: str, *rest: Any) -> Any:
-        texts.append(text)
-        return await send(text, *rest)
-
-    reader._sent = sent
-    return texts
-
-
 class TestNeo4j(ServedSuite, WatchedSuite):
     keeps = KEPT
     held: ClassVar[bytes | None] = None
@@ -48,8 +34,11 @@ class TestNeo4j(ServedSuite, WatchedSuite):
         TestNeo4j.held = None
 
     @pytest.fixture(autouse=True)
-    def _on_the_server(self, settings: Neo4jSettings, neo4j_server: Neo4jServer) -> None:
+    def _on_the_server(
+        self, settings: Neo4jSettings, neo4j_server: Neo4jServer, statements: Any
+    ) -> None:
         self.server = neo4j_server
+        self.watched = statements
         self.settings = settings.model_copy(update={"preserve_case": True})
 
     @asynccontextmanager
@@ -60,7 +49,7 @@ class TestNeo4j(ServedSuite, WatchedSuite):
             await load_graph(self.settings, records)
             TestNeo4j.held = wanted
         backend = await Neo4jBackend.open(self.settings)
-        self.texts = watched(backend)
+        self.texts = self.watched(backend)
         try:
             yield backend
         finally:

@@ -1,10 +1,11 @@
 """What the server does for each statement: index seeks and no scan; and how many there are."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from neo4j import AsyncGraphDatabase
+from neo4j import AsyncGraphDatabase, GraphDatabase
 
 from bfsql.graph import open_graph
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings, queries
@@ -13,22 +14,29 @@ from bfsql_neo4j.values import ELEMENT
 from bfsql_servers.neo4j import Neo4jServer
 
 QUESTIONS = ["nodes", "stubs", "node_metadata", "node_elements", "ring", "leaving", "entering"]
+NOTHING = "MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS"
+CHAIN = (
+    "UNWIND range(0, 299) AS i CREATE (p:Person {key: 'p' + i, name: 'P' + i})-[:SAW]->"
+    "(m:Movie {key: 'm' + i, title: 'M' + i})-[:SHOWN_AT]->(c:Cinema {key: 'c' + i}) "
+    "FOREACH (x IN CASE WHEN i % 3 = 0 THEN [1] ELSE [] END | SET m:Person)"
+)
 IDENTITIES = [["key"], ["Person=name", "Movie=title", "key"]]
 
 
-@pytest.fixture(params=IDENTITIES, ids=["one property", "one a label"])
-async def backend(
-    request: Any, settings: Neo4jSettings, cypher: Any, emptied: None
-) -> AsyncIterator[Neo4jBackend]:
-    """A chain of 900 nodes of three labels, some of which bear two."""
-    await cypher(
-        "UNWIND range(0, 299) AS i CREATE (p:Person {key: 'p' + i, name: 'P' + i})-[:SAW]->"
-        "(m:Movie {key: 'm' + i, title: 'M' + i})-[:SHOWN_AT]->(c:Cinema {key: 'c' + i}) "
-        "FOREACH (x IN CASE WHEN i % 3 = 0 THEN [1] ELSE [] END | SET m:Person)"
-    )
-    changed = settings.model_copy(update={"id_property": request.param})
-    await prepare(changed, True)
-    opened = await Neo4jBackend.open(changed)
+@pytest.fixture(scope="module", params=IDENTITIES, ids=["one property", "one a label"])
+def chain(request: Any, neo4j_server: Neo4jServer) -> Neo4jSettings:
+    """Settings of a chain of 900 nodes of three labels, some of which bear two."""
+    with GraphDatabase.driver(neo4j_server.uri) as driver, driver.session() as session:
+        for text in (NOTHING, CHAIN):
+            session.run(text).consume()
+    settings = Neo4jSettings(uri=neo4j_server.uri, id_property=request.param)
+    asyncio.run(prepare(settings, True))
+    return settings
+
+
+@pytest.fixture
+async def backend(chain: Neo4jSettings) -> AsyncIterator[Neo4jBackend]:
+    opened = await Neo4jBackend.open(chain)
     yield opened
     await opened.close()
 
@@ -69,20 +77,16 @@ async def test_edges_are_sought_by_their_ends(backend, neo4j_server: Neo4jServer
     assert not {name for name in done if "Scan" in name}
 
 
-async def test_an_answer_takes_at_most_five_statements_more_than_hops(backend) -> None:
-    reader, texts = backend._reader, []
-    send = reader._sent
-
-    async def sent(text: str, *rest: Any) -> Any:
-        texts.append(text)
-        return await send(text, *rest)
-
-    reader._sent = sent
+@pytest.mark.parametrize("full", [False, True], ids=["topology", "full"])
+async def test_an_answer_takes_a_statement_a_hop_one_for_its_seeds_and_three_for_metadata(
+    backend, statements: Any, full: bool
+) -> None:
     [node] = list(await backend.search_entities("P7"))[:1]
-    async with open_graph(backend) as graph:
-        for hops in (1, 2, 3):
+    texts = statements(backend)
+    for hops in (1, 2, 3):
+        async with open_graph(backend) as graph:  # an empty cache
             texts.clear()
-            answer = (await graph.bfs_query(seeds=[node.id], max_hops=hops)).content
-            assert answer["node_count"] > min(hops, 2)
-            assert all("metadata" in one for one in (*answer["nodes"], *answer["edges"]))
-            assert len(texts) <= hops + 5
+            answer = (await graph.bfs_query([node.id], hops, topology_only=not full)).content
+            assert answer["node_count"] == min(hops, 2) + 1
+            assert full == all("metadata" in one for one in (*answer["nodes"], *answer["edges"]))
+            assert len(texts) == 1 + hops + 3 * full

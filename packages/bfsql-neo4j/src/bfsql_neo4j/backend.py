@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Sequence
+from contextlib import aclosing
 from typing import Any, Self, TypeVar
 
 from bfsql import call
-from bfsql.abc import BatchGraphDb
+from bfsql.abc import BatchGraphDb, TypedTriple
 from bfsql.embedding import Embedder, open_embedder
 from bfsql.models.json_values import is_text
 from bfsql.models.merge import evidence_items, sorted_union
@@ -19,6 +20,7 @@ from bfsql_neo4j.connection import Reader
 from bfsql_neo4j.discovery import SchemaMonitor
 from bfsql_neo4j.indexes import EVIDENCE_INDEX
 from bfsql_neo4j.queries import Statement
+from bfsql_neo4j.rings import SHARED_ID, NewName, ring_batches
 from bfsql_neo4j.schema import GraphSchema
 from bfsql_neo4j.search import phrase, search
 from bfsql_neo4j.settings import Neo4jSettings
@@ -37,7 +39,6 @@ NodeQuery = Callable[[GraphSchema, Collection[str]], Statement]
 MAX_EVIDENCE = 1_000
 """Relationships with evidence that are read for one entity."""
 _EVIDENCE_KEYS = ["provenance", "provenance" + SUFFIX]
-_SHARED_ID = "another node bears the same id"
 _SAMPLED = 25  # nodes of a label whose properties are listed
 _LABELS_SHOWN = 12
 _KEYS_SHOWN = 12
@@ -165,14 +166,21 @@ class Neo4jBackend(BatchGraphDb):
 
     async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:
         """Every edge with a given node at either end, one statement for both directions."""
+        async with aclosing(self.edges_stream(ids)) as batches:
+            return [row[:3] async for rows in batches for row in rows]
+
+    async def edges_stream(self, ids: Sequence[str]) -> AsyncGenerator[list[TypedTriple]]:
+        """The same with the types of both ends, in batches as they arrive."""
         schema = self._monitor.schema
-        rows = [
-            row for chunk in _chunks(ids) for row in await self._about(schema, queries.ring, chunk)
-        ]
-        try:
-            return _triples(rows, schema)
-        except KeyError:  # a relationship type that is newer than the schema
-            return _triples(rows, await self._monitor.refresh(schema))
+        while True:
+            try:
+                async with aclosing(ring_batches(self._reader, schema, _chunks(ids))) as batches:
+                    async for rows in batches:
+                        yield rows
+            except NewName:  # from the start again: an edge may come twice
+                schema = await self._monitor.refresh(schema)
+            else:
+                return
 
     async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:
         """Properties by id."""
@@ -274,7 +282,7 @@ class Neo4jBackend(BatchGraphDb):
         first: dict[str, Any] = {}
         for row in rows:
             if row[0] in asked and first.setdefault(row[0], row) is not row:
-                call.omitted(Omission(row[0], reason=_SHARED_ID))
+                call.omitted(Omission(row[0], reason=SHARED_ID))
         return list(first.values())
 
     async def _ends(self, entity_id: str, query: NodeQuery) -> tuple[set[tuple[str, str]], Any]:
@@ -335,15 +343,6 @@ def _chunks(keys: Collection[Key]) -> Iterator[Sequence[Key]]:
     distinct = [key for key in dict.fromkeys(keys) if not isinstance(key, str) or is_text(key)]
     for start in range(0, len(distinct), queries.CHUNK):
         yield distinct[start : start + queries.CHUNK]
-
-
-def _triples(rows: Sequence[Any], schema: GraphSchema) -> list[Triple]:
-    predicates = schema.predicates
-    ring: list[Triple] = []
-    for entity_id, leaving, entering in rows:
-        ring += [(entity_id, predicates[name], other) for name, other in leaving]
-        ring += [(other, predicates[name], entity_id) for name, other in entering]
-    return ring
 
 
 def _evidence_by_triple(

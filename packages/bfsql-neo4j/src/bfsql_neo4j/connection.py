@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 import ssl
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Any, TypeVar
 
 from neo4j import (
@@ -156,7 +158,15 @@ class Reader:
         return [record.values() for record in await self.records(text, **parameters)]
 
     async def records(self, text: str, **parameters: Any) -> list[Record]:
-        """All records of a statement.
+        """All records of a statement; raises as `stream`."""
+        async with aclosing(self.stream(text, **parameters)) as found:
+            return [record async for record in found]
+
+    async def stream(self, text: str, **parameters: Any) -> AsyncGenerator[Record]:
+        """The records of a statement as they arrive.
+
+        A call that is cancelled, or a stream that is closed before its end, closes the
+        connection: the server ends the statement, and the pool opens a connection in its place.
 
         Args:
             text: Cypher, from `queries`.
@@ -169,26 +179,41 @@ class Reader:
         """
         if self._closed:
             raise self._was_closed()
-        seconds = self._seconds()
+        ends = asyncio.get_running_loop().time() + self._seconds()
         try:
-            async with asyncio.timeout(seconds):
+            for last in (False, True):  # a connection that broke while it was idle is replaced
+                begun = last
                 try:
-                    return await self._sent(text, parameters, seconds)
+                    async with aclosing(self._sent(text, parameters, ends)) as found:
+                        async for record in found:
+                            begun = True
+                            yield record
                 except (DriverError, Neo4jError) as error:
-                    if not error.is_retryable() or self._closed:
+                    if begun or not error.is_retryable() or self._closed:
                         raise
-                # A connection that broke while it was idle: reads can be retried.
-                return await self._sent(text, parameters, seconds)
+                else:
+                    return
         except DRIVER_ERRORS as error:
             raise self._translated(error) from error
 
-    async def _sent(self, text: str, parameters: dict[str, Any], seconds: float) -> list[Record]:
+    async def _sent(
+        self, text: str, parameters: dict[str, Any], ends: float
+    ) -> AsyncGenerator[Record]:
         # No explicit transaction: its BEGIN is a round trip more, and the server refuses
         # writes in this session all the same.
+        query: Any = text  # the driver's types want literal texts
         async with self._session() as session:
-            query: Any = text  # the driver's types want literal texts
-            result = await session.run(Query(query, timeout=seconds), parameters)
-            return [record async for record in result]
+            try:
+                async with asyncio.timeout_at(ends):
+                    result = await session.run(Query(query, timeout=_left(ends)), parameters)
+                    found = await result.fetch(1)
+                while found:
+                    yield found[0]
+                    async with asyncio.timeout_at(ends):
+                        found = await result.fetch(1)
+            except (asyncio.CancelledError, GeneratorExit, TimeoutError):
+                session.cancel()  # else it would read all that is left
+                raise
 
     def _session(self) -> AsyncSession:
         return self._driver.session(
@@ -198,7 +223,7 @@ class Reader:
     def _seconds(self) -> float:
         remaining = call.remaining()
         limit = self._settings.query_timeout
-        return max(_MIN_SECONDS, limit if remaining is None else min(limit, remaining))
+        return limit if remaining is None else min(limit, remaining)
 
     def _translated(self, error: Exception) -> Exception:
         if isinstance(error, TimeoutError):
@@ -209,6 +234,10 @@ class Reader:
 
     def _was_closed(self) -> StoreUnavailable:
         return StoreUnavailable(f"{place(self._settings)} was closed; open it again.")
+
+
+def _left(ends: float) -> float:
+    return max(_MIN_SECONDS, ends - asyncio.get_running_loop().time())
 
 
 # --- errors ---------------------------------------------------------------------

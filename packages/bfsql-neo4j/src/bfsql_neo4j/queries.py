@@ -26,6 +26,10 @@ Statement = tuple[str, dict[str, Any]]
 
 CHUNK = 5_000
 """Most keys in one statement."""
+PART = 2_500
+"""Edges of a node and direction that are sent in one piece, which is the unit of a ring."""
+PARTS = 50
+"""Such pieces in one record."""
 PREFERRED = 1_000
 """Hits of the full-text index, best first, that are put in the order of search."""
 FOUND = 60
@@ -91,13 +95,14 @@ def _each(schema: GraphSchema, ids: Collection[str], *values: str) -> Statement:
     return _about(schema, ids, f"RETURN collect([{', '.join([_id(schema, 'n'), *values])}])")
 
 
-def _ends(schema: GraphSchema, left: str, right: str) -> str:
-    """`[type, other end]` of a node's relationships in one direction."""
+def _ends(schema: GraphSchema, left: str, right: str, *values: str) -> str:
+    """`[type, other end, *values]` of a node's relationships in one direction."""
     if schema.followed == ():
         return "[]"
     where = _is_node(schema, "m")
     kept = "" if where == "true" else f" WHERE {where}"
-    return f"[(n){left}[r{_types(schema)}]{right}(m){kept} | [type(r), {_id(schema, 'm')}]]"
+    shown = ", ".join(["type(r)", _id(schema, "m"), *values])
+    return f"[(n){left}[r{_types(schema)}]{right}(m){kept} | [{shown}]]"
 
 
 def _types(schema: GraphSchema) -> str:
@@ -194,12 +199,25 @@ def whole_nodes(schema: GraphSchema, ids: Collection[str]) -> Statement:
 
 
 def ring(schema: GraphSchema, ids: Collection[str]) -> Statement:
-    """`[id, leaving, entering]` of each node, the lists of `[type, other end]`."""
+    """The edges of the nodes that exist, in records of a list of `PARTS` parts each.
+
+    A part is `[id, labels, bearer, leaving, entering]`, the lists of `[type, other end, its
+    labels]`. A node has one part with all its edges and null for the bearer of its id; or, beyond
+    `PART` edges in a direction, several, and its element id for the bearer.
+    """
     return _about(
         schema,
         ids,
-        f"WITH {_id(schema, 'n')} AS id, {_ends(schema, '-', '->')} AS leaving, "
-        f"{_ends(schema, '<-', '-')} AS entering RETURN collect([id, leaving, entering])",
+        f"WITH n, {_ends(schema, '-', '->', 'labels(m)')} AS leaving, "
+        f"{_ends(schema, '<-', '-', 'labels(m)')} AS entering "
+        "WITH n, leaving, entering, CASE WHEN size(leaving) > size(entering) "
+        "THEN size(leaving) ELSE size(entering) END AS longer "
+        f"UNWIND range(0, longer, {PART}) AS start "
+        f"WITH collect([{_id(schema, 'n')}, labels(n), "
+        f"CASE WHEN longer >= {PART} THEN {_element(schema, 'n')} END, "
+        f"leaving[start..start + {PART}], entering[start..start + {PART}]]) AS parts "
+        f"UNWIND range(0, size(parts) - 1, {PARTS}) AS start "
+        f"RETURN parts[start..start + {PARTS}]",
     )
 
 

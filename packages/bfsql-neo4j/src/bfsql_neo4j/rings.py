@@ -1,0 +1,92 @@
+"""The edges around nodes, in batches, with the types of both ends from the same statement."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import aclosing
+from itertools import count
+from typing import Any
+
+from bfsql import call
+from bfsql.abc import TypedTriple
+from bfsql.models.records import Omission
+from bfsql_neo4j import queries
+from bfsql_neo4j.connection import Reader
+from bfsql_neo4j.schema import GraphSchema
+
+BATCH = 10_000
+"""Edges of a batch at the least, but for the last."""
+SHARED_ID = "another node bears the same id"
+
+
+class NewName(Exception):
+    """A label or relationship type that is newer than the schema."""
+
+
+class _Types(dict[tuple[str, ...], str]):
+    """The type of a node by its labels."""
+
+    def __init__(self, schema: GraphSchema) -> None:
+        super().__init__()
+        self._schema = schema
+
+    def __missing__(self, labels: tuple[str, ...]) -> str:
+        if not self._schema.rank.keys() >= set(labels):
+            raise NewName
+        self[labels] = found = self._schema.type_of(labels)
+        return found
+
+
+async def ring_batches(
+    reader: Reader, schema: GraphSchema, chunks: Iterable[Sequence[str]]
+) -> AsyncGenerator[list[TypedTriple]]:
+    """Every edge with an asked node at either end; one between two of them comes twice.
+
+    Args:
+        reader: The server.
+        schema: How the graph is read.
+        chunks: Ids, a statement for each chunk.
+
+    Raises:
+        NewName: The schema has to be read again, and then the ring.
+    """
+    types = _Types(schema)
+    rows: list[TypedTriple] = []
+    for chunk in chunks:
+        text, parameters = queries.ring(schema, chunk)
+        asked, bearers, number = set(chunk), dict[str, Any](), count()
+        async with aclosing(reader.stream(text, **parameters)) as records:
+            async for (parts,) in records:
+                for entity_id, labels, bearer, *ends in parts:
+                    if entity_id not in asked:
+                        continue
+                    this = next(number) if bearer is None else bearer
+                    if bearers.setdefault(entity_id, this) != this:
+                        call.omitted(Omission(entity_id, reason=SHARED_ID))
+                    else:
+                        rows += _edges(entity_id, types[tuple(labels)], ends, schema, types)
+                if len(rows) >= BATCH:
+                    yield rows
+                    rows = []
+    if rows:
+        yield rows
+
+
+def _edges(
+    node: str, own: str, ends: Sequence[Any], schema: GraphSchema, types: _Types
+) -> list[TypedTriple]:
+    predicates = schema.predicates
+    leaving, entering = ends
+    edges: list[TypedTriple]
+    try:
+        edges = [
+            (node, predicates[name], other, own, types[tuple(labels)])
+            for name, other, labels in leaving
+        ]
+        edges += [
+            (other, predicates[name], node, types[tuple(labels)], own)
+            for name, other, labels in entering
+        ]
+    except KeyError:
+        raise NewName from None
+    return edges

@@ -1,0 +1,186 @@
+"""A ring in batches: the edges of `edges_batch`, the types of `get_node`, and what ends early."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+from neo4j import GraphDatabase
+
+from bfsql import call
+from bfsql.abc import TypedTriple
+from bfsql.models.merge import UNTYPED
+from bfsql_neo4j import Neo4jBackend, Neo4jSettings
+from bfsql_neo4j.indexes import prepare
+from bfsql_neo4j.queries import PART
+from bfsql_servers.neo4j import Neo4jServer
+
+DEGREES = (PART - 1, PART, PART + 1, 2 * PART)
+LEAVES = 6 * PART
+NOTHING = "MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS"
+SMALL = "CREATE (:T {entity_id: 'a'})-[:TO]->(:T {entity_id: 'b'})"
+HUB = (
+    "CREATE (h:T {entity_id: 'h'}) WITH h "
+    f"UNWIND range(1, {LEAVES}) AS i CREATE (h)-[:TO]->(:T {{entity_id: 'n' + i}})"
+)
+UNDER_WAY = (
+    "SHOW TRANSACTIONS YIELD currentQuery AS text WHERE text CONTAINS 'leaving[start' "
+    "AND NOT text STARTS WITH 'SHOW' RETURN count(*)"
+)
+
+
+@pytest.fixture
+async def made(settings: Neo4jSettings, cypher: Any, emptied: None) -> AsyncIterator[Any]:
+    """Statements that make a graph, to the graph opened."""
+    opened: list[Neo4jBackend] = []
+
+    async def make(*texts: str, **more: Any) -> Neo4jBackend:
+        for text in texts:
+            await cypher(text)
+        changed = Neo4jSettings.model_validate(
+            {"uri": settings.uri, "search": "contains", "preserve_case": True} | more
+        )
+        await prepare(changed, True)
+        opened.append(await Neo4jBackend.open(changed))
+        return opened[-1]
+
+    yield make
+    for backend in opened:
+        await backend.close()
+
+
+async def ring(backend: Neo4jBackend, *ids: str) -> list[TypedTriple]:
+    return [row async for rows in backend.edges_stream(ids) for row in rows]
+
+
+async def test_types_are_those_of_get_node_whatever_labels_a_node_has(made: Any) -> None:
+    backend = await made(
+        "CREATE (a:Common:Rare {entity_id: 'a'}), (b:Common {entity_id: 'b'}), "
+        "(c {entity_id: 'c'}), (d:Common:Secret {entity_id: 'd'}), (e:Common {entity_id: 42}), "
+        "(a)-[:TO]->(b), (a)-[:TO]->(b), (a)-[:SELF]->(a), (c)-[:To]->(a), (a)-[:TO]->(d), "
+        "(d)-[:TO]->(b), (e)-[:HIDDEN]->(a), (e)-[:TO]->(b)",
+        exclude_labels=["Secret"],
+        exclude_types=["HIDDEN"],
+    )
+    rows = await ring(backend, "a", "b", "d", "nobody")
+    [bare] = [s for s, p, _, _, _ in rows if p == "To"]
+    assert bare.startswith("neo4j:element:")
+    assert {row[:3] for row in rows} == set(await backend.edges_batch(["a", "b", "d"]))
+    assert set(rows) == {
+        ("a", "TO", "b", "Rare", "Common"),
+        ("a", "SELF", "a", "Rare", "Rare"),
+        (bare, "To", "a", UNTYPED, "Rare"),
+        ("42", "TO", "b", "Common", "Common"),
+    }
+    for s, _, o, *types in rows:
+        assert types == [(await backend.get_node(end)).entity_type for end in (s, o)]
+
+
+async def test_a_node_of_many_edges_comes_in_parts_each_edge_once(made: Any) -> None:
+    backend = await made(
+        f"UNWIND {list(DEGREES)} AS degree CREATE (h:Hub {{entity_id: 'hub' + degree}}) "
+        "WITH h, degree UNWIND range(1, degree) AS i "
+        "CREATE (h)-[:TO]->(:Leaf {entity_id: h.entity_id + ':' + i}) "
+        "FOREACH (x IN CASE WHEN i % 2 = 0 THEN [1] ELSE [] END | "
+        "CREATE (h)<-[:FROM]-(:Leaf {entity_id: h.entity_id + '<' + i}))"
+    )
+    wanted = [
+        row
+        for degree in DEGREES
+        for i in range(1, degree + 1)
+        for row in (
+            (f"hub{degree}", "TO", f"hub{degree}:{i}", "Hub", "Leaf"),
+            *([(f"hub{degree}<{i}", "FROM", f"hub{degree}", "Leaf", "Hub")] if i % 2 == 0 else []),
+        )
+    ]
+    assert Counter(await ring(backend, *(f"hub{degree}" for degree in DEGREES))) == Counter(wanted)
+
+
+async def test_labels_and_types_that_are_newer_than_the_schema_are_read(
+    made: Any, cypher: Any
+) -> None:
+    backend = await made("CREATE (:Old {entity_id: 'a'})-[:TO]->(:Old {entity_id: 'b'})")
+    await cypher("MATCH (a {entity_id: 'a'}) CREATE (a)-[:TO]->(:New {entity_id: 'c'})")
+    assert ("a", "TO", "c", "Old", "New") in await ring(backend, "a")
+    await cypher("MATCH (a {entity_id: 'a'}) CREATE (a)-[:SINCE]->(:New {entity_id: 'd'})")
+    assert ("a", "SINCE", "d", "Old", "New") in await ring(backend, "a")
+
+
+@pytest.mark.parametrize("degree", [1, PART + 1])
+async def test_a_second_bearer_of_an_id_is_left_out_and_that_is_reported(
+    made: Any, cypher: Any, degree: int
+) -> None:
+    backend = await made("CREATE (:T {entity_id: 'a'}), (:T {entity_id: 'x'})-[:TO]->(:T)")
+    many = f"UNWIND range(1, {degree}) AS i CREATE (a)-[:TO]->(:T {{entity_id: 'n' + i}})"
+    await cypher(f"MATCH (a:T {{entity_id: 'a'}}) {many}")
+    await cypher(f"CREATE (a:T {{entity_id: 'a'}}) WITH a {many}")
+    with call.scope() as scope:
+        assert len(await ring(backend, "a")) == degree
+    assert {one.id for one in scope.omissions} == {"a"}
+
+
+@pytest.fixture(scope="module")
+def loaded(neo4j_server: Neo4jServer) -> Neo4jSettings:
+    """Settings of a graph with a hub, over one connection."""
+    with GraphDatabase.driver(neo4j_server.uri) as driver, driver.session() as session:
+        for text in (NOTHING, SMALL, HUB):
+            session.run(text).consume()
+    settings = Neo4jSettings(
+        uri=neo4j_server.uri, search="contains", pool_size=1, connect_timeout=2.0
+    )
+    asyncio.run(prepare(settings, True))
+    return settings
+
+
+@pytest.fixture
+async def hub(loaded: Neo4jSettings) -> AsyncIterator[Neo4jBackend]:
+    backend = await Neo4jBackend.open(loaded)
+    yield backend
+    await backend.close()
+
+
+async def test_a_stream_that_is_left_ends_its_statement_and_frees_its_connection(
+    hub: Neo4jBackend, cypher: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bfsql_neo4j.queries.PARTS", 1)
+    for _ in range(3):
+        async with aclosing(hub.edges_stream(["h"])) as batches:
+            async for rows in batches:
+                assert LEAVES > len(rows) >= 4 * PART  # `BATCH`, in whole parts
+                break
+        assert await cypher(UNDER_WAY) == [[0]]
+        assert await ring(hub, "a") == [("a", "to", "b", "T", "T")]
+
+
+async def test_a_stream_that_is_cancelled_ends_its_statement_and_frees_its_connection(
+    hub: Neo4jBackend, cypher: Any
+) -> None:
+    for seconds in (0.0, 0.01, 0.05, 0.1):
+        reading = asyncio.ensure_future(ring(hub, "h"))
+        await asyncio.sleep(seconds)
+        reading.cancel()
+        await asyncio.wait([reading])
+        async with asyncio.timeout(2):
+            while await cypher(UNDER_WAY) != [[0]]:
+                pass
+        assert await ring(hub, "a") == [("a", "to", "b", "T", "T")]
+
+
+async def test_a_stream_past_its_deadline_is_an_error_and_frees_its_connection(
+    hub: Neo4jBackend,
+) -> None:
+    with call.scope(seconds=0.02), pytest.raises(TimeoutError):
+        await ring(hub, "h")
+    assert await ring(hub, "a") == [("a", "to", "b", "T", "T")]
+
+
+async def test_an_idle_connection_that_broke_is_replaced(
+    hub: Neo4jBackend, neo4j_server: Neo4jServer
+) -> None:
+    assert await ring(hub, "a")
+    [connections] = hub._reader._driver._pool.connections.values()
+    for connection in connections:
+        connection.socket._writer.transport.abort()
+    assert await ring(hub, "a") == [("a", "to", "b", "T", "T")]
