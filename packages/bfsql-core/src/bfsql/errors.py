@@ -77,6 +77,20 @@ class FirstRingUnfinished(BfsqlError, TimeoutError):
         self.degree = degree
 
 
+class BoundMet(BfsqlError):
+    """A ring has more nodes or edges than a traversal may have; `engine` stops before it.
+
+    Args:
+        bound: Which bound was met.
+        most: The bound.
+    """
+
+    def __init__(self, bound: Literal["nodes", "edges"], most: int) -> None:
+        super().__init__(f"more than {most:,} {bound}")
+        self.bound = bound
+        self.most = most
+
+
 class FirstRingTooLarge(BfsqlError, ValueError):
     """The first ring has more nodes or edges than a traversal may have (`protocol.md` 10).
 

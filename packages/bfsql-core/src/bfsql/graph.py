@@ -20,7 +20,7 @@ from bfsql import plugins, settings, tools
 from bfsql.abc import GraphDbInterface
 from bfsql.answers import Answer
 from bfsql.cache import MAX_RECORDS, CachedGraphDb
-from bfsql.call import Caller
+from bfsql.call import MAX_EDGES, Caller
 from bfsql.errors import BfsqlError, StoreUnavailable
 from bfsql.plugins import NO_HOOKS, Hooks
 from bfsql.plugins.registry import created
@@ -157,7 +157,9 @@ async def open_graph(
     limits = limits or Limits()
     chosen = plugins.load_hooks(hooks)
     opened = await _open(backend, backend_settings)
-    db = CachedGraphDb(opened, cache_records, ttl=cache_ttl)
+    db = CachedGraphDb(
+        opened, cache_records, ttl=cache_ttl, max_edges=limits.max_edges or MAX_EDGES
+    )
     try:
         schema = await _schema_in_time(Operations(db, "", limits))
         yield Graph(db, graph_description or NO_DESCRIPTION, limits, schema, chosen)

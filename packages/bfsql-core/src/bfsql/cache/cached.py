@@ -7,11 +7,11 @@ GraphDbInterface -- backends do not implement caching themselves."
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
-from itertools import chain
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from typing import Any
 
 from bfsql.abc import AdaptedGraphDb, GraphDbInterface, implements
+from bfsql.cache.rings import HeldRings
 from bfsql.cache.singleflight import CachedMethod, CachePolicy
 from bfsql.cache.store import (
     FOREVER,
@@ -30,6 +30,7 @@ MAX_RECORDS = 500_000
 BATCHES = (
     "get_nodes_batch",
     "edges_batch",
+    "edges_stream",
     "metadata_for_nodes_batch",
     "metadata_for_edges_batch",
 )
@@ -48,6 +49,7 @@ class CachedGraphDb(AdaptedGraphDb):
         maxsize: Records to hold at the most; a hub is one key and 60,000 of
             them. An answer larger than half of it is passed on and not held.
         ttl: Seconds for which an answer is good; None for as long as the cache lives.
+        max_edges: Edges of a ring that is read at once; None for no bound.
         clock: Seconds, never going back; for tests.
     """
 
@@ -57,6 +59,7 @@ class CachedGraphDb(AdaptedGraphDb):
         maxsize: int = MAX_RECORDS,
         *,
         ttl: float | None = None,
+        max_edges: int | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(backend)
@@ -66,7 +69,8 @@ class CachedGraphDb(AdaptedGraphDb):
         self._search: CachedMethod[Any] = CachedMethod(policy, weigh=lengths, ids=False)
         self._leaving: CachedMethod[str] = CachedMethod(policy, weigh=lengths)
         self._entering: CachedMethod[str] = CachedMethod(policy, weigh=lengths)
-        self._rings: CachedMethod[str] = CachedMethod(policy, weigh=lengths)
+        self._policy, self._max_edges = policy, max_edges
+        self._rings = HeldRings(backend, policy, max_edges)
         self._nodes: CachedMethod[str] = CachedMethod(policy)
         detail: dict[str, Any] = {"keep": snapshots, "give": restored, "weigh": pages}
         self._node_metadata: CachedMethod[str] = CachedMethod(policy, **detail)
@@ -139,10 +143,23 @@ class CachedGraphDb(AdaptedGraphDb):
 
     async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:
         """A ring; what is not held is asked for in one batch."""
-        if "edges_batch" not in self._own:
+        rings = self.numbered()
+        if rings is None:
             return list(await super().edges_batch(ids))
-        rings = await self._rings.many(ids, self._fetch_ring)
-        return list(chain.from_iterable(rings.values()))
+        return await rings.triples(ids)
+
+    async def edges_stream(self, ids: Sequence[str]) -> AsyncGenerator[Sequence[Triple]]:
+        """A ring, which is held as a whole."""
+        yield await self.edges_batch(ids)
+
+    def numbered(self) -> HeldRings | None:
+        """The rings that are held; None where the backend gives edges of one node only."""
+        if self._own.isdisjoint({"edges_batch", "edges_stream"}):
+            return None
+        if len(self._rings.numbering) > self._policy.budget.maxsize:
+            self._rings.drop()
+            self._rings = HeldRings(self._inner, self._policy, self._max_edges)
+        return self._rings
 
     async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:
         """Metadata by id; what is not held is asked for in one batch."""
@@ -173,8 +190,8 @@ class CachedGraphDb(AdaptedGraphDb):
 
     async def release(self) -> None:
         """End the calls under way, and leave the backend open."""
-        for method in [value for value in vars(self).values() if isinstance(value, CachedMethod)]:
-            await method.close()
+        for part in [v for v in vars(self).values() if isinstance(v, CachedMethod | HeldRings)]:
+            await part.close()
 
     async def close(self) -> None:
         """End the calls under way, then close the backend."""
@@ -193,21 +210,6 @@ class CachedGraphDb(AdaptedGraphDb):
     async def _fetch_edge_metadata(self, missing: list[Triple]) -> dict[Triple, Metadata]:
         found = await self._inner.metadata_for_edges_batch(missing)
         return {(s, p, o): metadata for (s, p, o), metadata in found.items()}
-
-    async def _fetch_ring(self, missing: list[str]) -> dict[str, list[Any]]:
-        """The ring by the asked ends; an edge between two of them is under both."""
-        ring = list(map(tuple, await self._inner.edges_batch(missing)))
-        if len(missing) == 1:
-            return {missing[0]: ring}
-        by_end: dict[str, list[Any]] = {entity_id: [] for entity_id in missing}
-        lookup = by_end.get
-        for triple in ring:
-            leaving, entering = lookup(triple[0]), lookup(triple[2])
-            if leaving is not None:
-                leaving.append(triple)
-            if entering is not None and entering is not leaving:
-                entering.append(triple)
-        return by_end
 
 
 async def _tuple(answer: Any) -> tuple[Any, ...]:

@@ -206,6 +206,11 @@ class CachedMethod(Generic[K]):
             answers = answers | await self._join(shared_call, shared, fetch)
         return answers
 
+    def drop(self) -> None:
+        """Take no part in the budget any more; what is held goes with this object."""
+        self._policy.budget.caches.remove(self._held)
+        self._policy.budget.caches.remove(self._unknown)
+
     async def close(self) -> None:
         """End the calls under way."""
         for shared_call in list(self._calls):

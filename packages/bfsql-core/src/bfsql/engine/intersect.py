@@ -13,7 +13,7 @@ from bfsql import call
 from bfsql.columns import IntArray, Ring
 from bfsql.engine.arrays import BoolArray, Handles, concatenated, distinct, where, within
 from bfsql.engine.traverse import Bounds, Reach, off_loop
-from bfsql.errors import FirstRingTooLarge, FirstRingUnfinished
+from bfsql.errors import BoundMet, FirstRingTooLarge, FirstRingUnfinished
 
 
 async def intersect(reach: Reach, bounds: Bounds) -> Reach:
@@ -45,10 +45,10 @@ async def intersect(reach: Reach, bounds: Bounds) -> Reach:
         if reach.depth == 1:
             raise FirstRingUnfinished(reach.seeds, call.seconds(), None) from late
         return await _shallower(replace(reach, stopped_by="deadline"))
-    if further is None:
+    except BoundMet as met:
         if reach.depth == 1:
-            raise FirstRingTooLarge(reach.seeds, "edges", bounds.edges)
-        return await _shallower(replace(reach, stopped_by="edges"))
+            raise FirstRingTooLarge(reach.seeds, met.bound, bounds.edges) from None
+        return await _shallower(replace(reach, stopped_by=met.bound))
     return await _narrowed(reach, common, further)
 
 
@@ -58,8 +58,12 @@ async def _shallower(reach: Reach) -> Reach:
     return await _narrowed(reach, await _within_every(reach))
 
 
-async def _among(reach: Reach, outermost: IntArray, room: int) -> Ring | None:
-    """The edges among the outermost common nodes; None for more than there is room for."""
+async def _among(reach: Reach, outermost: IntArray, room: int) -> Ring:
+    """The edges among the outermost common nodes.
+
+    Raises:
+        BoundMet: There are more than there is room for.
+    """
     columns = reach.columns
     members = Handles(columns.size, outermost)
     found: list[Ring] = []
@@ -74,7 +78,7 @@ async def _among(reach: Reach, outermost: IntArray, room: int) -> Ring | None:
                 found = [distinct(concatenated(found), columns.size)]
                 count = len(found[0].subjects)
             if count > room:
-                return None
+                raise BoundMet("edges", room)
     whole = concatenated(found)
     return distinct(whole, columns.size) if columns.repeats else whole
 

@@ -20,8 +20,8 @@ from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.call import MAX_EDGES, MAX_EDGES_IN_COLUMNS, MAX_NODES, MAX_NODES_IN_COLUMNS
 from bfsql.columns import NO_NODE, Columns, Found, IntArray, Ring
-from bfsql.engine.arrays import Handles, concatenated, distinct, where
-from bfsql.errors import FirstRingTooLarge, FirstRingUnfinished, TypesUnread
+from bfsql.engine.arrays import Handles, at, concatenated, distinct, where
+from bfsql.errors import BoundMet, FirstRingTooLarge, FirstRingUnfinished, TypesUnread
 
 T = TypeVar("T")
 
@@ -45,15 +45,6 @@ class Bounds(NamedTuple):
             nodes or (MAX_NODES_IN_COLUMNS if own else MAX_NODES),
             edges or (MAX_EDGES_IN_COLUMNS if own else MAX_EDGES),
         )
-
-
-class BoundMet(Exception):
-    """A ring would pass a bound."""
-
-    def __init__(self, bound: Literal["nodes", "edges"], most: int) -> None:
-        super().__init__(bound)
-        self.bound = bound
-        self.most = most
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +96,7 @@ async def traverse(columns: Columns, seeds: Sequence[Found], hops: int, bounds: 
     rings = [await columns.ordered(handles)]
     edges: list[Ring] = []
     seen, expanded = Handles(columns.size, rings[0]), Handles(columns.size)
-    room = Bounds(bounds.nodes - len(seeds), bounds.edges)
+    room = Bounds(max(0, bounds.nodes - len(seeds)), bounds.edges)
     while len(rings) <= hops and len(rings[-1]):
         try:
             ring, found = await _expanded(columns, rings[-1], seen, expanded, room)
@@ -212,6 +203,8 @@ async def _types(columns: Columns, nodes: IntArray) -> IntArray:
 
 def _apart(edges: Ring, missing: Handles) -> tuple[Ring, Ring]:
     """The edges with nodes at both ends, and those without."""
+    if not missing:
+        return edges, at(edges, np.empty(0, np.intp))
     apart = missing.has(edges.subjects) | missing.has(edges.objects)
     return where(edges, ~apart), where(edges, apart)
 
