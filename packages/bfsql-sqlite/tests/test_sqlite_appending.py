@@ -12,27 +12,22 @@ from hypothesis import HealthCheck, given, settings
 
 from bfsql_sqlite import SqliteSettings, load_graph
 
-_TRIPLE = "a.id, predicate.name, b.id"
-_EDGES = "edge JOIN node AS a ON a.n = s JOIN predicate USING (p) JOIN node AS b ON b.n = o"
 CONTENTS = [
-    "SELECT id, type.name, metadata FROM detail JOIN node USING (n) JOIN type USING (t) ORDER BY 1",
-    f"SELECT {_TRIPLE}, items, metadata FROM {_EDGES} ORDER BY 1, 2, 3",
-    (
-        f"SELECT d.id, {_TRIPLE}, supplied.items FROM {_EDGES} JOIN supplied USING (e) "
-        "JOIN node AS d ON d.n = supplied.n ORDER BY 1, 2, 3, 4"
-    ),
-    (
-        "SELECT r, id, type.name, entry.name, folded, others FROM entry JOIN node USING (n) "
-        "JOIN type ON type.t = entry.t ORDER BY 1"
-    ),
-    "SELECT text, kind, r, type.name FROM label JOIN type USING (t) ORDER BY 1, 2, 3",
+    "SELECT * FROM node ORDER BY n",
+    "SELECT * FROM detail ORDER BY n",
+    "SELECT * FROM edge ORDER BY e",
+    "SELECT * FROM evidence ORDER BY n, e",
+    *(f"SELECT * FROM {name} ORDER BY k" for name in ("leaving", "leaving_offsets")),
+    *(f"SELECT * FROM {name} ORDER BY k" for name in ("entering", "entering_offsets")),
+    "SELECT * FROM node_types ORDER BY k",
+    "SELECT * FROM entry ORDER BY r",
+    "SELECT * FROM label ORDER BY text, kind, r",
     "SELECT text, entries FROM gram ORDER BY 1",
-    "SELECT name FROM type ORDER BY 1",
-    "SELECT name FROM predicate ORDER BY 1",
-    "SELECT id FROM node ORDER BY 1",
-    "SELECT value FROM meta WHERE key = 'next_steps'",
+    "SELECT * FROM type ORDER BY t",
+    "SELECT * FROM predicate ORDER BY p",
+    "SELECT key, value FROM meta WHERE key <> 'load' ORDER BY key",
 ]
-"""Everything that answers are made of, without the numbers that stand for names."""
+"""Everything that answers are made of."""
 
 
 def contents(path: Path) -> list[list[tuple[Any, ...]]]:

@@ -70,11 +70,13 @@ async def test_an_sqlite_file_of_somebody_else_is_told(file: Path) -> None:
     assert "without a BFS-QL graph" in await refusal(file)
 
 
-@pytest.mark.parametrize(("layout", "found"), [(2, "newer"), (0, "unknown layout")])
+@pytest.mark.parametrize(("layout", "found"), [(3, "newer than 2"), (1, "older than 2")])
 async def test_a_file_of_another_layout_is_told(graph: Path, layout: int, found: str) -> None:
     with closing(sqlite3.connect(graph)) as connection:
         connection.execute(f"PRAGMA user_version = {layout}")
-    assert found in await refusal(graph)
+    sentence = await refusal(graph)
+    assert found in sentence
+    assert f"bfsql load SOURCE --path {graph} --replace" in sentence
 
 
 async def test_a_file_that_is_half_there_is_told(graph: Path) -> None:
@@ -113,7 +115,7 @@ async def test_damage_that_shows_at_the_first_question_is_told(graph: Path) -> N
 
 
 async def test_damage_that_shows_later_is_told_then_and_is_no_empty_answer(graph: Path) -> None:
-    damage(graph, "edge_out")
+    damage(graph, "leaving")
     backend = await SqliteBackend.create(path=graph)
     try:
         with pytest.raises(StoreError, match="damaged"):

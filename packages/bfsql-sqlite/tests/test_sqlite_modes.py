@@ -75,8 +75,8 @@ async def test_a_graph_of_an_older_layout_can_only_be_replaced(
 ) -> None:
     await load_with(LoadMode.NEW, OLD)
     with closing(sqlite3.connect(file)) as graph:
-        graph.execute("PRAGMA user_version = 0")
-    with pytest.raises(LoadRefused, match=r"older layout 0.*--replace"):
+        graph.execute("PRAGMA user_version = 1")
+    with pytest.raises(LoadRefused, match=r"older layout 1.*--replace"):
         await load_with(mode, OLD)
     assert (await load_with(LoadMode.REPLACE, OLD)).nodes == 2
 

@@ -14,7 +14,7 @@ is read from consecutive rows. All numbers are little-endian.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple, Self, TypeAlias
 
@@ -24,6 +24,10 @@ import numpy.typing as npt
 from bfsql.columns import BATCH_EDGES, NO_NODE, IntArray, Ring
 
 Positions: TypeAlias = npt.NDArray[np.int64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+"""For every handle whether it is meant."""
+Handles: TypeAlias = tuple[int, int, int]
+"""Subject, predicate and object of an edge."""
 Packed: TypeAlias = npt.NDArray[np.signedinteger[Any]]
 """Integers as narrow as they are in the file."""
 
@@ -244,7 +248,8 @@ class Adjacency:
         self.edges = edges
         self._type_count = types
         self._predicate_count = predicates
-        self._types: Packed | None = None
+        self.known_types: Packed | None = None
+        """The type of every handle, once `types` has read them."""
 
     @classmethod
     def of(cls, connection: sqlite3.Connection) -> Self:
@@ -263,13 +268,13 @@ class Adjacency:
 
     def types(self, connection: sqlite3.Connection) -> Packed:
         """The type of every handle, `NO_NODE` included; read once."""
-        if self._types is None:
+        if self.known_types is None:
             rows = connection.execute("SELECT types FROM node_types ORDER BY k")
             types = _array((data for (data,) in rows), _width(self._type_count), self.nodes)
             if self.nodes and not NO_NODE <= types.min() <= types.max() < self._type_count:
                 raise Damaged("a node has a type that is not there")
-            self._types = types
-        return self._types
+            self.known_types = types
+        return self.known_types
 
     def ranges(
         self, connection: sqlite3.Connection, direction: Direction, nodes: IntArray
@@ -331,35 +336,80 @@ class Adjacency:
         index = _places(starts + before[np.cumsum(run)], lengths)
         return predicates[index].astype(np.int32), others[index].astype(np.int32, copy=False)
 
-    def plan(
-        self, connection: sqlite3.Connection, nodes: IntArray
-    ) -> tuple[list[Batch], npt.NDArray[np.bool_]]:
+    def plan(self, connection: sqlite3.Connection, nodes: IntArray) -> tuple[list[Batch], Mask]:
         """What has to be read for the ring of some handles.
 
         Returns:
             The batches, and for every handle whether it is an asked node.
         """
         nodes = np.sort(nodes)
-        nodes = nodes[self.types(connection)[nodes] != NO_NODE]
         asked = np.zeros(self.nodes, np.bool_)
         asked[nodes] = True
         return [
             Batch(direction, ranges)
             for direction in (LEAVING, ENTERING)
-            for ranges in _cut(self.ranges(connection, direction, nodes))
+            for ranges in cut(self.ranges(connection, direction, nodes), BATCH_EDGES)
         ], asked
 
     def ring(
-        self, connection: sqlite3.Connection, batch: Batch, asked: npt.NDArray[np.bool_]
+        self,
+        connection: sqlite3.Connection,
+        batch: Batch,
+        asked: Mask | None = None,
     ) -> Ring:
-        """A part of a ring: of the edges that enter, those that do not leave an asked node."""
+        """The edges of a batch.
+
+        Args:
+            connection: To the file.
+            batch: What to read.
+            asked: Of the edges that enter, those from these nodes are left out: where they
+                leave them, they are read as well.
+        """
         direction, ranges = batch
         predicates, others = self.read(connection, direction, ranges)
         nodes = np.repeat(ranges.nodes, ranges.lengths)
         if direction is LEAVING:
             return Ring(nodes, predicates, others)
+        if asked is None:
+            return Ring(others, predicates, nodes)
         kept = ~asked[others]
         return Ring(others[kept], predicates[kept], nodes[kept])
+
+    def numbers(
+        self, connection: sqlite3.Connection, triples: Collection[Handles]
+    ) -> dict[Handles, int]:
+        """The numbers of the edges that exist, by subject, predicate and object."""
+        wanted = frozenset(triples)
+        subjects = np.array(sorted({s for s, _, _ in wanted}), np.int32)
+        objects = np.zeros(self.nodes, np.bool_)
+        objects[[o for _, _, o in wanted]] = True
+        found: dict[Handles, int] = {}
+        for ranges in cut(self.ranges(connection, LEAVING, subjects), BATCH_EDGES):
+            ring = self.ring(connection, Batch(LEAVING, ranges))
+            (places,) = np.nonzero(objects[ring.objects])
+            begins = np.cumsum(ranges.lengths) - ranges.lengths
+            shifts = np.repeat(ranges.starts - begins, ranges.lengths)[places]
+            columns = (*(column[places] for column in ring), places + shifts)
+            for *triple, number in zip(*(column.tolist() for column in columns), strict=True):
+                if (edge := (triple[0], triple[1], triple[2])) in wanted:
+                    found[edge] = number
+        return found
+
+    def at(self, connection: sqlite3.Connection, numbers: Sequence[int]) -> list[tuple[int, int]]:
+        """Predicate and object of edges.
+
+        Args:
+            connection: To the file.
+            numbers: Those of the edges, ascending.
+        """
+        if not numbers:
+            return []
+        starts = _integers(numbers)
+        if not (starts[0] >= 0 and starts[-1] < self.edges and (np.diff(starts) > 0).all()):
+            raise Damaged("there is evidence for an edge that is not there")
+        ones = np.ones(len(starts), np.int64)
+        columns = self.read(connection, LEAVING, Ranges(np.empty(0, np.int32), starts, ones))
+        return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
 def _places(starts: Positions, lengths: Positions) -> Any:
@@ -371,12 +421,12 @@ def _places(starts: Positions, lengths: Positions) -> Any:
     return np.arange(ends[-1]) + np.repeat(shifts, lengths)
 
 
-def _cut(ranges: Ranges) -> Iterator[Ranges]:
-    """The same edges in parts of at most `BATCH_EDGES`."""
+def cut(ranges: Ranges, length: int) -> Iterator[Ranges]:
+    """The same edges in parts of this length; the last one may be shorter."""
     ends = np.cumsum(ranges.lengths)
     total = int(ends[-1]) if len(ends) else 0
-    for begin in range(0, total, BATCH_EDGES):
-        end = min(begin + BATCH_EDGES, total)
+    for begin in range(0, total, length):
+        end = min(begin + length, total)
         first = int(np.searchsorted(ends, begin, side="right"))
         last = int(np.searchsorted(ends, end, side="left"))
         part = slice(first, last + 1)
@@ -409,7 +459,7 @@ def _array(parts: Iterable[bytes], width: np.dtype[Any], length: int) -> npt.NDA
     return np.frombuffer(data, width)
 
 
-def _integers(values: list[int]) -> Positions:
+def _integers(values: Sequence[int]) -> Positions:
     try:
         return np.array(values, np.int64)
     except (TypeError, ValueError, OverflowError):

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from typing import Any, Self
 
+import numpy as np
+
 from bfsql.abc import BatchGraphDb
+from bfsql.columns import BATCH_EDGES, Ring
 from bfsql.models.json_values import decode, is_text
 from bfsql.models.merge import evidence_items
 from bfsql.models.records import NO_METADATA, Edge, EntityStub, Metadata, Node, Triple
 from bfsql_sqlite import queries
+from bfsql_sqlite.adjacency import ENTERING, LEAVING, Batch, Direction, cut
+from bfsql_sqlite.columns import Schema, SqliteColumns, find, names_of
 from bfsql_sqlite.connection import Pool
 from bfsql_sqlite.search import search
 from bfsql_sqlite.settings import SqliteSettings
@@ -24,12 +29,12 @@ class SqliteBackend(BatchGraphDb):
 
     Args:
         pool: Connections to the file.
-        types: Names of the types by number; they are fixed, as everything in the file is.
+        schema: What is read once, since nothing in the file changes.
     """
 
-    def __init__(self, pool: Pool, types: dict[int, str]) -> None:
+    def __init__(self, pool: Pool, schema: Schema) -> None:
         self._pool = pool
-        self._types = types
+        self._schema = schema
 
     @classmethod
     async def create(cls, **settings: Any) -> Self:
@@ -48,7 +53,7 @@ class SqliteBackend(BatchGraphDb):
         """The same from settings that are checked already."""
         pool = Pool.open(settings.path, settings.connections, settings.cache_mb)
         try:
-            return cls(pool, await pool.run(_types))
+            return cls(pool, await pool.run(Schema.read))
         except BaseException:
             await pool.close()
             raise
@@ -66,40 +71,41 @@ class SqliteBackend(BatchGraphDb):
         kept = None
         if node_types:
             wanted = set(node_types)
-            kept = [t for t, name in self._types.items() if name in wanted]
+            kept = [t for t, name in enumerate(self._schema.types) if name in wanted]
             if not kept:
                 return []
-        return await self._pool.run(
-            partial(search, query=query, types=kept, type_names=self._types)
-        )
+        names = dict(enumerate(self._schema.types))
+        return await self._pool.run(partial(search, query=query, types=kept, type_names=names))
 
     async def edges_from(self, entity_id: str) -> list[Edge]:
         """All edges that leave the entity."""
-        return await self._pool.run(partial(_edges, entity_id, queries.LEAVING))
+        return await self._pool.run(partial(_edges, entity_id, LEAVING, self._schema))
 
     async def edges_to(self, entity_id: str) -> list[Edge]:
         """All edges that enter the entity."""
-        return await self._pool.run(partial(_edges, entity_id, queries.ENTERING))
+        return await self._pool.run(partial(_edges, entity_id, ENTERING, self._schema))
 
     async def entity_types(self) -> list[str]:
         """The types that occur, sorted."""
-        return sorted(self._types.values())
+        return list(self._schema.types)
 
     async def predicates(self) -> list[str]:
         """The predicates that occur, sorted."""
-        return await self._pool.run(
-            lambda reader: [name for (name,) in reader.execute(queries.PREDICATES)]
-        )
+        return list(self._schema.predicates)
+
+    def columns(self) -> SqliteColumns:
+        """The graph in integers, as the file has it."""
+        return SqliteColumns(self._pool, self._schema)
 
     # --- in one go ----------------------------------------------------------
 
     async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
         """The nodes that exist, one thread hop for all."""
-        return await self._pool.run(partial(_nodes, ids, self._types))
+        return await self._pool.run(partial(_nodes, ids, self._schema))
 
     async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:
-        """Every edge with an asked node at either end, as the cursor gives them."""
-        return await self._pool.run(partial(_ring, ids))
+        """Every edge with an asked node at either end, each once."""
+        return await self._pool.run(partial(_ring, ids, self._schema))
 
     async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:
         """Metadata by id."""
@@ -107,11 +113,11 @@ class SqliteBackend(BatchGraphDb):
 
     async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:
         """Metadata by triple."""
-        return await self._pool.run(partial(_edge_metadata, edges))
+        return await self._pool.run(partial(_edge_metadata, edges, self._schema))
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
         """The evidence of the edges that touch the entity, and what it supplied as a document."""
-        return await self._pool.run(partial(_provenance, entity_id, limit))
+        return await self._pool.run(partial(_provenance, entity_id, limit, self._schema))
 
     async def next_steps(self) -> str:
         """The generic advice, and how many nodes each type has."""
@@ -123,36 +129,52 @@ class SqliteBackend(BatchGraphDb):
 # --- what runs in a thread; a reader comes last, for `partial` ---------------
 
 
-def _types(reader: Reader) -> dict[int, str]:
-    return dict(reader.execute(queries.TYPES))
-
-
-def _storable(ids: Sequence[str]) -> list[str]:
+def _storable(ids: Iterable[str]) -> list[str]:
     """Ids that the store could have: one with a lone surrogate is never in it."""
     return [entity_id for entity_id in ids if is_text(entity_id)]
 
 
-def _edges(entity_id: str, statement: str, reader: Reader) -> list[Edge]:
-    if not (is_text(entity_id) and reader.execute(queries.NODE, (entity_id,)).fetchone()):
-        raise KeyError(entity_id)
-    return [Edge(*row) for row in reader.execute(statement, (entity_id,))]
-
-
-def _nodes(ids: Sequence[str], types: dict[int, str], reader: Reader) -> list[Node]:
+def _nodes(ids: Sequence[str], schema: Schema, reader: Reader) -> list[Node]:
     # Node(...) runs Python for each node, which a hub of 60,000 neighbours feels.
-    new = tuple.__new__
+    new, types = tuple.__new__, schema.types
     return [
         new(Node, (entity_id, types[t], NO_METADATA))
         for statement, keys in queries.chunks(_storable(ids), queries.nodes)
-        for entity_id, t in reader.execute(statement, keys)
+        for entity_id, _, t in reader.execute(statement, keys)
     ]
 
 
-def _ring(ids: Sequence[str], reader: Reader) -> list[Triple]:
-    ring: list[Triple] = []
-    for statement, keys in queries.chunks(_storable(ids), queries.ring):
-        ring += reader.execute(statement, keys).fetchall()
-    return ring
+def _edges(entity_id: str, direction: Direction, schema: Schema, reader: Reader) -> list[Edge]:
+    found = find(reader, [entity_id])
+    if not found:
+        raise KeyError(entity_id)
+    edges, handle = schema.edges, np.array([found[entity_id].handle], np.int32)
+    ranges = edges.ranges(reader, direction, handle)
+    rings = [edges.ring(reader, Batch(direction, part)) for part in cut(ranges, BATCH_EDGES)]
+    return [Edge(*triple) for triple in _named(rings, schema, reader)]
+
+
+def _ring(ids: Sequence[str], schema: Schema, reader: Reader) -> list[Triple]:
+    handles = [found.handle for found in find(reader, ids).values()]
+    batches, asked = schema.edges.plan(reader, np.array(handles, np.int32))
+    return _named((schema.edges.ring(reader, one, asked) for one in batches), schema, reader)
+
+
+def _named(rings: Iterable[Ring], schema: Schema, reader: Reader) -> list[Triple]:
+    """Edges with ids and names in place of numbers."""
+    kept = list(rings)
+    if not kept:
+        return []
+    ends = np.unique(np.concatenate([end for s, _, o in kept for end in (s, o)]))
+    names = names_of(reader, ends.tolist())
+    ids, predicates = names.__getitem__, schema.predicates.__getitem__
+    return [
+        triple
+        for s, p, o in kept
+        for triple in zip(
+            map(ids, s.tolist()), map(predicates, p.tolist()), map(ids, o.tolist()), strict=True
+        )
+    ]
 
 
 def _node_metadata(ids: Sequence[str], reader: Reader) -> dict[str, Metadata]:
@@ -163,26 +185,42 @@ def _node_metadata(ids: Sequence[str], reader: Reader) -> dict[str, Metadata]:
     }
 
 
-def _edge_metadata(edges: Collection[Triple], reader: Reader) -> dict[Triple, Metadata]:
-    asked = [edge for edge in edges if is_text("".join(edge))]
-    return {
-        (subject, predicate, obj): decode(text)
-        for statement, keys in queries.chunks(asked, queries.edge_metadata)
-        for subject, predicate, obj, text in reader.execute(
-            statement, [name for key in keys for name in key]
-        )
+def _edge_metadata(
+    edges: Collection[Triple], schema: Schema, reader: Reader
+) -> dict[Triple, Metadata]:
+    ends = _storable({end for subject, _, obj in edges for end in (subject, obj)})
+    handles = {
+        entity_id: n
+        for statement, keys in queries.chunks(ends, queries.handles)
+        for entity_id, n in reader.execute(statement, keys)
     }
+    predicates = schema.predicate_numbers
+    known = {
+        (handles[s], predicates[p], handles[o]): (s, p, o)
+        for s, p, o in edges
+        if s in handles and o in handles and p in predicates
+    }
+    numbers = schema.edges.numbers(reader, known)
+    texts = {
+        e: text
+        for statement, keys in queries.chunks(sorted(numbers.values()), queries.edge_metadata)
+        for e, text in reader.execute(statement, keys)
+    }
+    return {known[edge]: decode(texts.get(e, "{}")) for edge, e in numbers.items()}
 
 
-def _provenance(entity_id: str, limit: int, reader: Reader) -> dict[str, Any]:
+def _provenance(entity_id: str, limit: int, schema: Schema, reader: Reader) -> dict[str, Any]:
+    if not is_text(entity_id):
+        return {"total": 0, "items": []}
+    rows = reader.execute(queries.EVIDENCE, {"id": entity_id, "limit": limit}).fetchall()
+    ends = schema.edges.at(reader, [row[0] for row in rows])
+    names = names_of(reader, {row[1] for row in rows}.union(o for _, o in ends))
     total, items = 0, []
-    values = {"id": entity_id, "limit": limit}
-    rows = reader.execute(queries.PROVENANCE, values) if is_text(entity_id) else ()
-    for subject, predicate, obj, touching, of_all, text in rows:
+    for (_, s, touching, of_all, text), (p, o) in zip(rows, ends, strict=True):
         total = of_all
         items += [
             item
-            for item in evidence_items((subject, predicate, obj), decode(text))
+            for item in evidence_items((names[s], schema.predicates[p], names[o]), decode(text))
             if touching or item["document_id"] == entity_id
         ]
     return {"total": total, "items": items[:limit]}

@@ -1,7 +1,8 @@
 """The graph file: its tables, its header, and the threads that read it.
 
-Integers stand for ids, types and predicates, which is as fast as text and a
-third of the size. Nothing is ever changed in a file: a load writes a new one.
+Integers stand for ids, types and predicates. Edges are in packed arrays (`adjacency`);
+SQLite has ids, metadata and search. Nothing is ever changed in a file: a load writes
+a new one.
 
 SQLite work never runs on the event loop. A call that is cancelled, or whose
 deadline passes, sets a flag that SQLite checks every few thousand steps: its
@@ -24,26 +25,25 @@ from bfsql.errors import StoreError, StoreUnavailable
 
 APPLICATION_ID = 0x42_46_53_51
 """`PRAGMA application_id` of a graph: "BFSQ"."""
-LAYOUT = 1
-"""`PRAGMA user_version`: number of the layout below."""
+LAYOUT = 2
+"""`PRAGMA user_version`: number of the layout of these tables and of `adjacency.TABLES`."""
 
 TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+-- t, p and n count from 0 in the code point order of the names and ids.
 CREATE TABLE type (t INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE predicate (p INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
-
 -- t is null where the id is only an end of an edge, with no record of its own.
 CREATE TABLE node (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, t INTEGER);
-CREATE TABLE detail (n INTEGER PRIMARY KEY, metadata TEXT NOT NULL);
 
--- items: how many passages the edge's provenance holds.
-CREATE TABLE edge (
-    e INTEGER PRIMARY KEY, s INTEGER NOT NULL, p INTEGER NOT NULL, o INTEGER NOT NULL,
-    items INTEGER NOT NULL, metadata TEXT NOT NULL
-);
--- The passages that the document n supplied to the edge e.
-CREATE TABLE supplied (
-    n INTEGER NOT NULL, e INTEGER NOT NULL, items INTEGER NOT NULL, PRIMARY KEY (n, e)
+-- Metadata, of nodes and edges that have some. e counts edges from 0, as `adjacency` does.
+CREATE TABLE detail (n INTEGER PRIMARY KEY, metadata TEXT NOT NULL);
+CREATE TABLE edge (e INTEGER PRIMARY KEY, metadata TEXT NOT NULL);
+-- What is evidence for the edge e, whose subject is s: of an edge that touches the node n all its
+-- items, of another one the items that n supplied as their document.
+CREATE TABLE evidence (
+    n INTEGER NOT NULL, e INTEGER NOT NULL, s INTEGER NOT NULL, items INTEGER NOT NULL,
+    touching INTEGER NOT NULL, PRIMARY KEY (n, e)
 ) WITHOUT ROWID;
 
 -- Search: r counts nodes by length of their folded name, then by id, which is the order of
@@ -136,7 +136,10 @@ def check(path: Path) -> None:
             f"to go on with this version: bfsql load SOURCE --path {path} --replace"
         )
     if header.layout < LAYOUT:
-        raise StoreError(f"{path} has the unknown layout {header.layout}. {again}")
+        raise StoreError(
+            f"{path} has layout {header.layout}, which is older than {LAYOUT}, the one that this "
+            f"version reads. {again}"
+        )
     if size < header.size:
         raise StoreError(
             f"{path} is only half there: {size} bytes of {header.size}, so a copy was "
@@ -173,7 +176,8 @@ class Pool:
         opened: list[sqlite3.Connection] = []
         try:
             while len(opened) < connections:
-                opened.append(_connect(path, cache_mb))
+                opened.append(read_only(path))
+                opened[-1].execute(f"PRAGMA cache_size = -{cache_mb * 1024}")
                 if _load_of(opened[-1]) != _load_of(opened[0]):  # replaced meanwhile
                     _close(opened)
                     opened = []
@@ -230,13 +234,13 @@ class Pool:
         return StoreUnavailable(f"The graph {self._path} was closed; open it again.")
 
 
-def _connect(path: Path, cache_mb: int) -> sqlite3.Connection:
+def read_only(path: Path) -> sqlite3.Connection:
+    """A connection that cannot change the file."""
     uri = f"{path.absolute().as_uri()}?mode=ro"
     # A connection is in one thread at a time, but not always in the one that made it.
     connection = sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None)
     try:
         connection.execute("PRAGMA query_only = ON")
-        connection.execute(f"PRAGMA cache_size = -{cache_mb * 1024}")
     except sqlite3.Error:
         connection.close()
         raise

@@ -37,47 +37,25 @@ def _marks(size: int, mark: str = "?") -> str:
     return ", ".join([mark] * size)
 
 
-# --- topology ---------------------------------------------------------------
-
-
-@cache
-def ring(size: int) -> str:
-    """Every edge with an asked node at either end, both directions at once."""
-    return f"""
-        WITH asked (n, id) AS MATERIALIZED (
-            SELECT n, id FROM node WHERE id IN ({_marks(size)}) AND t IS NOT NULL
-        )
-        SELECT asked.id, predicate.name, node.id
-        FROM asked CROSS JOIN edge ON s = asked.n
-        CROSS JOIN predicate USING (p) CROSS JOIN node ON node.n = o
-        UNION ALL
-        SELECT node.id, predicate.name, asked.id
-        FROM asked CROSS JOIN edge ON o = asked.n
-        CROSS JOIN predicate USING (p) CROSS JOIN node ON node.n = s
-    """
-
-
-LEAVING = """
-    SELECT a.id, predicate.name, b.id
-    FROM node AS a CROSS JOIN edge ON s = a.n
-    CROSS JOIN predicate USING (p) CROSS JOIN node AS b ON b.n = o
-    WHERE a.id = ?
-"""
-
-ENTERING = """
-    SELECT a.id, predicate.name, b.id
-    FROM node AS b CROSS JOIN edge ON o = b.n
-    CROSS JOIN predicate USING (p) CROSS JOIN node AS a ON a.n = s
-    WHERE b.id = ?
-"""
-
-NODE = "SELECT t FROM node WHERE id = ? AND t IS NOT NULL"
+# --- nodes --------------------------------------------------------------------
 
 
 @cache
 def nodes(size: int) -> str:
-    """Id and type number of the nodes that exist."""
-    return f"SELECT id, t FROM node WHERE id IN ({_marks(size)}) AND t IS NOT NULL"
+    """Id, handle and type number of the nodes that exist."""
+    return f"SELECT id, n, t FROM node WHERE id IN ({_marks(size)}) AND t IS NOT NULL"
+
+
+@cache
+def handles(size: int) -> str:
+    """Id and handle of all ids that occur, nodes or not."""
+    return f"SELECT id, n FROM node WHERE id IN ({_marks(size)})"
+
+
+@cache
+def ids(size: int) -> str:
+    """Handle and id."""
+    return f"SELECT n, id FROM node WHERE n IN ({_marks(size)})"
 
 
 # --- metadata ---------------------------------------------------------------
@@ -86,50 +64,30 @@ def nodes(size: int) -> str:
 @cache
 def node_metadata(size: int) -> str:
     """Id and metadata of the nodes that exist."""
-    return f"SELECT id, metadata FROM node JOIN detail USING (n) WHERE id IN ({_marks(size)})"
+    return f"""
+        SELECT id, coalesce(metadata, '{{}}') FROM node LEFT JOIN detail USING (n)
+        WHERE id IN ({_marks(size)}) AND t IS NOT NULL
+    """
 
 
 @cache
 def edge_metadata(size: int) -> str:
-    """Triple and metadata of the edges that exist."""
-    return f"""
-        WITH asked (subject, predicate, object) AS (VALUES {_marks(size, "(?, ?, ?)")})
-        SELECT subject, predicate, object, metadata
-        FROM asked CROSS JOIN node AS a ON a.id = subject
-        CROSS JOIN predicate AS b ON b.name = asked.predicate
-        CROSS JOIN node AS c ON c.id = object
-        CROSS JOIN edge ON s = a.n AND edge.p = b.p AND o = c.n
-    """
+    """Number and metadata of the edges that have some."""
+    return f"SELECT e, metadata FROM edge WHERE e IN ({_marks(size)})"
 
 
-PROVENANCE = """
-    WITH me (n) AS (SELECT n FROM node WHERE id = :id),
-    reached (e, s, p, o, items, touching) AS (
-        SELECT e, s, p, o, items, 1 FROM me CROSS JOIN edge ON s = me.n WHERE items > 0
-        UNION
-        SELECT e, s, p, o, items, 1 FROM me CROSS JOIN edge ON o = me.n WHERE items > 0
-        UNION ALL
-        SELECT e, s, p, o, supplied.items, 0
-        FROM me CROSS JOIN supplied USING (n) CROSS JOIN edge USING (e)
-        WHERE s <> me.n AND o <> me.n
-    ),
-    shown AS (
-        SELECT a.id AS subject, predicate.name AS predicate, b.id AS object, e, touching,
-            sum(items) OVER () AS total
-        FROM reached CROSS JOIN node AS a ON a.n = s
-        CROSS JOIN predicate USING (p) CROSS JOIN node AS b ON b.n = o
-        ORDER BY 1, 2, 3 LIMIT max(:limit, 1)
-    )
-    SELECT subject, predicate, object, touching, total, metadata
-    FROM shown CROSS JOIN edge USING (e) ORDER BY 1, 2, 3
+EVIDENCE = """
+    SELECT e, s, touching, sum(items) OVER () AS total, metadata
+    FROM evidence JOIN edge USING (e)
+    WHERE evidence.n = (SELECT n FROM node WHERE id = :id) ORDER BY e LIMIT max(:limit, 1)
 """
 """The first edges with evidence, and the number of all items: those of the edges that touch
 the node, and those that it supplied as a document to other edges."""
 
 # --- schema -----------------------------------------------------------------
 
-TYPES = "SELECT t, name FROM type"
-PREDICATES = "SELECT name FROM predicate ORDER BY name"
+TYPES = "SELECT name FROM type ORDER BY t"
+PREDICATES = "SELECT name FROM predicate ORDER BY p"
 NEXT_STEPS = "SELECT value FROM meta WHERE key = 'next_steps'"
 
 # --- search: each gives entries, best first, and stops at :limit ------------

@@ -78,10 +78,10 @@ def _size_of(path: Path) -> tuple[int | None, int | None]:
     """How many nodes and edges a graph has, as far as it can be read."""
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as graph:
-            query = "SELECT (SELECT count(*) FROM entry), (SELECT count(*) FROM edge)"
-            nodes, edges = graph.execute(query).fetchone()
+            query = "SELECT value FROM meta WHERE key IN ('edges', 'nodes') ORDER BY key"
+            edges, nodes = (int(value) for (value,) in graph.execute(query))
             return nodes, edges
-    except sqlite3.Error:
+    except (sqlite3.Error, ValueError):
         return None, None
 
 

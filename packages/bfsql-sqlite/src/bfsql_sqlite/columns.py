@@ -1,0 +1,138 @@
+"""The graph of a file in integers: what a traversal reads of it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from bfsql.columns import BATCH_EDGES, NO_NODE, Columns, Found, IntArray, Ring
+from bfsql.models.json_values import is_text
+from bfsql_sqlite import queries
+from bfsql_sqlite.adjacency import Adjacency, Batch, Damaged, Mask
+from bfsql_sqlite.connection import Pool
+
+
+class Schema(NamedTuple):
+    """What is read once of a file, and shared by all connections."""
+
+    types: Sequence[str]
+    """Names by number; they ascend."""
+    predicates: Sequence[str]
+    """Likewise."""
+    predicate_numbers: Mapping[str, int]
+    edges: Adjacency
+
+    @classmethod
+    def read(cls, reader: sqlite3.Connection) -> Schema:
+        """Of the file that a connection is to."""
+        types = [name for (name,) in reader.execute(queries.TYPES)]
+        predicates = [name for (name,) in reader.execute(queries.PREDICATES)]
+        numbers = {name: p for p, name in enumerate(predicates)}
+        return cls(types, predicates, numbers, Adjacency.of(reader))
+
+
+class SqliteColumns(Columns):
+    """The graph of an open file.
+
+    Args:
+        pool: Connections to the file.
+        schema: Of the file.
+    """
+
+    def __init__(self, pool: Pool, schema: Schema) -> None:
+        self._pool = pool
+        self._schema = schema
+
+    @property
+    def size(self) -> int:
+        """Number of handles."""
+        return self._schema.edges.nodes
+
+    @property
+    def type_names(self) -> Sequence[str]:
+        """Name of each type, by its number."""
+        return self._schema.types
+
+    @property
+    def predicate_names(self) -> Sequence[str]:
+        """Name of each predicate, by its number."""
+        return self._schema.predicates
+
+    async def find(self, ids: Sequence[str]) -> list[Found | None]:
+        """The node of each id."""
+        found = await self._pool.run(partial(find, ids=ids))
+        return [found.get(entity_id) for entity_id in ids]
+
+    async def ids(self, handles: IntArray) -> list[str]:
+        """The id of each handle."""
+        asked = handles.tolist()
+        names = await self._pool.run(partial(names_of, handles=asked))
+        return [names[handle] for handle in asked]
+
+    async def types(self, handles: IntArray) -> IntArray:
+        """The number of each handle's type."""
+        types = self._schema.edges.known_types
+        if types is None:
+            types = await self._pool.run(self._schema.edges.types)
+        return types[handles].astype(np.int32)
+
+    async def rings(self, handles: IntArray) -> AsyncGenerator[Ring, None]:
+        """Every edge with an asked node at either end, each once: one thread hop a batch."""
+        edges = self._schema.edges
+        begun = await self._pool.run(partial(_begin, edges, handles))
+        if isinstance(begun, Ring):
+            yield begun
+            return
+        batches, asked = begun
+        for batch in batches:
+            yield await self._pool.run(partial(edges.ring, batch=batch, asked=asked))
+
+
+# --- what runs in a thread -------------------------------------------------------
+
+
+def _begin(
+    edges: Adjacency, handles: IntArray, reader: sqlite3.Connection
+) -> Ring | tuple[list[Batch], Mask]:
+    """A ring that is one batch; of a larger one, its batches and the asked nodes."""
+    nodes = handles[edges.types(reader)[handles] != NO_NODE]
+    batches, asked = edges.plan(reader, nodes)
+    if sum(batch.ranges.total for batch in batches) > BATCH_EDGES:
+        return batches, asked
+    rings = [edges.ring(reader, batch, asked) for batch in batches]
+    return Ring(*(np.concatenate(columns) for columns in zip(_NOTHING, *rings, strict=True)))
+
+
+_NOTHING = Ring(*([np.empty(0, np.int32)] * 3))
+
+
+def find(reader: sqlite3.Connection, ids: Iterable[str]) -> dict[str, Found]:
+    """The nodes that exist, by id."""
+    # An id with a lone surrogate is never in the file.
+    storable = [entity_id for entity_id in ids if is_text(entity_id)]
+    return {
+        entity_id: Found(n, entity_id, t)
+        for statement, keys in queries.chunks(storable, queries.nodes)
+        for entity_id, n, t in reader.execute(statement, keys)
+    }
+
+
+def names_of(reader: sqlite3.Connection, handles: Iterable[int]) -> dict[int, str]:
+    """The id of each handle.
+
+    Raises:
+        Damaged: A handle is not there.
+    """
+    asked = list(handles)
+    names = {
+        n: entity_id
+        for statement, keys in queries.chunks(asked, queries.ids)
+        for n, entity_id in reader.execute(statement, keys)
+    }
+    if not names.keys() >= set(asked):
+        raise Damaged("a node of an edge is missing")
+    return names

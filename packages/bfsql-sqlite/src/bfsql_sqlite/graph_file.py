@@ -1,0 +1,154 @@
+"""Makes a graph file: all of it, or nothing.
+
+A load makes a new file in a folder of its own beside the target and then puts
+it in the target's place in one step. A reader that has the old file open goes
+on with it, one that opens later reads the new file, and an interrupted load
+changes nothing. The folder is named after the target, and one load at a time can own it.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import NamedTuple
+from uuid import uuid4
+
+import numpy as np
+
+from bfsql.abc import DEFAULT_NEXT_STEPS
+from bfsql.columns import NO_NODE
+from bfsql.errors import StoreError
+from bfsql.loading.folders import working_folder
+from bfsql.loading.intake import EXAMPLES, check_graph
+from bfsql.loading.statements import PRAGMAS
+from bfsql.models.load import LoadOptions, LoadReport
+from bfsql_sqlite import adjacency
+from bfsql_sqlite.adjacency import Adjacency
+from bfsql_sqlite.connection import APPLICATION_ID, LAYOUT, TABLES
+from bfsql_sqlite.external_sort import SpillError
+from bfsql_sqlite.search_index import index_names
+from bfsql_sqlite.target import Target, explained, look, put
+
+NAMED_TYPES = 10
+"""Types that `next_steps` counts."""
+FOLDERS = ".bfsql-load."
+"""How the names of the folders of loads begin; the name of the file follows."""
+
+_CHECK_EVERY = 100_000
+"""Steps of SQLite's machine between two calls of `stopped`."""
+
+_NAMED = """
+SELECT n, t, id, coalesce(metadata, '{}') FROM node LEFT JOIN detail USING (n)
+WHERE t IS NOT NULL ORDER BY n
+"""
+
+
+class Making(NamedTuple):
+    """A graph file that is being made."""
+
+    graph: sqlite3.Connection
+    """The file, with empty tables."""
+    folder: Path
+    """Where there is room for further files; it is removed at the end."""
+    target: Target
+    """What is in its place now."""
+
+
+def make_file(
+    path: Path,
+    options: LoadOptions,
+    fill: Callable[[Making], LoadReport],
+    stopped: Callable[[], bool],
+) -> LoadReport:
+    """Make a graph file and put it in its place.
+
+    Args:
+        path: Its place. What is there and is no graph is never replaced.
+        options: What becomes of a graph that is there.
+        fill: Fills the tables `type`, `predicate`, `node`, `detail`, `edge` and `evidence`, and
+            those of edges by `adjacency.write_edges`; the other tables are filled from these.
+            Its report has everything but what only the whole graph shows: edges that dangle.
+        stopped: Whether the load is cancelled.
+
+    Returns:
+        The report of `fill`, completed.
+
+    Raises:
+        LoadRefused: A graph is there already, another load is writing the file, or the graph
+            has no node.
+        StoreError: The file cannot be written, or what is there is no graph.
+    """
+    with ExitStack() as stack:
+        with explained(path):
+            place = Path(os.path.realpath(path))  # a link stays a link
+            folder = stack.enter_context(working_folder(place.parent, FOLDERS, place.name))
+            target = look(place, options)
+        made = folder / "graph.db"
+        try:
+            with closing(sqlite3.connect(made)) as graph:
+                pragmas = PRAGMAS.format(schema="main")
+                graph.executescript(f"{pragmas} {TABLES} {adjacency.TABLES}")
+                graph.set_progress_handler(stopped, _CHECK_EVERY)
+                report = fill(Making(graph, folder, target))
+                _finish(graph, report, options)
+            check_graph(report, options, keeps_dangling=True)
+            with explained(path):
+                report.backup = put(made, target, options)
+        except (sqlite3.Error, SpillError) as error:
+            raise StoreError(
+                f"{path} cannot be written: {error}. What was there is unchanged."
+            ) from error
+        report.place = str(path)
+        return report
+
+
+def _finish(graph: sqlite3.Connection, report: LoadReport, options: LoadOptions) -> None:
+    """Write types, what search needs, and the mark of a complete file."""
+    steps: tuple[Callable[[], object], ...] = (
+        lambda: adjacency.write_types(graph),
+        lambda: index_names(graph, graph.execute(_NAMED)),
+        lambda: _count_dangling(graph, report),
+    )
+    for number, step in enumerate(steps):
+        if options.progress:
+            options.progress("writing", number / len(steps))
+        step()
+    meta = {
+        "next_steps": _next_steps(graph),
+        "default_type": options.default_type,
+        "nodes": str(report.nodes),
+        "edges": str(report.edges),
+        "load": uuid4().hex,
+    }
+    graph.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
+    graph.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    graph.execute(f"PRAGMA user_version = {LAYOUT}")
+    graph.commit()
+
+
+def _count_dangling(graph: sqlite3.Connection, report: LoadReport) -> None:
+    """Count the edges with an end that is no node, and name some of these ends."""
+    edges = Adjacency.of(graph)
+    missing = np.flatnonzero(edges.types(graph) == NO_NODE).astype(np.int32)
+    batches, asked = edges.plan(graph, missing)
+    report.dangling_edges = sum(len(edges.ring(graph, batch, asked).subjects) for batch in batches)
+    ends = [np.unique(batch.ranges.nodes)[:EXAMPLES] for batch in batches]
+    first = np.unique(np.concatenate(ends))[:EXAMPLES].tolist() if ends else []
+    report.dangling_examples = [
+        id_
+        for handle in first
+        for (id_,) in graph.execute("SELECT id FROM node WHERE n = ?", (handle,))
+    ]
+
+
+def _next_steps(graph: sqlite3.Connection) -> str:
+    counts = graph.execute(
+        "SELECT type.name, count(*) FROM node JOIN type USING (t) GROUP BY t "
+        "ORDER BY count(*) DESC, type.name LIMIT ?",
+        (NAMED_TYPES,),
+    )
+    by_type = ", ".join(f"{entity_type} {n}" for entity_type, n in counts)
+    return f"{DEFAULT_NEXT_STEPS} Nodes by type: {by_type}."
