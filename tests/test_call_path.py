@@ -8,8 +8,8 @@ from typing import Any
 
 from bfsql import open_graph
 
-MOST_MODULES = 15
-MOST_CROSSINGS = 150
+MOST_MODULES = 21
+MOST_CROSSINGS = 160
 
 
 def project_module(frame: FrameType | None) -> str | None:
