@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import venv
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,17 +62,23 @@ class Environment:
 
 def build(sources: Iterable[Path], wheels: Path) -> None:
     """Build a wheel of each distribution."""
-    pip = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation"]
-    command = [*pip, "--wheel-dir", str(wheels), *map(str, sources)]
-    done = subprocess.run(
-        command, check=False, capture_output=True, text=True, env={**os.environ, **QUIET}
-    )
-    assert done.returncode == 0, done.stderr
+    how = ("--wheel", "--no-build-isolation", "--python", sys.executable, "--out-dir", str(wheels))
+    for source in sources:
+        _uv("build", *how, str(source))
 
 
 def created(folder: Path, wheels: Path, *wanted: str) -> Environment:
-    """A new environment with these distributions, and what they need from the index."""
-    venv.create(folder, with_pip=True)
+    """A new environment with these distributions, what they need from the index, and pip."""
+    _uv("venv", "--seed", "--python", sys.executable, str(folder))
     made = Environment(folder, wheels)
-    made.says("python", "-m", "pip", "install", *wanted, cwd=folder, **QUIET)
+    where = ("--python", str(made.programs / "python"), "--find-links", str(wheels))
+    _uv("pip", "install", *where, *wanted)
     return made
+
+
+def _uv(*arguments: str) -> None:
+    """Run uv, which links what it has fetched before: seconds where pip takes a minute."""
+    command = [sys.executable, "-m", "uv", "--quiet", "--no-progress", *arguments]
+    variables = {"UV_SYSTEM_CERTS": "1", **os.environ}  # as pip does
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=variables)
+    assert done.returncode == 0, done.stderr
