@@ -163,6 +163,7 @@ class Reading:
             chain.from_iterable(source.records for source in sources[:number]),
             strict=how.strict,
             progress=_share_told(how.progress, paths),
+            sources=sources[:number],
         )
         """What the files hold."""
         self.removed = RefusalFilter(
@@ -240,6 +241,14 @@ class RefusalFilter:
         stream: What the sources give.
         strict: Whether a refusal is an error.
         progress: Called now and then with the number of records that went through.
+        sources: Where the stream is from.
+
+    Attributes:
+        tables: The sources, where all of them are tables that are read in place. A loader may
+            read these itself, in place of the records, when it gives the same graph and tells
+            their accounts and `taken` what the records would have told.
+        strict: Whether a refusal is an error.
+        progress: Is to be called now and then while the tables are read.
     """
 
     def __init__(
@@ -248,12 +257,14 @@ class RefusalFilter:
         *,
         strict: bool = False,
         progress: Callable[[int], object] | None = None,
+        sources: Sequence[Source] = (),
     ) -> None:
         self.refusals: list[Refusal] = []
         self.refused = 0
+        self.tables = sources if all(source.table for source in sources) else ()
+        self.strict = strict
+        self.progress = progress or (lambda _: None)
         self._stream = stream
-        self._strict = strict
-        self._progress = progress or (lambda _: None)
 
     def __iter__(self) -> Iterator[GraphRecord]:
         """The records; they can be read once.
@@ -269,15 +280,25 @@ class RefusalFilter:
             yield record
             count += 1
             if count % EVERY == 0:
-                self._progress(count)
+                self.progress(count)
         if not count and self.refusals:
             first = self.refusals[0]
             reason = f"{first.reason} (and no line of the source can be used: nothing was loaded)"
             raise SourceError(first.path, reason, first.line)
-        self._progress(count)
+        self.progress(count)
+
+    def taken(self, refusals: Sequence[Refusal], refused: int) -> None:
+        """Take notice of what was refused by a loader that read a table itself.
+
+        Args:
+            refusals: The first ones.
+            refused: The number of all of them.
+        """
+        self.refused += refused
+        self.refusals += refusals[: KEPT - len(self.refusals)]
 
     def _refuse(self, refusal: Refusal) -> None:
-        if self._strict:
+        if self.strict:
             reason = f"{refusal.reason} (the import is strict, so nothing was loaded)"
             raise SourceError(refusal.path, reason, refusal.line)
         self.refused += 1

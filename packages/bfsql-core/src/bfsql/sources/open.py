@@ -22,7 +22,7 @@ from bfsql.sources.json_graphs import open_json
 from bfsql.sources.kgraph import open_bundle
 from bfsql.sources.parquet_graphs import open_graphrag, open_parquet
 from bfsql.sources.pipes import Copy, format_of_pipe, is_pipe, name_of
-from bfsql.sources.tables import Head, head_of, open_table
+from bfsql.sources.tables import Head, Table, head_of, open_table
 
 _TABLES = frozenset({"csv", "tsv", "jsonl"})
 _GRAPHS = {
@@ -62,6 +62,10 @@ class Source(NamedTuple):
     account: SourceAccount
     """How it is read; its counts are complete after the last record."""
     records: GraphStream
+    table: Table | None = None
+    """What the records are made of, where that is one CSV file that is read in place."""
+    stamp: Stamp | None = None
+    """Of the file of the table, before it is read."""
 
 
 def read_all(paths: Sequence[Path | str], options: SourceOptions = NO_OPTIONS) -> GraphStream:
@@ -100,12 +104,18 @@ def open_sources(paths: Sequence[Path | str], options: SourceOptions = NO_OPTION
     for given in inputs:
         account = SourceAccount(given.name, given.format)
         with _faults(given):
+            opened: Table | GraphStream
             head = heads.get(given.path)
             if head is not None:
-                records = open_table(given.path, head, options, account, groups=groups)
+                opened = open_table(given.path, head, options, account, groups=groups)
             else:
-                records = _open(given.path, options, account)
-        sources.append(Source(account, _read(given, records, account)))
+                opened = _open(given.path, options, account)
+        if isinstance(opened, Table):
+            table = opened if given.copy is None else None
+            records = _read(given, opened.records(), account)
+            sources.append(Source(account, records, table, given.stamp))
+        else:
+            sources.append(Source(account, _read(given, opened, account)))
     return sources
 
 

@@ -72,6 +72,22 @@ def rows_of(path: Path, encoding: str, dialect: Dialect) -> Iterator[Row]:
     return rows.trimmed() if dialect.trim else rows.read()
 
 
+def lone_row(line: str, encoding: str, dialect: Dialect) -> list[str] | Unusable | None:
+    """The row that a line is by itself, as `rows_of` gives it where no quote is open before it.
+
+    Args:
+        line: With its end; one in which no carriage return stands before it.
+        encoding: As `encoding_of` gives it.
+        dialect: How cells are written; blanks around them are part of them.
+
+    Returns:
+        Its cells, none for an empty line; or why it has none. None where a quote is open at its
+        end, so that the row may go on in the next line.
+    """
+    rows = _Rows(Path(), encoding, dialect)
+    return rows.lone(line)
+
+
 class _Rows:
     """Lines that were read and are not rows yet, and where the first of them stands."""
 
@@ -134,6 +150,15 @@ class _Rows:
                 at += 1
         self._number += at
         self._lines = lines[at:]
+
+    def lone(self, line: str) -> list[str] | Unusable | None:
+        """As `lone_row`."""
+        self._dirty = True
+        try:
+            cells: list[str] = next(self._reader([line]))
+        except csv.Error as error:
+            return None if str(error) == _OPEN else self._alone(line)
+        return self._fault(cells)
 
     def _reader(self, lines: Sequence[str], *, strict: bool = True) -> Any:
         separator, trim = self._dialect.separator, self._dialect.trim

@@ -59,8 +59,8 @@ class Head(NamedTuple):
 
 def open_table(
     path: Path, head: Head, options: SourceOptions, account: SourceAccount, *, groups: bool = False
-) -> GraphStream:
-    """The nodes or the edges of a table.
+) -> Table | GraphStream:
+    """The nodes or the edges of a table: of JSONL the records.
 
     Args:
         path: The file.
@@ -97,7 +97,7 @@ def open_table(
                 f"the column {column} tells whether an edge is directed, and is no predicate; "
                 "undirected edges keep the direction in which they are written"
             )
-    return _Table(path, head, have, columns, account).records()
+    return Table(path, head, have, columns, account)
 
 
 def head_of(path: Path, format_: str, options: SourceOptions, header: Head | None = None) -> Head:
@@ -189,8 +189,8 @@ def _tells_direction(column: str, sample: Sequence[Mapping[str, Any]]) -> bool:
     return {text.casefold() for text in told} <= _DIRECTIONS
 
 
-class _Table:
-    """Makes the records of a CSV file.
+class Table:
+    """The table in a CSV file, and the records that it makes.
 
     Args:
         path: The file.
@@ -198,6 +198,14 @@ class _Table:
         have: The columns that are not ignored.
         columns: What they are.
         account: Of the file.
+
+    Attributes:
+        path: The file.
+        head: Its head.
+        columns: What the columns are.
+        account: Of the file.
+        converts: Of each column the key in the metadata, or None, and what makes a value of a cell
+            that is not empty.
     """
 
     def __init__(
@@ -208,13 +216,12 @@ class _Table:
         columns: NodeColumns | EdgeColumns,
         account: SourceAccount,
     ) -> None:
-        self._path = path
-        self._head = head
-        self._columns = columns
-        self._account = account
-        self._short = 0
+        self.path = path
+        self.head = head
+        self.columns = columns
+        self.account = account
         _tell(account, head, columns)
-        self._converts: list[tuple[str | None, Callable[[str], Any]]] = []
+        self.converts: list[tuple[str | None, Callable[[str], Any]]] = []
         header = neo4j_columns(head.columns)
         parsed: Sequence[Neo4jColumn | None] = header or [None] * len(head.columns)
         default = _split if _is_kgx(head.columns, columns) else value_of
@@ -228,47 +235,70 @@ class _Table:
                 key, convert = neo4j.name, neo4j.value(value_of)
             elif key not in _SINGLE:
                 convert = default
-            self._converts.append((key, convert))
+            self.converts.append((key, convert))
 
     def records(self) -> GraphStream:
         """The records, and refusals of rows that cannot be used."""
-        path, width, record = self._path, len(self._converts), self._maker()
+        path, width, record, short = self.path, len(self.converts), self.maker(), 0
         for line, cells in self._rows():
             try:
                 if isinstance(cells, Unusable):
                     raise cells
-                yield record(cells if len(cells) == width else self._fitted(cells))
+                short += len(cells) < width
+                yield record(cells if len(cells) == width else self.fitted(cells))
             except Unusable as reason:
                 yield Refusal(path, line, str(reason))
-        if self._short:
-            have = "1 row has" if self._short == 1 else f"{self._short:,} rows have"
-            self._account.notes.append(f"{have} fewer cells than the table has columns")
+        self.tell_short(short)
+
+    @property
+    def has_header(self) -> bool:
+        """Whether the first row names the columns."""
+        return self.head.path == self.path
+
+    def place(self, column: str) -> int:
+        """Which of the cells of a row a column is, from 0."""
+        return self.head.columns.index(column)
+
+    def tell_header(self, line: int) -> None:
+        """Enter into the account that a line was left out."""
+        self.account.notes.append(f"line {line} repeats the header, and was left out")
+
+    def tell_short(self, count: int) -> None:
+        """Enter into the account how many rows are short, if any."""
+        if count:
+            have = "1 row has" if count == 1 else f"{count:,} rows have"
+            self.account.notes.append(f"{have} fewer cells than the table has columns")
 
     def _rows(self) -> Iterator[tuple[int, list[str] | Unusable]]:
         """The rows behind the header; further copies of it are left out, and noted."""
-        rows = rows_of(self._path, self._head.encoding, self._head.dialect)
-        if self._head.path != self._path:
+        rows = rows_of(self.path, self.head.encoding, self.head.dialect)
+        if not self.has_header:
             yield from rows
             return
         _, header = next(rows)
         for line, cells in rows:
             if cells == header:
-                self._account.notes.append(f"line {line} repeats the header, and was left out")
+                self.tell_header(line)
             else:
                 yield line, cells
 
-    def _fitted(self, cells: list[str]) -> list[str]:
-        width = len(self._converts)
+    def fitted(self, cells: list[str]) -> list[str]:
+        """The cells of a row, as many as there are columns.
+
+        Raises:
+            Unusable: There are more, and not all of these are empty.
+        """
+        width = len(self.converts)
         if any(cells[width:]):
             raise Unusable(f"has {len(cells)} cells, and the table {width} columns")
-        self._short += len(cells) < width
         return (cells + [""] * (width - len(cells)))[:width]
 
-    def _maker(self) -> Callable[[list[str]], NodeRecord | EdgeRecord]:
-        columns, converts = self._columns, self._converts
-        places = {column: at for at, column in enumerate(self._head.columns)}
+    def maker(self) -> Callable[[Sequence[str]], NodeRecord | EdgeRecord]:
+        """What makes a record of the cells of a row; it raises `Unusable`."""
+        columns, converts = self.columns, self.converts
+        places = {column: at for at, column in enumerate(self.head.columns)}
 
-        def metadata(cells: list[str]) -> dict[str, Any]:
+        def metadata(cells: Sequence[str]) -> dict[str, Any]:
             return {
                 key: convert(cell)
                 for (key, convert), cell in zip(converts, cells, strict=True)

@@ -1,0 +1,223 @@
+"""One table as DuckDB reads it: which rows make a record, and the metadata of edges as JSON.
+
+The cells of metadata pass through Python, each distinct one of a column once, so that the reader of
+records' own functions make the values.
+"""
+# ruff: noqa: S608 - what is put into these texts are numbers, and literals made by `_literal`
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from bfsql.loading import KEPT, RefusalFilter
+from bfsql.models.json_values import encode, is_text
+from bfsql.models.records import Refusal
+from bfsql.sources.columns import EdgeColumns, NodeColumns
+from bfsql.sources.fields import Unusable
+from bfsql.sources.open import Source
+from bfsql_sqlite.plain import Copy, NotPlain
+
+BATCH = 5_000
+"""Rows with texts that are in memory at a time."""
+
+_LONGEST_LINE = 1 << 24
+"""Bytes."""
+
+
+class BulkTable:
+    """The copy of a table, as DuckDB sees it.
+
+    Attributes:
+        name: Of what belongs to it in DuckDB.
+        rows: Of the view with its records: `id` and `r` of nodes with all cells, otherwise `s`,
+            `p`, `o` and `metadata`.
+        columns: What its columns are.
+        keys: The columns of metadata of an edge table, by their place.
+        refused: Lines that make no record.
+        headers: Lines that repeat the header.
+    """
+
+    def __init__(self, name: str, made: Copy, connection: duckdb.DuckDBPyConnection) -> None:
+        self.name = name
+        self.rows = f"{name}_rows"
+        self.columns = made.table.columns
+        self.width = len(made.table.head.columns)
+        self.record = made.table.maker()
+        self.refused = made.refused
+        self.refusals = made.refusals
+        self.headers: list[int] = []
+        self.count = 0
+        self._made = made
+        self._connection = connection
+        self.keys: dict[int, tuple[str, Callable[[str], Any]]] = {}
+        if isinstance(self.columns, EdgeColumns):
+            converts = enumerate(made.table.converts)
+            self.keys = {at: (key, make) for at, (key, make) in converts if key is not None}
+
+    def padded(self, width: int) -> str:
+        """The cells as columns of this number."""
+        have = [f"c{at}" for at in range(self.width)]
+        return ", ".join(have + ["NULL"] * (width - self.width))
+
+    def read(self) -> None:
+        """Make the view, and find the rows that make no record.
+
+        Raises:
+            NotPlain: The metadata of edges can only be merged record by record.
+        """
+        run, columns = self._connection.execute, self.columns
+        # No cell has another null text.
+        texts = (text for text in columns.null_texts if is_text(text) and "\0" not in text)
+        nulls = ", ".join(map(_literal, sorted(texts)))
+        place = self._made.table.place
+        needed = (
+            (columns.subject, columns.object) if isinstance(columns, EdgeColumns) else (columns.id,)
+        )
+        refused = " OR ".join(f"c{place(column)} IN ({nulls})" for column in needed)
+        odd = f"({self._is_header()}) OR {refused}"
+        source = self._source()
+        if isinstance(columns, NodeColumns):
+            # The number of a row is its place in a table, and costs a pass elsewhere.
+            run(f"CREATE TABLE {self.name} AS SELECT * FROM {source}")
+            self._made.path.unlink()
+            source = f"(SELECT rowid AS r, * FROM {self.name})"
+            id_ = f"{_literal(columns.group)} || c{place(columns.id)}"
+            run(f"CREATE VIEW {self.rows} AS SELECT {id_} AS id, * FROM {source} WHERE NOT ({odd})")
+            found = self._number(f"SELECT count(*) FROM {source} WHERE {odd}")
+            numbered = source
+        else:
+            predicate = _literal(columns.default_predicate)
+            if columns.predicate is not None:
+                given = f"c{place(columns.predicate)}"
+                predicate = f"CASE WHEN {given} IN ({nulls}) THEN {predicate} ELSE {given} END"
+            run(
+                f"CREATE TABLE {self.name}_predicate AS SELECT {predicate} AS name, "
+                f"count(*) FILTER (WHERE {odd}) AS odd, count(*) AS everything "
+                f"FROM {source} GROUP BY ALL"
+            )
+            found = self._number(f"SELECT coalesce(sum(odd), 0) FROM {self.name}_predicate")
+            run(f"DELETE FROM {self.name}_predicate WHERE odd = everything")
+            joins, metadata = self._metadata()
+            run(
+                f"CREATE VIEW {self.rows} AS SELECT "
+                f"{_literal(columns.subject_group)} || c{place(columns.subject)} AS s, "
+                f"{predicate} AS p, "
+                f"{_literal(columns.object_group)} || c{place(columns.object)} AS o, "
+                f"{metadata} AS metadata FROM {source} {joins} WHERE NOT ({odd})"
+            )
+            numbered = f"(SELECT row_number() OVER () - 1 AS r, * FROM {source})"
+        self.count = self._made.rows - found
+        if found:
+            self._refuse(numbered, odd)
+
+    def _source(self) -> str:
+        return _read_csv(self._made.path, self.width, self._made.table.head.dialect.separator)
+
+    def _is_header(self) -> str:
+        header = self._made.header
+        if header is None:
+            return "false"
+        return " AND ".join(f"c{at} = {_literal(cell)}" for at, cell in enumerate(header))
+
+    def _refuse(self, numbered: str, odd: str) -> None:
+        """Note the rows that make no record."""
+        have = ", ".join(f"c{at}" for at in range(self.width))
+        rows = self._connection.execute(f"SELECT r, {have} FROM {numbered} WHERE {odd} ORDER BY r")
+        refusals: list[Refusal] = []
+        while batch := rows.fetchmany(BATCH):
+            for row, *cells in batch:
+                line = self._made.line_of(row)
+                if cells == self._made.header:
+                    self.headers.append(line)
+                    continue
+                self.refused += 1
+                try:
+                    self.record(cells)
+                except Unusable as reason:
+                    refusals.append(Refusal(self._made.table.path, line, str(reason)))
+                    refusals = refusals[:KEPT]
+        self.refusals = sorted([*self.refusals, *refusals], key=lambda refusal: refusal.line or 0)
+
+    def _metadata(self) -> tuple[str, str]:
+        """Joins, and what gives the fields of the JSON object of a row's metadata."""
+        keys = [key for key, _ in self.keys.values()]
+        if len(set(keys)) < len(keys) or "provenance" in keys:
+            raise NotPlain
+        if not keys:
+            return "", "''"
+        joins, fields = [], []
+        for at, (key, make) in self.keys.items():
+            cells = f"{self.name}_cell_{at}"
+            self._convert(at, key, make, cells)
+            joins.append(f"LEFT JOIN {cells} ON {cells}.cell = c{at}")
+            fields.append(f"{cells}.field")
+        return " ".join(joins), f"concat_ws(',', {', '.join(fields)})"
+
+    def _convert(self, at: int, key: str, make: Callable[[str], Any], cells: str) -> None:
+        """Make a table with the JSON field of every distinct cell of a column."""
+        path = self._made.path.with_name(f"{cells}.csv")
+        rows = self._connection.execute(
+            f"SELECT DISTINCT c{at} FROM {self._source()} WHERE c{at} <> ''"
+        )
+        with path.open("w", encoding="utf-8", newline="") as target:
+            while batch := rows.fetchmany(BATCH):
+                target.writelines(
+                    f"{_quoted(cell)},{_quoted(encode({key: make(cell)})[1:-1])}\n"
+                    for (cell,) in batch
+                )
+        self._connection.execute(
+            f"CREATE TABLE {cells} AS SELECT c0 AS cell, c1 AS field FROM {_read_csv(path, 2, ',')}"
+        )
+        path.unlink()
+
+    def _number(self, query: str) -> int:
+        found = self._connection.execute(query).fetchone()
+        assert found is not None
+        return int(found[0])
+
+    def tell(self, source: Source, records: RefusalFilter) -> None:
+        """Enter what was found where the reader of records enters it."""
+        table, account = self._made.table, source.account
+        for line in self.headers:
+            table.tell_header(line)
+        table.tell_short(self._made.short)
+        if isinstance(self.columns, NodeColumns):
+            account.nodes += self.count
+        else:
+            account.edges += self.count
+        account.refused += self.refused
+        records.taken(self.refusals, self.refused)
+
+
+def _read_csv(path: Path, width: int, separator: str) -> str:
+    """What reads a plain copy, all cells as text."""
+    names = [f"c{at}" for at in range(width)]
+    columns = ", ".join(f"{name}: 'VARCHAR'" for name in names)
+    # In a path these are patterns, unless each stands in brackets.
+    exact = re.sub(r"[\[*?]", r"[\g<0>]", str(path))
+    return (
+        f"read_csv({_literal(exact)}, columns = {{{columns}}}, force_not_null = {names}, "
+        f"delim = {_literal(separator)}, quote = '\"', escape = '\"', new_line = '\\n', "
+        "header = false, auto_detect = false, strict_mode = true, hive_partitioning = false, "
+        f"compression = 'none', max_line_size = {_LONGEST_LINE})"
+    )
+
+
+def _literal(text: str) -> str:
+    """A text as SQL writes it.
+
+    Raises:
+        NotPlain: SQL cannot hold it.
+    """
+    if "\0" in text or not is_text(text):
+        raise NotPlain
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _quoted(cell: str) -> str:
+    return '"' + cell.replace('"', '""') + '"'

@@ -1,0 +1,273 @@
+"""Makes of a table a plain one: what any reader of CSV takes for the same rows.
+
+The copy is UTF-8 with a byte order mark, with a line a row and as many cells in each as there
+are columns; quotes are well-formed. Most blocks of lines are so from the start, which numpy and one
+regular expression find out; every other line is read by the reader of records' own function, and
+refused as it does or written anew. A table that has rows of several lines is not made plain.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from bisect import bisect_right
+from codecs import BOM_UTF8
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from bfsql.errors import SourceError
+from bfsql.loading import KEPT
+from bfsql.models.json_values import is_text
+from bfsql.models.records import Refusal
+from bfsql.sources.fields import Unusable
+from bfsql.sources.files import check_unchanged, guarded
+from bfsql.sources.open import Source
+from bfsql.sources.rows import lone_row
+from bfsql.sources.tables import Table
+from bfsql.sources.text import open_text
+
+_LONGEST = 1 << 20
+"""Characters of a line, about."""
+_BLOCK = 1 << 21
+"""Characters that are read at a time."""
+_SEPARATORS = frozenset(",;\t|")
+_LINE_END = ord("\n")
+_JUMPS = 4_000_000
+"""Rows whose line is kept; each takes 16 bytes."""
+
+
+class NotPlain(Exception):
+    """The table has to be read by the reader of records."""
+
+
+class Copy:
+    """A plain copy of a table, and what was found while it was made.
+
+    Attributes:
+        table: The table.
+        path: Of the copy.
+        rows: Its number of rows.
+        header: The cells of the header, which is not in the copy; None where it is in another file.
+        short: Rows with fewer cells than there are columns.
+        refusals: Of lines that are not in the copy, the first ones.
+        refused: The number of all of them.
+    """
+
+    def __init__(self, table: Table, path: Path) -> None:
+        self.table = table
+        self.path = path
+        self.rows = 0
+        self.header: list[str] | None = None
+        self.short = 0
+        self.refusals: list[Refusal] = []
+        self.refused = 0
+        self._firsts = array("q")
+        self._lines = array("q")
+
+    def line_of(self, row: int) -> int:
+        """The line of a row of the copy, which counts from 0."""
+        place = bisect_right(self._firsts, row) - 1
+        return self._lines[place] + row - self._firsts[place]
+
+    def begin(self, line: int) -> None:
+        """Take notice that the next row of the copy is this line of the table.
+
+        Raises:
+            NotPlain: This happens too often.
+        """
+        if self._firsts and self._firsts[-1] == self.rows:
+            self._lines[-1] = line
+            return
+        if len(self._firsts) > _JUMPS:
+            raise NotPlain
+        self._firsts.append(self.rows)
+        self._lines.append(line)
+
+    def refuse(self, line: int, reason: str) -> None:
+        """Count a line that is left out."""
+        self.refused += 1
+        if len(self.refusals) < KEPT:
+            self.refusals.append(Refusal(self.table.path, line, reason))
+
+
+def copy(
+    source: Source, path: Path, stopped: Callable[[], bool], progress: Callable[[int], object]
+) -> Copy:
+    """Make a plain copy of a table.
+
+    Args:
+        source: Has a table.
+        path: Of the copy.
+        stopped: Whether to stop.
+        progress: Called now and then.
+
+    Raises:
+        NotPlain: That cannot be done, for whatever reason that lies in the table. Nothing that
+            belongs to the source was changed.
+        InterruptedError: `stopped` gave true.
+        OSError: The copy cannot be written.
+    """
+    assert source.table is not None
+    table = source.table
+    dialect = table.head.dialect
+    if dialect.trim or dialect.separator not in _SEPARATORS:
+        raise NotPlain
+    made = Copy(table, path)
+    with path.open("wb") as target:
+        target.write(BOM_UTF8)  # without it, DuckDB would take one off the first cell
+        lines = _Lines(made, target)
+        try:
+            for block in guarded(table.path, _blocks(table)):
+                if stopped():
+                    raise InterruptedError
+                lines.take(block)
+                progress(made.rows)
+            if source.stamp is not None:
+                check_unchanged([(table.path, source.stamp)])
+        except SourceError as error:
+            raise NotPlain from error
+    if table.has_header and made.header is None:
+        raise NotPlain
+    return made
+
+
+def _blocks(table: Table) -> Iterator[str]:
+    """The text in whole lines that end in a line feed, those behind what is skipped."""
+    with open_text(table.path, table.head.encoding, strict=False) as stream:
+        for _ in range(table.head.dialect.skip):
+            stream.readline()
+        rest = ""
+        while block := stream.read(_BLOCK):
+            cut = block.rfind("\n") + 1
+            if cut:
+                yield _with_line_feeds(rest + block[:cut])
+                rest = block[cut:]
+            else:
+                rest += block
+            if len(rest) > _LONGEST:
+                raise NotPlain
+        if rest:
+            yield _with_line_feeds(f"{rest}\n")
+
+
+def _with_line_feeds(text: str) -> str:
+    if "\r" in text:
+        text = text.replace("\r\n", "\n")
+    if "\r" in text or "\0" in text:
+        raise NotPlain
+    return text
+
+
+class _Lines:
+    """Writes the lines of a table into its copy."""
+
+    def __init__(self, made: Copy, target: BinaryIO) -> None:
+        head = made.table.head
+        self._made = made
+        self._target = target
+        self._encoding = head.encoding
+        self._dialect = head.dialect
+        self._separator = head.dialect.separator.encode()
+        self._width = len(head.columns)
+        self._line = 1 + head.dialect.skip
+        self._in_header = made.table.has_header
+        self._special = re.compile(f'["{re.escape(head.dialect.separator)}]')
+        self._text = _rows(self._separator, self._width, b"")
+        self._dirty = _rows(self._separator, self._width, rb"\xed")
+        made.begin(self._line)
+
+    def take(self, text: str) -> None:
+        """Write a block of lines."""
+        while self._in_header and text:
+            end = text.index("\n") + 1
+            self._header(text[:end])
+            text = text[end:]
+        if not text:
+            return
+        sound = is_text(text)
+        data = text.encode("utf-8", "strict" if sound else "surrogatepass")
+        if sound and b'"' not in data and self._is_even(data):
+            self._write(data)
+            return
+        plain, at = self._text if sound else self._dirty, 0
+        while at < len(data):
+            found = plain.match(data, at)
+            assert found is not None
+            if found.end() > at:
+                self._write(data[at : found.end()])
+            at = found.end()
+            if at < len(data):
+                end = data.index(b"\n", at) + 1
+                self._take_alone(data[at:end].decode("utf-8", "surrogatepass"))
+                at = end
+
+    def _header(self, line: str) -> None:
+        cells = self._row(line)
+        if isinstance(cells, Unusable):
+            raise NotPlain
+        if cells:
+            self._made.header = cells
+            self._in_header = False
+        self._line += 1
+        self._made.begin(self._line)
+
+    def _is_even(self, data: bytes) -> bool:
+        """Whether each line without quotes has as many cells as there are columns."""
+        block = np.frombuffer(data, np.uint8)
+        ends = block == _LINE_END
+        marks = np.flatnonzero(ends | (block == self._separator[0]))
+        if len(marks) % self._width:
+            return False
+        expected = np.zeros(self._width, np.bool_)
+        expected[-1] = True
+        if not (ends[marks].reshape(-1, self._width) == expected).all():
+            return False
+        return self._width > 1 or int(np.diff(marks, prepend=-1).min()) > 1
+
+    def _write(self, data: bytes) -> None:
+        self._target.write(data)
+        count = data.count(b"\n")
+        self._made.rows += count
+        self._line += count
+
+    def _take_alone(self, line: str) -> None:
+        """Write or refuse a line that is no plain row, or leave it out where it is empty."""
+        cells, table = self._row(line), self._made.table
+        try:
+            if isinstance(cells, Unusable):
+                raise cells
+            if cells:
+                self._made.short += len(cells) < self._width
+                self._write(self._written(table.fitted(cells)))
+                return
+        except Unusable as reason:
+            self._made.refuse(self._line, str(reason))
+        self._line += 1
+        self._made.begin(self._line)
+
+    def _row(self, line: str) -> list[str] | Unusable:
+        cells = lone_row(line, self._encoding, self._dialect)
+        if cells is None or (isinstance(cells, list) and any("\n" in cell for cell in cells)):
+            raise NotPlain
+        return cells
+
+    def _written(self, cells: list[str]) -> bytes:
+        quoted = (
+            '"' + cell.replace('"', '""') + '"' if not cell or self._special.search(cell) else cell
+            for cell in cells
+        )
+        return (self._dialect.separator.join(quoted) + "\n").encode()
+
+
+def _rows(separator: bytes, width: int, without: bytes) -> re.Pattern[bytes]:
+    """As many plain rows as there are; cells without quotes around them lack some bytes."""
+    between = re.escape(separator)
+    bare = rb'[^"\n' + between + without + rb"]*+"
+    quoted = rb'"(?:[^"\n' + without + rb']++|"")*+"'
+    cell = rb"(?:" + quoted + rb"|" + bare + rb")"
+    more = rb"(?:" + between + cell + rb"){%d}" % (width - 1)
+    first = rb"(?!\n)" if width == 1 else b""
+    return re.compile(rb"(?:" + first + cell + more + rb"\n)*+")
