@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from contextlib import aclosing
 from itertools import repeat
 from typing import Any, Self
 
-from bfsql.abc import DEFAULT_NEXT_STEPS, BatchGraphDb
+from bfsql.abc import DEFAULT_NEXT_STEPS, BatchGraphDb, TypedTriple
 from bfsql.embedding import Embedder, open_embedder
 from bfsql.errors import EmbeddingFailed, StoreError
 from bfsql.models.merge import UNTYPED
@@ -27,6 +28,11 @@ from bfsql_postgres.sql import known_ids, storable
 
 CHUNK = 20_000
 """Ids in one statement at most."""
+FEW = 250
+"""Ids whose ring may be small."""
+SMALL = 5_000
+"""Edges of a small ring at most, which comes with the types of its ends. In a larger one, whose
+edges share many of their ends, a type for each edge takes longer than one for each end."""
 NAMED_TYPES = 10
 """Types whose numbers of nodes `next_steps` gives."""
 
@@ -51,6 +57,7 @@ class PostgresBackend(BatchGraphDb):
         self._embedder = embedder
         self._caution = caution
         self._ring, self._nodes = queries.ring(layout), queries.nodes(layout)
+        self._small_ring = queries.small_ring(layout, SMALL + 1)
         self._leaving = queries.edges_at(layout, "out")
         self._entering = queries.edges_at(layout, "in")
         self._metadata = MetadataReader(pool, layout)
@@ -144,13 +151,13 @@ class PostgresBackend(BatchGraphDb):
         rows: list[Any] = []
         for chunk in _chunks(known):
             rows += await self._pool.fetch(self._nodes, chunk)
-        if len(self._layout.nodes) > 1:
-            rows = [row[:2] for row in sorted(rows, key=lambda row: (row[2], row[1] or ""))]
         if not rows:
             return []
-        found, types = zip(*rows, strict=True)
+        found, types, *_ = zip(*rows, strict=True)
         if len(set(found)) < len(found):
-            found, types = zip(*dict(reversed(rows)).items(), strict=True)
+            # The first table that has an id counts, and in it the first of its types.
+            rows.sort(key=lambda row: (row[2:], row[1] or ""), reverse=True)
+            found, types = zip(*{row[0]: row[1] for row in rows}.items(), strict=True)
         # Node(...) runs Python for each node, which a hub of 60,000 neighbours feels.
         parts = zip(found, (kind or UNTYPED for kind in types), repeat(NO_METADATA))
         return list(map(tuple.__new__, repeat(Node), parts))
@@ -161,6 +168,22 @@ class PostgresBackend(BatchGraphDb):
         for chunk in _chunks(list(known_ids(ids, self._layout).values())):
             ring += await self._pool.fetch(self._ring, chunk)
         return ring
+
+    async def edges_stream(
+        self, ids: Sequence[str]
+    ) -> AsyncGenerator[Sequence[Triple] | Sequence[TypedTriple]]:
+        """A small ring with the types of its ends, by one statement; a large one by cursors."""
+        known = list(known_ids(ids, self._layout).values())
+        if 0 < len(known) <= FEW:
+            rows: Any = await self._pool.fetch(self._small_ring, known)
+            if len(rows) <= SMALL:
+                yield rows
+                return
+            del rows
+        for chunk in _chunks(known):
+            async with aclosing(self._pool.stream(self._ring, chunk)) as batches:
+                async for batch in batches:
+                    yield batch
 
     async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:
         """Metadata by id."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Self
 from urllib.parse import unquote, urlsplit
 
@@ -106,6 +106,9 @@ server's own; values come in one spelling, whatever the role's settings are; com
 than any of the statements; and what they read is a few scattered rows that are mostly in memory (a
 ring of 1,500 nodes among a million edges: 30 ms in place of 110)."""
 
+BATCH = 50_000
+"""Rows that a cursor reads at once."""
+
 _RELEASE = 5.0
 """Seconds that the server has to confirm that a statement is cancelled."""
 _CLOSING = 1.0
@@ -158,21 +161,58 @@ class Pool:
             StoreUnavailable: The server went away, or has no connection free.
             StoreError: It refuses the statement.
         """
-        left = call.remaining()
-        limit = min((s for s in (left, seconds) if s is not None), default=None)
+        limit = _limit(seconds)
         async with asyncio.timeout(limit), self._connection() as connection:
-            try:
+            with self._faults_of(connection):
                 if not self._settings.transaction_pooling:
                     rows: list[asyncpg.Record] = await connection.fetch(statement, *values)
                     return rows
-                return await self._in_transaction(connection, statement, values, limit)
-            except TimeoutError:
-                raise
-            except FAULTS as error:
-                if self._closed:
-                    raise self._gone() from error
-                closed = _is_closed(connection)
-                raise not_answered(error, self._where, self._settings, closed=closed) from error
+                await connection.execute(self._beginning(limit))
+                try:
+                    rows = await connection.fetch(statement, *values)
+                except asyncpg.PostgresError:
+                    await connection.execute("ROLLBACK")
+                    raise
+                await connection.execute("COMMIT")
+                return rows
+
+    async def stream(self, statement: str, *values: Any) -> AsyncGenerator[list[asyncpg.Record]]:
+        """The rows of a statement by a cursor, in batches; the server reads one ahead.
+
+        Args:
+            statement: Its text, with `$1` for the first value.
+            *values: Its parameters.
+
+        Raises:
+            TimeoutError: The deadline of the call under way passed.
+            StoreUnavailable: The server went away, or has no connection free.
+            StoreError: It refuses the statement.
+        """
+        async with asyncio.timeout(_limit()):
+            connection = await self._acquired()
+        async with self._released(connection):
+            with self._faults_of(connection):
+                async with asyncio.timeout(limit := _limit()):
+                    await connection.execute(self._beginning(limit))
+                    cursor = await connection.cursor(statement, *values)
+            ahead = asyncio.ensure_future(cursor.fetch(BATCH))
+            try:
+                while True:
+                    with self._faults_of(connection):
+                        async with asyncio.timeout(_limit()):
+                            rows = await ahead
+                    if len(rows) < BATCH:
+                        break
+                    ahead = asyncio.ensure_future(cursor.fetch(BATCH))
+                    yield rows
+            finally:
+                ahead.add_done_callback(lambda task: task.cancelled() or task.exception())
+                ahead.cancel()
+            with self._faults_of(connection):
+                async with asyncio.timeout(_limit()):
+                    await connection.execute("COMMIT")
+        if rows:
+            yield rows
 
     async def close(self) -> None:
         """Stop what is under way and release all connections; a second time does nothing."""
@@ -195,8 +235,13 @@ class Pool:
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[Any]:
         connection = await self._acquired()
-        try:
+        async with self._released(connection):
             yield connection
+
+    @asynccontextmanager
+    async def _released(self, connection: Any) -> AsyncIterator[None]:
+        try:
+            yield
         except BaseException:
             # In a task, since releasing may have to wait for the server first.
             task = asyncio.ensure_future(self._release(connection))
@@ -204,6 +249,19 @@ class Pool:
             task.add_done_callback(self._returning.discard)
             raise
         await self._release(connection)
+
+    @contextmanager
+    def _faults_of(self, connection: Any) -> Iterator[None]:
+        """What the driver raises as a sentence."""
+        try:
+            yield
+        except TimeoutError:
+            raise
+        except FAULTS as error:
+            if self._closed:
+                raise self._gone() from error
+            closed = _is_closed(connection)
+            raise not_answered(error, self._where, self._settings, closed=closed) from error
 
     async def _acquired(self) -> Any:
         if self._closed:
@@ -223,7 +281,7 @@ class Pool:
 
     async def _release(self, connection: Any) -> None:
         try:
-            if self._settings.transaction_pooling and connection.is_in_transaction():
+            if connection.is_in_transaction():
                 await connection.execute("ROLLBACK", timeout=_RELEASE)
             await self._pool.release(connection, timeout=_RELEASE)
         except (TimeoutError, *FAULTS):
@@ -233,30 +291,28 @@ class Pool:
     def _gone(self) -> StoreUnavailable:
         return StoreUnavailable(f"The graph in {self._where} was closed; open it again.")
 
-    async def _in_transaction(
-        self, connection: Any, statement: str, values: tuple[Any, ...], limit: float | None
-    ) -> list[asyncpg.Record]:
-        """Run a statement with settings that do not reach the next client of the pooler."""
+    def _beginning(self, limit: float | None) -> str:
+        """What begins a transaction; its settings do not reach the next client of a pooler."""
+        if not self._settings.transaction_pooling:
+            return "BEGIN READ ONLY"
         own = self._settings.statement_timeout
         seconds = own if limit is None else min(own, limit + _LATER)
-        await connection.execute(
+        return (
             "BEGIN READ ONLY; "
             + "".join(f"SET LOCAL {name} = '{value}'; " for name, value in OWN_WAY.items())
             + f"SET LOCAL statement_timeout = {_milliseconds(seconds)}"
         )
-        try:
-            rows: list[asyncpg.Record] = await connection.fetch(statement, *values)
-        except asyncpg.PostgresError:
-            await connection.execute("ROLLBACK")
-            raise
-        await connection.execute("COMMIT")
-        return rows
 
     async def _check_version(self) -> None:
         async with self._connection() as connection:
             version = connection.get_server_version()
         if version.major < OLDEST:
             raise too_old(f"{version.major}.{version.minor}", OLDEST, self._where)
+
+
+def _limit(seconds: float | None = None) -> float | None:
+    """Seconds that the call under way has left, or less."""
+    return min((s for s in (call.remaining(), seconds) if s is not None), default=None)
 
 
 def _options(settings: PostgresSettings) -> dict[str, Any]:

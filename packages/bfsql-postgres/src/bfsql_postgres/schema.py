@@ -39,6 +39,8 @@ class Column:
     """The type's modifier as the catalogue has it; -1 for none."""
     folded: bool = False
     """Whether its collation is nondeterministic, that is, takes `a` and `A`, say, for equal."""
+    collation: str = "0"
+    """Number of its collation in the catalogue; 0 for a type without one."""
 
     @property
     def is_text(self) -> bool:
@@ -168,6 +170,7 @@ SELECT json_build_object(
                     'element', e.typname, 'required', a.attnotnull,
                     'modifier', CASE d.typtype WHEN 'd' THEN d.typtypmod ELSE a.atttypmod END,
                     'folded', NOT coalesce(k.collisdeterministic, true),
+                    'collation', a.attcollation::text,
                     'readable', has_column_privilege(asked.oid, a.attnum, 'SELECT')
                 ) ORDER BY a.attnum)
                 FROM pg_catalog.pg_attribute AS a
