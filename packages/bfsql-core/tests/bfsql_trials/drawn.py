@@ -30,6 +30,31 @@ HOSTILE = (
     "long:" + "x" * 300,
 )
 """Ids that a careless encoder, sort order or query would trip over."""
+ORDERED = (
+    "Z",
+    "a",
+    "\u00c4",
+    "\u00e4",
+    "\u00e9",
+    "\u00df",
+    "ss",
+    "i",
+    "\u0131",
+    "\u0130",
+    "\u200b",
+    "\ue000",
+    "\ufffd",
+    "\U00010000",
+    "\U0010ffff",
+    "9",
+    "10",
+    "a b",
+    "a-b",
+    "aa",
+)
+"""Ids that a locale, UTF-16 or a reader of numbers puts into another order than code points do."""
+BLANK = (" ", "\u00a0", "\u3000")
+"""Ids that look like nothing; no tool takes one."""
 GONE = ("gone:1", "gone:2", "\uffffgone")
 """Ends that no record describes."""
 
@@ -108,6 +133,30 @@ def graphs(draw: st.DrawFn, least: int = 0, most: int = 25, *, hostile: bool = T
 
 
 @st.composite
+def hubs(draw: st.DrawFn) -> Drawn:
+    """A graph with a hub: edges of several predicates, most of them at one node.
+
+    Its ids are such as sort differently elsewhere; nodes of few edges, self-loops and ends
+    without a node are among its neighbours.
+    """
+    known = st.sampled_from(ORDERED + HOSTILE[:-1] + PLAIN[:4])
+    ids = draw(st.lists(known, min_size=4, max_size=24, unique=True), label="ids")
+    ids += draw(st.lists(st.sampled_from(BLANK), max_size=2, unique=True), label="blank")
+    node = st.tuples(st.sampled_from(TYPES), st.sampled_from(_NODE_METADATA))
+    described = [NodeRecord(i, *draw(node)) for i in ids]
+    ends, predicates = st.sampled_from([*ids, *ids, *GONE]), st.sampled_from(PREDICATES)
+    spokes = st.lists(st.tuples(st.booleans(), predicates, ends), min_size=3, max_size=40)
+    around = [
+        (ids[0], predicate, end) if leaves else (end, predicate, ids[0])
+        for leaves, predicate, end in draw(spokes, label="spokes")
+    ]
+    others = draw(st.lists(st.tuples(ends, predicates, ends), max_size=12), label="others")
+    related = [EdgeRecord(*t, draw(st.sampled_from(_EDGE_METADATA))) for t in (*around, *others)]
+    records = draw(st.permutations([*described, *related]))
+    return Drawn(tuple(records), tuple(ids), frozenset((*around, *others)))
+
+
+@st.composite
 def graphs_with_seeds(
     draw: st.DrawFn, seeds: int = 1, least: int = 0, *, hostile: bool = True
 ) -> tuple[Drawn, list[str]]:
@@ -120,8 +169,19 @@ def graphs_with_seeds(
         hostile: As for `graphs`.
     """
     graph = draw(graphs(least=max(seeds, least), hostile=hostile))
-    chosen = st.lists(st.sampled_from(graph.ids), min_size=seeds, max_size=4, unique=True)
-    return graph, draw(chosen, label="seeds")
+    return graph, draw(_seeds(graph, seeds), label="seeds")
+
+
+@st.composite
+def hubs_with_seeds(draw: st.DrawFn) -> tuple[Drawn, list[str]]:
+    """A graph with a hub, and two to four ids of it to start from."""
+    graph = draw(hubs())
+    return graph, draw(_seeds(graph, 2), label="seeds")
+
+
+def _seeds(graph: Drawn, least: int) -> st.SearchStrategy[list[str]]:
+    ids = [entity_id for entity_id in graph.ids if entity_id not in BLANK]
+    return st.lists(st.sampled_from(ids), min_size=least, max_size=4, unique=True)
 
 
 def removing() -> st.SearchStrategy[dict[str, Any]]:

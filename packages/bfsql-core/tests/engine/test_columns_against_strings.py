@@ -1,0 +1,89 @@
+"""Every answer has the same bytes whether a store gives integers, typed rows or plain strings."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+from bfsql_trials import asking, drawn
+from bfsql_trials.agreement import assert_same_answers
+from bfsql_trials.columns import ColumnsOverMemory, TypedStream
+from bfsql_trials.oracle import Oracle
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bfsql import Graph, Limits, MemoryBackend, open_graph
+from bfsql.models import GraphRecord
+
+HOPS = st.integers(1, 5)
+BATCHES = st.sampled_from([1, 2, 3, 7, 1000])
+"""Edges in a batch: mostly so few that every ring comes in several."""
+BUDGETS = st.sampled_from([0, 500, 700, 1200, 20_000])
+
+
+@asynccontextmanager
+async def every_way(records: Sequence[GraphRecord], batch: int) -> AsyncIterator[list[Graph]]:
+    """The graph in strings, in columns and in typed rows, each behind a cache and without."""
+    backends = [
+        MemoryBackend(records),
+        ColumnsOverMemory(records, batch),
+        TypedStream(records, batch),
+    ]
+    async with AsyncExitStack() as stack:
+        cached = [await stack.enter_async_context(open_graph(db)) for db in backends]
+        yield [*cached, *(Graph(db, "", Limits(), None) for db in backends)]
+
+
+@given(
+    case=drawn.graphs_with_seeds(seeds=2) | drawn.hubs_with_seeds(),
+    depth=HOPS,
+    filters=drawn.filtering(),
+    limit=st.integers(1, 8),
+    offset=st.integers(0, 8),
+    max_tokens=BUDGETS,
+    batch=BATCHES,
+)
+async def test_every_way_gives_the_same_bytes_for_every_graph_and_call(
+    *, case, depth, filters, limit, offset, max_tokens, batch
+):
+    graph, seeds = case
+    walk: dict[str, Any] = {"seeds": seeds, "max_hops": depth, **filters}
+    shared: dict[str, Any] = {"seeds": seeds, "k": depth, **filters}
+    async with every_way(graph.records, batch) as graphs:
+        await assert_same_answers(graphs, "bfs_query", **walk)
+        await assert_same_answers(graphs, "bfs_query", **walk, max_tokens=max_tokens)
+        await assert_same_answers(graphs, "bfs_query", **walk, limit=limit, offset=offset)
+        await assert_same_answers(graphs, "intersect_subgraphs", **shared, max_tokens=max_tokens)
+
+
+@settings(max_examples=20)
+@given(drawn.hubs_with_seeds(), st.integers(1, 3), st.integers(3, 8), BATCHES)
+async def test_every_way_gives_the_same_pages(case, hops, limit, batch):
+    graph, seeds = case
+    async with every_way(graph.records, batch) as graphs:
+        following: dict[str, int] = {"offset": 0, "limit": limit}
+        while following:
+            arguments: dict[str, Any] = {"seeds": seeds, "max_hops": hops, **following}
+            await assert_same_answers(graphs, "bfs_query", **arguments)
+            page = await asking.read(graphs[0], "bfs_query", **arguments)
+            following = asking.continuation(page)
+
+
+@given(drawn.hubs_with_seeds(), HOPS, drawn.removing(), BATCHES)
+async def test_columns_are_walked_as_networkx_walks(case, hops, removing, batch):
+    graph, seeds = case
+    oracle = Oracle(graph)
+    union = oracle.bfs(seeds, hops, **removing)
+    columns = Graph(ColumnsOverMemory(graph.records, batch), "", Limits(max_tokens=0), None)
+    answer = await asking.read(columns, "bfs_query", seeds=seeds, max_hops=hops, **removing)
+    assert parts(answer) == (union.ids, union.triples)
+    assert (answer["node_count"], answer["edge_count"]) == (len(union.ids), len(union.triples))
+    answer = await asking.read(columns, "intersect_subgraphs", seeds=seeds, k=hops, **removing)
+    assert parts(answer) == oracle.intersection(seeds, hops, **removing)
+
+
+def parts(answer: dict[str, Any]) -> tuple[list[str], list[tuple[str, str, str]]]:
+    """Ids and triples of an answer, in its order."""
+    triples = [(e["subject"], e["predicate"], e["object"]) for e in answer["edges"]]
+    return [node["id"] for node in answer["nodes"]], triples
