@@ -46,24 +46,17 @@ CREATE TABLE evidence (
     touching INTEGER NOT NULL, PRIMARY KEY (n, e)
 ) WITHOUT ROWID;
 
--- Search: r counts nodes by length of their folded name, then by id, which is the order of
--- equal matches; so an index that is read in order of r gives the best first and may stop.
+-- Search: entries are ordered by length of their folded name, then by id, which is the order of
+-- equal matches, and cut into blocks of at most 65,536.
 CREATE TABLE entry (
-    r INTEGER PRIMARY KEY, n INTEGER NOT NULL, t INTEGER NOT NULL,
-    name TEXT, folded TEXT NOT NULL, others TEXT NOT NULL
+    n INTEGER PRIMARY KEY, t INTEGER NOT NULL, name TEXT, folded TEXT NOT NULL, others TEXT NOT NULL
 );
-CREATE TABLE label (
-    text TEXT NOT NULL, kind INTEGER NOT NULL, r INTEGER NOT NULL, t INTEGER NOT NULL,
-    PRIMARY KEY (text, kind, r)
+-- nodes: n of each entry of the block, 32 bits each.
+CREATE TABLE block (b INTEGER PRIMARY KEY, nodes BLOB NOT NULL);
+-- places: where in the block the entries that have the term are, ascending, 16 bits each.
+CREATE TABLE posting (
+    b INTEGER NOT NULL, term TEXT NOT NULL, places BLOB NOT NULL, PRIMARY KEY (b, term)
 ) WITHOUT ROWID;
-CREATE VIRTUAL TABLE words USING fts5(
-    name, others, type, content='', tokenize='unicode61 remove_diacritics 0'
-);
-CREATE VIRTUAL TABLE grams USING fts5(
-    label, type, content='', tokenize='trigram case_sensitive 1'
-);
--- How many entries hold a trigram: a misspelt name is looked for by its rarest ones.
-CREATE TABLE gram (text TEXT PRIMARY KEY, entries INTEGER NOT NULL) WITHOUT ROWID;
 """
 
 _MAGIC = b"SQLite format 3\0"

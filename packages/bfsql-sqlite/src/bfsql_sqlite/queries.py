@@ -90,51 +90,31 @@ TYPES = "SELECT name FROM type ORDER BY t"
 PREDICATES = "SELECT name FROM predicate ORDER BY p"
 NEXT_STEPS = "SELECT value FROM meta WHERE key = 'next_steps'"
 
-# --- search: each gives entries, best first, and stops at :limit ------------
+# --- search -----------------------------------------------------------------
 
-# :types is a JSON array of type numbers; an empty one is all.
-_TYPED = "(:types = '[]' OR entry.t IN (SELECT value FROM json_each(:types)))"
-
-BY_ID = f"SELECT r FROM node JOIN entry USING (n) WHERE id = :text AND {_TYPED}"
-
-BY_LABEL = f"""
-    SELECT r FROM label AS entry WHERE text = :text AND kind = :kind AND {_TYPED}
-    ORDER BY r LIMIT :limit
-"""
-
-BY_PREFIX = f"""
-    SELECT r FROM (
-        SELECT r FROM label AS entry
-        WHERE text >= :text AND text < :text || char(1114111) AND kind = 0 AND {_TYPED}
-        LIMIT :scan
-    ) ORDER BY r LIMIT :limit
-"""
-
-BY_WORDS = "SELECT rowid FROM words WHERE words MATCH :match ORDER BY rowid LIMIT :limit"
-
-BY_GRAMS = "SELECT rowid FROM grams WHERE grams MATCH :match ORDER BY rowid LIMIT :limit"
-
-BY_SCAN = f"""
-    SELECT r FROM (SELECT r, folded, others FROM entry WHERE {_TYPED} ORDER BY r LIMIT :scan)
-    WHERE instr(folded, :text) OR instr(others, :text) LIMIT :limit
-"""
+ENTRY = "SELECT n, entry.t FROM node JOIN entry USING (n) WHERE id = ?"
+BLOCKS = "SELECT b, length(nodes) FROM block ORDER BY b"
+BLOCK = "SELECT nodes FROM block WHERE b = ?"
 
 
 @cache
-def gram_counts(size: int) -> str:
-    """How many entries hold each trigram."""
-    return f"SELECT text, entries FROM gram WHERE text IN ({_marks(size)})"
+def postings(size: int) -> str:
+    """The places in a block of the entries that have a term, by term."""
+    return f"SELECT term, places FROM posting WHERE b = ? AND term IN ({_marks(size)})"
+
+
+POSTINGS_FROM = "SELECT places FROM posting WHERE b = ? AND term >= ? AND term < ? || char(1114111)"
 
 
 @cache
 def labels(size: int) -> str:
     """The folded texts of entries."""
-    return f"SELECT r, folded, others FROM entry WHERE r IN ({_marks(size)})"
+    return f"SELECT n, folded, others FROM entry WHERE n IN ({_marks(size)})"
 
 
 @cache
 def stubs(size: int) -> str:
     """What a search answers of entries."""
     return f"""
-        SELECT r, id, entry.t, name FROM entry JOIN node USING (n) WHERE r IN ({_marks(size)})
+        SELECT n, id, entry.t, name FROM entry JOIN node USING (n) WHERE n IN ({_marks(size)})
     """

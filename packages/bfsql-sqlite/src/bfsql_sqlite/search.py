@@ -1,29 +1,30 @@
 """From what a person types to the entities that may be meant.
 
 Eight looks, each less strict than the one before, until there are enough
-candidates. Every look reads an index in the order of `entry.r`, which is the
-order of equally good matches (shorter name first, then id), and stops when it
-has what it needs; types are filtered inside it. So a word that half of the
-graph shares costs no more than a rare one.
+candidates. Every look reads the index block by block, in the order of equally
+good matches (shorter name first, then id), and stops when it has what it needs.
+Within a block the rarest of the terms leads, and the type is one more term: so
+a word that half of the graph shares costs no more than a rare one.
 """
 
 from __future__ import annotations
 
-import json
 import sqlite3
-import unicodedata
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
+from itertools import repeat
+from operator import itemgetter
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bfsql.models.json_values import is_text
-from bfsql.models.merge import without_accents
 from bfsql.models.records import EntityStub
 from bfsql_sqlite import queries
+from bfsql_sqlite import search_text as terms
+from bfsql_sqlite.search_text import GRAM, fold, grams, inner_grams, words
 
-GRAM = 3
-"""Characters of a trigram."""
 LIMIT = 20
 """Candidates of a search."""
 ENOUGH = 5
@@ -32,52 +33,25 @@ LONGEST = 256
 """Characters of folded text that are looked for as a part or a misspelling of a name."""
 MOST_WORDS = 16
 """Words that are looked for."""
-SCANNED = 10_000
-"""Labels or entries that a look without a full-text index reads."""
-GRAM_BUDGET = 20_000
-"""Entries that a misspelling is compared with by trigrams, the rarest trigrams first."""
+MOST_GRAMS = 8
+"""Trigrams by which a part of a name is looked for, before it is compared."""
+WANTED = 2 * LIMIT
+"""Entries that one look gives."""
+READ = 64
+"""Entries whose texts are read at a time."""
+MOST_READ = 4_096
+"""Entries whose texts one look reads."""
+GRAM_BUDGET = 1 << 18
+"""Places of trigrams that a misspelling is looked for by in a block, the rarest trigrams first."""
 COMPARED = 48
-"""Of these, the ones that are compared letter by letter."""
+"""Entries that share the most trigrams, which are compared letter by letter."""
 ALIKE = 0.7
 """Least likeness, 0 to 1, of a misspelling; `cusing diseas` and `cushing disease` have 0.93."""
 
+_PLACES = np.dtype("<u2")
+_NODES = np.dtype("<i4")
 
-# --- text as search compares it ----------------------------------------------
-
-
-def fold(text: str) -> str:
-    """Text for comparison: decomposed, marks dropped, case folded, spaces single."""
-    if not text.isascii():
-        text = unicodedata.normalize("NFC", without_accents(text).casefold())
-    if not text.isprintable():
-        text = "".join(c if c.isprintable() else " " for c in text)
-    return " ".join(text.lower().split())
-
-
-def words(folded: str) -> list[str]:
-    """The runs of letters and digits in folded text, each once, in order."""
-    spaced = "".join(c if c.isalnum() else " " for c in folded)
-    return list(dict.fromkeys(spaced.split()))
-
-
-def grams(folded: str) -> set[str]:
-    """Every three characters in a row, a space at either end of the text included."""
-    padded = f" {folded} "
-    return {padded[i : i + GRAM] for i in range(len(padded) - GRAM + 1)}
-
-
-def type_code(number: int) -> str:
-    """Three private-use characters for a type: one word and one trigram at once.
-
-    So a full-text query filters by type inside the index, before any limit.
-    Folding turns private-use characters into spaces: no name holds a code.
-    """
-    high, low = divmod(number, 4096 * 4096)
-    middle, low = divmod(low, 4096)
-    return "".join(chr(0xE000 + digit) for digit in (high, middle, low))
-
-
-# --- looking -------------------------------------------------------------------
+Places = NDArray[np.integer[Any]]
 
 
 def search(
@@ -95,7 +69,7 @@ def search(
         type_names: Names of all types by number.
     """
     looks = _Looks(connection, query, types)
-    found = dict.fromkeys(r for look in looks.exact() for r in look)
+    found = dict.fromkeys(n for look in looks.exact() for n in look)
     exact = bool(found)
     for look in looks.partial():
         found.update(dict.fromkeys(look))
@@ -105,15 +79,15 @@ def search(
         found.update(dict.fromkeys(looks.alike()))
     best = list(found)[:LIMIT]
     rows = {
-        r: EntityStub(entity_id, type_names[t], name)
+        n: EntityStub(entity_id, type_names[t], name)
         for statement, keys in queries.chunks(best, queries.stubs)
-        for r, entity_id, t, name in connection.execute(statement, keys)
+        for n, entity_id, t, name in connection.execute(statement, keys)
     }
-    return [rows[r] for r in best]
+    return [rows[n] for n in best]
 
 
 class _Looks:
-    """The ways to look for one text, each giving numbers of entries."""
+    """The ways to look for one text, each giving numbers of nodes."""
 
     def __init__(
         self, connection: sqlite3.Connection, query: str, types: Collection[int] | None
@@ -121,87 +95,236 @@ class _Looks:
         self._connection = connection
         self._query = query
         self._text = fold(query)
-        self._types = json.dumps(sorted(types or ()))
-        codes = " OR ".join(_quoted(type_code(t)) for t in sorted(types or ()))
-        self._of_types = f" AND type : ({codes})" if codes else ""
+        self._types = types
+        self._index = _Index(connection, types)
 
     def exact(self) -> Iterator[list[int]]:
         """The text is an id, a name, or an alias."""
         for text in (self._query, self._query.strip()):
             if text and is_text(text):
-                yield self._ask(queries.BY_ID, text=text)
-        if self._text:
-            yield self._ask(queries.BY_LABEL, text=self._text, kind=0)
-            yield self._ask(queries.BY_LABEL, text=self._text, kind=1)
+                yield self._by_id(text)
+        if text := self._text:
+            number = terms.checksum(text)
+            name, other = (terms.checksum_term(kind, number) for kind in (terms.NAME, terms.OTHER))
+            yield self._index.having([[name]], lambda name, _: name == text)
+            yield self._index.having([[other]], lambda _, others: text in others.split("\n"))
+
+    def _by_id(self, entity_id: str) -> list[int]:
+        rows = self._connection.execute(queries.ENTRY, (entity_id,))
+        return [n for n, t in rows if not self._types or t in self._types]
 
     def partial(self) -> Iterator[list[int]]:
         """The text begins a name, has words of one, or is a part of one."""
-        if self._text:
-            yield self._ask(queries.BY_PREFIX, text=self._text, scan=SCANNED)
-            if wanted := words(self._text)[:MOST_WORDS]:
-                all_of_them = " AND ".join(map(_quoted, wanted))
-                for columns in ("name", "{name others}"):
-                    match = f"{columns} : ({all_of_them}){self._of_types}"
-                    yield self._ask(queries.BY_WORDS, match=match)
-            yield self._part()
+        if not self._text:
+            return
+        yield self._beginning(self._text)
+        if wanted := words(self._text)[:MOST_WORDS]:
+            yield self._index.having([[terms.NAME_WORD + word] for word in wanted])
+            yield self._index.having(
+                [[terms.NAME_WORD + word, terms.OTHER_WORD + word] for word in wanted]
+            )
+        yield self._part(self._text)
 
-    def _part(self) -> list[int]:
-        if len(self._text) < GRAM:
-            return self._ask(queries.BY_SCAN, text=self._text, scan=SCANNED)
-        if len(self._text) > LONGEST:
+    def _beginning(self, text: str) -> list[int]:
+        start = terms.TRIGRAM + terms.START + text[: GRAM - 1]
+        if len(text) < GRAM:
+            return self._index.having([], starting=start)
+        return self._index.having([[start], *_within(text)], lambda name, _: name.startswith(text))
+
+    def _part(self, text: str) -> list[int]:
+        if len(text) < GRAM:
+            return self._index.having([], starting=terms.TRIGRAM + text)
+        if len(text) > LONGEST:
             return []
-        match = f"label : {_quoted(self._text)}{self._of_types}"
-        return self._ask(queries.BY_GRAMS, match=match)
+        return self._index.having(
+            _within(text), lambda name, others: text in name or text in others
+        )
 
     def alike(self) -> list[int]:
         """Entries with a label that the text may be a misspelling of, the most alike first."""
         if not 1 < len(self._text) <= LONGEST:
             return []
-        shared = self._sharing(grams(self._text))
-        nearest = sorted(shared, key=lambda r: (-shared[r], r))[:COMPARED]
+        nearest = self._index.sharing([terms.TRIGRAM + gram for gram in grams(self._text)])
+        to_text = _Likeness(self._text)
         likeness = {
-            r: max(_likeness(self._text, label) for label in (folded, *others.split("\n")))
-            for statement, keys in queries.chunks(nearest, queries.labels)
-            for r, folded, others in self._connection.execute(statement, keys)
+            n: max(to_text.of(label) for label in (name, *others.split("\n")))
+            for n, (name, others) in self._index.labels(nearest).items()
         }
-        kept = [r for r, value in likeness.items() if value >= ALIKE]
-        return sorted(kept, key=lambda r: (-likeness[r], r))[:LIMIT]
+        kept = [n for n in nearest if likeness[n] >= ALIKE]
+        return sorted(kept, key=lambda n: -likeness[n])[:LIMIT]
 
-    def _sharing(self, wanted: set[str]) -> Counter[int]:
-        """Entries by the number of trigrams they share, within the budget."""
-        counts = [
-            (entries, gram)
-            for statement, keys in queries.chunks(sorted(wanted), queries.gram_counts)
-            for gram, entries in set(self._connection.execute(statement, keys))
-        ]
-        shared: Counter[int] = Counter()
-        room = GRAM_BUDGET
-        for _, gram in sorted(counts):
-            match = f"label : {_quoted(gram)}{self._of_types}"
-            entries = self._ask(queries.BY_GRAMS, match=match, limit=room)
-            shared.update(entries)
-            room -= len(entries)
-            if room <= 0:
+
+def _within(text: str) -> list[list[str]]:
+    """The trigrams that a name with the text in it has, some of them if they are many."""
+    found = inner_grams(text)
+    return [[terms.TRIGRAM + gram] for gram in found[:: len(found) // MOST_GRAMS + 1]]
+
+
+# --- reading the index ---------------------------------------------------------
+
+
+class _Index:
+    """Entries by their terms, those of some types or all.
+
+    Args:
+        connection: The graph.
+        types: Numbers of the types; none or None for all.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, types: Collection[int] | None) -> None:
+        self._connection = connection
+        self._types = [f"{terms.TYPE}{t}" for t in types or ()]
+
+    def having(
+        self,
+        groups: Collection[Collection[str]],
+        accept: Callable[[str, str], bool] | None = None,
+        *,
+        starting: str | None = None,
+    ) -> list[int]:
+        """The first entries that have a term of every group.
+
+        Args:
+            groups: Terms of which one is enough.
+            accept: Looks at the labels of an entry: the name, the others in lines. `MOST_READ`
+                entries are looked at.
+            starting: The beginning of a further term that they must have.
+        """
+        found: list[int] = []
+        read = 0
+        for b, size in self._blocks():
+            places = self._places(b, size, groups, starting)
+            nodes = self._nodes(b, places[: None if accept else WANTED])
+            for start in range(0, len(nodes), READ):
+                some = nodes[start : start + READ]
+                if accept:
+                    read += len(some)
+                    labels = self.labels(some)
+                    some = [n for n in some if accept(*labels[n])]
+                found += some
+                if len(found) >= WANTED or read >= MOST_READ:
+                    return found[:WANTED]
+        return found
+
+    def sharing(self, wanted: Collection[str]) -> list[int]:
+        """The `COMPARED` entries that have the most of the terms, in their order."""
+        best: list[tuple[int, int, int, int]] = []  # less shared terms, block, place, node
+        for b, size in self._blocks():
+            have = self._postings(b, [*wanted, *self._types])
+            shared = _counted([have[term] for term in wanted if term in have], size)
+            if self._types:
+                shared *= _mask([have[term] for term in self._types if term in have], size)
+            least = -best[-1][0] if len(best) == COMPARED else 0
+            places = np.flatnonzero(shared > least)
+            places = places[np.argsort(-shared[places], kind="stable")[:COMPARED]]
+            fewer, order = (-shared[places]).tolist(), places.tolist()
+            best += zip(fewer, repeat(b), order, self._nodes(b, places))
+            best = sorted(best)[:COMPARED]
+        return [n for *_, n in sorted(best, key=itemgetter(1, 2))]
+
+    def labels(self, nodes: Sequence[int]) -> dict[int, tuple[str, str]]:
+        """The folded texts of entries: the name, the others in lines."""
+        return {
+            n: (name, others)
+            for statement, keys in queries.chunks(nodes, queries.labels)
+            for n, name, others in self._connection.execute(statement, keys)
+        }
+
+    def _blocks(self) -> list[tuple[int, int]]:
+        """Number and size of each."""
+        rows = self._connection.execute(queries.BLOCKS)
+        return [(b, length // _NODES.itemsize) for b, length in rows]
+
+    def _nodes(self, b: int, places: Places) -> list[int]:
+        if not len(places):
+            return []
+        ((nodes,),) = self._connection.execute(queries.BLOCK, (b,))
+        found: list[int] = np.frombuffer(nodes, _NODES)[places].tolist()
+        return found
+
+    def _places(
+        self, b: int, size: int, groups: Collection[Collection[str]], starting: str | None
+    ) -> Places:
+        """The places in a block of the entries that have a term of every group, and a type."""
+        asked = [*groups, self._types] if self._types else groups
+        have = self._postings(b, [term for group in asked for term in group])
+        lists = [[have[term] for term in group if term in have] for group in asked]
+        if starting:
+            rows = self._connection.execute(queries.POSTINGS_FROM, (b, starting, starting))
+            lists.append([np.frombuffer(places, _PLACES) for (places,) in rows])
+        lists.sort(key=lambda some: sum(map(len, some)))
+        first, *others = lists
+        if not first:
+            return np.empty(0, _PLACES)
+        found = first[0] if len(first) == 1 else np.flatnonzero(_mask(first, size))
+        for some in others:
+            if not len(found):
                 break
-        return shared
+            found = found[_mask(some, size)[found]]
+        return found
 
-    def _ask(self, statement: str, limit: int = 2 * LIMIT, **values: Any) -> list[int]:
-        values |= {"types": self._types, "limit": limit}
-        return [r for (r,) in self._connection.execute(statement, values)]
+    def _postings(self, b: int, wanted: Sequence[str]) -> dict[str, Places]:
+        return {
+            term: np.frombuffer(places, _PLACES)
+            for statement, keys in queries.chunks(wanted, queries.postings)
+            for term, places in self._connection.execute(statement, (b, *keys))
+        }
 
 
-def _quoted(text: str) -> str:
-    doubled = text.replace('"', '""')
-    return f'"{doubled}"'
+def _mask(lists: Collection[Places], size: int) -> NDArray[np.bool_]:
+    """Which places are in one of the lists."""
+    mask = np.zeros(size, np.bool_)
+    for places in lists:
+        mask[places] = True
+    return mask
 
 
-def _likeness(text: str, label: str) -> float:
-    """How alike, 0 to 1: as a whole, or word by word against the best word of the label."""
-    matcher = SequenceMatcher(b=text, autojunk=False)
-    matcher.set_seq1(label[:LONGEST])
-    whole = matcher.ratio()
-    wanted, given = words(text)[:MOST_WORDS], words(label[:LONGEST])
-    if not wanted or not given:
-        return whole
-    best = [max(SequenceMatcher(None, word, other).ratio() for other in given) for word in wanted]
-    return max(whole, sum(best) / len(best))
+def _counted(lists: Collection[Places], size: int) -> NDArray[np.int16]:
+    """In how many of the lists each place is; those past `GRAM_BUDGET` places are left out."""
+    kept: list[Places] = [np.empty(0, _PLACES)]
+    room = GRAM_BUDGET
+    for places in sorted(lists, key=len):
+        room -= len(places)
+        if room < 0:
+            break
+        kept.append(places)
+    return np.bincount(np.concatenate(kept), minlength=size).astype(np.int16)
+
+
+# --- letter by letter ----------------------------------------------------------
+
+
+class _Likeness:
+    """How alike labels are to a text; words that labels share are compared once.
+
+    Args:
+        text: Folded text.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._whole = SequenceMatcher(b=text, autojunk=False)
+        self._words = words(text)[:MOST_WORDS]
+        self._ratios: dict[tuple[str, str], float] = {}
+
+    def of(self, label: str) -> float:
+        """0 to 1: as a whole, or word by word against the best word of the label.
+
+        Below `ALIKE` it is some number below `ALIKE`.
+        """
+        given = words(label[:LONGEST])
+        best = 0.0
+        if self._words and given:
+            best = sum(self._best(word, given) for word in self._words) / len(self._words)
+        self._whole.set_seq1(label[:LONGEST])
+        least = max(best, ALIKE)
+        if self._whole.real_quick_ratio() >= least and self._whole.quick_ratio() >= least:
+            best = max(best, self._whole.ratio())
+        return best
+
+    def _best(self, word: str, given: list[str]) -> float:
+        if word in given:
+            return 1.0
+        for other in given:
+            if (word, other) not in self._ratios:
+                self._ratios[word, other] = SequenceMatcher(None, word, other).ratio()
+        return max(self._ratios[word, other] for other in given)
