@@ -12,6 +12,8 @@ from bfsql.columns import IntArray, Ring
 BoolArray = npt.NDArray[np.bool_]
 
 _KEY_BITS = 63
+_SMALL = 1_000
+"""Numbers that Python's own set takes less time for."""
 
 
 class Handles:
@@ -47,6 +49,14 @@ class Handles:
             marks = np.zeros(max(size, 2 * len(self._marks)), bool)
             marks[: len(self._marks)] = self._marks
             self._marks = marks
+
+
+def values_of(numbers: IntArray) -> list[int]:
+    """The numbers that occur, each once."""
+    if len(numbers) < _SMALL:
+        return list(set(numbers.tolist()))
+    found: list[int] = np.unique(numbers).tolist()
+    return found
 
 
 def concatenated(rings: Sequence[Ring]) -> Ring:

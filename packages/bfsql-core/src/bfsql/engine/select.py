@@ -20,7 +20,7 @@ import numpy as np
 from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.columns import Columns, IntArray, Ring
-from bfsql.engine.arrays import BoolArray, Handles, at, where, within
+from bfsql.engine.arrays import BoolArray, Handles, at, values_of, where, within
 from bfsql.engine.traverse import Reach, off_loop
 from bfsql.models import (
     NO_METADATA,
@@ -76,7 +76,7 @@ async def select(db: GraphDbInterface, query: Query, reach: Reach) -> Selection:
     if query.exclude_node_types:
         excluded = frozenset(query.exclude_node_types)
         names = columns.type_names
-        kept = [t for t in np.unique(types).tolist() if names[t] not in excluded]
+        kept = [t for t in values_of(types) if names[t] not in excluded]
         mask = np.isin(types, np.array(kept, np.int32))
         nodes, types = nodes[mask], types[mask]
     metadata = None
@@ -124,7 +124,7 @@ def _selection(
 
 def _names(names: Sequence[str], numbers: IntArray) -> list[str]:
     """The names of these numbers, each once, sorted."""
-    return sorted(names[number] for number in np.unique(numbers).tolist())
+    return sorted(names[number] for number in values_of(numbers))
 
 
 def _facts(reach: Reach, nodes: IntArray) -> Facts:
@@ -176,15 +176,15 @@ class Pages:
         total = len(selection.nodes)
         prefix = await self._prefix_of(count)
         page = prefix.page(count)
+        bare = self.wanted_in_full(page) if count < self.wanted else ((), ())
         facts = replace(
             selection.facts,
             past_the_end=start >= total > 0,
             edges_to_earlier=prefix.edges_to_earlier(count),
             cut_nodes=self.wanted - count,
+            bare_nodes=len(bare[0]),
+            bare_edges=len(bare[1]),
         )
-        if count < self.wanted:
-            nodes, edges = self.wanted_in_full(page)
-            facts = replace(facts, bare_nodes=len(nodes), bare_edges=len(edges))
         seeds, summary = query.seeds, selection.summary
         edge_count = len(selection.edges.subjects)
         if isinstance(query, BfsQuery):
@@ -299,10 +299,10 @@ async def _prefix(selection: Selection, start: int, length: int, placed: _Placed
     rank = np.empty(columns.size, np.int32)
     in_order = await columns.ordered(nodes)
     rank[in_order] = np.arange(len(nodes), dtype=np.int32)
-    used = np.unique(edges.predicates)
-    predicates = sorted((columns.predicate_names[p], p) for p in used.tolist())
-    predicate_rank = np.empty(int(used[-1]) + 1 if len(used) else 0, np.int32)
-    predicate_rank[[p for _, p in predicates]] = np.arange(len(used), dtype=np.int32)
+    predicates = sorted((columns.predicate_names[p], p) for p in values_of(edges.predicates))
+    numbers = [number for _, number in predicates]
+    predicate_rank = np.empty(max(numbers, default=-1) + 1, np.int32)
+    predicate_rank[numbers] = np.arange(len(numbers), dtype=np.int32)
     keys = rank[edges.objects], predicate_rank[edges.predicates], rank[edges.subjects]
     order = np.lexsort(keys)
     edges = at(edges, order)

@@ -69,13 +69,14 @@ async def detail(
 ) -> Draft:
     """The page with as much metadata as there is time and room for, nearest first.
 
-    A page that was cut has no room for metadata, so none is read. Edge metadata is
+    A page that was cut has no room for metadata, so none is read; nor where none is wanted. Edge
+    metadata is
     not read either if the node metadata does not fit.
 
     Raises:
         NothingFits: There is not even room for the note that metadata is missing.
     """
-    if stubs.result.facts.cut_nodes:
+    if stubs.result.facts.cut_nodes or not any(pages.wanted_in_full(stubs.result.page)):
         return stubs
     result = await with_node_metadata(db, pages, stubs.result)
     nodes = len(result.page.node_metadata)
