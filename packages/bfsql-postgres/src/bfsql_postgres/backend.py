@@ -58,6 +58,7 @@ class PostgresBackend(BatchGraphDb):
         self._caution = caution
         self._ring, self._nodes = queries.ring(layout), queries.nodes(layout)
         self._small_ring = queries.small_ring(layout, SMALL + 1)
+        self._has_types = queries.has_types(layout)
         self._leaving = queries.edges_at(layout, "out")
         self._entering = queries.edges_at(layout, "in")
         self._metadata = MetadataReader(pool, layout)
@@ -175,7 +176,8 @@ class PostgresBackend(BatchGraphDb):
         """A small ring with the types of its ends, by one statement; a large one by cursors."""
         known = list(known_ids(ids, self._layout).values())
         if 0 < len(known) <= FEW:
-            rows: Any = await self._pool.fetch(self._small_ring, known)
+            number = [len(known)] if self._has_types else []
+            rows: Any = await self._pool.fetch(self._small_ring, known, *number)
             if len(rows) <= SMALL:
                 yield rows
                 return

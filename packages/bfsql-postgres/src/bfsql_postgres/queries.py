@@ -57,27 +57,32 @@ def ring(layout: Layout) -> str:
 
 
 def small_ring(layout: Layout, rows: int) -> str:
-    """The first rows of a ring: with the types of both ends where `has_types`.
+    """The first rows of the ring of a few ids, with the types of both ends where `has_types`.
 
-    The type of an end is looked up by index for each edge, which in a small ring takes less
-    time than a second statement that is sent all ends.
+    Its second value is the number of ids. The server reckons with a tenth of them in the plan
+    that it keeps, which is then no dearer than one made for the ids at hand: it keeps the plan
+    after five of those, and planning takes longer than reading a few rows. The type of an end is
+    looked up for each edge: of few edges that is faster than to send all ends back.
     """
     if not has_types(layout):
         return f"{ring(layout)}\nLIMIT {rows}"
-    asked = f"unnest($1::{ID_TYPES[layout.key]}[]) AS a (id)"
+    asked = f"SELECT unnest($1::{ID_TYPES[layout.key]}[]) AS id LIMIT $2"
     arms = _union(_ends(edges, s, layout, typed=True) for edges in layout.edges for s in _SIDES)
     return (
         f"WITH live (id, type) AS MATERIALIZED (\nSELECT a.id, {_type_of('a.id', layout)}\n"
-        f"FROM {asked}\n)\n{arms}\nLIMIT {rows}"
+        f"FROM ({asked}) AS a\n)\n{arms}\nLIMIT {rows}"
     )
 
 
 def has_types(layout: Layout) -> bool:
-    """Whether the node at the other end of an edge can be looked up by an index."""
-    ends = [end for edges in layout.edges for end in (edges.subject, edges.object)]
+    """Whether edges of a node, and the node at the other end of each, are found by indexes."""
+    ends = [
+        (edges.relation, end) for edges in layout.edges for end in (edges.subject, edges.object)
+    ]
+    columns = [*ends, *((nodes.relation, nodes.id) for nodes in layout.nodes)]
     # Columns of two collations cannot be compared with each other, only with a parameter.
-    same = len({column.collation for column in (*ends, *(n.id for n in layout.nodes))}) == 1
-    indexed = all(n.relation.is_indexable and n.relation.leads(n.id.name) for n in layout.nodes)
+    same = len({column.collation for _, column in columns}) == 1
+    indexed = all(relation.is_indexable and relation.leads(c.name) for relation, c in columns)
     return same and indexed and layout.key != "mixed"
 
 
@@ -88,12 +93,14 @@ def _type_of(node_id: str, layout: Layout) -> str:
     """
     found = []
     for nodes in layout.nodes:
-        kind = f"coalesce({text('n', nodes.type)}, '')"
+        kind = text("n", nodes.type)
+        first = f"coalesce({kind}, '') COLLATE pg_catalog.\"C\""
+        order = "" if nodes.relation.is_unique(nodes.id.name) else f" ORDER BY {first}"
         found.append(
             f"(SELECT coalesce(nullif({kind}, ''), {literal(UNTYPED)}) "
             f"FROM {relation_name(nodes.relation)} AS n "
-            f"WHERE {comparable('n', nodes.id, layout.key)} = {node_id} AND {live('n', nodes)} "
-            f'ORDER BY {kind} COLLATE pg_catalog."C" LIMIT 1)'
+            f"WHERE {comparable('n', nodes.id, layout.key)} = {node_id} AND {live('n', nodes)}"
+            f"{order} LIMIT 1)"
         )
     return found[0] if len(found) == 1 else f"coalesce({', '.join(found)})"
 

@@ -93,6 +93,7 @@ class Index:
     """False where building it was interrupted."""
     partial: bool
     """Whether it covers only some of the rows."""
+    unique: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +125,13 @@ class Relation:
             and not index.partial
             and index.keys[0] == column
             and not index.opclasses[0].endswith("_pattern_ops")
+            for index in self.indexes
+        )
+
+    def is_unique(self, column: str) -> bool:
+        """Whether no two rows have the same value there."""
+        return any(
+            index.unique and index.valid and not index.partial and list(index.keys) == [column]
             for index in self.indexes
         )
 
@@ -186,6 +194,7 @@ SELECT json_build_object(
                 SELECT json_agg(json_build_object(
                     'name', ic.relname, 'method', am.amname,
                     'valid', i.indisvalid, 'partial', i.indpred IS NOT NULL,
+                    'unique', i.indisunique,
                     'keys', (
                         SELECT json_agg(
                             coalesce(k.attname::text, pg_get_indexdef(i.indexrelid, p, true))
