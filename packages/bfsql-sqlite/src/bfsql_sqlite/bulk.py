@@ -11,18 +11,19 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import groupby
-from operator import itemgetter
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import duckdb
 import numpy as np
+from pydantic_core import to_json
 
-from bfsql.columns import BATCH_EDGES, IntArray
+from bfsql.columns import BATCH_EDGES, NO_NODE, IntArray, Numbering
 from bfsql.loading import RefusalFilter
 from bfsql.loading.intake import EXAMPLES, Stopped
 from bfsql.models.json_values import decode, encode, is_text
@@ -30,7 +31,10 @@ from bfsql.models.load import LoadOptions, LoadReport
 from bfsql.models.merge import created_node, merge_edges, merge_node_records
 from bfsql.models.records import NodeRecord
 from bfsql.sources.columns import EdgeColumns, NodeColumns
+from bfsql_sqlite.adjacency import write_edges
 from bfsql_sqlite.bulk_table import BATCH, BulkTable
+from bfsql_sqlite.external_sort import SpillError
+from bfsql_sqlite.graph_file import Making
 from bfsql_sqlite.plain import NotPlain, copy
 
 MEMORY = "1GB"
@@ -47,18 +51,6 @@ _LOOK = 0.1
 """Seconds between two looks at whether the load is cancelled."""
 
 
-class Described(NamedTuple):
-    """An id, and the node of that id if there is one."""
-
-    n: int
-    """Its number."""
-    id: str
-    type: str | None
-    """None where it is no node, but only the end of edges."""
-    metadata: str | None
-    """JSON text; likewise."""
-
-
 class Triples(NamedTuple):
     """Edges in integers."""
 
@@ -72,7 +64,7 @@ class BulkGraph:
     """The graph of some tables: every id and triple once, metadata merged.
 
     Attributes:
-        report: Complete when `ids` and then `leaving` have been read.
+        report: Complete, but for edges that dangle, when `nodes` and `leaving` have been read.
         predicates: Names by number, in code point order.
     """
 
@@ -90,7 +82,6 @@ class BulkGraph:
         self._nodes = [table for table in tables if isinstance(table.columns, NodeColumns)]
         self._edges = [table for table in tables if isinstance(table.columns, EdgeColumns)]
         self._has_metadata = any(table.keys for table in self._edges)
-        self._nowhere = np.zeros(0, np.bool_)
 
     # --- in DuckDB ------------------------------------------------------------
 
@@ -120,6 +111,11 @@ class BulkGraph:
             "JOIN predicate ON name = e.p JOIN id AS b ON b.id = e.o ORDER BY 1, 2, 3"
         )
 
+    @property
+    def size(self) -> int:
+        """The number of ids."""
+        return self._count("id")
+
     def _count(self, table: str) -> int:
         found = self._connection.execute(f"SELECT count(*) FROM {table}").fetchone()
         assert found is not None
@@ -127,29 +123,40 @@ class BulkGraph:
 
     # --- ids and nodes --------------------------------------------------------
 
-    def ids(self) -> Iterator[Described]:
-        """Every id in code point order, numbered from 0, with its node."""
-        report, options = self.report, self._options
-        self._nowhere = np.zeros(self._count("id"), np.bool_)
-        for (n, id_), group in groupby(self._described(), itemgetter(0, 1)):
-            found = list(group)
-            if found[0][2] is not None:
-                entity_type, metadata = self._node(found)
-                report.nodes += 1
-                report.duplicate_nodes += len(found) - 1
-                yield Described(n, id_, entity_type, metadata)
-            elif options.create_nodes:
-                report.nodes += 1
-                report.created_nodes += 1
-                if report.created_nodes <= EXAMPLES:
-                    report.created_examples.append(id_)
-                node = created_node(id_, options.default_type)
-                yield Described(n, id_, node.entity_type, encode(node.metadata))
+    def ids(self) -> Iterator[str]:
+        """Every id, in the order of their numbers."""
+        found = self._connection.cursor().execute("SELECT id FROM id ORDER BY rowid")
+        while batch := found.fetchmany(BATCH):
+            yield from (id_ for (id_,) in batch)
+
+    def nodes(self) -> Iterator[tuple[int, str, str]]:
+        """Number, type and metadata as JSON text of every node, by number."""
+        rows = self._described()
+        row = next(rows, None)
+        while row is not None:
+            n, id_, place, *_ = records = row
+            several = []
+            for row in rows:
+                if row[0] != n:
+                    break
+                several.append(row)
             else:
-                self._nowhere[n] = True
-                if len(report.dangling_examples) < EXAMPLES:
-                    report.dangling_examples.append(id_)
-                yield Described(n, id_, None, None)
+                row = None
+            if place is None:
+                if self._options.create_nodes:
+                    yield n, *self._created(id_)
+                continue
+            self.report.nodes += 1
+            if several:
+                self.report.duplicate_nodes += len(several)
+                yield n, *self._merged([records, *several])
+                continue
+            record = self._record(records)
+            yield (
+                n,
+                record.entity_type or self._options.default_type,
+                to_json(record.metadata).decode(),
+            )
 
     def _described(self) -> Iterator[tuple[Any, ...]]:
         """Rows `(n, id, place of the table, cells)`, the place None for an id without a node."""
@@ -159,28 +166,33 @@ class BulkGraph:
             f"SELECT {place}, r, id, {table.padded(width)} FROM {table.rows}"
             for place, table in enumerate(self._nodes)
         ] or ["SELECT NULL, NULL, NULL WHERE false"]
-        query = (
+        found = self._connection.cursor().execute(
             f"SELECT id.rowid, id.id, k{columns} FROM id "
             f"LEFT JOIN ({_union(rows)}) AS d (k, r, id{columns}) ON d.id = id.id "
             "ORDER BY id.rowid, k, r"
         )
-        found = self._connection.cursor().execute(query)
         while batch := found.fetchmany(BATCH):
             yield from batch
 
-    def _node(self, rows: Sequence[tuple[Any, ...]]) -> tuple[str, str]:
-        records = []
-        for _, _, place, *cells in rows:
-            table = self._nodes[place]
-            record = table.record(cells[: table.width])
-            assert isinstance(record, NodeRecord)
-            records.append(record)
-        default_type = self._options.default_type
-        if len(records) == 1:
-            (one,) = records
-            return one.entity_type or default_type, encode(one.metadata)
-        entity_type, metadata = merge_node_records(records, default_type)
+    def _record(self, row: Sequence[Any]) -> NodeRecord:
+        table = self._nodes[row[2]]
+        record = table.record(row[3 : 3 + table.width])
+        assert isinstance(record, NodeRecord)
+        return record
+
+    def _merged(self, rows: Sequence[Sequence[Any]]) -> tuple[str, str]:
+        records = list(map(self._record, rows))
+        entity_type, metadata = merge_node_records(records, self._options.default_type)
         return entity_type, encode(metadata)
+
+    def _created(self, id_: str) -> tuple[str, str]:
+        report = self.report
+        report.nodes += 1
+        report.created_nodes += 1
+        if report.created_nodes <= EXAMPLES:
+            report.created_examples.append(id_)
+        node = created_node(id_, self._options.default_type)
+        return node.entity_type, encode(node.metadata)
 
     # --- edges ----------------------------------------------------------------
 
@@ -190,10 +202,8 @@ class BulkGraph:
         for rows, starts, end in self._grouped("edge"):
             triples = rows.triples[starts]
             counts = np.diff(starts, append=end)
-            dangling = self._nowhere[triples[:, 0]] | self._nowhere[triples[:, 2]]
             report.edges += len(triples)
             report.duplicate_edges += end - len(triples)
-            report.dangling_edges += int(np.count_nonzero(dangling))
             yield Triples(triples, list(_merged(rows, starts, counts, before)))
             before += len(triples)
 
@@ -278,6 +288,70 @@ def _merged(
         yield before + place, text
 
 
+# --- writing ------------------------------------------------------------------
+
+
+def write_tables(
+    records: RefusalFilter, making: Making, stopped: Callable[[], bool], options: LoadOptions
+) -> LoadReport | None:
+    """Fill a graph file from the tables that records are made of, the records themselves unread.
+
+    Args:
+        records: What is to be loaded.
+        making: The file, empty.
+        stopped: Whether the load is cancelled.
+        options: Of the load.
+
+    Returns:
+        What `make_file` asks for; None where the records have to be read, and nothing was written.
+
+    Raises:
+        Stopped: The load was cancelled.
+        SpillError: A file cannot be written.
+    """
+    try:
+        with bulk_graph(records, making.folder, stopped, options) as tables:
+            if tables is None:
+                return None
+            if options.progress:
+                options.progress("writing", 0)
+            _write_nodes(tables, making.graph)
+            write_edges(
+                making.graph,
+                nodes=tables.size,
+                predicates=len(tables.predicates),
+                leaving=_with_metadata(tables, making.graph),
+                entering=tables.entering(),
+            )
+            return tables.report
+    except (OSError, duckdb.Error) as error:
+        raise SpillError(str(error)) from error
+
+
+def _write_nodes(tables: BulkGraph, graph: sqlite3.Connection) -> None:
+    """Fill `type`, `node`, `detail` and `predicate`."""
+    names, types = Numbering(), np.full(tables.size, NO_NODE, np.int32)
+    nodes = tables.nodes()
+    while batch := list(islice(nodes, BATCH)):
+        for n, entity_type, _ in batch:
+            types[n] = names[entity_type]
+        details = ((n, metadata) for n, _, metadata in batch if metadata != "{}")
+        graph.executemany("INSERT INTO detail VALUES (?, ?)", details)
+    ordered = {name: t for t, name in enumerate(sorted(names.names))}
+    graph.executemany("INSERT INTO type VALUES (?, ?)", ((t, name) for name, t in ordered.items()))
+    numbers = [*(ordered[name] for name in names.names), None]  # the last one for NO_NODE
+    rows = zip(range(tables.size), tables.ids(), (numbers[t] for t in types.tolist()), strict=True)
+    graph.executemany("INSERT INTO node VALUES (?, ?, ?)", rows)
+    graph.executemany("INSERT INTO predicate VALUES (?, ?)", enumerate(tables.predicates))
+
+
+def _with_metadata(tables: BulkGraph, graph: sqlite3.Connection) -> Iterator[IntArray]:
+    """The triples; fills `edge` while they come by."""
+    for part in tables.leaving():
+        yield part.triples
+        graph.executemany("INSERT INTO edge VALUES (?, ?)", part.metadata)
+
+
 # --- reading ------------------------------------------------------------------
 
 
@@ -341,7 +415,7 @@ def _read(
             return None
         graph = BulkGraph(connection, tables, options)
         graph.number()
-    except (NotPlain, duckdb.OutOfMemoryException):
+    except (NotPlain, duckdb.OutOfMemoryException, duckdb.InvalidInputException):
         return None
     for table, source in zip(tables, records.tables, strict=True):
         table.tell(source, records)

@@ -1,7 +1,7 @@
 """Loads records into a graph file.
 
-Core's staging merges the records, after those of the graph that is added to, if any;
-`staged_graph` writes what came of them.
+Tables are read by `bulk` where that gives the same graph. Otherwise core's staging merges the
+records, after those of the graph that is added to, if any; `staged_graph` writes what came of them.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from pathlib import Path
 import numpy as np
 
 from bfsql.errors import LoadRefused, StoreError
+from bfsql.loading import RefusalFilter
 from bfsql.loading.intake import Worker
 from bfsql.loading.staging import Staging
 from bfsql.models.load import REPLACING, LoadMode, LoadOptions, LoadReport
 from bfsql.models.merge import UNTYPED
 from bfsql.models.records import GraphRecord
 from bfsql_sqlite.adjacency import LEAVING, Adjacency, Batch, Damaged, cut
+from bfsql_sqlite.bulk import write_tables
 from bfsql_sqlite.connection import read_only
 from bfsql_sqlite.graph_file import Making, make_file
 from bfsql_sqlite.settings import SqliteSettings
@@ -74,6 +76,10 @@ async def load_graph(
     worker = Worker()
 
     def fill(making: Making) -> LoadReport:
+        if isinstance(records, RefusalFilter) and options.mode is not LoadMode.APPEND:
+            report = write_tables(records, making, worker.stopped, options)
+            if report is not None:
+                return report
         with closing(Staging(making.folder, worker, options=options)) as staging:
             _take(staging, making.target, records, options)
             staging.merge_nodes()
