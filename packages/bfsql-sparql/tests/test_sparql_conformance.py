@@ -133,10 +133,7 @@ class TestFilesByOxigraph(OnAStore):
 
 
 class TestFilesByRdflib(BackendSuite):
-    """The rules for a store that is only read, since rdflib takes minutes for all others.
-
-    It parses a query for 60 ms, so that it is looked at a few nodes alone.
-    """
+    """The rules for a store that is only read, on a few nodes: rdflib is slow."""
 
     sample_size = 5
     rule_seconds = 300
