@@ -19,6 +19,7 @@ from collections.abc import (
     Iterable,
     Sequence,
 )
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast
 
 from bfsql.models.merge import evidence_items
@@ -307,8 +308,9 @@ class DelegatingGraphDb(GraphDbInterface):
     ) -> AsyncGenerator[Sequence[Triple] | Sequence[TypedTriple]]:
         """A ring in batches."""
         if implements(self._inner, "edges_stream"):
-            async for rows in self._inner.edges_stream(ids):
-                yield rows
+            async with aclosing(self._inner.edges_stream(ids)) as batches:
+                async for rows in batches:
+                    yield rows
         else:
             yield cast("Sequence[Triple]", list(await self.edges_batch(ids)))
 

@@ -1,0 +1,296 @@
+"""Bounds, the deadline and cancellation are looked at between the batches of a ring."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import pytest
+from bfsql_trials import asking, drawn
+from bfsql_trials.agreement import assert_same_answers
+from bfsql_trials.columns import ColumnsOverMemory, PlainColumns, TypedStream
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bfsql import Graph, Limits, MemoryBackend, ToolError, open_graph
+from bfsql.columns import IntArray, Ring
+from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
+
+BATCH = 50
+SPOKES = 1_000
+NEAR = 3
+"""Edges of the hub and of the start that are not its spokes."""
+PAUSE = 0.05
+"""Seconds between two batches of a slow store."""
+DEADLINE = 1.5
+WHOLE = 200
+"""Batches of a hub that a slow store reads in 10 s."""
+
+
+class Given:
+    """What a store was made to give.
+
+    Args:
+        pause: Seconds before each batch of a large ring.
+    """
+
+    def __init__(self, pause: float) -> None:
+        self.pause = pause
+        self.rings: list[int] = []
+        """Edges of each ring so far."""
+        self.batches = 0
+        """Batches of large rings."""
+        self.under_way = 0
+        self.begun = asyncio.Event()
+        """Set by the first batch of a large ring."""
+
+    @contextmanager
+    def ring(self) -> Iterator[None]:
+        """While a ring is read."""
+        self.rings.append(0)
+        self.under_way += 1
+        try:
+            yield
+        finally:
+            self.under_way -= 1
+
+    async def batch(self, size: int) -> None:
+        """Before a batch."""
+        if size == BATCH:
+            await asyncio.sleep(self.pause)
+            self.batches += 1
+            self.begun.set()
+        self.rings[-1] += size
+
+
+class CountedColumns(ColumnsOverMemory):
+    """Gives columns, and counts what they are made to give."""
+
+    class Counted(PlainColumns):
+        """Columns that count."""
+
+        given: Given
+
+        async def rings(self, handles: IntArray) -> AsyncGenerator[Ring]:
+            with self.given.ring():
+                async for ring in super().rings(handles):
+                    await self.given.batch(len(ring.subjects))
+                    yield ring
+
+    kind = Counted
+
+    def __init__(self, records: Sequence[GraphRecord], pause: float = 0) -> None:
+        super().__init__(records, BATCH)
+        self.given = Given(pause)
+
+    def columns(self) -> PlainColumns:
+        columns = super().columns()
+        columns.given = self.given  # type: ignore[attr-defined]
+        return columns
+
+
+class CountedStream(TypedStream):
+    """Gives rows with types, and counts what it is made to give."""
+
+    def __init__(self, records: Sequence[GraphRecord], pause: float = 0) -> None:
+        super().__init__(records, BATCH)
+        self.given = Given(pause)
+
+    async def edges_stream(self, ids: Sequence[str]) -> AsyncGenerator[Any]:
+        with self.given.ring():
+            async for rows in super().edges_stream(ids):
+                await self.given.batch(len(rows))
+                yield rows
+
+
+def near_a_hub(spokes: int = SPOKES) -> list[GraphRecord]:
+    """A start, a node beside it, and a hub beside that."""
+    names = ["start", "other", "beside", "hub", *(f"s:{number:05}" for number in range(spokes))]
+    triples = [
+        ("start", "TREATS", "beside"),
+        ("other", "TREATS", "beside"),
+        ("beside", "causes", "hub"),
+        *(("hub", "causes", name) for name in names[4:]),
+    ]
+    nodes = [NodeRecord(name, "Gene", {"name": name}) for name in names]
+    return [*nodes, *(EdgeRecord(*triple) for triple in triples)]
+
+
+@asynccontextmanager
+async def opened(way: str, limits: Limits, **options: Any) -> AsyncIterator[tuple[Graph, Given]]:
+    """The graph near a hub in columns, or in rows, with a cache or without."""
+    kind = CountedColumns if way == "columns" else CountedStream
+    pause = options.pop("pause", 0)
+    backend = kind(near_a_hub(**options), pause)
+    if way == "rows":
+        yield Graph(backend, "", limits, None), backend.given
+        return
+    async with open_graph(backend, limits=limits) as graph:
+        yield graph, backend.given
+
+
+async def same_as_at_its_depth(answer: dict[str, Any], tool: str, depth: str, why: str) -> None:
+    """Hold an answer that was stopped to the whole answer of the depth that it names."""
+    [note] = answer["notes"]
+    [finished] = re.findall(rf"Stopped at {depth}=(\d) of 3, because {why}", note)
+    # Edges among the outermost common nodes belong to an intersection, and the hub is one of
+    # them at k=2: where its ring cannot be read, the answer is that of k=1.
+    assert int(finished) == 2 or (tool == "intersect_subgraphs" and int(finished) == 1)
+    exact = await whole(tool, **{depth: int(finished)})
+    assert without(answer, depth, "notes") == without(exact, depth)
+
+
+async def whole(tool: str, **depth: int) -> dict[str, Any]:
+    """The answer at a depth, from the reference."""
+    graph = Graph(MemoryBackend(near_a_hub()), "", Limits(max_tokens=0), None)
+    return await stubs(graph, tool, **depth)
+
+
+async def stubs(graph: Graph, tool: str, **depth: int) -> dict[str, Any]:
+    """The answer of a graph; metadata, which may be late, is not asked for."""
+    answer: dict[str, Any] = await asking.read(
+        graph, tool, seeds=SEEDS, topology_only=True, **depth
+    )
+    return answer
+
+
+WAYS = pytest.mark.parametrize("way", ["columns", "rows", "rows in a cache"])
+BOUNDS = pytest.mark.parametrize("bound", ["nodes", "edges"])
+SEEDS = ["start", "other"]
+CALLS = pytest.mark.parametrize(
+    ("tool", "depth"), [("bfs_query", "max_hops"), ("intersect_subgraphs", "k")]
+)
+
+
+def most_given(way: str, bound: str, most: int) -> int:
+    """Edges that a store is made to give of a ring that passes a bound.
+
+    The cache reads whole rings, within twice the bound on edges: one between two asked nodes may
+    come twice.
+    """
+    if way != "rows in a cache":
+        return most + BATCH
+    return 2 * most + BATCH if bound == "edges" else SPOKES + NEAR
+
+
+def without(answer: dict[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: value for key, value in answer.items() if key not in keys}
+
+
+@WAYS
+@BOUNDS
+@CALLS
+async def test_a_bound_in_the_middle_of_a_hub_gives_the_last_whole_ring(
+    way: str, bound: str, tool: str, depth: str
+) -> None:
+    most = 300
+    limits = Limits(max_tokens=0, **{f"max_{bound}": most})  # type: ignore[arg-type]
+    async with opened(way, limits) as (graph, given):
+        answer = await stubs(graph, tool, **{depth: 3})
+    await same_as_at_its_depth(answer, tool, depth, f".* bound on {bound}")
+    assert given.under_way == 0, "the ring was left"
+    assert given.rings[2] <= most_given(way, bound, most)
+
+
+@WAYS
+@BOUNDS
+@CALLS
+async def test_a_bound_in_the_first_ring_is_an_error_that_names_the_hub(
+    way: str, bound: str, tool: str, depth: str
+) -> None:
+    limits = Limits(**{f"max_{bound}": 300})  # type: ignore[arg-type]
+    async with opened(way, limits) as (graph, given):
+        with pytest.raises(ToolError, match=f"hub and 1 more .*300 {bound}") as refused:
+            await asking.asked(graph, tool, seeds=["hub", "start"], **{depth: 1})
+    assert refused.value.kind == "too_large"
+    assert given.under_way == 0
+    assert given.rings[0] <= most_given(way, bound, 300)
+
+
+@WAYS
+@BOUNDS
+async def test_a_bound_that_is_just_kept_stops_nothing(way: str, bound: str) -> None:
+    exact = await whole("bfs_query", max_hops=3)
+    limits = Limits(max_tokens=0, **{f"max_{bound}": exact[f"{bound[:-1]}_count"]})
+    async with opened(way, limits) as (graph, _):
+        assert await stubs(graph, "bfs_query", max_hops=3) == exact
+
+
+@given(
+    case=drawn.hubs_with_seeds(),
+    depth=st.integers(1, 4),
+    bound=st.sampled_from(["nodes", "edges"]),
+    most=st.integers(2, 40),
+    batch=st.sampled_from([1, 3, 1000]),
+)
+async def test_every_way_stops_at_the_same_ring_with_the_same_bytes(
+    *, case, depth, bound, most, batch
+):
+    graph, seeds = case
+    limits = Limits(**{f"max_{bound}": most})
+    backends = [
+        MemoryBackend(graph.records),
+        ColumnsOverMemory(graph.records, batch),
+        TypedStream(graph.records, batch),
+    ]
+    graphs = [Graph(db, "", limits, None) for db in backends]
+    async with open_graph(backends[2], limits=limits) as cached:
+        graphs.append(cached)
+        await assert_same_answers(graphs, "bfs_query", seeds=seeds, max_hops=depth)
+    # The cache reads the whole ring of an outermost node, of which others keep a few edges.
+    await assert_same_answers(graphs[:-1], "intersect_subgraphs", seeds=seeds, k=depth)
+
+
+# With a store that gives a batch each 50 ms. That many pauses fit into the deadline at the most,
+# on any machine; a busy one only gives fewer.
+
+MOST_BATCHES = int(DEADLINE / PAUSE)
+
+
+@WAYS
+@CALLS
+async def test_a_deadline_in_the_middle_of_a_hub_gives_the_last_whole_ring(
+    way: str, tool: str, depth: str
+) -> None:
+    limits = Limits(max_tokens=0, deadline=DEADLINE)
+    async with opened(way, limits, spokes=WHOLE * BATCH, pause=PAUSE) as (graph, given):
+        began = time.monotonic()
+        answer = await stubs(graph, tool, **{depth: 3})
+        assert time.monotonic() - began < WHOLE * PAUSE
+        await _nothing_more(given)
+    await same_as_at_its_depth(answer, tool, depth, "the time for this call was up")
+
+
+@WAYS
+async def test_a_deadline_in_the_first_ring_is_an_error_that_names_the_hub(way: str) -> None:
+    limits = Limits(deadline=DEADLINE)
+    async with opened(way, limits, spokes=WHOLE * BATCH, pause=PAUSE) as (graph, given):
+        with pytest.raises(ToolError, match=r"hub could not be read within 1\.5 s") as refused:
+            await asking.asked(graph, "bfs_query", seeds=["hub"], max_hops=2)
+        await _nothing_more(given)
+    assert refused.value.kind == "deadline"
+
+
+@WAYS
+async def test_a_call_that_is_cancelled_reads_no_further_batch(way: str) -> None:
+    async with opened(way, Limits(), spokes=WHOLE * BATCH, pause=PAUSE) as (graph, given):
+        asked = asyncio.ensure_future(graph.bfs_query(["start"], 3))
+        await given.begun.wait()
+        asked.cancel()
+        await asyncio.wait([asked])
+        assert asked.cancelled()
+        await _nothing_more(given)
+
+
+async def _nothing_more(given: Given) -> None:
+    """The ring under way was left in time, and stays so."""
+    for _ in range(3):  # a flight of the cache ends when its last caller has left
+        await asyncio.sleep(0)
+    assert given.under_way == 0
+    read = given.batches
+    await asyncio.sleep(3 * PAUSE)
+    assert 0 < given.batches == read <= MOST_BATCHES
