@@ -115,7 +115,7 @@ async def test_damage_that_shows_at_the_first_question_is_told(graph: Path) -> N
 
 
 async def test_damage_that_shows_later_is_told_then_and_is_no_empty_answer(graph: Path) -> None:
-    damage(graph, "leaving")
+    damage(graph, "entries")
     backend = await SqliteBackend.create(path=graph)
     try:
         with pytest.raises(StoreError, match="damaged"):

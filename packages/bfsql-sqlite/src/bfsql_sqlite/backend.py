@@ -15,7 +15,7 @@ from bfsql.models.json_values import decode, is_text
 from bfsql.models.merge import evidence_items
 from bfsql.models.records import NO_METADATA, Edge, EntityStub, Metadata, Node, Triple
 from bfsql_sqlite import queries
-from bfsql_sqlite.adjacency import ENTERING, LEAVING, Batch, Direction, cut
+from bfsql_sqlite.adjacency import cut
 from bfsql_sqlite.columns import Schema, SqliteColumns, find, names_of
 from bfsql_sqlite.connection import Pool
 from bfsql_sqlite.search import search
@@ -79,11 +79,13 @@ class SqliteBackend(BatchGraphDb):
 
     async def edges_from(self, entity_id: str) -> list[Edge]:
         """All edges that leave the entity."""
-        return await self._pool.run(partial(_edges, entity_id, LEAVING, self._schema))
+        return await self._pool.run(partial(_edges, entity_id, 0, self._schema))
 
     async def edges_to(self, entity_id: str) -> list[Edge]:
         """All edges that enter the entity."""
-        return await self._pool.run(partial(_edges, entity_id, ENTERING, self._schema))
+        return await self._pool.run(
+            partial(_edges, entity_id, self._schema.edges.entering, self._schema)
+        )
 
     async def entity_types(self) -> list[str]:
         """The types that occur, sorted."""
@@ -144,13 +146,13 @@ def _nodes(ids: Sequence[str], schema: Schema, reader: Reader) -> list[Node]:
     ]
 
 
-def _edges(entity_id: str, direction: Direction, schema: Schema, reader: Reader) -> list[Edge]:
+def _edges(entity_id: str, first: int, schema: Schema, reader: Reader) -> list[Edge]:
+    """The edges of one list; `first` is the number of the first list of its direction."""
     found = find(reader, [entity_id])
     if not found:
         raise KeyError(entity_id)
-    edges, handle = schema.edges, np.array([found[entity_id].handle], np.int32)
-    ranges = edges.ranges(reader, direction, handle)
-    rings = [edges.ring(reader, Batch(direction, part)) for part in cut(ranges, BATCH_EDGES)]
+    ranges = schema.edges.ranges(reader, np.array([first + found[entity_id].handle], np.int32))
+    rings = [schema.edges.ring(reader, part) for part in cut(ranges, BATCH_EDGES)]
     return [Edge(*triple) for triple in _named(rings, schema, reader)]
 
 
@@ -163,10 +165,8 @@ def _ring(ids: Sequence[str], schema: Schema, reader: Reader) -> list[Triple]:
 def _named(rings: Iterable[Ring], schema: Schema, reader: Reader) -> list[Triple]:
     """Edges with ids and names in place of numbers."""
     kept = list(rings)
-    if not kept:
-        return []
-    ends = np.unique(np.concatenate([end for s, _, o in kept for end in (s, o)]))
-    names = names_of(reader, ends.tolist())
+    ends = {handle for s, _, o in kept for end in (s, o) for handle in end.tolist()}
+    names = names_of(reader, ends)
     ids, predicates = names.__getitem__, schema.predicates.__getitem__
     return [
         triple

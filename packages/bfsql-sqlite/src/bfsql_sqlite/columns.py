@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bfsql.columns import BATCH_EDGES, NO_NODE, Columns, Found, IntArray, Ring
+from bfsql.columns import NO_NODE, Columns, Found, IntArray, Ring
 from bfsql.models.json_values import is_text
 from bfsql_sqlite import queries
-from bfsql_sqlite.adjacency import Adjacency, Batch, Damaged, Mask
+from bfsql_sqlite.adjacency import Adjacency, Damaged, Mask, Ranges
 from bfsql_sqlite.connection import Pool
 
 
@@ -89,7 +89,7 @@ class SqliteColumns(Columns):
             return
         batches, asked = begun
         for batch in batches:
-            yield await self._pool.run(partial(edges.ring, batch=batch, asked=asked))
+            yield await self._pool.run(partial(edges.ring, ranges=batch, asked=asked))
 
 
 # --- what runs in a thread -------------------------------------------------------
@@ -97,17 +97,13 @@ class SqliteColumns(Columns):
 
 def _begin(
     edges: Adjacency, handles: IntArray, reader: sqlite3.Connection
-) -> Ring | tuple[list[Batch], Mask]:
+) -> Ring | tuple[list[Ranges], Mask]:
     """A ring that is one batch; of a larger one, its batches and the asked nodes."""
     nodes = handles[edges.types(reader)[handles] != NO_NODE]
     batches, asked = edges.plan(reader, nodes)
-    if sum(batch.ranges.total for batch in batches) > BATCH_EDGES:
+    if len(batches) > 1:
         return batches, asked
-    rings = [edges.ring(reader, batch, asked) for batch in batches]
-    return Ring(*(np.concatenate(columns) for columns in zip(_NOTHING, *rings, strict=True)))
-
-
-_NOTHING = Ring(*([np.empty(0, np.int32)] * 3))
+    return edges.ring(reader, batches[0], asked) if batches else Ring(nodes, nodes, nodes)
 
 
 def find(reader: sqlite3.Connection, ids: Iterable[str]) -> dict[str, Found]:

@@ -135,7 +135,7 @@ def _count_dangling(graph: sqlite3.Connection, report: LoadReport) -> None:
     missing = np.flatnonzero(edges.types(graph) == NO_NODE).astype(np.int32)
     batches, asked = edges.plan(graph, missing)
     report.dangling_edges = sum(len(edges.ring(graph, batch, asked).subjects) for batch in batches)
-    ends = [np.unique(batch.ranges.nodes)[:EXAMPLES] for batch in batches]
+    ends = [np.unique(batch.lists % edges.entering)[:EXAMPLES] for batch in batches]
     first = np.unique(np.concatenate(ends))[:EXAMPLES].tolist() if ends else []
     report.dangling_examples = [
         id_

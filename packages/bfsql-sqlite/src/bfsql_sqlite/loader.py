@@ -21,7 +21,7 @@ from bfsql.loading.staging import Staging
 from bfsql.models.load import REPLACING, LoadMode, LoadOptions, LoadReport
 from bfsql.models.merge import UNTYPED
 from bfsql.models.records import GraphRecord
-from bfsql_sqlite.adjacency import LEAVING, Adjacency, Batch, Damaged, cut
+from bfsql_sqlite.adjacency import Adjacency, Damaged, cut
 from bfsql_sqlite.bulk import write_tables
 from bfsql_sqlite.connection import read_only
 from bfsql_sqlite.graph_file import Making, make_file
@@ -146,10 +146,10 @@ def _old_edges(old: sqlite3.Connection) -> Iterator[tuple[int, int, int, int, st
     -1 where there may be some, as the staging has it.
     """
     edges = Adjacency.of(old)
-    everything = edges.ranges(old, LEAVING, np.arange(edges.nodes, dtype=np.int32))
+    everything = edges.ranges(old, np.arange(edges.nodes, dtype=np.int32))
     numbers = count()
     for begin, ranges in zip(count(0, BATCH), cut(everything, BATCH), strict=False):
-        ring = edges.ring(old, Batch(LEAVING, ranges))
+        ring = edges.ring(old, ranges)
         within = (begin, begin + BATCH - 1)
         metadata = dict(old.execute(_OLD_METADATA, within).fetchall())
         for subject, predicate, obj in zip(*(column.tolist() for column in ring), strict=True):
