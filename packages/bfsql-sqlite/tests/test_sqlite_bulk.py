@@ -1,16 +1,20 @@
 """Tables that DuckDB reads make the file, and the report, that their records make."""
 
 import asyncio
+import gzip
 import json
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
 
+import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
@@ -36,7 +40,7 @@ def outcome(
         report = asyncio.run(load_graph(SqliteSettings(path=file), reading.records, reading.how))
     except BfsqlError as error:
         return str(error)
-    return content(file), asdict(reading.completed(report)) | {"place": ""}
+    return content(file), asdict(reading.completed(report)) | {"place": "", "backup": ""}
 
 
 def content(file: Path) -> dict[str, list[Any]]:
@@ -46,6 +50,10 @@ def content(file: Path) -> dict[str, list[Any]]:
             name: sorted(map(repr, plain(name, connection.execute(f'SELECT * FROM "{name}"'))))
             for (name,) in names
         }
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
 
 
 def plain(name: str, rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
@@ -82,6 +90,122 @@ def test_two_tables(tmp_path: Path) -> None:
         "a,,b,,\nx,treats,a,true,\na,treats,b,,\n,p,b,,\nsubject,predicate,object,weight,confidence\n"
     )
     assert check(tmp_path, nodes, edges)
+
+
+def test_a_path_is_no_pattern(tmp_path: Path) -> None:
+    folder = tmp_path / "[ab]*?'{x}"
+    folder.mkdir()
+    (tmp_path / "a1").mkdir()
+    for name, id_ in (("a[1].csv", "right"), ("a1.csv", "wrong"), ("a*.csv", "right too")):
+        (folder / name).write_text(f"id,type\n{id_},T\n")
+        (tmp_path / "a1" / name).write_text("id,type\nwrong,T\n")
+    assert check(folder, folder / "a[1].csv", folder / "a*.csv")
+    with closing(sqlite3.connect(folder / "bulk.db")) as connection:
+        ids = connection.execute("SELECT id FROM node ORDER BY n").fetchall()
+    assert ids == [("right",), ("right too",)]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_tables_that_are_packed_or_in_another_encoding(
+    tmp_path: Path, encoding: str, end: str
+) -> None:
+    table = tmp_path / "t.tsv.gz"
+    rows = ["subject\tobject\tnote", "ä\tb\t1", "b\tä", "", "x\ty\t\tz", '"q"\tb\t"a\tb"']
+    table.write_bytes(gzip.compress(end.join(rows).encode(encoding)))
+    assert check(tmp_path, table, encoding=None if encoding == "utf-16" else encoding)
+
+
+def test_a_header_in_a_file_of_its_own_and_ids_in_groups(tmp_path: Path) -> None:
+    contents = {
+        "people-header.csv": "id:ID(P),name,age:int,tags:string[],:LABEL\n",
+        "people.csv": "1,Ann,041,a;b,Person;Boss\n2,Bo,x,,Person\n",
+        "films.csv": "id:ID(F),title\n1,One\n",
+        "likes.csv": ":START_ID(P),:END_ID(F),:TYPE,stars:double\n1,1,LIKES,4.50\n3,1,,\n",
+    }
+    for name, content in contents.items():
+        (tmp_path / name).write_text(content)
+    assert check(tmp_path, *(tmp_path / name for name in contents))
+
+
+def test_what_the_reader_of_records_reads(tmp_path: Path) -> None:
+    table, graph = tmp_path / "t.csv", tmp_path / "g.gml"
+    table.write_text("id,name\na,b\n")
+    graph.write_text('graph [ node [ id 1 label "a" ] ]')
+    assert not check(tmp_path, table, graph)
+    table.write_text('id,name\na,"two\nlines"\n')
+    assert not check(tmp_path, table)
+    table.write_text("id , name\na , b\n")
+    assert not check(tmp_path, table)
+    table.write_text("id,name\n,b\n")
+    assert not check(tmp_path, table)
+    edges = tmp_path / "e.csv"
+    edges.write_text("subject,object,provenance\na,b,said so\n")
+    assert not check(tmp_path, edges)
+
+
+def test_refusals_are_those_of_the_first_lines(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    rows = ["id,type,name", *(f"{'' if i % 3 else i},T{',' * (i % 4)}x" for i in range(500))]
+    table.write_text("\n".join(rows))
+    assert check(tmp_path, table)
+
+
+def test_records_of_one_edge_in_several_batches(tmp_path: Path) -> None:
+    one, two = tmp_path / "1.csv", tmp_path / "2.csv"
+    one.write_text("subject,object,w\n" + "a,b,1\na,b,2\na,c,\n" * 20)
+    two.write_text("subject,object\n" + "a,b\na,d\nb,b\n" * 20)
+    with patch("bfsql_sqlite.bulk.BATCH_EDGES", 7):
+        assert check(tmp_path, one, two)
+
+
+@pytest.mark.parametrize("phase", ["reading", "merging", "writing"])
+async def test_a_load_that_is_cancelled_leaves_the_old_file(tmp_path: Path, phase: str) -> None:
+    table, file = tmp_path / "t.csv", tmp_path / "graph.db"
+    table.write_text("subject,object\n" + "".join(f"{i},{i % 5000}\n" for i in range(300_000)))
+    file.touch()
+    begun, loop = asyncio.Event(), asyncio.get_running_loop()
+
+    def progress(now: str, _: float | None) -> None:
+        if now == phase:
+            loop.call_soon_threadsafe(begun.set)
+
+    reading = Reading(plugin, [table], how=replace(CREATING, progress=progress))
+    loading = asyncio.create_task(
+        load_graph(SqliteSettings(path=file), reading.records, reading.how)
+    )
+    await begun.wait()
+    loading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await loading
+    assert file.read_bytes() == b""
+    assert names(tmp_path) == ["graph.db", "t.csv"]
+
+
+def test_a_disk_that_is_full_is_told_and_leaves_the_old_file(tmp_path: Path) -> None:
+    pytest.importorskip("resource", reason="limits on a file's size are a matter of POSIX")
+    table, file = tmp_path / "t.csv", tmp_path / "graph.db"
+    table.write_text("subject,object\n" + "".join(f"{i},{i % 5000}\n" for i in range(100_000)))
+    file.touch()
+    script = """
+import resource, sys
+from bfsql.__main__ import main
+resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000))
+sys.argv[0] = "bfsql"
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, "load", table, "--path", file],
+        timeout=60,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    told = " ".join(done.stderr.split())
+    assert "cannot be written: " in told
+    assert "What was there is unchanged" in told
+    assert file.read_bytes() == b""
+    assert names(tmp_path) == ["graph.db", "t.csv"]
 
 
 TEXTS = st.sampled_from(

@@ -422,6 +422,8 @@ def _read(
         refused = any(table.refused for table in tables)
         if (refused and records.strict) or not any(table.count for table in tables):
             return None
+        if options.progress:
+            options.progress("merging", None)
         graph = BulkGraph(connection, tables, options)
         graph.number()
     except (NotPlain, duckdb.OutOfMemoryException, duckdb.InvalidInputException):
