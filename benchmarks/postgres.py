@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import asyncpg
 from by_hand import ByHand, Triple
-from graphs import heavy_tailed
+from graphs import HUB, heavy_tailed
+from large import Question, asked
+from postgres_hub import RING, SIDES, TYPES
 from pydantic import SecretStr
 from pydantic_core import from_json
 from remote import questions, report_answers
@@ -22,20 +27,6 @@ from bfsql_servers.postgres import PostgresServer
 CHUNK = 20_000
 """Edges a statement: with more, the server sorts all edges there are."""
 
-RING = """
-WITH live (id) AS MATERIALIZED (
-    SELECT entity_id FROM unnest($1::text[]) AS asked (id) JOIN entity ON entity_id = asked.id
-    WHERE status IS DISTINCT FROM 'merged'
-)
-SELECT subject_id, predicate, object_id FROM live JOIN relationship ON subject_id = live.id
-UNION ALL
-SELECT subject_id, predicate, object_id FROM live JOIN relationship ON object_id = live.id
-"""
-TYPES = """
-SELECT entity_id, entity_type
-FROM unnest($1::text[]) AS asked (id) JOIN entity ON entity_id = asked.id
-WHERE status IS DISTINCT FROM 'merged'
-"""
 NODE_DETAIL = """
 SELECT entity_id, name, source, synonyms, properties
 FROM unnest($1::text[]) AS asked (id) JOIN entity ON entity_id = asked.id
@@ -101,6 +92,7 @@ async def report(nodes: int, edges: int, hub: int, turns: int) -> None:
             async with server.database() as database:
                 await _load(database.owner_url, nodes, edges, hub)
                 await _compare(database.reader_url, nodes, turns)
+                await asyncio.to_thread(_report_hub, database.reader_url, turns)
         finally:
             server.stop()
 
@@ -125,3 +117,18 @@ async def _compare(url: str, nodes: int, turns: int) -> None:
     finally:
         await backend.close()
         await connection.close()
+
+
+def _report_hub(url: str, turns: int) -> None:
+    """The ring of the hub alone, each way in a process of its own."""
+    script = str(Path(__file__).with_name("postgres_hub.py"))
+    commands = [[sys.executable, script, side, url] for side in SIDES]
+    replies = asked(Question("the hub's ring", HUB, 1), commands, turns)
+    ours = replies[-1]
+    print(
+        f"\nring of the hub, {ours.edges:,} edges"
+        "   (goals: 1.3 x the time of the driver's rows, 2 x their memory)"
+    )
+    for side, reply in zip(SIDES.values(), replies, strict=True):
+        ratios = f"{ours.wall / reply.wall:8.2f} x{ours.memory / reply.memory:8.2f} x"
+        print(f"{side:44}{reply.wall:8.2f} s{reply.memory:8,.0f} MB{ratios}")

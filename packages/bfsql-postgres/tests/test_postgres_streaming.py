@@ -51,13 +51,21 @@ CREATE INDEX ON {edges} (subject); CREATE INDEX ON {edges} (object, subject);
 @both_ways
 @pytest.mark.parametrize(("key", "via"), [("text", "text"), ("int", "numeric"), ("uuid", "uuid")])
 async def test_types_of_both_ends_come_with_the_edges_whatever_ids_are(
-    owner: asyncpg.Connection, opened: Open, key: str, via: str, pooled: bool
+    owner: asyncpg.Connection,
+    opened: Open,
+    key: str,
+    via: str,
+    pooled: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     await owner.execute(TABLES.format(nodes="n", edges="e", key=key, via=via))
     graph = await opened(nodes="n: type=kind", edges="e: predicate=predicate", pooled=pooled)
     ids = [row[0] for row in await owner.fetch("SELECT subject::text FROM e")]
     for asked in (ids, ids[1:2], ids[5:7]):
         await assert_typed(graph, [*asked, "no id"])
+    few = await graph.get_nodes_batch(ids)
+    monkeypatch.setattr(backend, "CHUNK", 5)
+    assert sorted(await graph.get_nodes_batch(ids)) == sorted(few)
     assert await rows_of(graph, []) == await rows_of(graph, ["no id", "\0"]) == []
 
 

@@ -16,7 +16,7 @@ from bfsql.errors import EmbeddingFailed, StoreError
 from bfsql.models.merge import UNTYPED
 from bfsql.models.records import NO_METADATA, Edge, EntityStub, Metadata, Node, Triple
 from bfsql.settings import resolve
-from bfsql_postgres import queries
+from bfsql_postgres import queries, topology
 from bfsql_postgres.connection import Pool
 from bfsql_postgres.discovery import layout_of, warning_of_shared_ids
 from bfsql_postgres.indexes import index_statements
@@ -56,11 +56,11 @@ class PostgresBackend(BatchGraphDb):
         self._layout = layout
         self._embedder = embedder
         self._caution = caution
-        self._ring, self._nodes = queries.ring(layout), queries.nodes(layout)
-        self._small_ring = queries.small_ring(layout, SMALL + 1)
-        self._has_types = queries.has_types(layout)
-        self._leaving = queries.edges_at(layout, "out")
-        self._entering = queries.edges_at(layout, "in")
+        self._ring, self._nodes = topology.ring(layout), topology.nodes(layout)
+        self._small_ring = topology.small_ring(layout, SMALL + 1)
+        self._has_types = topology.has_types(layout)
+        self._leaving = topology.edges_at(layout, "out")
+        self._entering = topology.edges_at(layout, "in")
         self._metadata = MetadataReader(pool, layout)
         self._search = Search(pool, layout, embedder)
 

@@ -1,8 +1,4 @@
-"""All query text of the store apart from search's: made once, from the layout.
-
-Values travel as parameters, many ids in one array; `unnest` and a join make
-the server use its indexes where `= ANY` scans the table (a ring of 1,000 ids
-among 200,000 rows: 90 ms against 10).
+"""Query text of vocabulary and metadata: made once, from the layout.
 
 Rows of metadata begin with the position of their node or edge among those
 requested, which is shorter than an id and needs no comparison. Where a graph
@@ -13,10 +9,8 @@ of its own table.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
-from bfsql.models.merge import UNTYPED
 from bfsql_postgres.schema import Column, Edges, Evidence, Layout, Mentions, Nodes, Relation, Term
 from bfsql_postgres.sql import (
     ID_TYPES,
@@ -30,6 +24,7 @@ from bfsql_postgres.sql import (
     relation_name,
     text,
     type_name,
+    union,
 )
 
 COUNTED = 300_000
@@ -42,123 +37,6 @@ smallest numbers of one of them are in the other."""
 SEARCHED = 200_000
 """Rows of edges that are searched for passages with an entity as their document. A larger table is
 searched only for an entity that the evidence tables know as a document."""
-
-
-def _union(arms: Iterable[str]) -> str:
-    return "\nUNION ALL\n".join(arms)
-
-
-# --- topology: each takes one array of ids -------------------------------------
-
-
-def ring(layout: Layout) -> str:
-    """Every edge with one of the ids at either end."""
-    return _of_live(layout, [_ends(edges, s, layout) for edges in layout.edges for s in _SIDES])
-
-
-def small_ring(layout: Layout, rows: int) -> str:
-    """The first rows of the ring of a few ids, with the types of both ends where `has_types`.
-
-    Its second value is the number of ids. The server reckons with a tenth of them in the plan
-    that it keeps, which is then no dearer than one made for the ids at hand: it keeps the plan
-    after five of those, and planning takes longer than reading a few rows. The type of an end is
-    looked up for each edge: of few edges that is faster than to send all ends back.
-    """
-    if not has_types(layout):
-        return f"{ring(layout)}\nLIMIT {rows}"
-    asked = f"SELECT unnest($1::{ID_TYPES[layout.key]}[]) AS id LIMIT $2"
-    arms = _union(_ends(edges, s, layout, typed=True) for edges in layout.edges for s in _SIDES)
-    return (
-        f"WITH live (id, type) AS MATERIALIZED (\nSELECT a.id, {_type_of('a.id', layout)}\n"
-        f"FROM ({asked}) AS a\n)\n{arms}\nLIMIT {rows}"
-    )
-
-
-def has_types(layout: Layout) -> bool:
-    """Whether edges of a node, and the node at the other end of each, are found by indexes."""
-    ends = [
-        (edges.relation, end) for edges in layout.edges for end in (edges.subject, edges.object)
-    ]
-    columns = [*ends, *((nodes.relation, nodes.id) for nodes in layout.nodes)]
-    # Columns of two collations cannot be compared with each other, only with a parameter.
-    same = len({column.collation for _, column in columns}) == 1
-    indexed = all(relation.is_indexable and relation.leads(c.name) for relation, c in columns)
-    return same and indexed and layout.key != "mixed"
-
-
-def _type_of(node_id: str, layout: Layout) -> str:
-    """The type of a node as `get_node` gives it, null for an id that is none.
-
-    The first table that has the id counts, and in it the first of its types.
-    """
-    found = []
-    for nodes in layout.nodes:
-        kind = text("n", nodes.type)
-        first = f"coalesce({kind}, '') COLLATE pg_catalog.\"C\""
-        order = "" if nodes.relation.is_unique(nodes.id.name) else f" ORDER BY {first}"
-        found.append(
-            f"(SELECT coalesce(nullif({kind}, ''), {literal(UNTYPED)}) "
-            f"FROM {relation_name(nodes.relation)} AS n "
-            f"WHERE {comparable('n', nodes.id, layout.key)} = {node_id} AND {live('n', nodes)}"
-            f"{order} LIMIT 1)"
-        )
-    return found[0] if len(found) == 1 else f"coalesce({', '.join(found)})"
-
-
-def edges_at(layout: Layout, side: str) -> str:
-    """The edges that leave (`out`) or enter (`in`) a node.
-
-    A row of nulls comes first, which means that the node exists.
-    """
-    exists = "SELECT NULL::text, NULL::text, NULL::text FROM live"
-    return _of_live(layout, [exists, *(_ends(edges, side, layout) for edges in layout.edges)])
-
-
-def nodes(layout: Layout) -> str:
-    """Id and type, and the number of the table where there are several."""
-    several = len(layout.nodes) > 1
-    return _union(
-        f"SELECT {text('n', one.id)}, {text('n', one.type)}{f', {number}' if several else ''}"
-        f"{_requested(one, layout)}"
-        for number, one in enumerate(layout.nodes)
-    )
-
-
-_SIDES = ("out", "in")
-
-
-def _requested(nodes: Nodes, layout: Layout) -> str:
-    return (
-        f"\nFROM unnest($1::{ID_TYPES[layout.key]}[]) AS a (id) "
-        f"JOIN {relation_name(nodes.relation)} AS n "
-        f"ON {comparable('n', nodes.id, layout.key)} = a.id WHERE {live('n', nodes)}"
-    )
-
-
-def _of_live(layout: Layout, arms: list[str]) -> str:
-    found = "\nUNION\n".join(f"SELECT a.id{_requested(one, layout)}" for one in layout.nodes)
-    return f"WITH live (id) AS MATERIALIZED (\n{found}\n)\n{_union(arms)}"
-
-
-def _ends(edges: Edges, side: str, layout: Layout, *, typed: bool = False) -> str:
-    """Triples of the edges at one side of the nodes in `live`, with the types of both ends."""
-    end, other = edges.subject, edges.object
-    if side == "in":
-        end, other = other, end
-    terms = (edges.subject, edges.predicate, edges.object)
-    shown = [text("e", term) for term in terms]
-    # Views and outer joins can leave gaps, and such a row is no edge.
-    gaps = [term for term in terms if isinstance(term, Column) and not term.required]
-    tests = [f"{named('e', term)} IS NOT NULL" for term in gaps]
-    if typed:
-        types = ["live.type", _type_of(comparable("e", other, layout.key), layout)]
-        shown += types if side == "out" else reversed(types)
-        tests.append("live.type IS NOT NULL")
-    return (
-        f"SELECT {', '.join(shown)}\nFROM live JOIN {relation_name(edges.relation)} AS e "
-        f"ON {comparable('e', end, layout.key)} = live.id"
-        f"{' WHERE ' if tests else ''}{' AND '.join(tests)}"
-    )
 
 
 # --- vocabulary ----------------------------------------------------------------
@@ -205,7 +83,7 @@ def _distinct(relation: Relation, term: Term, condition: str) -> str:
 
 def counts(layout: Layout) -> str:
     """Types with numbers of nodes; a type can come from several tables."""
-    return _union(_counts(nodes) for nodes in layout.nodes)
+    return union(_counts(nodes) for nodes in layout.nodes)
 
 
 def are_estimates(layout: Layout) -> bool:
@@ -252,7 +130,7 @@ def shared_ids(layout: Layout) -> str:
             f"JOIN {source} ON {value} = s.id "
             f"WHERE s.number <> {number} AND {condition} ORDER BY s.number, s.id LIMIT 1)"
         )
-    return f"WITH sample (number, id) AS MATERIALIZED (\n{_union(samples)}\n)\n{_union(found)}"
+    return f"WITH sample (number, id) AS MATERIALIZED (\n{union(samples)}\n)\n{union(found)}"
 
 
 # --- metadata ----------------------------------------------------------------------
@@ -281,7 +159,7 @@ def node_metadata(layout: Layout) -> Rows:
             f"JOIN {relation_name(nodes.relation)} AS n "
             f"ON {comparable('n', nodes.id, layout.key)} = a.id WHERE {live('n', nodes)}"
         )
-    return Rows(_union(arms), fields)
+    return Rows(union(arms), fields)
 
 
 def edge_metadata(layout: Layout) -> Rows:
@@ -301,7 +179,7 @@ def edge_metadata(layout: Layout) -> Rows:
     kind = ID_TYPES[layout.key]
     given = f"unnest($1::{kind}[], $2::text[], $3::{kind}[])"
     requested = f"a (s, p, o, position) AS (SELECT * FROM {given} WITH ORDINALITY)"
-    return Rows(f"WITH {requested}\n{_union(arms)}", fields)
+    return Rows(f"WITH {requested}\n{union(arms)}", fields)
 
 
 def _same_triple(edges: Edges, layout: Layout) -> str:
@@ -430,9 +308,9 @@ def provenance(layout: Layout) -> Rows | None:
     statement = (
         "WITH given AS (SELECT $2::text, $3::text[]), a AS MATERIALIZED (\n"
         f"SELECT {_TRIPLE}, bool_or(touching) AS touching\n"
-        f"FROM (\n{_union(arms)}\n) AS found ({_TRIPLE}, touching) GROUP BY {_TRIPLE}\n)\n"
+        f"FROM (\n{union(arms)}\n) AS found ({_TRIPLE}, touching) GROUP BY {_TRIPLE}\n)\n"
     )
-    return Rows(statement + _union(rows), fields)
+    return Rows(statement + union(rows), fields)
 
 
 def _triple(edges: Edges, layout: Layout) -> str:

@@ -51,6 +51,11 @@ def relation_name(relation: Relation) -> str:
     return f"{identifier(relation.schema)}.{identifier(relation.name)}"
 
 
+def union(selects: Iterable[str]) -> str:
+    """The rows of several statements."""
+    return "\nUNION ALL\n".join(selects)
+
+
 def type_name(column: Column) -> str:
     """The type of a column with its schema."""
     return f"{identifier(column.type_schema)}.{identifier(column.type)}"

@@ -1,0 +1,76 @@
+"""A process that reads the ring of a node from Postgres, and tells what that took.
+
+    python postgres_hub.py ours|rows|types URL
+
+`rows` is one `fetch` of the driver's, and `types` reads the types of both ends after it. As
+`asking.py` it reads lines of `[seed, 1]` and prints a `Reply` a line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from typing import Any
+
+import asyncpg
+from asking import MANY, Reply, Taken, questions
+
+SIDES = {
+    "rows": "by hand: rows of the edges",
+    "types": "by hand: the same, then types of the ends",
+    "ours": "ours: the answer",
+}
+"""The ways to read it, as they are printed."""
+
+RING = """
+WITH live (id) AS MATERIALIZED (
+    SELECT entity_id FROM unnest($1::text[]) AS asked (id) JOIN entity ON entity_id = asked.id
+    WHERE status IS DISTINCT FROM 'merged'
+)
+SELECT subject_id, predicate, object_id FROM live JOIN relationship ON subject_id = live.id
+UNION ALL
+SELECT subject_id, predicate, object_id FROM live JOIN relationship ON object_id = live.id
+"""
+TYPES = """
+SELECT entity_id, entity_type
+FROM unnest($1::text[]) AS asked (id) JOIN entity ON entity_id = asked.id
+WHERE status IS DISTINCT FROM 'merged'
+"""
+
+
+async def _ours(url: str) -> None:
+    from bfsql import Limits
+    from bfsql.graph import open_graph
+
+    limits = Limits(deadline=None, max_nodes=MANY, max_edges=MANY)
+    for seed, hops in questions():
+        async with open_graph("postgres", dsn=url, limits=limits) as graph:
+            with Taken() as taken:
+                answer = await graph.bfs_query([seed], hops, topology_only=True)
+                text = answer.text.encode()
+        Reply.of(taken, json.loads(text)).send()
+
+
+async def _by_hand(url: str, *, typed: bool) -> None:
+    for seed, _ in questions():
+        connection = await asyncpg.connect(url, server_settings={"jit": "off"})
+        with Taken() as taken:
+            rows = await connection.fetch(RING, [seed])
+            if typed:
+                ends = {end for s, _, o in rows for end in (s, o)}
+                await connection.fetch(TYPES, list(ends))
+        reply = Reply.of(taken, {"node_count": 0, "edge_count": 0})
+        await connection.close()
+        edges = set(map(tuple, rows))
+        nodes = {end for s, _, o in edges for end in (s, o)}
+        reply._replace(nodes=len(nodes), edges=len(edges)).send()
+
+
+def main(which: str, url: str) -> Any:
+    """Answer what standard input asks."""
+    return _ours(url) if which == "ours" else _by_hand(url, typed=which == "types")
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))

@@ -1,0 +1,151 @@
+"""Query text of topology: rings and types, each from one array of ids.
+
+Values travel as parameters, many ids in one array; `unnest` and a join make
+the server use its indexes where `= ANY` scans the table (a ring of 1,000 ids
+among 200,000 rows: 90 ms against 10).
+"""
+# ruff: noqa: S608 - these texts are made of quoted names and of parts of this package
+
+from __future__ import annotations
+
+from bfsql.models.merge import UNTYPED
+from bfsql_postgres.schema import Column, Edges, Layout, Nodes, Relation
+from bfsql_postgres.sql import (
+    ID_TYPES,
+    comparable,
+    literal,
+    live,
+    named,
+    relation_name,
+    text,
+    union,
+)
+
+_SIDES = ("out", "in")
+
+
+def ring(layout: Layout) -> str:
+    """Every edge with one of the ids at either end."""
+    return _of_live(layout, [_ends(edges, s, layout) for edges in layout.edges for s in _SIDES])
+
+
+def small_ring(layout: Layout, rows: int) -> str:
+    """The first rows of the ring of a few ids, with the types of both ends where `has_types`.
+
+    Its second value is the number of ids. The server reckons with a tenth of them in the plan
+    that it keeps, which is then no dearer than one made for the ids at hand: it keeps the plan
+    after five of those, and planning takes longer than reading a few rows. The type of an end is
+    looked up for each edge: of few edges that is faster than to send all ends back.
+    """
+    if not has_types(layout):
+        return f"{ring(layout)}\nLIMIT {rows}"
+    asked = f"SELECT unnest($1::{ID_TYPES[layout.key]}[]) AS id LIMIT $2"
+    arms = union(_ends(edges, s, layout, typed=True) for edges in layout.edges for s in _SIDES)
+    return (
+        f"WITH live (id, type) AS MATERIALIZED (\nSELECT a.id, {_type_of('a.id', layout)}\n"
+        f"FROM ({asked}) AS a\n)\n{arms}\nLIMIT {rows}"
+    )
+
+
+def has_types(layout: Layout) -> bool:
+    """Whether edges of a node, and the node at the other end of each, are found by indexes."""
+    ends = [
+        (edges.relation, end) for edges in layout.edges for end in (edges.subject, edges.object)
+    ]
+    columns = [*ends, *((nodes.relation, nodes.id) for nodes in layout.nodes)]
+    # Columns of two collations cannot be compared with each other, only with a parameter.
+    same = len({column.collation for _, column in columns}) == 1
+    return same and all(_is_found(relation, column, layout) for relation, column in columns)
+
+
+def _type_of(node_id: str, layout: Layout) -> str:
+    """The type of a node as `get_node` gives it, null for an id that is none.
+
+    The first table that has the id counts, and in it the first of its types.
+    """
+    found = []
+    for nodes in layout.nodes:
+        kind = text("n", nodes.type)
+        first = f"coalesce({kind}, '') COLLATE pg_catalog.\"C\""
+        order = "" if nodes.relation.is_unique(nodes.id.name) else f" ORDER BY {first}"
+        found.append(
+            f"(SELECT coalesce(nullif({kind}, ''), {literal(UNTYPED)}) "
+            f"FROM {relation_name(nodes.relation)} AS n "
+            f"WHERE {comparable('n', nodes.id, layout.key)} = {node_id} AND {live('n', nodes)}"
+            f"{order} LIMIT 1)"
+        )
+    return found[0] if len(found) == 1 else f"coalesce({', '.join(found)})"
+
+
+def edges_at(layout: Layout, side: str) -> str:
+    """The edges that leave (`out`) or enter (`in`) a node.
+
+    A row of nulls comes first, which means that the node exists.
+    """
+    exists = "SELECT NULL::text, NULL::text, NULL::text FROM live"
+    return _of_live(layout, [exists, *(_ends(edges, side, layout) for edges in layout.edges)])
+
+
+def nodes(layout: Layout) -> str:
+    """Id and type, and the number of the table where there are several."""
+    return _shown_nodes(layout, [_requested(one, layout) for one in layout.nodes])
+
+
+def many_nodes(layout: Layout) -> str:
+    """As `nodes`, for some ten thousand ids: twice as fast where an index finds them in order."""
+    if not all(_is_found(nodes.relation, nodes.id, layout) for nodes in layout.nodes):
+        return nodes(layout)
+    kind = ID_TYPES[layout.key]
+    sources = [
+        f"\nFROM {relation_name(one.relation)} AS n "
+        f"WHERE {comparable('n', one.id, layout.key)} = ANY ($1::{kind}[]) AND {live('n', one)}"
+        for one in layout.nodes
+    ]
+    return _shown_nodes(layout, sources)
+
+
+def _shown_nodes(layout: Layout, sources: list[str]) -> str:
+    several = len(layout.nodes) > 1
+    return union(
+        f"SELECT {text('n', one.id)}, {text('n', one.type)}{f', {number}' if several else ''}{rows}"
+        for number, (one, rows) in enumerate(zip(layout.nodes, sources, strict=True))
+    )
+
+
+def _is_found(relation: Relation, column: Column, layout: Layout) -> bool:
+    """Whether an index finds the rows with an id in this column."""
+    return layout.key != "mixed" and relation.is_indexable and relation.leads(column.name)
+
+
+def _requested(nodes: Nodes, layout: Layout) -> str:
+    return (
+        f"\nFROM unnest($1::{ID_TYPES[layout.key]}[]) AS a (id) "
+        f"JOIN {relation_name(nodes.relation)} AS n "
+        f"ON {comparable('n', nodes.id, layout.key)} = a.id WHERE {live('n', nodes)}"
+    )
+
+
+def _of_live(layout: Layout, arms: list[str]) -> str:
+    found = "\nUNION\n".join(f"SELECT a.id{_requested(one, layout)}" for one in layout.nodes)
+    return f"WITH live (id) AS MATERIALIZED (\n{found}\n)\n{union(arms)}"
+
+
+def _ends(edges: Edges, side: str, layout: Layout, *, typed: bool = False) -> str:
+    """Triples of the edges at one side of the nodes in `live`, with the types of both ends."""
+    end, other = edges.subject, edges.object
+    if side == "in":
+        end, other = other, end
+    terms = (edges.subject, edges.predicate, edges.object)
+    shown = [text("e", term) for term in terms]
+    # Views and outer joins can leave gaps, and such a row is no edge.
+    gaps = [term for term in terms if isinstance(term, Column) and not term.required]
+    tests = [f"{named('e', term)} IS NOT NULL" for term in gaps]
+    if typed:
+        types = ["live.type", _type_of(comparable("e", other, layout.key), layout)]
+        shown += types if side == "out" else reversed(types)
+        tests.append("live.type IS NOT NULL")
+    return (
+        f"SELECT {', '.join(shown)}\nFROM live JOIN {relation_name(edges.relation)} AS e "
+        f"ON {comparable('e', end, layout.key)} = live.id"
+        f"{' WHERE ' if tests else ''}{' AND '.join(tests)}"
+    )
