@@ -56,16 +56,12 @@ async def test_types_of_both_ends_come_with_the_edges_whatever_ids_are(
     key: str,
     via: str,
     pooled: bool,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     await owner.execute(TABLES.format(nodes="n", edges="e", key=key, via=via))
     graph = await opened(nodes="n: type=kind", edges="e: predicate=predicate", pooled=pooled)
     ids = [row[0] for row in await owner.fetch("SELECT subject::text FROM e")]
     for asked in (ids, ids[1:2], ids[5:7]):
         await assert_typed(graph, [*asked, "no id"])
-    few = await graph.get_nodes_batch(ids)
-    monkeypatch.setattr(backend, "CHUNK", 5)
-    assert sorted(await graph.get_nodes_batch(ids)) == sorted(few)
     assert await rows_of(graph, []) == await rows_of(graph, ["no id", "\0"]) == []
 
 
@@ -128,6 +124,20 @@ async def test_what_no_index_finds_comes_without_types(
     await owner.execute(TABLES.format(nodes="n", edges="e", key="text", via="text") + made)
     graph = await opened(nodes=f"{node}: type=kind", edges="e: predicate=predicate")
     await assert_typed(graph, [f"{i:032}" for i in range(16)], typed=False)
+
+
+@pytest.mark.parametrize(("key", "via"), [("text", "text"), ("int", "numeric"), ("uuid", "uuid")])
+async def test_many_nodes_are_the_same_as_few(
+    owner: asyncpg.Connection, opened: Open, key: str, via: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await owner.execute(TABLES.format(nodes="n", edges="e", key=key, via=via))
+    ids = [row[0] for row in await owner.fetch("SELECT subject::text FROM e")]
+    graph = await opened(nodes="n: type=kind", edges="e: predicate=predicate")
+    few = await graph.get_nodes_batch(ids)
+    monkeypatch.setattr(backend, "CHUNK", 5)
+    monkeypatch.setattr(backend, "MANY", 7)
+    assert sorted(await graph.get_nodes_batch(ids)) == sorted(few)
+    assert len(few) == 12
 
 
 # --- large ------------------------------------------------------------------

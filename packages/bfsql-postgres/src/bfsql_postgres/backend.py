@@ -28,6 +28,8 @@ from bfsql_postgres.sql import known_ids, storable
 
 CHUNK = 20_000
 """Ids in one statement at most."""
+MANY = 100_000
+"""Ids at most in one that looks up more nodes than `CHUNK`."""
 FEW = 250
 """Ids whose ring may be small."""
 SMALL = 5_000
@@ -57,6 +59,7 @@ class PostgresBackend(BatchGraphDb):
         self._embedder = embedder
         self._caution = caution
         self._ring, self._nodes = topology.ring(layout), topology.nodes(layout)
+        self._many_nodes = topology.many_nodes(layout)
         self._small_ring = topology.small_ring(layout, SMALL + 1)
         self._has_types = topology.has_types(layout)
         self._leaving = topology.edges_at(layout, "out")
@@ -150,8 +153,9 @@ class PostgresBackend(BatchGraphDb):
         """The nodes that exist, each once."""
         known = list(known_ids(ids, self._layout).values())
         rows: list[Any] = []
-        for chunk in _chunks(known):
-            rows += await self._pool.fetch(self._nodes, chunk)
+        statement, size = (self._nodes, CHUNK) if len(known) <= CHUNK else (self._many_nodes, MANY)
+        for chunk in _chunks(known, size):
+            rows += await self._pool.fetch(statement, chunk)
         if not rows:
             return []
         found, types, *_ = zip(*rows, strict=True)
@@ -240,9 +244,9 @@ class PostgresBackend(BatchGraphDb):
         return [Edge(*row) for row in dict.fromkeys(map(tuple, rows)) if row[0] is not None]
 
 
-def _chunks(keys: Sequence[Any]) -> list[Any]:
-    """Parts of at most `CHUNK`."""
-    return [keys[start : start + CHUNK] for start in range(0, len(keys), CHUNK)]
+def _chunks(keys: Sequence[Any], size: int = CHUNK) -> list[Any]:
+    """Parts of at most this size."""
+    return [keys[start : start + size] for start in range(0, len(keys), size)]
 
 
 async def _fitting(embedder: Embedder | None, pool: Pool, layout: Layout) -> Embedder | None:
