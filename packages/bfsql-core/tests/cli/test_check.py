@@ -34,7 +34,9 @@ def test_a_program_reads_json(loaded):
     assert result.exit_code == 0
     report = json.loads(result.stdout)
     assert report["passed"]
-    assert {one["outcome"] for one in report["rules"]} == {"holds"}
+    abilities = ("columns-", "stream-")  # which this backend does not have
+    for rule in report["rules"]:
+        assert rule["outcome"] == ("untried" if rule["id"].startswith(abilities) else "holds")
 
 
 @pytest.mark.slow

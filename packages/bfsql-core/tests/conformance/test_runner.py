@@ -147,3 +147,13 @@ async def test_a_default_batch_counts_every_single_request():
     limited = RateLimitedGraphDb(BareBackend(parallel()), rate=0)
     await limited.get_nodes_batch(["p:1", "p:2", "no such id"])
     assert limited.requests == 3
+
+
+async def test_a_stream_is_one_request_and_a_ring_without_one_what_it_always_was():
+    from bfsql_trials.columns import TypedStream
+
+    for backend in (TypedStream(parallel()), MemoryBackend(parallel())):
+        limited = RateLimitedGraphDb(backend, rate=0)
+        rows = [row async for rows in limited.edges_stream(["p:1"]) for row in rows]
+        assert rows
+        assert limited.requests == 1

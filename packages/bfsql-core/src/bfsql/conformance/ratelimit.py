@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 from typing import ParamSpec, TypeVar
 
-from bfsql.abc import DelegatingGraphDb, GraphDbInterface
+from bfsql.abc import DelegatingGraphDb, GraphDbInterface, TypedTriple, implements
+from bfsql.models import Triple
 
 _P = ParamSpec("_P")
 _Value = TypeVar("_Value")
@@ -17,7 +19,7 @@ class RateLimitedGraphDb(DelegatingGraphDb):
     """A backend whose requests start at even intervals.
 
     A batch is one request where the backend has a method of its own for it,
-    otherwise one for each of its calls.
+    otherwise one for each of its calls. Columns are no requests.
 
     Args:
         inner: The backend to ask.
@@ -30,13 +32,32 @@ class RateLimitedGraphDb(DelegatingGraphDb):
         self._next = 0.0
         self.requests = 0
 
+    @property
+    def inner(self) -> GraphDbInterface:
+        """The backend that is asked."""
+        return self._inner
+
+    async def edges_stream(
+        self, ids: Sequence[str]
+    ) -> AsyncGenerator[Sequence[Triple] | Sequence[TypedTriple]]:
+        """A ring in batches, which is one request."""
+        if implements(self._inner, "edges_stream"):
+            await self._turn()
+        async with aclosing(super().edges_stream(ids)) as batches:
+            async for rows in batches:
+                yield rows
+
     async def _ask(
         self, method: Callable[_P, Awaitable[_Value]], *args: _P.args, **named: _P.kwargs
     ) -> _Value:
+        await self._turn()
+        return await super()._ask(method, *args, **named)
+
+    async def _turn(self) -> None:
+        """Wait until the next request may start."""
         now = time.monotonic()
         turn = max(now, self._next)
         self._next = turn + self._interval
         self.requests += 1
         if turn > now:
             await asyncio.sleep(turn - now)
-        return await super()._ask(method, *args, **named)
