@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import importlib
 import json
 import sqlite3
 import subprocess
@@ -22,8 +23,11 @@ from bfsql.errors import BfsqlError, SourceError
 from bfsql.loading import Reading
 from bfsql.models import LoadMode, LoadOptions, LoadReport
 from bfsql.sources import SourceOptions
+from bfsql.sources.files import ZSTD
 from bfsql_sqlite import SqliteSettings, bulk, load_graph
 from bfsql_sqlite.plugin import plugin
+
+zstd = importlib.import_module(ZSTD)
 
 CREATING = LoadOptions(LoadMode.REPLACE, create_nodes=True, default_type="Node")
 Outcome = tuple[dict[str, list[Any]], dict[str, Any]] | str
@@ -106,13 +110,14 @@ def test_a_path_is_no_pattern(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize(("end", "pack"), [("\n", "gz"), ("\r\n", "zst")])
 def test_tables_that_are_packed_or_in_another_encoding(
-    tmp_path: Path, encoding: str, end: str
+    tmp_path: Path, encoding: str, end: str, pack: str
 ) -> None:
-    table = tmp_path / "t.tsv.gz"
+    table = tmp_path / f"t.tsv.{pack}"
+    compress = {"gz": gzip.compress, "zst": zstd.compress}[pack]
     rows = ["subject\tobject\tnote", "ä\tb\t1", "b\tä", "", "x\ty\t\tz", '"q"\tb\t"a\tb"']
-    table.write_bytes(gzip.compress(end.join(rows).encode(encoding)))
+    table.write_bytes(compress(end.join(rows).encode(encoding)))
     assert check(tmp_path, table, encoding=None if encoding == "utf-16" else encoding)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import gzip
+import importlib
 import subprocess
 import sys
 
@@ -11,6 +12,9 @@ import pytest
 
 from bfsql.errors import SourceError
 from bfsql.sources import FORMATS, SourceOptions, open_source, read_all
+from bfsql.sources.files import ZSTD
+
+zstd = importlib.import_module(ZSTD)
 
 
 def test_a_path_that_is_not_there_is_said_at_once(tmp_path):
@@ -51,6 +55,9 @@ def test_a_folder_that_is_no_bundle_says_what_it_lacks(tmp_path, write):
             gzip.compress(b"id\n", mtime=0),
             r"packed by gzip; give it a name that ends in \.gz",
         ),
+        ("a.csv.zst", b"id,name\n", "no file of Zstandard"),
+        ("a.csv.zst", zstd.compress(b"id\n" * 99)[:-3], "no file of Zstandard, or a damaged one"),
+        ("a.csv", zstd.compress(b"id\n"), r"packed by Zstandard; .* ends in \.zst"),
         ("a.csv", b"PK\x03\x04rest", "a zip archive"),
         ("a.json", b"PAR1rest", "a Parquet table"),
         ("a.jsonl", b"SQLite format 3\x00", "a database of SQLite"),

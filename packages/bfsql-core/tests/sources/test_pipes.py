@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import importlib
 import io
 import os
 import sys
@@ -15,6 +16,7 @@ import pytest
 from bfsql.errors import SourceError
 from bfsql.models import NodeRecord
 from bfsql.sources import SourceOptions, open_source, open_sources
+from bfsql.sources.files import ZSTD
 
 fifos = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no FIFOs")
 
@@ -51,7 +53,10 @@ def fifo(tmp_path):
         thread.join(10)
 
 
-@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+zstd = importlib.import_module(ZSTD)
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, zstd.compress])
 def test_standard_input_is_a_source_and_its_copy_is_removed(standard_input, temporary, pack):
     standard_input(pack(b"id,name\n1,Ann\n,x\n"))
     (source,) = open_sources(["-"], SourceOptions(format="csv"))

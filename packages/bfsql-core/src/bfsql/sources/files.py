@@ -1,9 +1,11 @@
-"""Opening graph files, plain or packed by gzip, and sentences for the faults of a file itself."""
+"""Opening graph files, plain or packed, and sentences for the faults of a file itself."""
 
 from __future__ import annotations
 
 import gzip
+import importlib
 import io
+import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -12,23 +14,67 @@ from typing import Any, TypeVar
 from weakref import WeakSet
 
 from bfsql.errors import SourceError
+from bfsql.sources.formats import check_library
 
 _T = TypeVar("_T")
+
+ZSTD = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
+"""The module that unpacks `.zst`."""
+
+_BLOCK = 1 << 17
 
 Stamp = tuple[int, int, int]
 """Device-independent identity of what a file holds: inode, size, time of the last change."""
 
 
 def open_bytes(path: Path) -> gzip.GzipFile | io.BufferedReader:
-    """The bytes of a file, unpacked when its name ends in `.gz`.
+    """The bytes of a file, unpacked when its name ends in `.gz` or `.zst`.
 
     Raises:
+        SourceError: The library that unpacks it is not installed.
         OSError: The file cannot be opened; `guarded` makes a sentence of it.
     """
     stream: gzip.GzipFile | io.BufferedReader
-    stream = gzip.GzipFile(path) if path.suffix.lower() == ".gz" else path.open("rb")
+    match path.suffix.lower():
+        case ".gz":
+            stream = gzip.GzipFile(path)
+        case ".zst":
+            check_library(path, "what Zstandard packed", ZSTD, "zst")
+            stream = io.BufferedReader(_Unpacked(path), _BLOCK)
+        case _:
+            stream = path.open("rb")
     _OPENED.add(stream)
     return stream
+
+
+class _Unpacked(io.RawIOBase):
+    """The bytes of a file that Zstandard packed.
+
+    Attributes:
+        name: Of the file.
+        fileobj: The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        zstd = importlib.import_module(ZSTD)
+        self.name = str(path)
+        self.fileobj = path.open("rb")
+        self._stream = zstd.ZstdFile(self.fileobj)
+        self._fault = zstd.ZstdError
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            number: int = self._stream.readinto(buffer)
+        except self._fault as error:
+            raise zlib.error(str(error)) from error
+        return number
+
+    def close(self) -> None:
+        self.fileobj.close()
+        super().close()
 
 
 _OPENED: WeakSet[gzip.GzipFile | io.BufferedReader] = WeakSet()
@@ -51,7 +97,8 @@ class ReadSoFar:
         """The share that has been read, 0 to 1; None where it is not known."""
         for stream in list(_OPENED):
             path = Path(stream.name)
-            packed: Any = stream.fileobj if isinstance(stream, gzip.GzipFile) else stream
+            unpacks: Any = stream if isinstance(stream, gzip.GzipFile) else stream.raw
+            packed = unpacks.fileobj if hasattr(unpacks, "fileobj") else stream
             if path in self._read and packed is not None and not packed.closed:
                 self._read[path] = max(self._read[path], packed.tell())
         return sum(self._read.values()) / self._total if self._read and self._total else None
@@ -91,7 +138,7 @@ def faults_of(path: Path) -> Iterator[None]:
     """Makes sentences of the faults of a file itself.
 
     Raises:
-        SourceError: The file cannot be opened or read, is damaged gzip, or is no text
+        SourceError: The file cannot be opened or read, is damaged where it is packed, or is no text
             in its encoding where the format cannot go on after that.
     """
     try:
@@ -104,7 +151,8 @@ def faults_of(path: Path) -> Iterator[None]:
         )
         raise SourceError(path, reason) from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        reason = f"this is no gzip, or a damaged one ({error}); fetch the file again"
+        packed = "file of Zstandard" if path.suffix.lower() == ".zst" else "gzip"
+        reason = f"this is no {packed}, or a damaged one ({error}); fetch the file again"
         raise SourceError(path, reason) from error
     except OSError as error:
         raise SourceError(path, f"cannot be read: {error.strerror or error}") from error

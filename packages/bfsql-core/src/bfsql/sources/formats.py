@@ -17,7 +17,7 @@ class Format(NamedTuple):
     summary: str
     """What such a file holds."""
     suffixes: tuple[str, ...]
-    """Endings that tell the format; each of them may be followed by `.gz`."""
+    """Endings that tell the format; each of them may be followed by one of `PACKED`."""
 
 
 FORMATS: dict[str, Format] = {
@@ -94,6 +94,9 @@ _FOLDERS = {
 }
 """Formats of folders to the files of which one makes a folder such."""
 
+PACKED = frozenset({".gz", ".zst"})
+"""Endings of files that are packed."""
+
 FORMER_NAMES = {"node-link": "json"}
 """Names that formats had before."""
 
@@ -112,12 +115,19 @@ def check_library(path: Path, what: str, module: str, extra: str) -> None:
     Raises:
         SourceError: It is not; the sentence names the command that installs it.
     """
-    if importlib.util.find_spec(module) is None:
+    if not _is_there(module):
         raise SourceError(
             path,
             f"reading {what} needs a library that is not installed; install it with: "
             f'pip install "bfsql-core[{extra}]"',
         )
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # of the package that it is in
+        return False
 
 
 def format_of(path: Path, named: str | None) -> str:
@@ -169,7 +179,7 @@ def _format_of_folder(path: Path, named: str | None) -> str:
 
 def _format_of_file(path: Path) -> str:
     suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
-    if suffixes and suffixes[-1] == ".gz":
+    if suffixes and suffixes[-1] in PACKED:
         suffixes.pop()
     found = _BY_SUFFIX.get(suffixes[-1]) if suffixes else None
     if found is None:

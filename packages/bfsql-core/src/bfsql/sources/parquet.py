@@ -23,7 +23,7 @@ from bfsql.errors import SourceError
 from bfsql.models.json_values import iso_text, json_number
 from bfsql.models.load import SourceAccount
 from bfsql.sources.columns import check_each_once
-from bfsql.sources.formats import check_library
+from bfsql.sources.formats import PACKED, check_library
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -95,8 +95,11 @@ class ParquetTable:
     def _schema(self) -> pa.Schema:
         import pyarrow.parquet as pq
 
-        if self.path.suffix.lower() == ".gz":
-            reason = "Parquet is packed inside, and cannot be read out of gzip; unpack the file"
+        if self.path.suffix.lower() in PACKED:
+            packed = "Zstandard" if self.path.suffix.lower() == ".zst" else "gzip"
+            reason = (
+                f"Parquet is packed inside, and cannot be read out of {packed}; unpack the file"
+            )
             raise SourceError(self.path, reason)
         with _faults(self.path), pq.ParquetFile(self.path) as file:
             return file.schema_arrow

@@ -18,6 +18,7 @@ STANDARD_INPUT = Path("-")
 """The path that means standard input."""
 _CHUNK = 1 << 20
 _GZIP = b"\x1f\x8b"
+_ZSTD = b"\x28\xb5\x2f\xfd"
 
 
 def name_of(path: Path) -> str:
@@ -75,7 +76,7 @@ class Copy:
                     with pipe.open("rb") as stream:
                         shutil.copyfileobj(stream, copy, _CHUNK)
             with self.path.open("rb") as copy:
-                head = copy.read(len(_GZIP))
+                head = copy.read(len(_ZSTD))
         except OSError as error:
             raise SourceError(
                 name_of(pipe), f"cannot be copied to {folder.parent}: {error.strerror or error}"
@@ -84,8 +85,10 @@ class Copy:
             raise SourceError(
                 name_of(pipe), "nothing came from it; did the command that writes into it fail?"
             )
-        if head == _GZIP:
+        if head.startswith(_GZIP):
             self.path = self.path.rename(folder / "input.gz")
+        elif head == _ZSTD:
+            self.path = self.path.rename(folder / "input.zst")
 
 
 def _standard_input() -> BinaryIO:

@@ -43,6 +43,7 @@ _SHOWN = 8
 _NO_TEXT = {
     b"PK\x03\x04": "a zip archive, as Excel's files are; unpack it, or export the sheet as CSV",
     b"\x1f\x8b": "packed by gzip; give it a name that ends in .gz",
+    b"\x28\xb5\x2f\xfd": "packed by Zstandard; give it a name that ends in .zst",
     b"PAR1": "a Parquet table; name the format parquet",
     b"SQLite format 3": "a database of SQLite; export its tables as CSV",
 }
