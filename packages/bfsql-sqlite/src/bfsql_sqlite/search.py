@@ -12,6 +12,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
+from functools import cached_property
 from itertools import repeat
 from operator import itemgetter
 from typing import Any
@@ -104,10 +105,12 @@ class _Looks:
             if text and is_text(text):
                 yield self._by_id(text)
         if text := self._text:
-            number = terms.checksum(text)
-            name, other = (terms.checksum_term(kind, number) for kind in (terms.NAME, terms.OTHER))
-            yield self._index.having([[name]], lambda name, _: name == text)
-            yield self._index.having([[other]], lambda _, others: text in others.split("\n"))
+            # The names that are the text are the shortest of those that begin with it.
+            labels = self._index.labels(self._beginning)
+            yield [n for n in self._beginning if labels[n][0] == text]
+            yield self._index.having(
+                [[terms.checksum(text)]], lambda _, others: text in others.split("\n")
+            )
 
     def _by_id(self, entity_id: str) -> list[int]:
         rows = self._connection.execute(queries.ENTRY, (entity_id,))
@@ -117,7 +120,7 @@ class _Looks:
         """The text begins a name, has words of one, or is a part of one."""
         if not self._text:
             return
-        yield self._beginning(self._text)
+        yield self._beginning
         if wanted := words(self._text)[:MOST_WORDS]:
             yield self._index.having([[terms.NAME_WORD + word] for word in wanted])
             yield self._index.having(
@@ -125,7 +128,9 @@ class _Looks:
             )
         yield self._part(self._text)
 
-    def _beginning(self, text: str) -> list[int]:
+    @cached_property
+    def _beginning(self) -> list[int]:
+        text = self._text
         start = terms.TRIGRAM + terms.START + text[: GRAM - 1]
         if len(text) < GRAM:
             return self._index.having([], starting=start)
@@ -157,7 +162,7 @@ class _Looks:
 def _within(text: str) -> list[list[str]]:
     """The trigrams that a name with the text in it has, some of them if they are many."""
     found = inner_grams(text)
-    return [[terms.TRIGRAM + gram] for gram in found[:: len(found) // MOST_GRAMS + 1]]
+    return [[terms.TRIGRAM + gram] for gram in found[:: -(-len(found) // MOST_GRAMS)]]
 
 
 # --- reading the index ---------------------------------------------------------

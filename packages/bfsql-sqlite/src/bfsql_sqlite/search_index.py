@@ -9,14 +9,16 @@ block after block meets the best matches first.
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bfsql.models.json_values import as_text, decode
+from bfsql.models.json_values import as_text
 from bfsql_sqlite import search_text as terms
 
 BLOCK = 1 << 16
@@ -28,11 +30,12 @@ _CODE_POINTS = 0x110000
 _PLACES = np.dtype("<u2")
 _NODES = np.dtype("<i4")
 
-_Numbers = NDArray[np.uint64]
+_Numbers = NDArray[np.integer[Any]]
 _Entry = tuple[int, int, str, str]
-_Posting = tuple[str, bytes]
+_Postings = tuple[Sequence[str], Sequence[bytes]]
+"""Terms, and the places of each."""
 
-
+_decoded = json.JSONDecoder().raw_decode
 _IN_ORDER = "SELECT n, t, folded, others FROM entry ORDER BY length(folded), n"
 
 
@@ -63,13 +66,14 @@ def index_names(
     for b, block in enumerate(_blocks(connection.execute(_IN_ORDER))):
         numbers = np.array([n for n, *_ in block.entries], _NODES)
         connection.execute("INSERT INTO block VALUES (?, ?)", (b, numbers.tobytes()))
-        postings = ((b, term, places) for term, places in block.postings())
-        connection.executemany("INSERT INTO posting VALUES (?, ?, ?)", postings)
+        for names, places in block.postings():
+            rows = zip(repeat(b), names, places, strict=False)
+            connection.executemany("INSERT INTO posting VALUES (?, ?, ?)", rows)
 
 
 def _entry(node: tuple[int, int, str, str]) -> tuple[int, int, str | None, str, str]:
     n, t, entity_id, metadata = node
-    name, (first, *others) = _texts(entity_id, decode(metadata))
+    name, (first, *others) = _texts(entity_id, _decoded(metadata)[0])
     return n, t, name, first, "\n".join(others)
 
 
@@ -109,87 +113,67 @@ class _Block:
         """Whether a trigram and a place go into one number of 64 bits."""
         return terms.GRAM * self._letter_bits + self._place_bits <= _BITS
 
-    def postings(self) -> Iterator[_Posting]:
+    def postings(self) -> Iterator[_Postings]:
         """All terms in order of code points, with their places."""
-        names = [name for _, _, name, _ in self.entries]
         others = [labels for *_, labels in self.entries]
-        yield from self._checksums(terms.NAME, names)
-        yield from self._trigrams()
-        yield from self._words(terms.NAME_WORD, names)
-        yield from self._words(terms.OTHER_WORD, others)
-        yield from self._types()
-        yield from self._checksums(terms.OTHER, others)
-
-    def _checksums(self, kind: str, texts: list[str]) -> Iterator[_Posting]:
-        labels = [text.split("\n") if text else [] for text in texts]
-        numbers = [terms.checksum(label) for row in labels for label in row]
-        return self._collected(
-            np.array(numbers, np.uint64),
-            self._places([len(row) for row in labels]),
-            lambda number: terms.checksum_term(kind, number),
+        yield self._trigrams()
+        yield self._words(terms.NAME_WORD, [name for _, _, name, _ in self.entries])
+        yield self._words(terms.OTHER_WORD, [labels.replace("\n", " ") for labels in others])
+        yield self._collected([[f"{terms.TYPE}{t}"] for _, t, *_ in self.entries])
+        yield self._collected(
+            [list(map(terms.checksum, labels.split("\n"))) if labels else [] for labels in others]
         )
 
-    def _trigrams(self) -> Iterator[_Posting]:
+    def _trigrams(self) -> _Postings:
         bits = self._letter_bits
         letter = np.zeros(_CODE_POINTS, np.uint64)
         letter[self._alphabet] = np.arange(len(self._alphabet), dtype=np.uint64)
         letters = letter[self._characters]
-        gram = letters[:-2] << (2 * bits) | letters[1:-1] << bits | letters[2:]
+        first, second, third = letters[:-2], letters[1:-1], letters[2:]
         # The separator is the first letter of the alphabet.
-        whole = np.lib.stride_tricks.sliding_window_view(letters != 0, terms.GRAM).all(axis=1)
-        characters = [chr(code) for code in self._alphabet]
+        whole = np.flatnonzero((first != 0) & (second != 0) & (third != 0))
+        grams = (first << (2 * bits) | second << bits | third)[whole]
+        places = np.repeat(np.arange(len(self.entries), dtype=np.uint64), self._lengths)
+        numbers, found = self._grouped(grams, places[whole])
+        letters_of = [chr(code) for code in self._alphabet]
         last = (1 << bits) - 1
-        return self._collected(
-            gram[whole],
-            self._places(self._lengths)[:-2][whole],
-            lambda number: (
-                terms.TRIGRAM
-                + characters[number >> (2 * bits)]
-                + characters[number >> bits & last]
-                + characters[number & last]
-            ),
-        )
+        names = [
+            terms.TRIGRAM
+            + letters_of[number >> (2 * bits)]
+            + letters_of[number >> bits & last]
+            + letters_of[number & last]
+            for number in numbers
+        ]
+        return names, found
 
-    def _words(self, kind: str, texts: list[str]) -> Iterator[_Posting]:
-        lines = terms.spaced("\0".join(texts).replace("\n", " ").replace("\0", "\n")).split("\n")
-        rows = [line.split() for line in lines]
-        vocabulary = sorted({word for row in rows for word in row})
-        number = {word: k for k, word in enumerate(vocabulary)}
-        return self._collected(
-            np.array([number[word] for row in rows for word in row], np.uint64),
-            self._places([len(row) for row in rows]),
-            lambda k: kind + vocabulary[k],
-        )
+    def _words(self, kind: str, texts: list[str]) -> _Postings:
+        lines = terms.spaced("\n".join(texts)).split("\n")
+        names, found = self._collected([line.split() for line in lines])
+        return [kind + name for name in names], found
 
-    def _types(self) -> Iterator[_Posting]:
-        types = sorted({t for _, t, *_ in self.entries}, key=str)
-        number = {t: k for k, t in enumerate(types)}
-        return self._collected(
-            np.array([number[t] for _, t, *_ in self.entries], np.uint64),
-            self._places([1] * len(self.entries)),
-            lambda k: f"{terms.TYPE}{types[k]}",
-        )
+    def _collected(self, rows: list[list[str]]) -> _Postings:
+        """The places of each term, from the terms of each entry."""
+        names = sorted(set(chain.from_iterable(rows)))
+        number = dict(zip(names, range(len(names)), strict=True))
+        numbers = [number[name] for name in chain.from_iterable(rows)]
+        places = np.repeat(np.arange(len(rows), dtype=np.uint64), list(map(len, rows)))
+        return names, self._grouped(np.array(numbers, np.uint64), places)[1]
 
-    def _places(self, lengths: list[int] | NDArray[np.int64]) -> _Numbers:
-        """The place of every entry, as often as it has terms."""
-        return np.repeat(np.arange(len(self.entries), dtype=np.uint64), lengths)
-
-    def _collected(
-        self, numbers: _Numbers, places: _Numbers, term: Callable[[int], str]
-    ) -> Iterator[_Posting]:
-        """The places of each term, from pairs of a term's number and a place."""
-        if not len(numbers):
-            return
+    def _grouped(self, numbers: _Numbers, places: _Numbers) -> tuple[list[int], list[bytes]]:
+        """The numbers that occur, ascending, and the places of each."""
         pairs = np.sort(numbers << self._place_bits | places)
-        pairs = pairs[np.flatnonzero(np.diff(pairs, prepend=~pairs[:1]))]
+        pairs = pairs[_changes(pairs)]
         found = (pairs & ((1 << self._place_bits) - 1)).astype(_PLACES).tobytes()
         of_pairs = pairs >> self._place_bits
-        starts = np.flatnonzero(np.diff(of_pairs, prepend=~of_pairs[:1]))
-        ends = [*starts[1:].tolist(), len(pairs)]
-        for number, start, end in zip(
-            of_pairs[starts].tolist(), starts.tolist(), ends, strict=True
-        ):
-            yield term(number), found[start * _PLACES.itemsize : end * _PLACES.itemsize]
+        starts = _changes(of_pairs)
+        begins = (starts * _PLACES.itemsize).tolist()
+        ends = [*begins[1:], len(found)]
+        return of_pairs[starts].tolist(), [found[i:j] for i, j in zip(begins, ends, strict=False)]
+
+
+def _changes(numbers: _Numbers) -> NDArray[np.intp]:
+    """Where a sorted array has a number for the first time."""
+    return np.flatnonzero(np.diff(numbers, prepend=~numbers[:1]))
 
 
 def _blocks(rows: Iterable[_Entry]) -> Iterator[_Block]:

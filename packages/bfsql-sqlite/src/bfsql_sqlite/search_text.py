@@ -2,13 +2,15 @@ r"""Text as search compares it, and the terms that the index knows an entry by.
 
 A term is text whose first character tells its kind:
 
-    =0a1b   the name has this checksum         g...   three characters in a row of a name or alias,
-    ~0a1b   an alias or the id has it                 `g\n` and two the beginning of the name
-    n...    a word of the name                 t7     the type has number 7
+    g...    three characters in a row of a name, an alias or the id, each with a space at either
+            end; `g\n` and two are the beginning of the name
+    n...    a word of the name
     o...    a word of an alias or the id
+    t7      the type has number 7
+    ~0a1b   an alias or the id has this checksum
 
-Names, aliases and ids are folded in all of them. A checksum is shared by few
-texts of a block, so that what it finds is compared with the text.
+Names, aliases and ids are folded. A checksum is shared by few texts of a
+block, so that what it finds is compared with the text.
 """
 
 from __future__ import annotations
@@ -23,15 +25,12 @@ GRAM = 3
 """Characters of a trigram."""
 SEPARATOR = "\0"
 """Stands between the labels of an entry; folded text has none."""
-NAME, OTHER = "=", "~"
-"""The kinds of checksums."""
-NAME_WORD, OTHER_WORD = "n", "o"
-"""The kinds of words."""
-TRIGRAM, TYPE = "g", "t"
+TRIGRAM, NAME_WORD, OTHER_WORD, TYPE, CHECKSUM = "gnot~"
+"""The kinds of terms."""
 START = "\n"
 """Stands in front of a name; folded text has none."""
 
-_CHECKSUMS = 1 << 14
+_CHECKSUMS = (1 << 14) - 1
 _GAPS = re.compile(r"[^\w\n]|_")
 _ASCII_GAPS = {code: " " for code in range(128) if _GAPS.match(chr(code))}
 
@@ -77,11 +76,6 @@ def gram_text(folded: str, others: str) -> str:
     return f"{START}{folded[:2]:2}{SEPARATOR} {folded} {SEPARATOR} {rest} {SEPARATOR}"
 
 
-def checksum(folded: str) -> int:
-    """A number by which few texts of a block are found."""
-    return zlib.crc32(folded.encode()) % _CHECKSUMS
-
-
-def checksum_term(kind: str, number: int) -> str:
-    """The term of a checksum of a name or of another label."""
-    return f"{kind}{number:04x}"
+def checksum(folded: str) -> str:
+    """The term by which an alias or id is found."""
+    return f"{CHECKSUM}{zlib.crc32(folded.encode()) & _CHECKSUMS:04x}"
