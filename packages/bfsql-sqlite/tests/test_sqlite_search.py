@@ -1,13 +1,21 @@
 """What search finds, in which order, and that no text upsets it."""
 
-import time
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from typing import NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bfsql.models import NodeRecord
-from bfsql_sqlite.search import LIMIT, fold
+from bfsql_sqlite import search_index
+from bfsql_sqlite.connection import TABLES
+from bfsql_sqlite.search import LIMIT, READ, fold, search
+from bfsql_sqlite.search_index import index_names
 
 
 def node(entity_id: str, name: str | None, *synonyms: str, kind: str = "disease") -> NodeRecord:
@@ -194,13 +202,136 @@ def test_folding_a_folded_text_changes_nothing(text: str) -> None:
     assert fold(fold(text)) == fold(text)
 
 
-@pytest.mark.slow
-async def test_a_word_that_all_share_costs_no_more_than_a_rare_one(opened) -> None:
-    backend = await opened([node(f"n{i}", f"cushing disease {i}") for i in range(20_000)])
-    for query in ("cushing", "cushing disease", "dis", "a", "cushng disese", "n77777"):
-        quickest = 9.0
-        for _ in range(3):
-            begun = time.perf_counter()
-            await backend.search_entities(query)
-            quickest = min(quickest, time.perf_counter() - begun)
-        assert quickest < 0.2, query
+# --- at size --------------------------------------------------------------------
+
+BLOCK = 500
+NAMES = 20_000
+
+
+class Reading(NamedTuple):
+    """What a search found and read."""
+
+    found: list[str]
+    blocks: int
+    """Blocks in which terms were looked up, counted anew for each look."""
+    texts: int
+    """Entries whose names were read."""
+
+
+Names = Iterable[tuple[int, int, str, str]]
+
+
+def indexed(names: Names, size: int) -> sqlite3.Connection:
+    """A file with nothing in it but nodes and what search needs, in blocks of a size."""
+    graph = sqlite3.connect(":memory:")
+    graph.executescript(TABLES)
+    rows = list(names)
+    graph.executemany("INSERT INTO node (n, t, id) VALUES (?, ?, ?)", [row[:3] for row in rows])
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(search_index, "BLOCK", size)
+        index_names(graph, rows)
+    return graph
+
+
+def found_in(graph: sqlite3.Connection, query: str, *types: int) -> Reading:
+    statements: list[str] = []
+    graph.set_trace_callback(statements.append)
+    stubs = search(graph, query, types or None, {t: str(t) for t in range(100)})
+    graph.set_trace_callback(None)
+    asked = Counter(statement.split(" WHERE ")[0] for statement in statements)
+    blocks = asked["SELECT term, places FROM posting"] + asked["SELECT places FROM posting"]
+    texts = asked["SELECT n, folded, others FROM entry"]
+    return Reading([stub.id for stub in stubs], blocks, texts * READ)
+
+
+@pytest.fixture(scope="module")
+def crowd() -> Iterator[sqlite3.Connection]:
+    """`common` is in all names, `half` in every second; type 9 is rare."""
+
+    def names() -> Names:
+        for i in range(NAMES):
+            name = f"common {'half ' * (i % 2)}{i:05x}"
+            synonyms = ["everyone"] * (i % 2)
+            yield (
+                i,
+                9 if i % 1_000 == 999 else 1,
+                f"n{i:05}",
+                json.dumps({"name": name, "synonyms": synonyms}),
+            )
+
+    with closing(indexed(names(), BLOCK)) as graph:
+        yield graph
+
+
+@pytest.mark.parametrize(
+    ("query", "whole"),
+    [
+        ("common", 1),
+        ("com", 1),
+        ("c", 1),
+        ("common half", 2),
+        ("half common", 3),
+        ("half", 3),
+        ("everyone", 3),
+        ("mmo", 4),
+        ("om", 4),
+    ],
+)
+def test_a_word_that_many_share_costs_no_more_than_a_rare_one(
+    crowd, query: str, whole: int
+) -> None:
+    read = found_in(crowd, query)
+    assert len(read.found) == LIMIT
+    # An alias that is the text is always looked for in all blocks, and what is in none; the
+    # other looks stop at the first block that has enough.
+    assert read.blocks <= whole * NAMES // BLOCK + 5
+    assert read.texts <= 5 * READ
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("common 00012", ["n00018"]),
+        ("COMMON half 003e7", ["n00999"]),
+        ("n00019", ["n00019"]),
+        ("003e7 common", ["n00999"]),
+        ("00013", ["n00019"]),
+        ("half 00013", ["n00019"]),
+        ("comon hafl 003e7", ["n00999"]),
+        ("common zzzz", []),
+        ("zzzzqqqq", []),
+    ],
+)
+@pytest.mark.parametrize("types", [(), (9,), (1,)])
+def test_each_look_reads_a_block_once(crowd, query: str, first: list[str], types) -> None:
+    read = found_in(crowd, query, *types)
+    if not types:
+        assert read.found[: len(first)] == first
+    # Looks: beginning, alias, words of names, words of all, part, likeness.
+    assert read.blocks <= 6 * NAMES // BLOCK
+    assert read.texts <= 2 * NAMES // BLOCK * READ
+
+
+def test_blocks_of_any_size_give_the_same(crowd) -> None:
+    rows = [
+        (n, n % 3, record.id, json.dumps(record.metadata))
+        for n, record in enumerate(sorted(MEDICAL, key=lambda record: record.id))
+    ]
+    queries = [*(name for row in rows for name in json.loads(row[3]).values()), "77", "cushng", "d"]
+    with closing(indexed(rows, 1)) as one, closing(indexed(rows, 100)) as whole:
+        for query in map(str, queries):
+            for types in ((), (0,), (0, 2)):
+                assert found_in(one, query, *types).found == found_in(whole, query, *types).found
+
+
+def test_a_block_holds_as_many_letters_as_there_are() -> None:
+    letters = [chr(code) for code in (*range(0x3400, 0x4DC0), *range(0x20000, 0x2A6D0))]
+    letters += [chr(code) for code in (*range(0x4E00, 0x9FFD), *range(0xAC00, 0xD7A4))]
+    assert len(set(letters)) > 1 << 16
+    names = ["".join(letters[i::8200]) for i in range(8_200)]
+    rows = [(n, 0, f"n{n:04}", json.dumps({"name": name})) for n, name in enumerate(names)]
+    with closing(indexed(rows, 1 << 16)) as graph:
+        (blocks,) = graph.execute("SELECT count(*) FROM block").fetchone()
+        assert blocks == 2
+        for n in (0, 17, 8_199):
+            assert found_in(graph, names[n][2:7]).found == [f"n{n:04}"]

@@ -109,7 +109,8 @@ class _Looks:
             labels = self._index.labels(self._beginning)
             yield [n for n in self._beginning if labels[n][0] == text]
             yield self._index.having(
-                [[terms.checksum(text)]], lambda _, others: text in others.split("\n")
+                [[terms.checksum_term(terms.checksum(text))]],
+                lambda _, others: text in others.split("\n"),
             )
 
     def _by_id(self, entity_id: str) -> list[int]:
@@ -178,7 +179,7 @@ class _Index:
 
     def __init__(self, connection: sqlite3.Connection, types: Collection[int] | None) -> None:
         self._connection = connection
-        self._types = [f"{terms.TYPE}{t}" for t in types or ()]
+        self._types = [terms.type_term(t) for t in types or ()]
 
     def having(
         self,

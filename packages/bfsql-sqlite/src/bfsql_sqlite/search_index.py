@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, repeat
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +26,6 @@ BLOCK = 1 << 16
 CHARACTERS = 4_000_000
 """Characters of names and aliases in a block at most, if it has more than one entry."""
 _BITS = 64
-_CODE_POINTS = 0x110000
 _PLACES = np.dtype("<u2")
 _NODES = np.dtype("<i4")
 
@@ -72,19 +71,22 @@ def index_names(
 
 
 def _entry(node: tuple[int, int, str, str]) -> tuple[int, int, str | None, str, str]:
+    """The row of a node: its display name, and the folded texts to search, the id last."""
     n, t, entity_id, metadata = node
-    name, (first, *others) = _texts(entity_id, _decoded(metadata)[0])
-    return n, t, name, first, "\n".join(others)
-
-
-def _texts(entity_id: str, metadata: dict[str, Any]) -> tuple[str | None, list[str]]:
-    """The display name, and the folded texts to search: the name first, the id last."""
-    given, synonyms = metadata.get("name"), metadata.get("synonyms")
-    name = as_text(given) if isinstance(given, str) else None
-    aliases = synonyms if isinstance(synonyms, list) else [synonyms]
-    folded = [terms.fold(text) for text in (*aliases, entity_id) if isinstance(text, str)]
-    first = terms.fold(name or "") or folded[-1]
-    return name, list(dict.fromkeys([first, *(text for text in folded if text)]))
+    found, _ = _decoded(metadata)
+    name = found.get("name")
+    name = as_text(name) if isinstance(name, str) else None
+    synonyms = found.get("synonyms")
+    own = terms.fold(entity_id)
+    first = (name and terms.fold(name)) or own
+    if not synonyms:
+        others = "" if own == first else own
+    else:
+        aliases = synonyms if isinstance(synonyms, list) else [synonyms]
+        folded = [terms.fold(text) for text in aliases if isinstance(text, str)]
+        distinct = dict.fromkeys(text for text in (*folded, own) if text != first)
+        others = "\n".join(filter(None, distinct))
+    return n, t, name, first, others
 
 
 # --- blocks ---------------------------------------------------------------------
@@ -103,7 +105,7 @@ class _Block:
         text = "".join(labels).encode("utf-32-le")
         self._characters = np.frombuffer(text, "<u4")
         self._lengths = np.fromiter(map(len, labels), np.int64, len(labels))
-        occurs = np.zeros(_CODE_POINTS, np.bool_)
+        occurs = np.zeros(int(self._characters.max()) + 1, np.bool_)
         occurs[self._characters] = True
         self._alphabet = np.flatnonzero(occurs)
         self._letter_bits = (len(self._alphabet) - 1).bit_length()
@@ -119,14 +121,12 @@ class _Block:
         yield self._trigrams()
         yield self._words(terms.NAME_WORD, [name for _, _, name, _ in self.entries])
         yield self._words(terms.OTHER_WORD, [labels.replace("\n", " ") for labels in others])
-        yield self._collected([[f"{terms.TYPE}{t}"] for _, t, *_ in self.entries])
-        yield self._collected(
-            [list(map(terms.checksum, labels.split("\n"))) if labels else [] for labels in others]
-        )
+        yield self._types()
+        yield self._checksums(others)
 
     def _trigrams(self) -> _Postings:
         bits = self._letter_bits
-        letter = np.zeros(_CODE_POINTS, np.uint64)
+        letter = np.zeros(self._alphabet[-1] + 1, np.uint64)
         letter[self._alphabet] = np.arange(len(self._alphabet), dtype=np.uint64)
         letters = letter[self._characters]
         first, second, third = letters[:-2], letters[1:-1], letters[2:]
@@ -147,17 +147,30 @@ class _Block:
         return names, found
 
     def _words(self, kind: str, texts: list[str]) -> _Postings:
-        lines = terms.spaced("\n".join(texts)).split("\n")
-        names, found = self._collected([line.split() for line in lines])
-        return [kind + name for name in names], found
+        # One flat list: a list for each entry would keep the collector of garbage busy.
+        spaced = terms.spaced("\n".join(texts)).replace("\n", f" {terms.SEPARATOR} ")
+        occurrences = spaced.split()
+        words = sorted({terms.SEPARATOR, *occurrences})
+        number = dict(zip(words, range(len(words)), strict=True))
+        numbers = np.fromiter(map(number.__getitem__, occurrences), np.uint64, len(occurrences))
+        within = np.flatnonzero(numbers)
+        places = np.cumsum(numbers == 0, dtype=np.uint64)
+        _, found = self._grouped(numbers[within], places[within])
+        return [kind + word for word in words[1:]], found
 
-    def _collected(self, rows: list[list[str]]) -> _Postings:
-        """The places of each term, from the terms of each entry."""
-        names = sorted(set(chain.from_iterable(rows)))
-        number = dict(zip(names, range(len(names)), strict=True))
-        numbers = [number[name] for name in chain.from_iterable(rows)]
-        places = np.repeat(np.arange(len(rows), dtype=np.uint64), list(map(len, rows)))
-        return names, self._grouped(np.array(numbers, np.uint64), places)[1]
+    def _types(self) -> _Postings:
+        types = np.array([t for _, t, *_ in self.entries], np.uint64)
+        numbers, found = self._grouped(types, np.arange(len(types), dtype=np.uint64))
+        return [terms.type_term(t) for t in numbers], found
+
+    def _checksums(self, others: list[str]) -> _Postings:
+        numbers = [terms.checksum(label) for labels in others for label in labels.split("\n")]
+        lengths = [labels.count("\n") + 1 for labels in others]
+        found, places = self._grouped(
+            np.array(numbers, np.uint64),
+            np.repeat(np.arange(len(others), dtype=np.uint64), lengths),
+        )
+        return [terms.checksum_term(number) for number in found], places
 
     def _grouped(self, numbers: _Numbers, places: _Numbers) -> tuple[list[int], list[bytes]]:
         """The numbers that occur, ascending, and the places of each."""

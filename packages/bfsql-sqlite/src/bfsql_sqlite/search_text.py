@@ -30,13 +30,15 @@ TRIGRAM, NAME_WORD, OTHER_WORD, TYPE, CHECKSUM = "gnot~"
 START = "\n"
 """Stands in front of a name; folded text has none."""
 
-_CHECKSUMS = (1 << 14) - 1
+_CHECKSUMS = 1 << 14
 _GAPS = re.compile(r"[^\w\n]|_")
 _ASCII_GAPS = {code: " " for code in range(128) if _GAPS.match(chr(code))}
 
 
 def fold(text: str) -> str:
     """Text for comparison: decomposed, marks dropped, case folded, spaces single."""
+    if text.isascii() and text.isprintable():
+        return " ".join(text.lower().split())
     if not text.isascii():
         text = unicodedata.normalize("NFC", without_accents(text).casefold())
     if not text.isprintable():
@@ -76,6 +78,16 @@ def gram_text(folded: str, others: str) -> str:
     return f"{START}{folded[:2]:2}{SEPARATOR} {folded} {SEPARATOR} {rest} {SEPARATOR}"
 
 
-def checksum(folded: str) -> str:
-    """The term by which an alias or id is found."""
-    return f"{CHECKSUM}{zlib.crc32(folded.encode()) & _CHECKSUMS:04x}"
+def checksum(folded: str) -> int:
+    """A number by which an alias or id is found; no text has that of no text at all."""
+    return zlib.crc32(folded.encode()) % _CHECKSUMS + 1 if folded else 0
+
+
+def checksum_term(number: int) -> str:
+    """The term of a checksum."""
+    return f"{CHECKSUM}{number:04x}"
+
+
+def type_term(t: int) -> str:
+    """The term of the type with a number."""
+    return f"{TYPE}{t}"
