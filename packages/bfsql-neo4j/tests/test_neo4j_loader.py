@@ -424,27 +424,33 @@ async def test_a_wrong_password_is_told_and_not_shown(guarded_neo4j) -> None:
 # --- bounds -------------------------------------------------------------------
 
 
-def staging_of(folder: Path, records: Iterator[GraphRecord]) -> Staging:
-    staging = Staging(folder, Worker(), check=check, codec=PLAIN, kept_ids=BATCH)
+def staging_of(folder: Path, records: Iterator[GraphRecord], kept_ids: int = BATCH) -> Staging:
+    staging = Staging(folder, Worker(), check=check, codec=PLAIN, kept_ids=kept_ids)
     staging.take(records)
     staging.merge_nodes()
     staging.find_passages()
     return staging
 
 
-def test_memory_does_not_grow_with_the_records(tmp_path: Path) -> None:
+def test_memory_does_not_grow_with_the_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = 1_000  # every allocation is traced, which takes its time
+    monkeypatch.setattr("bfsql_neo4j.rows.BATCH", small)
+    monkeypatch.setattr("bfsql.loading.staging.BATCH", small)
+
     def peak(number: int) -> int:
         folder = tmp_path / str(number)
         folder.mkdir()
         with traced_memory() as most:
-            with closing(staging_of(folder, many(number))) as staging:
+            with closing(staging_of(folder, many(number), kept_ids=small)) as staging:
                 rows = GraphRows(staging)
                 for batch in rows.nodes(lambda _: "entity_id"):
                     rows.note_written([(row[0], str(row[0])) for row in batch.rows])
                 assert sum(len(batch.rows) for batch in rows.relationships()) == number
             return most()
 
-    few, more = peak(2 * BATCH), peak(8 * BATCH)
+    few, more = peak(2 * small), peak(8 * small)
     assert more < 1.3 * few
 
 
