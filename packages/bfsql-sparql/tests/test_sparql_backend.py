@@ -1,4 +1,4 @@
-"""Opening: exactly one thing is served, and what is wrong with it is said at once."""
+"""Opening: exactly one thing is served, and what is wrong with it is said at once; requests."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 from bfsql.errors import ConfigurationError, StoreError, StoreUnavailable
+from bfsql.graph import open_graph
 from bfsql_servers.bad_endpoint import BadEndpoint
 from bfsql_servers.bad_replies import page, refused, results
 from bfsql_servers.fuseki import PASSWORD, USER, FusekiServer
 from bfsql_servers.port import free_port
 from bfsql_servers.sparql import SparqlServer
-from bfsql_sparql.backend import open_dataset
+from bfsql_sparql.backend import SparqlBackend, open_dataset
+from bfsql_sparql.dataset import Reply
 from bfsql_sparql.settings import SparqlSettings
 
 Looks = Callable[..., Awaitable[Any]]
@@ -80,3 +82,38 @@ async def test_a_login_that_is_missing_or_wrong_is_told(guarded_fuseki: FusekiSe
 async def test_a_certificate_that_nobody_knows_is_told(bad_tls_endpoint: BadEndpoint) -> None:
     with pytest.raises(StoreError, match="certificate"):
         await _opened(endpoint=bad_tls_endpoint.url, retries=0)
+
+
+# --- requests ---------------------------------------------------------------
+
+CHAIN = "".join(
+    f'<urn:n:{n}> a <urn:T> ; <http://www.w3.org/2000/01/rdf-schema#label> "n {n}" ; '
+    f"<urn:to> <urn:n:{n + 1}> .\n"
+    for n in range(9)
+)
+
+
+@pytest.mark.parametrize("full", [False, True], ids=["topology", "full"])
+async def test_an_answer_takes_two_requests_a_hop_two_for_types_and_two_for_metadata(
+    tmp_path: Path, full: bool
+) -> None:
+    """One a direction; the types of the seeds and of all others; metadata of nodes and of edges."""
+    file = tmp_path / "chain.ttl"
+    file.write_text(CHAIN)
+    backend = await SparqlBackend.create(data=[str(file)])
+    dataset: Any = backend._store.dataset
+    ask, sent = dataset.reply, list[str]()
+
+    async def reply(query: str, seconds: float | None = None) -> Reply:
+        sent.append(query)
+        answer: Reply = await ask(query, seconds)
+        return answer
+
+    dataset.reply = reply
+    for hops in (1, 2, 3):
+        async with open_graph(backend) as graph:  # an empty cache
+            sent.clear()
+            answer = (await graph.bfs_query(["urn:n:4"], hops, topology_only=not full)).content
+            assert answer["node_count"] == 1 + 2 * hops
+            assert len(sent) == 2 + 2 * hops + 2 * full
+    await backend.close()
