@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from bfsql.abc import GraphDbInterface
+from bfsql.abc import GraphDbInterface, implements
 from bfsql.answers import Answer
 from bfsql.answers.clean import clean_metadata
 from bfsql.cache import CachedGraphDb
@@ -186,7 +186,12 @@ def _asks(db: GraphDbInterface) -> list[Ask]:
     async def found() -> Any:
         return [stub.id for stub in await db.search_entities("spoke 7")]
 
-    return [node, ring, leaving, found, lambda: _streamed(db), lambda: _in_columns(db)]
+    asks: list[Ask] = [node, ring, leaving, found]
+    if implements(db, "edges_stream"):
+        asks.append(lambda: _streamed(db))
+    if implements(db, "columns"):
+        asks.append(lambda: _in_columns(db))
+    return asks
 
 
 async def _streamed(db: GraphDbInterface) -> Any:

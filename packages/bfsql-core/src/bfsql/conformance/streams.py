@@ -26,7 +26,7 @@ from bfsql.models import GraphRecord
 
 STREAM = "the backend contract: edges_stream gives the ring of edges_batch in batches"
 
-SINGLY = 40
+SINGLY = 12
 """Nodes whose rings are read one by one."""
 DEGREE = 400
 ABANDONED = 40
