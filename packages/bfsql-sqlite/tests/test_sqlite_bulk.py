@@ -265,10 +265,11 @@ def tables(draw: st.DrawFn) -> tuple[str, bytes]:
     st.booleans(),
     st.sampled_from(["", "Thing"]),
     st.sampled_from([False, False, False, True]),
+    st.sampled_from([3, 50, 1_000_000]),
 )
 @settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
 def test_whatever_the_tables_are(
-    contents: list[tuple[str, bytes]], create: bool, default_type: str, strict: bool
+    contents: list[tuple[str, bytes]], create: bool, default_type: str, strict: bool, batch: int
 ) -> None:
     how = LoadOptions(
         LoadMode.REPLACE, create_nodes=create, default_type=default_type or "Node", strict=strict
@@ -282,4 +283,8 @@ def test_whatever_the_tables_are(
             Reading(plugin, paths)
         except SourceError:
             return
-        event(f"in bulk: {check(folder, *paths, how=how, default_type=default_type)}")
+        with (
+            patch("bfsql_sqlite.plain._BLOCK", batch),
+            patch("bfsql_sqlite.bulk.BATCH_EDGES", batch),
+        ):
+            event(f"in bulk: {check(folder, *paths, how=how, default_type=default_type)}")
