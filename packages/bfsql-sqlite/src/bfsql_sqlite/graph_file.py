@@ -89,8 +89,7 @@ def make_file(
         made = folder / "graph.db"
         try:
             with closing(sqlite3.connect(made)) as graph:
-                pragmas = PRAGMAS.format(schema="main")
-                graph.executescript(f"{pragmas} {TABLES} {adjacency.TABLES}")
+                graph.executescript(f"{PRAGMAS} {TABLES} {adjacency.TABLES}")
                 graph.set_progress_handler(stopped, _CHECK_EVERY)
                 report = fill(Making(graph, folder, target))
                 _finish(graph, report, options)

@@ -11,8 +11,7 @@ Nothing is in the store before the last record is read.
         await staging.feed(batches(staging.edges(), ...), write_edges)
     return staging.report
 
-A store that needs more reads the tables through `Staging.connection`. A store
-that is itself an SQLite file passes it as `graph`, and the tables are filled there.
+A store that needs more reads the tables through `Staging.connection`.
 """
 # ruff: noqa: S608 - what is put into these texts are names of this module's tables
 
@@ -165,8 +164,6 @@ class Staging:
         codec: How metadata is written.
         kept_ids: Ids whose numbers are kept in memory.
         options: How the graph is to be loaded.
-        graph: A file with empty tables `node`, `predicate` and `edge` as in `sql.GRAPH_TABLES`, or
-            with further columns, which are filled in place of tables in the temporary file.
     """
 
     def __init__(
@@ -177,7 +174,6 @@ class Staging:
         check: Callable[[GraphRecord], None] | None = None,
         codec: Codec = JSON,
         kept_ids: int = KEPT_IDS,
-        graph: Path | None = None,
         options: LoadOptions = DEFAULTS,
     ) -> None:
         self.report = LoadReport()
@@ -191,14 +187,7 @@ class Staging:
         self._check = check
         self._codec = codec
         self._options = options
-        self.connection.executescript(sql.PRAGMAS.format(schema="main") + sql.SCRATCH_TABLES)
-        self._schema = "main"
-        if graph is None:
-            self.connection.executescript(sql.GRAPH_TABLES)
-        else:
-            self._schema = "graph"
-            self.connection.execute("ATTACH ? AS graph", (str(graph),))
-            self.connection.executescript(sql.PRAGMAS.format(schema="graph"))
+        self.connection.executescript(sql.PRAGMAS + sql.TABLES)
         self.connection.set_progress_handler(worker.stopped, _CHECK_EVERY)
         self._ids = Numbers(self.connection, "node", "n", "id", kept_ids)
         self._predicates = Numbers(self.connection, "predicate", "p", "name", kept_ids)
@@ -367,7 +356,7 @@ class Staging:
     def merge_edges(self) -> None:
         """Leave one row of every edge, with its evidence in its metadata."""
         self.find_passages()
-        self.connection.execute(f"CREATE INDEX {self._schema}.edge_out ON edge (s, p, o, items)")
+        self.connection.execute("CREATE INDEX edge_out ON edge (s, p, o, items)")
         self.connection.execute(sql.UNFINISHED)
         self.connection.executemany(
             "INSERT INTO merged_edge VALUES (?, ?, ?)", self._merged_edges()

@@ -6,24 +6,21 @@ BATCH = 5_000
 """Rows written to the file at a time."""
 
 PRAGMAS = """
-PRAGMA {schema}.journal_mode = OFF;
-PRAGMA {schema}.synchronous = OFF;
-PRAGMA {schema}.locking_mode = EXCLUSIVE;
-PRAGMA {schema}.cache_size = -65536;
+PRAGMA main.journal_mode = OFF;
+PRAGMA main.synchronous = OFF;
+PRAGMA main.locking_mode = EXCLUSIVE;
+PRAGMA main.cache_size = -65536;
 """
 
 # Columns of one letter hold numbers: n of a node, p of a predicate, e of a row of `edge`, d of a
 # description (a row of `described`); s and o are those of the nodes at the two ends of an edge.
-GRAPH_TABLES = """
+TABLES = """
 CREATE TABLE node (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
 CREATE TABLE predicate (p INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE edge (
     e INTEGER PRIMARY KEY, s INTEGER NOT NULL, p INTEGER NOT NULL, o INTEGER NOT NULL,
     items INTEGER NOT NULL, metadata NOT NULL
 );
-"""
-
-SCRATCH_TABLES = """
 CREATE TABLE described (
     d INTEGER PRIMARY KEY, n INTEGER NOT NULL, type TEXT NOT NULL, metadata NOT NULL
 );

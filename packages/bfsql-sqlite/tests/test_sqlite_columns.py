@@ -1,0 +1,161 @@
+"""The graph of a file in integers: large rings, a file that is cut short, time that runs out."""
+# ruff: noqa: ASYNC240 - a test waits for its files
+
+import asyncio
+import os
+import random
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bfsql import call
+from bfsql.columns import NO_NODE
+from bfsql.errors import StoreError
+from bfsql.models import EdgeRecord, NodeRecord
+from bfsql_sqlite import SqliteBackend, SqliteSettings, adjacency, load_graph
+from bfsql_sqlite.connection import Pool
+
+GRAPH = [
+    *(NodeRecord(f"n{i:05}", f"type {i % 5}", {"name": f"name {i}"}) for i in range(3_000)),
+    *(EdgeRecord(f"n{i:05}", f"P{i % 7}", f"n{i * 13 % 3_000:05}") for i in range(3_000)),
+    *(EdgeRecord(f"n{i:05}", "HAS", "n00007") for i in range(2_000)),
+    EdgeRecord("n00007", "IS", "n00007"),
+    EdgeRecord("n00007", "HAS", "nowhere"),
+]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("columns") / "graph.db"
+    asyncio.run(load_graph(SqliteSettings(path=path), GRAPH))
+    return path
+
+
+@pytest.fixture
+def file(made: Path, tmp_path: Path) -> Path:
+    """A copy that a test may damage."""
+    path = tmp_path / "graph.db"
+    path.write_bytes(made.read_bytes())
+    return path
+
+
+async def edges_of(backend: SqliteBackend, ids: list[str]) -> list[tuple[str, str, str]]:
+    columns = backend.columns()
+    found = [one.handle for one in await columns.find(ids) if one]
+    edges = []
+    async for ring in columns.rings(np.array(found, np.int32)):
+        names = await columns.ids(np.concatenate([ring.subjects, ring.objects]))
+        predicates = [columns.predicate_names[p] for p in ring.predicates.tolist()]
+        count = len(predicates)
+        edges += zip(names[:count], predicates, names[count:], strict=True)
+    return edges
+
+
+async def test_handles_are_in_order_of_ids_and_types_are_known(made: Path) -> None:
+    backend = await SqliteBackend.create(path=made, connections=1)
+    columns = backend.columns()
+    handles = np.arange(columns.size, dtype=np.int32)
+    ids = await columns.ids(handles)
+    assert ids == sorted(ids)
+    types = await columns.types(handles)
+    assert types[ids.index("nowhere")] == NO_NODE
+    assert columns.type_names[types[ids.index("n00011")]] == "type 1"
+    first, unknown, again = await columns.find(["n00011", "nowhere", "n00011"])
+    assert (first, unknown) == (again, None)
+    await backend.close()
+
+
+async def test_a_hub_comes_in_batches_with_each_edge_once(
+    made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adjacency, "BATCH_EDGES", 300)
+    backend = await SqliteBackend.create(path=made, connections=2)
+    (hub,) = await backend.columns().find(["n00007"])
+    nowhere = 3_000
+    sizes = [
+        len(ring.subjects)
+        async for ring in backend.columns().rings(np.array([nowhere, hub.handle], np.int32))
+    ]
+    assert len(sizes) == 7
+    assert max(sizes) <= 300
+    everything = await edges_of(backend, [f"n{i:05}" for i in range(3_000)])
+    assert Counter(everything) == Counter(
+        {(r.subject, r.predicate, r.object) for r in GRAPH[3_000:]}
+    )
+    assert await edges_of(backend, []) == []
+    await backend.close()
+
+
+async def test_a_small_ring_costs_one_thread_hop(
+    made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = await SqliteBackend.create(path=made, connections=1)
+    runs, run = [], Pool.run
+
+    async def counted(pool: Pool, work):
+        runs.append(work)
+        return await run(pool, work)
+
+    monkeypatch.setattr(Pool, "run", counted)
+    rings = [ring async for ring in backend.columns().rings(np.array([7, 8, 9], np.int32))]
+    assert (len(rings), len(runs)) == (1, 1)
+    await backend.close()
+
+
+async def test_a_deadline_stops_between_two_batches(
+    made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adjacency, "BATCH_EDGES", 10)
+    backend = await SqliteBackend.create(path=made, connections=1)
+
+    async def slowly() -> None:
+        async for _ in backend.columns().rings(np.arange(3_000, dtype=np.int32)):
+            await asyncio.sleep(0.05)
+
+    with call.scope(seconds=0.2), pytest.raises(TimeoutError):
+        await slowly()
+    assert (await backend.get_node("n00001")).id == "n00001"
+    await backend.close()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 0.999])
+async def test_a_file_that_is_cut_short_while_it_is_served_is_an_error(
+    file: Path, share: float
+) -> None:
+    backend = await SqliteBackend.create(path=file, connections=1)
+    some = [f"n{i:05}" for i in range(0, 3_000, 100)]
+    await edges_of(backend, some)
+    os.truncate(file, int(file.stat().st_size * share) // 4096 * 4096)
+    for ids in (some, [f"n{i:05}" for i in range(3_000)]):
+        with pytest.raises(StoreError, match="damaged"):
+            await edges_of(backend, ids)
+        with pytest.raises(StoreError, match="damaged"):
+            await backend.edges_batch(ids)
+    await backend.close()
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_overwritten_bytes_give_an_error_of_the_store_or_an_answer(
+    file: Path, seed: int
+) -> None:
+    chance = random.Random(seed)
+    content = bytearray(file.read_bytes())
+    for _ in range(60):
+        place = chance.randrange(4096 * 4, len(content))
+        length = chance.choice([1, 4, 400])
+        content[place : place + length] = chance.randbytes(len(content[place : place + length]))
+    file.write_bytes(content)
+    try:
+        backend = await SqliteBackend.create(path=file, connections=1)
+    except StoreError:
+        return
+    for start in range(0, 3_000, 250):
+        handles = np.arange(start, start + 250, dtype=np.int32)
+        with suppress(StoreError):
+            async for ring in backend.columns().rings(handles):
+                assert ring.subjects.max() < backend.columns().size
+                assert ring.objects.max() < backend.columns().size
+    await backend.close()
