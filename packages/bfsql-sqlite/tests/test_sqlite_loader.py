@@ -17,7 +17,7 @@ from bfsql_trials.loading import OLD, Contents, LoadElsewhere, ReadMetadata, Sql
 
 from bfsql.errors import StoreError
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, Metadata, NodeRecord
-from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
+from bfsql_sqlite import SqliteBackend, SqliteSettings, adjacency, external_sort, load_graph
 
 
 def names(folder: Path) -> list[str]:
@@ -25,6 +25,13 @@ def names(folder: Path) -> list[str]:
 
 
 class TestLoads(SqlLoaderSuite):
+    @pytest.fixture(autouse=True)
+    def short_runs(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """So few edges are sorted and read at once that these graphs have more."""
+        monkeypatch.setattr(external_sort, "RUN", 10_000)
+        monkeypatch.setattr(external_sort, "BLOCK", 1_000)
+        monkeypatch.setattr(adjacency, "BATCH_EDGES", 10_000)
+
     @pytest.fixture
     def contents(self, file: Path) -> Contents:
         async def contents() -> dict[str, bytes | None]:

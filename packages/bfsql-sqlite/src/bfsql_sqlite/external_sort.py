@@ -12,7 +12,7 @@ import numpy.typing as npt
 Columns: TypeAlias = tuple[npt.NDArray[Any], ...]
 """Columns of one length, of integers of eight bytes; rows are sorted by the first."""
 
-RUN = 2_000_000
+RUN = 1_000_000
 """Rows that are sorted at once."""
 BLOCK = 100_000
 """Rows of a run that are in memory while runs are merged."""
@@ -59,8 +59,9 @@ class Sorter:
             SpillError: The disk is full.
         """
         if not self._runs:
-            if self._count:
-                yield _in_order(self._waiting)
+            rows = _in_order(self._waiting) if self._count else ()
+            for start in range(0, self._count, BLOCK):
+                yield tuple(column[start : start + BLOCK] for column in rows)
             return
         if self._count:
             self._spill()
