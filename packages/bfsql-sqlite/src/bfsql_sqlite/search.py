@@ -317,20 +317,31 @@ class _Likeness:
 
         Below `ALIKE` it is some number below `ALIKE`.
         """
-        given = words(label[:LONGEST])
-        best = 0.0
-        if self._words and given:
-            best = sum(self._best(word, given) for word in self._words) / len(self._words)
+        best = self._by_words(words(label[:LONGEST]))
         self._whole.set_seq1(label[:LONGEST])
         least = max(best, ALIKE)
         if self._whole.real_quick_ratio() >= least and self._whole.quick_ratio() >= least:
             best = max(best, self._whole.ratio())
         return best
 
+    def _by_words(self, given: list[str]) -> float:
+        if not self._words or not given:
+            return 0.0
+        enough = ALIKE * len(self._words)
+        total = 0.0
+        for left, word in zip(range(len(self._words), 0, -1), self._words, strict=True):
+            if total + left < enough:
+                return 0.0
+            total += self._best(word, given)
+        return total / len(self._words)
+
     def _best(self, word: str, given: list[str]) -> float:
         if word in given:
             return 1.0
+        best = 0.0
         for other in given:
-            if (word, other) not in self._ratios:
-                self._ratios[word, other] = SequenceMatcher(None, word, other).ratio()
-        return max(self._ratios[word, other] for other in given)
+            if 2 * min(len(word), len(other)) > best * (len(word) + len(other)):
+                if (word, other) not in self._ratios:
+                    self._ratios[word, other] = SequenceMatcher(None, word, other).ratio()
+                best = max(best, self._ratios[word, other])
+        return best
