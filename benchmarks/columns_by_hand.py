@@ -269,7 +269,7 @@ def choose(graph: ByHand) -> dict[str, Any]:
             most = _sums_around(graph, most)
         for number in wanted:
             node = np.abs(most - number).argmin()
-            if number / 2 < most[node] < 2 * number:
+            if number / 10 < most[node] < 2 * number:
                 far.append([graph.id[node].decode(), hops, int(most[node])])
     few = np.flatnonzero((degrees >= 5) & (degrees <= 50))
     few = np.random.default_rng(7).permutation(few)[:20_000]
