@@ -12,8 +12,8 @@ from bfsql.columns import IntArray, Ring
 BoolArray = npt.NDArray[np.bool_]
 
 _KEY_BITS = 63
-_SMALL = 1_000
-"""Numbers that Python's own set takes less time for."""
+_SPARSE = 1_000
+"""Marks that cost as much as a number in one of Python's own sets."""
 
 
 class Handles:
@@ -38,6 +38,12 @@ class Handles:
         if len(handles):
             self._marks[handles] = self._any = True
 
+    def take(self, handles: IntArray) -> IntArray:
+        """Put handles into the set; those that were not in it, each once, ascending."""
+        new = handles[~self._marks[handles]]
+        self.add(new)
+        return distinct_numbers(new)
+
     def has(self, handles: IntArray) -> BoolArray:
         """Whether each handle is in the set."""
         found: BoolArray = self._marks[handles]
@@ -51,12 +57,14 @@ class Handles:
             self._marks = marks
 
 
-def values_of(numbers: IntArray) -> list[int]:
-    """The numbers that occur, each once."""
-    if len(numbers) < _SMALL:
-        return list(set(numbers.tolist()))
-    found: list[int] = np.unique(numbers).tolist()
-    return found
+def distinct_numbers(numbers: IntArray) -> IntArray:
+    """The numbers that occur, none of them negative, each once, ascending."""
+    top = int(numbers.max(initial=-1)) + 1
+    if top > _SPARSE * len(numbers):  # a mark for each number below the largest would cost more
+        return np.array(sorted(set(numbers.tolist())), np.int32)
+    marks = np.zeros(top, bool)
+    marks[numbers] = True
+    return np.flatnonzero(marks).astype(np.int32)
 
 
 def concatenated(rings: Sequence[Ring]) -> Ring:

@@ -20,7 +20,7 @@ import numpy as np
 from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.columns import Columns, IntArray, Ring
-from bfsql.engine.arrays import BoolArray, Handles, at, values_of, where, within
+from bfsql.engine.arrays import BoolArray, Handles, at, distinct_numbers, where, within
 from bfsql.engine.traverse import Reach, off_loop
 from bfsql.models import (
     NO_METADATA,
@@ -39,6 +39,9 @@ Query: TypeAlias = BfsQuery | IntersectionQuery
 Result: TypeAlias = BfsResult | IntersectionResult
 
 K = TypeVar("K", str, Triple)
+
+PLACED = 4_096
+"""Nodes, from the first of a page on, whose edges are found at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,7 @@ async def select(db: GraphDbInterface, query: Query, reach: Reach) -> Selection:
     if query.exclude_node_types:
         excluded = frozenset(query.exclude_node_types)
         names = columns.type_names
-        kept = [t for t in values_of(types) if names[t] not in excluded]
+        kept = [t for t in distinct_numbers(types).tolist() if names[t] not in excluded]
         mask = np.isin(types, np.array(kept, np.int32))
         nodes, types = nodes[mask], types[mask]
     metadata = None
@@ -124,12 +127,13 @@ def _selection(
 
 def _names(names: Sequence[str], numbers: IntArray) -> list[str]:
     """The names of these numbers, each once, sorted."""
-    return sorted(names[number] for number in values_of(numbers))
+    return sorted(names[number] for number in distinct_numbers(numbers).tolist())
 
 
 def _facts(reach: Reach, nodes: IntArray) -> Facts:
     stopped = reach.depth < reach.hops
     ends = np.concatenate([reach.dangling.subjects, reach.dangling.objects])
+    missing = ends[reach.missing.has(ends)]
     removed: tuple[str, ...] = ()
     if len(nodes) < len(reach.nodes):
         kept = Handles(reach.columns.size, nodes).has(reach.handles).tolist()
@@ -138,7 +142,7 @@ def _facts(reach: Reach, nodes: IntArray) -> Facts:
         asked_depth=reach.hops if stopped else None,
         finished_depth=reach.depth if stopped else None,
         stopped_by=reach.stopped_by,
-        dangling_ids=len(np.unique(ends[reach.missing.has(ends)])),
+        dangling_ids=len(distinct_numbers(missing)),
         dangling_edges=len(reach.dangling.subjects),
         removed_seeds=removed,
     )
@@ -168,6 +172,7 @@ class Pages:
         after = max(0, len(selection.nodes) - self._start)
         self.wanted = after if limit is None else min(limit, after)
         self.least = 1 if isinstance(query, BfsQuery) else 0
+        self._placed: _Placed | None = None
         self._prefix: _Prefix | None = None
 
     async def of(self, count: int) -> Result:
@@ -220,10 +225,19 @@ class Pages:
         length = min(self.wanted, 1 << max(count - 1, 0).bit_length())
         known = self._prefix
         if known is None or not count <= known.length <= 2 * length:
-            size = len(self.selection.edges.subjects)
-            placed = await off_loop(size, lambda: _placed(self.selection, self._start, length))
+            placed = await self._placed_of(length)
             self._prefix = known = await _prefix(self.selection, self._start, length, placed)
         return known
+
+    async def _placed_of(self, length: int) -> _Placed:
+        """The edges of a longer beginning, since finding them goes through all edges."""
+        if self._placed is None or self._placed.length < length:
+            longer = min(self.wanted, max(PLACED, 4 * length))
+            size = len(self.selection.edges.subjects)
+            self._placed = await off_loop(
+                size, lambda: _placed(self.selection, self._start, longer)
+            )
+        return self._placed
 
 
 class _Prefix:
@@ -267,6 +281,8 @@ class _Prefix:
 class _Placed(NamedTuple):
     """The edges of a part of the answer, in places counted from its first node."""
 
+    length: int
+    """Nodes of the part."""
     edges: Ring
     """Those between its nodes, in no order."""
     later_ends: IntArray
@@ -285,12 +301,13 @@ def _placed(selection: Selection, start: int, length: int) -> _Placed:
     first, last = np.minimum(one, other), np.maximum(one, other)
     inside = first >= start
     crossing = last[(first >= 0) & (first < start) & (last >= start)] - start
-    return _Placed(where(edges, inside), last[inside] - start, np.sort(crossing))
+    return _Placed(length, where(edges, inside), last[inside] - start, np.sort(crossing))
 
 
 async def _prefix(selection: Selection, start: int, length: int, placed: _Placed) -> _Prefix:
     """The same in strings, the edges sorted by subject, predicate, object."""
-    edges, later_ends, crossing = placed
+    inside = placed.later_ends < length
+    edges, later_ends = where(placed.edges, inside), placed.later_ends[inside]
     columns, part = selection.columns, slice(start, start + length)
     nodes = selection.nodes[part]
     ids = await call.within(columns.ids(nodes))
@@ -299,7 +316,8 @@ async def _prefix(selection: Selection, start: int, length: int, placed: _Placed
     rank = np.empty(columns.size, np.int32)
     in_order = await columns.ordered(nodes)
     rank[in_order] = np.arange(len(nodes), dtype=np.int32)
-    predicates = sorted((columns.predicate_names[p], p) for p in values_of(edges.predicates))
+    used = distinct_numbers(edges.predicates).tolist()
+    predicates = sorted((columns.predicate_names[p], p) for p in used)
     numbers = [number for _, number in predicates]
     predicate_rank = np.empty(max(numbers, default=-1) + 1, np.int32)
     predicate_rank[numbers] = np.arange(len(numbers), dtype=np.int32)
@@ -316,7 +334,7 @@ async def _prefix(selection: Selection, start: int, length: int, placed: _Placed
             strict=True,
         )
     )
-    return _Prefix(ids, types, triples, later_ends[order].tolist(), crossing)
+    return _Prefix(ids, types, triples, later_ends[order].tolist(), placed.crossing)
 
 
 async def with_node_metadata(db: GraphDbInterface, pages: Pages, result: Result) -> Result:

@@ -187,9 +187,7 @@ def _fresh(batch: Ring, seen: Handles, expanded: Handles, size: int) -> tuple[Ri
         expanded.cover(size)
         batch = where(batch, ~(expanded.has(batch.subjects) | expanded.has(batch.objects)))
     ends = np.concatenate([batch.subjects, batch.objects])
-    found = np.unique(ends[~seen.has(ends)])
-    seen.add(found)
-    return batch, found
+    return batch, seen.take(ends)
 
 
 async def _types(columns: Columns, nodes: IntArray) -> IntArray:
