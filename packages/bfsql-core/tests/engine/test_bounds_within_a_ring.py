@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bfsql import Graph, Limits, MemoryBackend, ToolError, open_graph
+from bfsql.abc import GraphDbInterface
 from bfsql.columns import IntArray, Ring
 from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
 
@@ -294,3 +295,17 @@ async def _nothing_more(given: Given) -> None:
     read = given.batches
     await asyncio.sleep(3 * PAUSE)
     assert 0 < given.batches == read <= MOST_BATCHES
+
+
+async def test_evidence_of_a_hub_past_the_bound_is_an_error_with_a_sentence():
+    class Default(MemoryBackend):
+        """Its evidence is looked for in the first edges of the node."""
+
+        provenance_for_node = GraphDbInterface.provenance_for_node
+
+    edges = [EdgeRecord("hub", "has", f"n{number}") for number in range(50)]
+    backend = Default([NodeRecord("hub", "Hub"), *edges])
+    async with open_graph(backend, limits=Limits(max_edges=10)) as graph:
+        with pytest.raises(ToolError, match="bound of 10 edges") as refused:
+            await graph.describe_entity("hub")
+    assert refused.value.kind == "too_large"

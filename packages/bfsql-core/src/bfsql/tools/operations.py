@@ -26,6 +26,7 @@ from bfsql.engine.numbered import columns_of
 from bfsql.engine.select import Pages, select
 from bfsql.engine.traverse import Bounds, Reach, traverse
 from bfsql.errors import (
+    BoundMet,
     FirstRingTooLarge,
     FirstRingUnfinished,
     NothingFits,
@@ -349,6 +350,13 @@ def translate_errors(limits: Limits, what: str) -> Iterator[None]:
         raise
     except FirstRingTooLarge as full:
         raise ToolError(str(full), kind="too_large", argument="seeds") from full
+    except BoundMet as full:
+        raise ToolError(
+            f"{what} would have to read more than this server's bound of {full.most:,} "
+            f"{full.bound}. Ask bfs_query with topology_only=true, or for a neighbour with fewer "
+            "edges.",
+            kind="too_large",
+        ) from full
     except (FirstRingUnfinished, TypesUnread) as late:
         raise ToolError(str(late), kind="deadline") from late
     except TimeoutError as late:
