@@ -11,8 +11,8 @@ from bfsql_postgres import PostgresSettings
 from bfsql_postgres.discovery import layout_of
 from bfsql_postgres.indexes import prepare
 from bfsql_postgres.loader import load_graph
-from bfsql_postgres.queries import ring
 from bfsql_postgres.search import by_name, by_similarity
+from bfsql_postgres.topology import ring
 
 BARE = """
 CREATE TABLE entity (entity_id text, entity_type text, name text, synonyms jsonb, embedding {});
