@@ -18,6 +18,7 @@ import numpy.typing as npt
 from bfsql.models.records import Metadata
 
 IntArray: TypeAlias = npt.NDArray[np.int32]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 BATCH_EDGES = 250_000
 """Edges in a batch of a ring, about: so much is read between two looks at the bounds of a call."""
@@ -25,6 +26,8 @@ NO_NODE = -1
 """Type of a handle that is no node, but only the end of edges."""
 UNTOLD = -2
 """Type of a handle that has not been asked for its type."""
+_SMALL, _SPARSE = 65_536, 1_000
+"""So few handles need no thought; so many times more places take longer than a look-up."""
 TRIPLE, ROW = 3, 5
 """Numbers of an edge, without and with the types of its two ends."""
 
@@ -108,6 +111,67 @@ class Columns(ABC):
     async def ordered(self, handles: IntArray) -> IntArray:
         """The handles in the code point order of their ids."""
         return np.sort(handles)
+
+
+def is_sparse(count: int, size: int) -> bool:
+    """Whether an array with a place for each handle costs more than to look so many up."""
+    return size > _SMALL and count * _SPARSE < size
+
+
+def places_in(ordered: IntArray, wanted: IntArray) -> IntArray:
+    """Where each wanted number stands in an ascending array; -1 for one that does not."""
+    if not len(ordered):
+        return np.full(len(wanted), -1, np.int32)
+    place = np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
+    return np.where(ordered[place] == wanted, place, -1).astype(np.int32)
+
+
+class Handles:
+    """A set of handles: a few in an ascending array, more as a mark for each handle.
+
+    Args:
+        size: All handles are below it; `cover` makes room for more.
+        handles: Those in the set.
+    """
+
+    def __init__(self, size: int, handles: IntArray | None = None) -> None:
+        self._size = size
+        self._few: IntArray = np.empty(0, np.int32)
+        self._marks: BoolArray | None = None
+        if handles is not None:
+            self.add(handles)
+
+    def __bool__(self) -> bool:
+        return len(self._few) > 0 or self._marks is not None
+
+    def add(self, handles: IntArray) -> None:
+        """Put handles into the set."""
+        if not len(handles):
+            return
+        if self._marks is None:
+            few = np.concatenate([self._few, handles])
+            if is_sparse(len(few), self._size):
+                self._few = np.sort(few)
+                return
+            self._marks, handles = np.zeros(self._size, bool), few
+        self._marks[handles] = True
+
+    def has(self, handles: IntArray) -> BoolArray:
+        """Whether each handle is in the set."""
+        if self._marks is None:
+            return places_in(self._few, handles) >= 0
+        found: BoolArray = self._marks[handles]
+        return found
+
+    def cover(self, size: int) -> None:
+        """Make room for all handles below a size."""
+        if size <= self._size:
+            return
+        self._size = max(size, 2 * self._size)
+        if self._marks is not None:
+            marks = np.zeros(self._size, bool)
+            marks[: len(self._marks)] = self._marks
+            self._marks = marks
 
 
 class Numbering(dict[str, int]):

@@ -24,15 +24,13 @@ from typing import Any, NamedTuple, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from bfsql.columns import BATCH_EDGES, NO_NODE, IntArray, Ring
+from bfsql.columns import BATCH_EDGES, NO_NODE, Handles, IntArray, Ring
 from bfsql_sqlite.queries import chunks
 
 Positions: TypeAlias = npt.NDArray[np.int64]
-Mask: TypeAlias = npt.NDArray[np.bool_]
-"""For every handle whether it is meant."""
 Packed: TypeAlias = npt.NDArray[np.signedinteger[Any]]
 """Integers as narrow as they are in the file."""
-Handles: TypeAlias = tuple[int, int, int]
+Numbers: TypeAlias = tuple[int, int, int]
 """Subject, predicate and object of an edge."""
 
 ENTRIES = 800
@@ -318,20 +316,19 @@ class Adjacency:
         index = _places(starts + shifts[run], lengths)
         return predicates[index].astype(np.int32), ends[index].astype(np.int32, copy=False)
 
-    def plan(self, connection: sqlite3.Connection, nodes: IntArray) -> tuple[list[Ranges], Mask]:
+    def plan(self, connection: sqlite3.Connection, nodes: IntArray) -> tuple[list[Ranges], Handles]:
         """What has to be read for the ring of some handles.
 
         Returns:
-            Batches, and for every handle whether it is an asked node.
+            Batches, and the asked nodes.
         """
         nodes = np.sort(nodes)
-        asked = np.zeros(self.nodes, np.bool_)
-        asked[nodes] = True
         lists = np.concatenate([nodes, nodes + self.entering])
-        return list(cut(self.ranges(connection, lists), BATCH_EDGES)), asked
+        batches = list(cut(self.ranges(connection, lists), BATCH_EDGES))
+        return batches, Handles(self.nodes, nodes)
 
     def ring(
-        self, connection: sqlite3.Connection, ranges: Ranges, asked: Mask | None = None
+        self, connection: sqlite3.Connection, ranges: Ranges, asked: Handles | None = None
     ) -> Ring:
         """The edges of a batch.
 
@@ -348,7 +345,7 @@ class Adjacency:
             return Ring(owners, predicates, ends)
         owners[cut:] -= self.entering
         if asked is not None:
-            kept = ~asked[ends]
+            kept = ~asked.has(ends)
             kept[:cut] = True
             owners, predicates, ends = owners[kept], predicates[kept], ends[kept]
         if not cut:
@@ -357,17 +354,16 @@ class Adjacency:
         return Ring(subjects, predicates, np.concatenate([ends[:cut], owners[cut:]]))
 
     def numbers(
-        self, connection: sqlite3.Connection, triples: Collection[Handles]
-    ) -> dict[Handles, int]:
+        self, connection: sqlite3.Connection, triples: Collection[Numbers]
+    ) -> dict[Numbers, int]:
         """The numbers of the edges that exist, by subject, predicate and object."""
         wanted = frozenset(triples)
         subjects = np.array(sorted({s for s, _, _ in wanted}), np.int32)
-        objects = np.zeros(self.nodes, np.bool_)
-        objects[[o for _, _, o in wanted]] = True
-        found: dict[Handles, int] = {}
+        objects = Handles(self.nodes, np.array([o for _, _, o in wanted], np.int32))
+        found: dict[Numbers, int] = {}
         for ranges in cut(self.ranges(connection, subjects), BATCH_EDGES):
             ring = self.ring(connection, ranges)
-            (places,) = np.nonzero(objects[ring.objects])
+            (places,) = np.nonzero(objects.has(ring.objects))
             begins = np.cumsum(ranges.lengths) - ranges.lengths
             shifts = np.repeat(ranges.starts - begins, ranges.lengths)[places]
             columns = (*(column[places] for column in ring), places + shifts)

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bfsql.columns import NO_NODE, Columns, Found, IntArray, Ring
+from bfsql.columns import NO_NODE, Columns, Found, Handles, IntArray, Ring
 from bfsql.models.json_values import is_text
 from bfsql_sqlite import queries
-from bfsql_sqlite.adjacency import Adjacency, Damaged, Mask, Ranges
+from bfsql_sqlite.adjacency import Adjacency, Damaged, Ranges
 from bfsql_sqlite.connection import Pool
 
 
@@ -97,7 +97,7 @@ class SqliteColumns(Columns):
 
 def _begin(
     edges: Adjacency, handles: IntArray, reader: sqlite3.Connection
-) -> Ring | tuple[list[Ranges], Mask]:
+) -> Ring | tuple[list[Ranges], Handles]:
     """A ring that is one batch; of a larger one, its batches and the asked nodes."""
     nodes = handles[edges.types(reader)[handles] != NO_NODE]
     batches, asked = edges.plan(reader, nodes)

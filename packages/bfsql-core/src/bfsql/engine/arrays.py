@@ -7,60 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from bfsql.columns import IntArray, Ring
-
-BoolArray = npt.NDArray[np.bool_]
+from bfsql.columns import BoolArray, Handles, IntArray, Ring, is_sparse, places_in
 
 _KEY_BITS = 63
-_SPARSE = 1_000
-"""Marks that cost as much as a number in one of Python's own sets."""
-
-
-class Handles:
-    """A set of handles: a mark for each.
-
-    Args:
-        size: All handles are below it; `cover` makes room for more.
-        handles: Those in the set.
-    """
-
-    def __init__(self, size: int, handles: IntArray | None = None) -> None:
-        self._marks = np.zeros(size, bool)
-        self._any = False
-        if handles is not None:
-            self.add(handles)
-
-    def __bool__(self) -> bool:
-        return self._any
-
-    def add(self, handles: IntArray) -> None:
-        """Put handles into the set."""
-        if len(handles):
-            self._marks[handles] = self._any = True
-
-    def take(self, handles: IntArray) -> IntArray:
-        """Put handles into the set; those that were not in it, each once, ascending."""
-        new = handles[~self._marks[handles]]
-        self.add(new)
-        return distinct_numbers(new)
-
-    def has(self, handles: IntArray) -> BoolArray:
-        """Whether each handle is in the set."""
-        found: BoolArray = self._marks[handles]
-        return found
-
-    def cover(self, size: int) -> None:
-        """Make room for all handles below a size."""
-        if size > len(self._marks):
-            marks = np.zeros(max(size, 2 * len(self._marks)), bool)
-            marks[: len(self._marks)] = self._marks
-            self._marks = marks
 
 
 def distinct_numbers(numbers: IntArray) -> IntArray:
     """The numbers that occur, none of them negative, each once, ascending."""
     top = int(numbers.max(initial=-1)) + 1
-    if top > _SPARSE * len(numbers):  # a mark for each number below the largest would cost more
+    if is_sparse(len(numbers), top):
         return np.array(sorted(set(numbers.tolist())), np.int32)
     marks = np.zeros(top, bool)
     marks[numbers] = True
@@ -120,3 +75,22 @@ def distinct(ring: Ring, size: int) -> Ring:
     new = np.ones(len(order), bool)
     new[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in sorted_])
     return where(sorted_, new)
+
+
+def places_of(nodes: IntArray, wanted: IntArray, size: int) -> IntArray:
+    """Where each wanted node stands among some nodes; -1 for one that does not.
+
+    Args:
+        nodes: Each once, in any order.
+        wanted: Any.
+        size: All handles are below it.
+    """
+    if is_sparse(len(nodes), size):
+        order = np.argsort(nodes).astype(np.int32)
+        place = places_in(nodes[order], wanted)
+        return np.where(place < 0, np.int32(-1), order[place]) if len(nodes) else place
+    # Zeros, since the memory behind them is only taken where it is written; so places count from 1.
+    table = np.zeros(size, np.int32)
+    table[nodes] = np.arange(1, len(nodes) + 1, dtype=np.int32)
+    found: IntArray = table[wanted] - 1
+    return found

@@ -10,8 +10,8 @@ from functools import partial
 import numpy as np
 
 from bfsql import call
-from bfsql.columns import IntArray, Ring
-from bfsql.engine.arrays import BoolArray, Handles, concatenated, distinct, where, within
+from bfsql.columns import BoolArray, Handles, IntArray, Ring
+from bfsql.engine.arrays import concatenated, distinct, where, within
 from bfsql.engine.traverse import Bounds, Reach, off_loop
 from bfsql.errors import BoundMet, FirstRingTooLarge, FirstRingUnfinished
 

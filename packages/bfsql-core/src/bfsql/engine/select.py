@@ -19,8 +19,8 @@ import numpy as np
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
-from bfsql.columns import Columns, IntArray, Ring
-from bfsql.engine.arrays import BoolArray, Handles, at, distinct_numbers, where, within
+from bfsql.columns import BoolArray, Columns, Handles, IntArray, Ring
+from bfsql.engine.arrays import at, distinct_numbers, places_of, where, within
 from bfsql.engine.traverse import Reach, off_loop
 from bfsql.models import (
     NO_METADATA,
@@ -294,10 +294,8 @@ class _Placed(NamedTuple):
 def _placed(selection: Selection, start: int, length: int) -> _Placed:
     edges, stop = selection.edges, start + length
     until = selection.nodes[:stop]
-    # Zeros, since the memory behind them is only taken where it is written; so places count from 1.
-    places = np.zeros(selection.columns.size, np.int32)
-    places[until] = np.arange(1, len(until) + 1, dtype=np.int32)
-    one, other = places[edges.subjects] - 1, places[edges.objects] - 1
+    size = selection.columns.size
+    one, other = (places_of(until, ends, size) for ends in (edges.subjects, edges.objects))
     first, last = np.minimum(one, other), np.maximum(one, other)
     inside = first >= start
     crossing = last[(first >= 0) & (first < start) & (last >= start)] - start
@@ -313,16 +311,16 @@ async def _prefix(selection: Selection, start: int, length: int, placed: _Placed
     ids = await call.within(columns.ids(nodes))
     names = columns.type_names
     types = {i: names[t] for i, t in zip(ids, selection.types[part].tolist(), strict=True)}
-    rank = np.empty(columns.size, np.int32)
     in_order = await columns.ordered(nodes)
-    rank[in_order] = np.arange(len(nodes), dtype=np.int32)
+    subjects, objects = (
+        places_of(in_order, ends, columns.size) for ends in (edges.subjects, edges.objects)
+    )
     used = distinct_numbers(edges.predicates).tolist()
     predicates = sorted((columns.predicate_names[p], p) for p in used)
     numbers = [number for _, number in predicates]
     predicate_rank = np.empty(max(numbers, default=-1) + 1, np.int32)
     predicate_rank[numbers] = np.arange(len(numbers), dtype=np.int32)
-    keys = rank[edges.objects], predicate_rank[edges.predicates], rank[edges.subjects]
-    order = np.lexsort(keys)
+    order = np.lexsort((objects, predicate_rank[edges.predicates], subjects))
     edges = at(edges, order)
     id_of = dict(zip(nodes.tolist(), ids, strict=True))
     name_of = {p: name for name, p in predicates}

@@ -19,8 +19,8 @@ import numpy as np
 from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.call import MAX_EDGES, MAX_EDGES_IN_COLUMNS, MAX_NODES, MAX_NODES_IN_COLUMNS
-from bfsql.columns import NO_NODE, Columns, Found, IntArray, Ring
-from bfsql.engine.arrays import Handles, at, concatenated, distinct, where
+from bfsql.columns import NO_NODE, Columns, Found, Handles, IntArray, Ring
+from bfsql.engine.arrays import at, concatenated, distinct, distinct_numbers, where
 from bfsql.errors import BoundMet, FirstRingTooLarge, FirstRingUnfinished, TypesUnread
 
 T = TypeVar("T")
@@ -187,7 +187,9 @@ def _fresh(batch: Ring, seen: Handles, expanded: Handles, size: int) -> tuple[Ri
         expanded.cover(size)
         batch = where(batch, ~(expanded.has(batch.subjects) | expanded.has(batch.objects)))
     ends = np.concatenate([batch.subjects, batch.objects])
-    return batch, seen.take(ends)
+    found = distinct_numbers(ends[~seen.has(ends)])
+    seen.add(found)
+    return batch, found
 
 
 async def _types(columns: Columns, nodes: IntArray) -> IntArray:

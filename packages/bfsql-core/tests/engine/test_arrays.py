@@ -1,0 +1,74 @@
+"""Arrays of handles against Python's own sets: in small graphs, large ones, and dense ones."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bfsql.columns import Handles, Ring, is_sparse, places_in
+from bfsql.engine.arrays import distinct, distinct_numbers, places_of
+
+SIZES = [50, 100_000, 3_000_000]
+
+
+def drawn_numbers(size, most=60):
+    return st.lists(st.integers(0, size - 1), max_size=most)
+
+
+def array(numbers):
+    return np.array(numbers, np.int32)
+
+
+@given(st.data(), st.sampled_from(SIZES))
+def test_a_set_of_handles_holds_what_was_put_in(data, size):
+    ours, theirs = Handles(size), set()
+    for _ in range(data.draw(st.integers(1, 4))):
+        more = data.draw(drawn_numbers(size))
+        ours.add(array(more))
+        theirs.update(more)
+        size = data.draw(st.sampled_from([size, 2 * size]))
+        ours.cover(size)
+        asked = [*data.draw(drawn_numbers(size)), *more]
+        assert ours.has(array(asked)).tolist() == [number in theirs for number in asked]
+        assert bool(ours) == bool(theirs)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_set_that_grows_from_few_handles_to_many_holds_them_all(size):
+    ours = Handles(size)
+    kinds = set()
+    for start in range(0, 400, 40):
+        ours.add(np.arange(start, start + 40, dtype=np.int32) % size)
+        kinds.add(is_sparse(start + 40, size))
+        everything = np.arange(min(size, 1_000), dtype=np.int32)
+        assert ours.has(everything).sum() == min(start + 40, size)
+    assert kinds == ({True} if size == SIZES[-1] else {True, False} if size > 65_536 else {False})
+
+
+@given(st.data(), st.sampled_from(SIZES))
+def test_places_are_those_of_a_list(data, size):
+    nodes = list(dict.fromkeys(data.draw(drawn_numbers(size))))
+    wanted = data.draw(drawn_numbers(size)) + nodes
+    place = {node: number for number, node in enumerate(nodes)}
+    expected = [place.get(node, -1) for node in wanted]
+    assert places_of(array(nodes), array(wanted), size).tolist() == expected
+    in_order = {node: number for number, node in enumerate(sorted(nodes))}
+    expected = [in_order.get(node, -1) for node in wanted]
+    assert places_in(array(sorted(nodes)), array(wanted)).tolist() == expected
+
+
+@given(st.data(), st.sampled_from(SIZES))
+def test_distinct_numbers_are_those_of_a_set(data, size):
+    numbers = data.draw(drawn_numbers(size))
+    assert distinct_numbers(array(numbers)).tolist() == sorted(set(numbers))
+
+
+@given(st.data(), st.sampled_from(SIZES))
+def test_distinct_edges_are_those_of_a_set(data, size):
+    number = st.integers(0, size - 1)
+    edges = data.draw(st.lists(st.tuples(number, st.integers(0, 3), number), max_size=30))
+    edges += edges[::2]
+    ring = Ring(*(array([edge[place] for edge in edges]) for place in range(3)))
+    found = list(zip(*(column.tolist() for column in distinct(ring, size)), strict=True))
+    assert sorted(found) == sorted(set(edges))
+    assert len(found) == len(set(edges))
