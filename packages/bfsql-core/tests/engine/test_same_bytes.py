@@ -119,3 +119,24 @@ async def test_what_a_backend_left_out_is_said_in_one_order_whatever_is_cached(b
     ]
     assert told[0]
     assert told[1:] == [told[0], told[0]]
+
+
+async def test_nothing_is_reached_through_an_end_without_a_node_whatever_is_cached():
+    records = [
+        NodeRecord("n:0", "Drug"),
+        NodeRecord("n:1", "Drug"),
+        NodeRecord("n:2", "Drug"),
+        EdgeRecord("n:0", "TREATS", "gone"),
+        EdgeRecord("n:1", "TREATS", "gone"),
+        EdgeRecord("n:1", "TREATS", "n:2"),
+        EdgeRecord("n:2", "TREATS", "gone"),
+    ]
+    warm = Graph(CachedGraphDb(MemoryBackend(records)), "", Limits(), None)
+    cold = Graph(MemoryBackend(records), "", Limits(), None)
+    for seed in ("n:1", "n:0", "n:2"):
+        asked = {"seeds": [seed], "max_hops": 4}
+        answer = await asking.read(warm, "bfs_query", **asked)
+        assert answer == await asking.read(cold, "bfs_query", **asked)
+        assert answer["node_count"] == (1 if seed == "n:0" else 2)
+        left_out = "1 edge was" if seed == "n:0" else "2 edges were"
+        assert answer["notes"][0].startswith(f"{left_out} left out")

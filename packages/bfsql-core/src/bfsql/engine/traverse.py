@@ -93,103 +93,151 @@ async def traverse(columns: Columns, seeds: Sequence[Found], hops: int, bounds: 
     """
     stopped_by: Literal["deadline", "nodes", "edges"] | None = None
     ids, handles = [seed.id for seed in seeds], np.array([s.handle for s in seeds], np.int32)
+    search = _Search(columns, handles, bounds)
     rings = [await columns.ordered(handles)]
-    edges: list[Ring] = []
-    seen, expanded = Handles(columns.size, rings[0]), Handles(columns.size)
-    room = Bounds(max(0, bounds.nodes - len(seeds)), bounds.edges)
     while len(rings) <= hops and len(rings[-1]):
         try:
-            ring, found = await _expanded(columns, rings[-1], seen, expanded, room)
+            found = await search.expand(rings[-1])
         except TimeoutError as late:
-            if not edges:
+            if len(rings) == 1:
                 raise FirstRingUnfinished(ids, call.seconds(), _known_degree()) from late
             stopped_by = "deadline"
             break
         except BoundMet as met:
-            if not edges:
-                most = bounds.nodes if met.bound == "nodes" else bounds.edges
-                raise FirstRingTooLarge(ids, met.bound, most) from None
+            if len(rings) == 1:
+                raise FirstRingTooLarge(ids, met.bound, met.most) from None
             stopped_by = met.bound
             break
-        expanded.cover(columns.size)
-        expanded.add(rings[-1])
-        edges.append(ring)
         rings.append(await columns.ordered(found))
-        room = Bounds(room.nodes - len(found), room.edges - len(ring.subjects))
     nodes = np.concatenate(rings)
-    distances = np.repeat(np.arange(len(rings), dtype=np.int32), list(map(len, rings)))
     types = await _types(columns, nodes)
     real = types != NO_NODE
     missing = Handles(columns.size, nodes[~real])
-    kept, dangling = await off_loop(
-        sum(len(ring.subjects) for ring in edges),
-        lambda: _apart(concatenated(edges), missing),
+    edges, dangling = await off_loop(
+        _count(search.edges), lambda: _apart(concatenated(search.edges), missing)
     )
+    depth = len(rings) - 1
+    if missing and columns.repeats:
+        distance = _distances(columns.size, handles, edges, depth)
+        by_distance = [np.flatnonzero(distance == d).astype(np.int32) for d in range(depth + 1)]
+        rings = [await columns.ordered(ring) for ring in by_distance]
+        nodes = np.concatenate(rings)
+        types = await _types(columns, nodes)
+        real = types != NO_NODE
+        expanded = (distance >= 0) & (distance < depth)
+        edges, dangling = (
+            where(part, expanded[part.subjects] | expanded[part.objects])
+            for part in (edges, dangling)
+        )
+    distances = np.repeat(np.arange(len(rings), dtype=np.int32), list(map(len, rings)))
     return Reach(
         columns,
         ids,
         handles,
         hops,
-        len(rings) - 1 if stopped_by else hops,
+        depth if stopped_by else hops,
         stopped_by,
         nodes[real],
         distances[real],
         types[real],
-        kept,
+        edges,
         dangling,
         missing,
     )
 
 
-async def _expanded(
-    columns: Columns, frontier: IntArray, seen: Handles, expanded: Handles, room: Bounds
-) -> tuple[Ring, IntArray]:
-    """The edges of a ring that no ring before it had, and the nodes that it is the first to reach.
+def _distances(size: int, seeds: IntArray, edges: Ring, depth: int) -> IntArray:
+    """The distance of each handle over edges that have nodes at both ends; -1 for none.
 
-    Raises:
-        TimeoutError: The time for a ring is up.
-        BoundMet: The ring passes a bound.
+    A backend may give edges for an id that is no node, and a cache of rings does so where such
+    an id was asked together with its neighbours. Nothing is reached through it.
     """
-    edges: list[Ring] = []
-    reached: list[IntArray] = []
-    count = nodes = 0
-    left = call.remaining()
-    async with (
-        asyncio.timeout(None if left is None else left * RING_SHARE),
-        aclosing(columns.rings(frontier)) as batches,
-    ):
-        async for batch in batches:
-            work = partial(_fresh, batch, seen, expanded, columns.size)
-            ring, found = await off_loop(len(batch.subjects), work)
-            edges.append(ring)
-            reached.append(found)
-            count, nodes = count + len(ring.subjects), nodes + len(found)
-            if count > room.edges and columns.repeats:
-                edges = [distinct(concatenated(edges), columns.size)]
-                count = len(edges[0].subjects)
-            if count > room.edges:
-                raise BoundMet("edges", room.edges)
-            if nodes > room.nodes:
-                raise BoundMet("nodes", room.nodes)
-        whole = concatenated(edges)
-        if columns.repeats:
-            whole = await off_loop(count, lambda: distinct(whole, columns.size))
-    return whole, np.concatenate([np.empty(0, np.int32), *reached])
+    distance = np.full(size, -1, np.int32)
+    distance[seeds] = 0
+    for near in range(depth):
+        for one, other in ((edges.subjects, edges.objects), (edges.objects, edges.subjects)):
+            found = other[distance[one] == near]
+            distance[found[distance[found] < 0]] = near + 1
+    return distance
 
 
-def _fresh(batch: Ring, seen: Handles, expanded: Handles, size: int) -> tuple[Ring, IntArray]:
-    """The edges that were in no ring before, and the nodes that were in none; marks them as seen.
+class _Search:
+    """The rings that a traversal has read.
 
-    An edge whose other end was expanded before was in the ring of that end.
+    Args:
+        columns: The graph.
+        seeds: Where it starts.
+        bounds: What it may hold.
+
+    Attributes:
+        edges: All edges, each once.
     """
-    seen.cover(size)
-    if expanded:
-        expanded.cover(size)
-        batch = where(batch, ~(expanded.has(batch.subjects) | expanded.has(batch.objects)))
-    ends = np.concatenate([batch.subjects, batch.objects])
-    found = distinct_numbers(ends[~seen.has(ends)])
-    seen.add(found)
-    return batch, found
+
+    def __init__(self, columns: Columns, seeds: IntArray, bounds: Bounds) -> None:
+        self.edges: list[Ring] = []
+        self._columns = columns
+        self._bounds = bounds
+        self._room = max(0, bounds.nodes - len(seeds))
+        self._seen = Handles(columns.size, seeds)
+        self._expanded = Handles(columns.size)
+
+    async def expand(self, frontier: IntArray) -> IntArray:
+        """Read one ring more; the nodes that it is the first to reach.
+
+        Raises:
+            TimeoutError: The time for a ring is up. The search is over, with the edges before.
+            BoundMet: The ring passes a bound. Likewise.
+        """
+        columns, bounds = self._columns, self._bounds
+        if not columns.repeats:  # what is no node has no ring in which its edges were
+            frontier = frontier[await columns.types(frontier) != NO_NODE]
+        edges, found = list(self.edges), [np.empty(0, np.int32)]
+        count, nodes = _count(edges), 0
+        left = call.remaining()
+        async with (
+            asyncio.timeout(None if left is None else left * RING_SHARE),
+            aclosing(columns.rings(frontier)) as batches,
+        ):
+            async for batch in batches:
+                ring, new = await off_loop(len(batch.subjects), partial(self._fresh, batch))
+                edges.append(ring)
+                found.append(new)
+                count, nodes = count + len(ring.subjects), nodes + len(new)
+                if count > bounds.edges and columns.repeats:
+                    edges = [distinct(concatenated(edges), columns.size)]
+                    count = _count(edges)
+                if count > bounds.edges:
+                    raise BoundMet("edges", bounds.edges)
+                if nodes > self._room:
+                    raise BoundMet("nodes", bounds.nodes)
+            if columns.repeats:
+                whole = concatenated(edges)
+                edges = [await off_loop(count, lambda: distinct(whole, columns.size))]
+        self.edges = edges
+        self._room -= nodes
+        self._expanded.cover(columns.size)
+        self._expanded.add(frontier)
+        return np.concatenate(found)
+
+    def _fresh(self, batch: Ring) -> tuple[Ring, IntArray]:
+        """The edges that were in no ring before, and the nodes that were in none.
+
+        An edge whose other end was expanded before was in the ring of that end. Where rings
+        repeat edges that is left to `distinct`, since there what is no node is expanded, too.
+        """
+        seen, expanded = self._seen, self._expanded
+        seen.cover(self._columns.size)
+        if expanded and not self._columns.repeats:
+            expanded.cover(self._columns.size)
+            batch = where(batch, ~(expanded.has(batch.subjects) | expanded.has(batch.objects)))
+        ends = np.concatenate([batch.subjects, batch.objects])
+        found = distinct_numbers(ends[~seen.has(ends)])
+        seen.add(found)
+        return batch, found
+
+
+def _count(edges: Sequence[Ring]) -> int:
+    return sum(len(ring.subjects) for ring in edges)
 
 
 async def _types(columns: Columns, nodes: IntArray) -> IntArray:
