@@ -113,6 +113,10 @@ def _places(holder: Any) -> Iterator[tuple[Any, Any, Any]]:
             yield from _places(part)
         elif _is_marked(part):
             yield holder, key, part
+    # The pattern of EXISTS is an attribute of its expression, and no item.
+    pattern = getattr(holder, "__dict__", {}).get("graph")
+    if isinstance(pattern, dict):
+        yield from _places(pattern)
 
 
 def _is_marked(part: Any) -> bool:

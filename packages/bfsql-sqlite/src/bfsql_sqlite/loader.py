@@ -22,7 +22,6 @@ from bfsql.models.load import REPLACING, LoadMode, LoadOptions, LoadReport
 from bfsql.models.merge import UNTYPED
 from bfsql.models.records import GraphRecord
 from bfsql_sqlite.adjacency import Adjacency, Damaged, cut
-from bfsql_sqlite.bulk import write_tables
 from bfsql_sqlite.connection import read_only
 from bfsql_sqlite.graph_file import Making, make_file
 from bfsql_sqlite.settings import SqliteSettings
@@ -76,7 +75,10 @@ async def load_graph(
     worker = Worker()
 
     def fill(making: Making) -> LoadReport:
-        if isinstance(records, RefusalFilter) and options.mode is not LoadMode.APPEND:
+        bulk = options.mode is not LoadMode.APPEND
+        if bulk and isinstance(records, RefusalFilter) and records.tables:
+            from bfsql_sqlite.bulk import write_tables  # and with it DuckDB
+
             report = write_tables(records, making, worker.stopped, options)
             if report is not None:
                 return report

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator
+from functools import cache
 from itertools import chain, islice
 from pathlib import Path
 from typing import TypeAlias
@@ -20,6 +21,7 @@ from bfsql.errors import LoadRefused
 from bfsql.loading.staging import Staging
 from bfsql_sqlite.adjacency import write_edges
 from bfsql_sqlite.external_sort import Sorter
+from bfsql_sqlite.queries import chunks
 
 Keys: TypeAlias = npt.NDArray[np.uint64]
 
@@ -35,7 +37,12 @@ _NODES = "SELECT node.n, id, type, metadata FROM node LEFT JOIN described USING 
 # An edge without metadata gets no row of its own.
 _EDGES = "SELECT s, p, o, CASE metadata WHEN '{}' THEN 0 ELSE e END FROM edge"
 
-_METADATA = "SELECT metadata, items FROM edge WHERE e = ?"
+
+@cache
+def _metadata(size: int) -> str:
+    marks = ", ".join("?" * size)
+    return f"SELECT e, metadata, items FROM edge WHERE e IN ({marks})"  # noqa: S608 - marks alone
+
 
 # Edges with evidence: their number in the staging, and in the file.
 _EVIDENCED = """
@@ -216,13 +223,16 @@ def _with_metadata(
         for start in range(0, len(have), BATCH):
             places = have[start : start + BATCH]
             rows, evidenced = [], []
+            staged_numbers = numbers[places].tolist()
+            known = {
+                e: (metadata, items)
+                for statement, some in chunks(staged_numbers, _metadata)
+                for e, metadata, items in staged.execute(statement, some)
+            }
             for place, e, (s, _, o) in zip(
-                (places + before).tolist(),
-                numbers[places].tolist(),
-                triples[places].tolist(),
-                strict=True,
+                (places + before).tolist(), staged_numbers, triples[places].tolist(), strict=True
             ):
-                metadata, items = staged.execute(_METADATA, (e,)).fetchone()
+                metadata, items = known[e]
                 rows.append((place, metadata))
                 if items:
                     evidenced.append((e, place, s, o, items))
