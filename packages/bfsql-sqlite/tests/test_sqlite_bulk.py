@@ -72,15 +72,16 @@ def plain(name: str, rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...
 def check(folder: Path, *paths: Path, how: LoadOptions = CREATING, **options: Any) -> bool:
     """Whether the tables were read in bulk; the outcome is the same in any case."""
     given, done = SourceOptions(**options), []
+    real = bulk.write_tables
 
     def write_tables(*args: Any) -> LoadReport | None:
-        done.append(bulk.write_tables(*args))
+        done.append(real(*args))
         return done[-1]
 
-    with patch("bfsql_sqlite.loader.write_tables", write_tables):
+    with patch("bfsql_sqlite.bulk.write_tables", write_tables):
         found = outcome(paths, given, how, folder / "bulk.db", bulk=True)
     assert found == outcome(paths, given, how, folder / "records.db", bulk=False)
-    return done != [None]
+    return any(report is not None for report in done)
 
 
 def test_two_tables(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ class TestLoads(SqlLoaderSuite):
     @pytest.fixture(autouse=True)
     def short_runs(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """So few edges are sorted and read at once that these graphs have more."""
-        monkeypatch.setattr(external_sort, "RUN", 10_000)
+        monkeypatch.setattr(external_sort, "RUN", 2_000)
         monkeypatch.setattr(external_sort, "BLOCK", 1_000)
         monkeypatch.setattr(adjacency, "BATCH_EDGES", 10_000)
 

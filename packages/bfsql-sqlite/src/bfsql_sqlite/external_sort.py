@@ -13,9 +13,9 @@ Columns: TypeAlias = tuple[npt.NDArray[Any], ...]
 """Columns of one length, of integers of eight bytes; rows are sorted by the first."""
 
 RUN = 1_000_000
-"""Rows that are sorted at once."""
+"""Rows that are sorted at once, and that are in memory while runs are merged."""
 BLOCK = 100_000
-"""Rows of a run that are in memory while runs are merged."""
+"""Rows of a chunk, and of a run, that are in memory at most."""
 
 _BYTES = 8
 
@@ -65,12 +65,13 @@ class Sorter:
             return
         if self._count:
             self._spill()
-        runs = [run for run in self._runs if run.fill()]
+        block = max(1, min(BLOCK, RUN // len(self._runs)))
+        runs = [run for run in self._runs if run.fill(block)]
         while runs:
             # Up to this key, all that is left of any run is in memory.
             bound = min(run.rows[0][-1] for run in runs)
             yield _in_order([run.take(bound) for run in runs])
-            runs = [run for run in runs if run.fill()]
+            runs = [run for run in runs if run.fill(block)]
 
     def _spill(self) -> None:
         path = self._path.with_suffix(f".{len(self._runs)}")
@@ -87,8 +88,8 @@ class _Run:
     """
 
     def __init__(self, path: Path, rows: Columns) -> None:
-        self.rows = tuple(column[:0] for column in rows)
-        """Those that are in memory."""
+        self.rows = tuple(np.empty(0, column.dtype) for column in rows)
+        """Those that are in memory; a slice of `rows` would keep all of them."""
         self._path = path
         self._length = len(rows[0])
         self._read = 0
@@ -99,9 +100,9 @@ class _Run:
         except OSError as error:
             raise SpillError(error.strerror or str(error)) from error
 
-    def fill(self) -> bool:
-        """Read the next rows where none are in memory; whether there are any."""
-        count = 0 if len(self.rows[0]) else min(BLOCK, self._length - self._read)
+    def fill(self, block: int) -> bool:
+        """Read the next rows, so many at most, where none are in memory; whether there are any."""
+        count = 0 if len(self.rows[0]) else min(block, self._length - self._read)
         if count:
             starts = (i * self._length + self._read for i in range(len(self.rows)))
             self.rows = tuple(

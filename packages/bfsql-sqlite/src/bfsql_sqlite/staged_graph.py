@@ -26,8 +26,10 @@ from bfsql_sqlite.queries import chunks
 Keys: TypeAlias = npt.NDArray[np.uint64]
 
 BATCH = 5_000
-"""Rows of nodes, or of metadata, that are written at a time."""
-EDGES = 10_000
+"""Rows of nodes that are written at a time."""
+METADATA = 1_000
+"""Rows of metadata of edges that are copied at a time."""
+EDGES = 5_000
 """Edges that are read at a time."""
 
 _BITS = 64
@@ -220,8 +222,8 @@ def _with_metadata(
     for triples, numbers in edges:
         yield triples
         have = np.flatnonzero(numbers)
-        for start in range(0, len(have), BATCH):
-            places = have[start : start + BATCH]
+        for start in range(0, len(have), METADATA):
+            places = have[start : start + METADATA]
             rows, evidenced = [], []
             staged_numbers = numbers[places].tolist()
             known = {
