@@ -159,3 +159,15 @@ async def test_overwritten_bytes_give_an_error_of_the_store_or_an_answer(
                 assert ring.subjects.max() < backend.columns().size
                 assert ring.objects.max() < backend.columns().size
     await backend.close()
+
+
+async def test_the_ring_of_nodes_without_edges_is_empty(tmp_path: Path) -> None:
+    settings = SqliteSettings(path=tmp_path / "graph.db")
+    await load_graph(settings, [NodeRecord("a", "T"), NodeRecord("b", "T")])
+    backend = await SqliteBackend.open(settings)
+    try:
+        rings = [ring async for ring in backend.columns().rings(np.array([0, 1], np.int32))]
+        assert sum(len(ring.subjects) for ring in rings) == 0
+        assert await backend.edges_batch(["a", "b"]) == []
+    finally:
+        await backend.close()

@@ -103,7 +103,10 @@ def _begin(
     batches, asked = edges.plan(reader, nodes)
     if len(batches) > 1:
         return batches, asked
-    return edges.ring(reader, batches[0], asked) if batches else Ring(nodes, nodes, nodes)
+    if batches:
+        return edges.ring(reader, batches[0], asked)
+    nothing = nodes[:0]
+    return Ring(nothing, nothing, nothing)
 
 
 def find(reader: sqlite3.Connection, ids: Iterable[str]) -> dict[str, Found]:
