@@ -31,6 +31,8 @@ from bfsql.sources.text import open_text
 
 _LONGEST = 1 << 20
 """Characters of a line, about."""
+_WIDEST = 500
+"""Columns; the time of DuckDB grows with their square."""
 _BLOCK = 1 << 21
 """Characters that are read at a time."""
 _SEPARATORS = frozenset(",;\t|")
@@ -114,6 +116,8 @@ def copy(
     table = source.table
     dialect = table.head.dialect
     if dialect.trim or dialect.separator not in _SEPARATORS:
+        raise NotPlain
+    if len(table.head.columns) > _WIDEST:
         raise NotPlain
     made = Copy(table, path)
     with path.open("wb") as target:
