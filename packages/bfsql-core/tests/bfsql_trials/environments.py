@@ -71,7 +71,10 @@ def created(folder: Path, wheels: Path, *wanted: str) -> Environment:
     """A new environment with these distributions, what they need from the index, and pip."""
     _uv("venv", "--seed", "--python", sys.executable, str(folder))
     made = Environment(folder, wheels)
-    where = ("--python", str(made.programs / "python"), "--find-links", str(wheels))
+    where = ["--python", str(made.programs / "python"), "--find-links", str(wheels)]
+    # Their versions stay the same while they change, and uv keeps what it has unpacked.
+    for wheel in wheels.glob("*.whl"):
+        where += ["--refresh-package", wheel.name.partition("-")[0].replace("_", "-")]
     _uv("pip", "install", *where, *wanted)
     return made
 
