@@ -176,6 +176,7 @@ class _Search:
     def __init__(self, columns: Columns, seeds: IntArray, bounds: Bounds) -> None:
         self.edges: list[Ring] = []
         self._columns = columns
+        self._repeats = columns.repeats
         self._bounds = bounds
         self._room = max(0, bounds.nodes - len(seeds))
         self._seen = Handles(columns.size, seeds)
@@ -189,7 +190,7 @@ class _Search:
             BoundMet: The ring passes a bound. Likewise.
         """
         columns, bounds = self._columns, self._bounds
-        if not columns.repeats:  # what is no node has no ring in which its edges were
+        if not self._repeats:  # what is no node has no ring in which its edges were
             frontier = frontier[await columns.types(frontier) != NO_NODE]
         edges, found = list(self.edges), [np.empty(0, np.int32)]
         count, nodes = _count(edges), 0
@@ -203,20 +204,20 @@ class _Search:
                 edges.append(ring)
                 found.append(new)
                 count, nodes = count + len(ring.subjects), nodes + len(new)
-                if count > bounds.edges and columns.repeats:
+                if count > bounds.edges and self._repeats:
                     edges = [distinct(concatenated(edges), columns.size)]
                     count = _count(edges)
                 if count > bounds.edges:
                     raise BoundMet("edges", bounds.edges)
                 if nodes > self._room:
                     raise BoundMet("nodes", bounds.nodes)
-            if columns.repeats:
+            if self._repeats:
                 whole = concatenated(edges)
                 edges = [await off_loop(count, lambda: distinct(whole, columns.size))]
         self.edges = edges
         self._room -= nodes
-        self._expanded.cover(columns.size)
-        self._expanded.add(frontier)
+        if not self._repeats:
+            self._expanded.add(frontier)
         return np.concatenate(found)
 
     def _fresh(self, batch: Ring) -> tuple[Ring, IntArray]:
@@ -226,9 +227,9 @@ class _Search:
         repeat edges that is left to `distinct`, since there what is no node is expanded, too.
         """
         seen, expanded = self._seen, self._expanded
-        seen.cover(self._columns.size)
-        if expanded and not self._columns.repeats:
-            expanded.cover(self._columns.size)
+        if self._repeats:
+            seen.cover(self._columns.size)
+        elif self.edges:
             batch = where(batch, ~(expanded.has(batch.subjects) | expanded.has(batch.objects)))
         ends = np.concatenate([batch.subjects, batch.objects])
         found = distinct_numbers(ends[~seen.has(ends)])
