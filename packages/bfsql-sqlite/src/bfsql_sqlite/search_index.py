@@ -13,7 +13,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,18 +38,6 @@ _decoded = json.JSONDecoder().raw_decode
 _IN_ORDER = "SELECT n, t, folded, others FROM entry ORDER BY length(folded), n"
 
 
-class NamedNode(NamedTuple):
-    """What search needs of a node; a plain tuple will do."""
-
-    n: int
-    """Its handle; handles ascend with the ids."""
-    t: int
-    """Number of its type."""
-    id: str
-    metadata: str
-    """JSON text; `name` and `synonyms` are read."""
-
-
 def index_names(
     connection: sqlite3.Connection,
     nodes: Iterable[tuple[int, int, str, str]],
@@ -59,7 +47,8 @@ def index_names(
     Args:
         connection: The graph that is being written, with all `TABLES`, the nodes in `node`,
             and the tables of search empty. Nothing is committed.
-        nodes: The fields of `NamedNode` for every node, once.
+        nodes: Of every node, once, its handle, the number of its type, its id, and its metadata
+            as JSON text, of which `name` and `synonyms` are read. Handles ascend with the ids.
     """
     connection.executemany("INSERT INTO entry VALUES (?, ?, ?, ?, ?)", map(_entry, nodes))
     for b, block in enumerate(_blocks(connection.execute(_IN_ORDER))):

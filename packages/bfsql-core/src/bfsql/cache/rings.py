@@ -14,7 +14,7 @@ import numpy as np
 
 from bfsql.abc import GraphDbInterface
 from bfsql.cache.singleflight import CachedMethod, CachePolicy
-from bfsql.columns import BATCH_EDGES, ROW, IntArray, Numbering
+from bfsql.columns import BATCH_EDGES, ROW, IntArray, Numbering, places_in
 from bfsql.errors import BoundMet
 from bfsql.models import Triple
 
@@ -99,9 +99,8 @@ def _by_end(ring: IntArray, asked: Sequence[str], numbering: Numbering) -> dict[
     in_order = handles[order]
     subjects, objects = ring[:, 0], ring[:, 2]
     ends = np.concatenate([subjects, objects])
-    place = np.searchsorted(in_order, ends)
-    place[place == len(asked)] = 0
-    under = in_order[place] == ends
+    place = places_in(in_order, ends)
+    under = place >= 0
     under[len(ring) :] &= subjects != objects  # a loop is there once
     entries = np.flatnonzero(under)
     keys = order[place[entries]]
