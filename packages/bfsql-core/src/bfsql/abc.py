@@ -17,13 +17,16 @@ from collections.abc import (
     Callable,
     Collection,
     Iterable,
+    Mapping,
     Sequence,
 )
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast
+from functools import cache
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypedDict, TypeVar, cast
 
 from bfsql.models.merge import evidence_items
-from bfsql.models.records import Edge, EntityStub, Metadata, Node, Triple
+from bfsql.models.outline import Outline
+from bfsql.models.records import Edge, EdgeDirection, EntityStub, Metadata, Node, Triple
 
 if TYPE_CHECKING:  # numpy is imported by those who use columns, not by everyone
     from bfsql.columns import Columns, NumberedRings
@@ -48,7 +51,15 @@ DEFAULT_NEXT_STEPS = (
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
+Row = TypeVar("Row", Triple, TypedTriple)
 _P = ParamSpec("_P")
+
+
+class _Part(TypedDict):
+    """Which part of a ring is asked for."""
+
+    predicates: Collection[str] | None
+    direction: EdgeDirection | None
 
 
 class GraphDbInterface(ABC):
@@ -127,31 +138,60 @@ class GraphDbInterface(ABC):
         found = await each(ids, self.get_node)
         return [node for node in found if node is not None]
 
-    async def edges_batch(self, ids: Sequence[str]) -> Iterable[Triple]:
-        """Every edge with an asked id at either end: one ring.
+    async def edges_batch(
+        self,
+        ids: Sequence[str],
+        *,
+        predicates: Collection[str] | None = None,
+        direction: EdgeDirection | None = None,
+    ) -> Iterable[Triple]:
+        """Every edge with an asked id at either end: one ring, or a part of it.
 
         An id that is no node gives nothing. An edge may come twice, in any
-        order; core removes duplicates and sorts.
+        order; core removes duplicates and sorts. A backend may leave `predicates`
+        and `direction` out of its signature: then it is asked for the whole ring,
+        and core filters.
+
+        Args:
+            ids: Canonical ids.
+            predicates: Only edges of these predicates; None for all.
+            direction: Only edges that leave the asked ids ("out") or enter them ("in");
+                None for both.
         """
         nodes = [node.id for node in await self.get_nodes_batch(ids)]
-        leaving = await each(nodes, self.edges_from)
-        entering = await each(nodes, self.edges_to)
-        return [(s, p, o) for edges in (*leaving, *entering) for s, p, o in edges or ()]
+        leaving = await each(nodes, self.edges_from) if direction != "in" else []
+        entering = await each(nodes, self.edges_to) if direction != "out" else []
+        ring = [(s, p, o) for edges in (*leaving, *entering) for s, p, o in edges or ()]
+        return part_of(ring, ids, predicates, None)
 
     async def edges_stream(
-        self, ids: Sequence[str]
+        self,
+        ids: Sequence[str],
+        *,
+        predicates: Collection[str] | None = None,
+        direction: EdgeDirection | None = None,
     ) -> AsyncGenerator[Sequence[Triple] | Sequence[TypedTriple]]:
         """A ring in batches, each of some ten thousand rows: `edges_batch` where it is large.
 
         A backend overrides it that can read a large ring by a cursor, or that knows the
         types of the two ends in the same statement, which saves asking for them.
 
+        Args:
+            ids: As in `edges_batch`.
+            predicates: Likewise; a signature may lack it.
+            direction: Likewise.
+
         Yields:
             Rows as `edges_batch` gives them; or rows of five, with the types of the subject
             and of the object behind the triple, None for an end that is no node. All rows
             of a ring are of one kind.
         """
-        yield [(s, p, o) for s, p, o in await self.edges_batch(ids)]
+        part: _Part = {"predicates": predicates, "direction": direction}
+        if accepts(self, "edges_batch", "predicates"):
+            ring = await self.edges_batch(ids, **part)
+        else:
+            ring = part_of(await self.edges_batch(ids), ids, **part)
+        yield [(s, p, o) for s, p, o in ring]
 
     def columns(self) -> Columns | None:
         """The graph in integers, for one call; None where the store has none.
@@ -160,14 +200,36 @@ class GraphDbInterface(ABC):
         """
         return None
 
-    async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:
-        """Metadata by id; unknown ids are left out."""
-        return _found(ids, await each(ids, self.metadata_for_node))
+    async def metadata_for_nodes_batch(
+        self, ids: Sequence[str], keys: Collection[str] | None = None
+    ) -> dict[str, Metadata]:
+        """Metadata by id; unknown ids are left out.
 
-    async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:
-        """Metadata by triple; unknown edges are left out."""
+        Args:
+            ids: Canonical ids.
+            keys: Only these keys of the metadata are wanted; None for all. A backend may
+                give more, or leave this argument out of its signature.
+        """
+        return only(_found(ids, await each(ids, self.metadata_for_node)), keys)
+
+    async def metadata_for_edges_batch(
+        self, edges: Collection[Triple], keys: Collection[str] | None = None
+    ) -> dict[Triple, Metadata]:
+        """Metadata by triple; unknown edges are left out.
+
+        Args:
+            edges: Triples.
+            keys: As in `metadata_for_nodes_batch`.
+        """
         asked = [Edge(*edge) for edge in edges]
-        return _found(asked, await each(asked, self.metadata_for_edge))
+        return only(_found(asked, await each(asked, self.metadata_for_edge)), keys)
+
+    async def outline(self) -> Outline | None:
+        """What the graph is made of, in counts; None where the store cannot tell (`asking.md` 4).
+
+        It may take as long as `schema_timeout`: core asks for it in the background.
+        """
+        return None
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
         """The evidence that touches an entity (`protocol.md` 16).
@@ -204,6 +266,52 @@ class GraphDbInterface(ABC):
 def implements(db: GraphDbInterface, method: str) -> bool:
     """Whether a backend has its own version of a method that has a default here."""
     return getattr(type(db), method) is not getattr(GraphDbInterface, method)
+
+
+def accepts(db: GraphDbInterface, method: str, argument: str) -> bool:
+    """Whether a method of a backend takes an argument that older signatures lack."""
+    return _accepts(getattr(type(db), method), argument)
+
+
+@cache
+def _accepts(function: Callable[..., Any], argument: str) -> bool:
+    parameters = inspect.signature(function).parameters.values()
+    return any(p.name == argument or p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
+
+
+def part_of(
+    ring: Iterable[Row],
+    ids: Collection[str],
+    predicates: Collection[str] | None,
+    direction: EdgeDirection | None,
+) -> list[Row]:
+    """The edges of a ring that `edges_batch` gives for these arguments.
+
+    Args:
+        ring: Rows that begin with a triple.
+        ids: The asked ids.
+        predicates: Those to keep; None for all.
+        direction: Of the edges to keep, as seen from the asked ids; None for both.
+    """
+    rows = ring if isinstance(ring, list) else list(ring)
+    if predicates is not None:
+        kept = frozenset(predicates)
+        rows = [row for row in rows if row[1] in kept]
+    if direction is not None:
+        asked, end = frozenset(ids), 0 if direction == "out" else 2
+        rows = [row for row in rows if row[end] in asked]
+    return rows
+
+
+def only(metadata: Mapping[_Key, Metadata], keys: Collection[str] | None) -> dict[_Key, Metadata]:
+    """Some records of metadata, each with the wanted keys alone; None for all keys."""
+    if keys is None:
+        return dict(metadata)
+    wanted = frozenset(keys)
+    return {
+        of: {key: value for key, value in known.items() if key in wanted}
+        for of, known in metadata.items()
+    }
 
 
 class BatchGraphDb(GraphDbInterface):
@@ -297,38 +405,66 @@ class DelegatingGraphDb(GraphDbInterface):
             return await super().get_nodes_batch(ids)
         return await self._ask(self._inner.get_nodes_batch, ids)
 
-    async def edges_batch(self, ids: Sequence[str]) -> Iterable[Triple]:
-        """A ring."""
+    async def edges_batch(
+        self,
+        ids: Sequence[str],
+        *,
+        predicates: Collection[str] | None = None,
+        direction: EdgeDirection | None = None,
+    ) -> Iterable[Triple]:
+        """A ring, or a part of it, which is filtered here where the inner signature lacks it."""
+        part: _Part = {"predicates": predicates, "direction": direction}
         if not implements(self._inner, "edges_batch"):
-            return await super().edges_batch(ids)
-        return await self._ask(self._inner.edges_batch, ids)
+            return await super().edges_batch(ids, **part)
+        if accepts(self._inner, "edges_batch", "predicates"):
+            return await self._ask(self._inner.edges_batch, ids, **part)
+        return part_of(await self._ask(self._inner.edges_batch, ids), ids, **part)
 
     async def edges_stream(
-        self, ids: Sequence[str]
+        self,
+        ids: Sequence[str],
+        *,
+        predicates: Collection[str] | None = None,
+        direction: EdgeDirection | None = None,
     ) -> AsyncGenerator[Sequence[Triple] | Sequence[TypedTriple]]:
-        """A ring in batches."""
-        if implements(self._inner, "edges_stream"):
-            async with aclosing(self._inner.edges_stream(ids)) as batches:
-                async for rows in batches:
-                    yield rows
-        else:
-            yield cast("Sequence[Triple]", list(await self.edges_batch(ids)))
+        """A ring in batches, or a part of it."""
+        part: _Part = {"predicates": predicates, "direction": direction}
+        if not implements(self._inner, "edges_stream"):
+            yield cast("Sequence[Triple]", list(await self.edges_batch(ids, **part)))
+            return
+        pushed = accepts(self._inner, "edges_stream", "predicates")
+        ring = self._inner.edges_stream
+        async with aclosing(ring(ids, **part) if pushed else ring(ids)) as batches:
+            async for rows in batches:
+                yield rows if pushed else part_of(cast("Sequence[Triple]", rows), ids, **part)
 
     def columns(self) -> Columns | None:
         """The graph in integers, which a subclass that changes the topology has to replace."""
         return self._inner.columns()
 
-    async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:
+    async def metadata_for_nodes_batch(
+        self, ids: Sequence[str], keys: Collection[str] | None = None
+    ) -> dict[str, Metadata]:
         """Metadata by id."""
         if not implements(self._inner, "metadata_for_nodes_batch"):
-            return await super().metadata_for_nodes_batch(ids)
-        return await self._ask(self._inner.metadata_for_nodes_batch, ids)
+            return await super().metadata_for_nodes_batch(ids, keys)
+        if accepts(self._inner, "metadata_for_nodes_batch", "keys"):
+            return only(await self._ask(self._inner.metadata_for_nodes_batch, ids, keys), keys)
+        return only(await self._ask(self._inner.metadata_for_nodes_batch, ids), keys)
 
-    async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:
+    async def metadata_for_edges_batch(
+        self, edges: Collection[Triple], keys: Collection[str] | None = None
+    ) -> dict[Triple, Metadata]:
         """Metadata by triple."""
         if not implements(self._inner, "metadata_for_edges_batch"):
-            return await super().metadata_for_edges_batch(edges)
-        return await self._ask(self._inner.metadata_for_edges_batch, edges)
+            return await super().metadata_for_edges_batch(edges, keys)
+        if accepts(self._inner, "metadata_for_edges_batch", "keys"):
+            return only(await self._ask(self._inner.metadata_for_edges_batch, edges, keys), keys)
+        return only(await self._ask(self._inner.metadata_for_edges_batch, edges), keys)
+
+    async def outline(self) -> Outline | None:
+        """What the graph is made of."""
+        return await self._ask(self._inner.outline)
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
         """The evidence that touches an entity."""

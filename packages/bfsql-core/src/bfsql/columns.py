@@ -8,14 +8,14 @@ that keeps its graph in integers gives them as `Columns`; for one that speaks in
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from bfsql.models.records import Metadata
+from bfsql.models.records import EdgeDirection, Metadata
 
 IntArray: TypeAlias = npt.NDArray[np.int32]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
@@ -98,11 +98,20 @@ class Columns(ABC):
         """The number of each handle's type; `NO_NODE` for one that is only the end of edges."""
 
     @abstractmethod
-    def rings(self, handles: IntArray) -> AsyncGenerator[Ring]:
+    def rings(
+        self,
+        handles: IntArray,
+        *,
+        predicates: Collection[str] | None = None,
+        direction: EdgeDirection | None = None,
+    ) -> AsyncGenerator[Ring]:
         """Every edge with an asked node at either end, each once, in any order.
 
         Args:
             handles: Each once. One that is no node gives nothing.
+            predicates: Only edges of these predicates; None for all.
+            direction: Only edges that leave the asked nodes ("out") or enter them ("in");
+                None for both.
 
         Yields:
             Batches of `BATCH_EDGES` edges or, where a store cannot cut that finely, somewhat more.
@@ -116,6 +125,38 @@ class Columns(ABC):
 def is_sparse(count: int, size: int) -> bool:
     """Whether an array with a place for each handle costs more than to look so many up."""
     return size > _SMALL and count * _SPARSE < size
+
+
+def numbers_of(names: Collection[str], known: Sequence[str]) -> IntArray:
+    """The numbers of some names, ascending; a name without a number is left out."""
+    wanted = frozenset(names)
+    return np.array([n for n, name in enumerate(known) if name in wanted], np.int32)
+
+
+def part_of_ring(
+    ring: Ring,
+    asked: Handles,
+    predicates: IntArray | None,
+    direction: EdgeDirection | None,
+) -> Ring:
+    """The edges of a ring that have one of some predicates and lead one way.
+
+    Args:
+        ring: Edges with an asked node at either end.
+        asked: The nodes that were asked for.
+        predicates: Numbers of the predicates, ascending; None for all.
+        direction: As seen from the asked nodes; None for both.
+    """
+    if predicates is not None:
+        ring = marked(ring, places_in(predicates, ring.predicates) >= 0)
+    if direction is not None:
+        ring = marked(ring, asked.has(ring.subjects if direction == "out" else ring.objects))
+    return ring
+
+
+def marked(ring: Ring, kept: BoolArray) -> Ring:
+    """The edges of a ring that are marked."""
+    return Ring(ring.subjects[kept], ring.predicates[kept], ring.objects[kept])
 
 
 def places_in(ordered: IntArray, wanted: IntArray) -> IntArray:
@@ -237,5 +278,14 @@ class NumberedRings(Protocol):
 
     numbering: Numbering
 
-    def rings(self, ids: Sequence[str]) -> AsyncGenerator[IntArray]:
-        """A ring as `Numbering.rows` has it, in batches; an edge may come more than once."""
+    def rings(
+        self,
+        ids: Sequence[str],
+        *,
+        predicates: Collection[str] | None = None,
+        direction: EdgeDirection | None = None,
+    ) -> AsyncGenerator[IntArray]:
+        """A ring or a part of it, in batches as `Numbering.rows` has them.
+
+        An edge may come more than once.
+        """

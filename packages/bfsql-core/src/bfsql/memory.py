@@ -11,9 +11,10 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from bfsql.abc import GraphDbInterface
+from bfsql.abc import GraphDbInterface, only
 from bfsql.models import (
     Edge,
+    EdgeDirection,
     EdgeRecord,
     EntityStub,
     EvidenceRecord,
@@ -127,20 +128,35 @@ class MemoryBackend(GraphDbInterface):
         types = self._types
         return [Node(i, types[i]) for i in ids if i in types]
 
-    async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:
-        """Every edge with an asked node at either end."""
+    async def edges_batch(
+        self,
+        ids: Sequence[str],
+        *,
+        predicates: Collection[str] | None = None,
+        direction: EdgeDirection | None = None,
+    ) -> list[Triple]:
+        """Every edge with an asked node at either end, or a part of them."""
         asked = [i for i in ids if i in self._types]
-        leaving = [triple for i in asked for triple in self._leaving.get(i, ())]
-        return leaving + [triple for i in asked for triple in self._entering.get(i, ())]
+        ring: list[Triple] = []
+        if direction != "in":
+            ring += [triple for i in asked for triple in self._leaving.get(i, ())]
+        if direction != "out":
+            ring += [triple for i in asked for triple in self._entering.get(i, ())]
+        return ring if predicates is None else [edge for edge in ring if edge[1] in predicates]
 
-    async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:
+    async def metadata_for_nodes_batch(
+        self, ids: Sequence[str], keys: Collection[str] | None = None
+    ) -> dict[str, Metadata]:
         """Metadata by id."""
-        return copy.deepcopy({i: self._node_metadata[i] for i in ids if i in self._node_metadata})
+        known = self._node_metadata
+        return copy.deepcopy(only({i: known[i] for i in ids if i in known}, keys))
 
-    async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:
+    async def metadata_for_edges_batch(
+        self, edges: Collection[Triple], keys: Collection[str] | None = None
+    ) -> dict[Triple, Metadata]:
         """Metadata by triple."""
         known = self._edge_metadata
-        return copy.deepcopy({edge: known[edge] for edge in edges if edge in known})
+        return copy.deepcopy(only({edge: known[edge] for edge in edges if edge in known}, keys))
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
         """The evidence of the edges that touch the entity, and what it supplied as a document."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from bfsql.abc import DelegatingGraphDb, GraphDbInterface, TypedTriple
 from bfsql.columns import BATCH_EDGES, NO_NODE, Columns, Found, IntArray, Numbering, Ring
 from bfsql.memory import MemoryBackend
-from bfsql.models import GraphRecord, Triple
+from bfsql.models import EdgeDirection, GraphRecord, Triple
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
 
@@ -66,11 +66,23 @@ class PlainColumns(Columns):
         """The numbers of the types."""
         return self._type_of[handles]
 
-    async def rings(self, handles: IntArray) -> AsyncGenerator[Ring]:
+    async def rings(
+        self,
+        handles: IntArray,
+        *,
+        predicates: Collection[str] | None = None,
+        direction: EdgeDirection | None = None,
+    ) -> AsyncGenerator[Ring]:
         """The edges of the asked nodes, in the order in which they are kept."""
         asked = np.zeros(self.size, bool)
         asked[self.asked(handles)] = True
-        rows = self._edges[self.touching(asked)]
+        kept = self.touching(asked)
+        if direction is not None:
+            kept &= asked[self._edges[:, 0 if direction == "out" else 2]]
+        if predicates is not None:
+            wanted = [p for p, name in enumerate(self._predicates.names) if name in predicates]
+            kept &= np.isin(self._edges[:, 1], wanted)
+        rows = self._edges[kept]
         for start in range(0, len(rows), self._batch):
             yield Ring(*rows[start : start + self._batch].T)
 
@@ -126,10 +138,16 @@ class TypedStream(MemoryBackend):
         super().__init__(records)
         self.batch = batch
 
-    async def edges_stream(self, ids: Sequence[str]) -> AsyncGenerator[list[TypedTriple]]:
+    async def edges_stream(
+        self,
+        ids: Sequence[str],
+        *,
+        predicates: Collection[str] | None = None,
+        direction: EdgeDirection | None = None,
+    ) -> AsyncGenerator[list[TypedTriple]]:
         """Edges with the types of their ends, an edge between two asked nodes twice."""
         types = self._types
-        ring = await self.edges_batch(ids)
+        ring = await self.edges_batch(ids, predicates=predicates, direction=direction)
         for start in range(0, len(ring), self.batch):
             part = ring[start : start + self.batch]
             yield [(s, p, o, types.get(s), types.get(o)) for s, p, o in part]

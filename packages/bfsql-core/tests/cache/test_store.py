@@ -22,7 +22,7 @@ HUB = 60_000
 def records_held(db: CachedGraphDb) -> int:
     """Everything that is held, counted one by one."""
     total = 0
-    for method in (*vars(db).values(), db._rings._method):
+    for method in (*vars(db).values(), *vars(db._rings).values()):
         if not isinstance(method, CachedMethod) or method is db._schema:
             continue
         for held in (method._held, method._unknown):

@@ -149,7 +149,7 @@ class JsonLdBackend(GraphDbInterface):
         found = await self._batches.nodes(schema, ids, metadata=False)
         return [Node(node.id, node.entity_type, NO_METADATA) for node in found]
 
-    async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:
+    async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:  # type: ignore[override]
         """A ring in one request where the API has a route for that."""
         schema = await self._schema.current(STEADY)
         if schema.relations_batch is not None:
@@ -160,7 +160,7 @@ class JsonLdBackend(GraphDbInterface):
         rings = await each([i for i in known if is_text(i)], self._source.ring)
         return [edge for ring in rings for edge in ring or ()]
 
-    async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:
+    async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:  # type: ignore[override]
         """In one request where the API has a route for that."""
         schema = await self._schema.current(STEADY)
         if schema.entities_batch is None:
@@ -168,7 +168,7 @@ class JsonLdBackend(GraphDbInterface):
         found = await self._batches.nodes(schema, ids, metadata=True)
         return {node.id: node.metadata for node in found}
 
-    async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:
+    async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:  # type: ignore[override]
         """In one request where the API has a route for that."""
         schema = await self._schema.current(STEADY)
         if schema.relations_batch is None:

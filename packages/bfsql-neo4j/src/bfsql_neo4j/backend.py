@@ -164,12 +164,12 @@ class Neo4jBackend(BatchGraphDb):
             nodes = nodes if newer is schema else await self._nodes(newer, ids)
         return nodes
 
-    async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:
+    async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:  # type: ignore[override]
         """Every edge with a given node at either end, one statement for both directions."""
         async with aclosing(self.edges_stream(ids)) as batches:
             return [row[:3] async for rows in batches for row in rows]
 
-    async def edges_stream(self, ids: Sequence[str]) -> AsyncGenerator[list[TypedTriple]]:
+    async def edges_stream(self, ids: Sequence[str]) -> AsyncGenerator[list[TypedTriple]]:  # type: ignore[override]
         """The same with the types of both ends, in batches as they arrive."""
         schema = self._monitor.schema
         while True:
@@ -182,7 +182,7 @@ class Neo4jBackend(BatchGraphDb):
             else:
                 return
 
-    async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:
+    async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:  # type: ignore[override]
         """Properties by id."""
         schema = self._monitor.schema
         found: dict[str, Metadata] = {}
@@ -194,7 +194,7 @@ class Neo4jBackend(BatchGraphDb):
                     found[row[0]] = self._node_metadata(schema, row)
         return found
 
-    async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:
+    async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:  # type: ignore[override]
         """Properties by triple; several relationships of one triple are merged."""
         schema = self._monitor.schema
         types = {predicate: name for name, predicate in schema.predicates.items()}

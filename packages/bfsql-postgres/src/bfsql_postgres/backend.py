@@ -167,14 +167,14 @@ class PostgresBackend(BatchGraphDb):
         parts = zip(found, (kind or UNTYPED for kind in types), repeat(NO_METADATA))
         return list(map(tuple.__new__, repeat(Node), parts))
 
-    async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:
+    async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:  # type: ignore[override]
         """Every edge with one of the nodes at either end, as the driver gives them."""
         ring: list[Triple] = []
         for chunk in _chunks(list(known_ids(ids, self._layout).values())):
             ring += await self._pool.fetch(self._ring, chunk)
         return ring
 
-    async def edges_stream(
+    async def edges_stream(  # type: ignore[override]
         self, ids: Sequence[str]
     ) -> AsyncGenerator[Sequence[Triple] | Sequence[TypedTriple]]:
         """A small ring with the types of its ends, by one statement; a large one by cursors."""
@@ -191,7 +191,7 @@ class PostgresBackend(BatchGraphDb):
                 async for batch in batches:
                     yield batch
 
-    async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:
+    async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:  # type: ignore[override]
         """Metadata by id."""
         known = known_ids(ids, self._layout)
         found: dict[str, Metadata] = {}
@@ -199,7 +199,7 @@ class PostgresBackend(BatchGraphDb):
             found |= await self._metadata.of_nodes(chunk, [known[i] for i in chunk])
         return found
 
-    async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:
+    async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:  # type: ignore[override]
         """Metadata by triple."""
         distinct = dict.fromkeys(edges)
         ends = known_ids((end for s, _, o in distinct for end in (s, o)), self._layout)

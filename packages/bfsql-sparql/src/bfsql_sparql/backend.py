@@ -118,17 +118,17 @@ class SparqlBackend(BatchGraphDb):
         new = tuple.__new__  # Node(...) runs Python for each node
         return [new(Node, (id_(node), id_(type_), NO_METADATA)) for node, type_ in found.items()]
 
-    async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:
+    async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:  # type: ignore[override]
         """Every edge with an asked node at either end, by one query a direction."""
         return await self._edges.around(list(self._asked(ids)))
 
-    async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:
+    async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:  # type: ignore[override]
         """Literals and other types by id, by one query."""
         asked = self._asked(ids)
         found = await self._nodes.metadata(list(asked))
         return {id_: metadata for node, metadata in found.items() for id_ in asked.get(node, ())}
 
-    async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:
+    async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:  # type: ignore[override]
         """What statements say, by triple; by no query where the store has no statements.
 
         Whether an edge exists is asked for up to a hundred edges: more come from a ring,

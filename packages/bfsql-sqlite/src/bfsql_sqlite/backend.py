@@ -105,15 +105,15 @@ class SqliteBackend(BatchGraphDb):
         """The nodes that exist, one thread hop for all."""
         return await self._pool.run(partial(_nodes, ids, self._schema))
 
-    async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:
+    async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:  # type: ignore[override]
         """Every edge with an asked node at either end, each once."""
         return await self._pool.run(partial(_ring, ids, self._schema))
 
-    async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:
+    async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:  # type: ignore[override]
         """Metadata by id."""
         return await self._pool.run(partial(_node_metadata, ids))
 
-    async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:
+    async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:  # type: ignore[override]
         """Metadata by triple."""
         return await self._pool.run(partial(_edge_metadata, edges, self._schema))
 

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from bfsql.columns import NO_NODE, Columns, Found, Handles, IntArray, Ring
+from bfsql.columns import (
+    NO_NODE,
+    Columns,
+    Found,
+    Handles,
+    IntArray,
+    Ring,
+    numbers_of,
+    part_of_ring,
+)
+from bfsql.models import EdgeDirection
 from bfsql.models.json_values import is_text
 from bfsql_sqlite import queries
 from bfsql_sqlite.adjacency import Adjacency, Damaged, Ranges
@@ -80,8 +91,22 @@ class SqliteColumns(Columns):
             types = await self._pool.run(self._schema.edges.types)
         return types[handles].astype(np.int32)
 
-    async def rings(self, handles: IntArray) -> AsyncGenerator[Ring, None]:
+    async def rings(
+        self,
+        handles: IntArray,
+        *,
+        predicates: Collection[str] | None = None,
+        direction: EdgeDirection | None = None,
+    ) -> AsyncGenerator[Ring, None]:
         """Every edge with an asked node at either end, each once: one thread hop a batch."""
+        numbers = None if predicates is None else numbers_of(predicates, self.predicate_names)
+        whole = numbers is None and direction is None
+        asked = Handles(self.size, handles[:0] if whole else handles)
+        async with aclosing(self._rings(handles)) as batches:
+            async for ring in batches:
+                yield ring if whole else part_of_ring(ring, asked, numbers, direction)
+
+    async def _rings(self, handles: IntArray) -> AsyncGenerator[Ring, None]:
         edges = self._schema.edges
         begun = await self._pool.run(partial(_begin, edges, handles))
         if isinstance(begun, Ring):

@@ -7,10 +7,11 @@ GraphDbInterface -- backends do not implement caching themselves."
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Callable, Collection, Sequence
-from typing import Any
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from operator import itemgetter
+from typing import Any, TypeVar
 
-from bfsql.abc import AdaptedGraphDb, GraphDbInterface, implements
+from bfsql.abc import AdaptedGraphDb, GraphDbInterface, accepts, adapted, implements, only
 from bfsql.cache.rings import HeldRings
 from bfsql.cache.singleflight import CachedMethod, CachePolicy
 from bfsql.cache.store import (
@@ -22,7 +23,9 @@ from bfsql.cache.store import (
     restored,
     snapshots,
 )
-from bfsql.models import NO_METADATA, Edge, EntityStub, Metadata, Node, Triple
+from bfsql.models import NO_METADATA, Edge, EdgeDirection, EntityStub, Metadata, Node, Triple
+
+K = TypeVar("K", str, Triple)
 
 MAX_RECORDS = 500_000
 """Records held by default: nodes, edges and pieces of metadata."""
@@ -70,11 +73,14 @@ class CachedGraphDb(AdaptedGraphDb):
         self._leaving: CachedMethod[str] = CachedMethod(policy, weigh=lengths)
         self._entering: CachedMethod[str] = CachedMethod(policy, weigh=lengths)
         self._policy, self._max_edges = policy, max_edges
-        self._rings = HeldRings(backend, policy, max_edges)
+        self._rings = HeldRings(adapted(backend), policy, max_edges)
         self._nodes: CachedMethod[str] = CachedMethod(policy)
         detail: dict[str, Any] = {"keep": snapshots, "give": restored, "weigh": pages}
         self._node_metadata: CachedMethod[str] = CachedMethod(policy, **detail)
         self._edge_metadata: CachedMethod[Triple] = CachedMethod(policy, **detail)
+        part: dict[str, Any] = {**detail, "id_of": itemgetter(0)}
+        self._node_parts: CachedMethod[tuple[str, frozenset[str]]] = CachedMethod(policy, **part)
+        self._edge_parts: CachedMethod[tuple[Triple, frozenset[str]]] = CachedMethod(policy, **part)
         self._provenance: CachedMethod[Any] = CachedMethod(policy, **detail)
         # Small, and used by every session: a budget of its own, so that it is never evicted.
         schema = CachePolicy(CacheBudget(1_000), lifetime, clock)
@@ -141,16 +147,29 @@ class CachedGraphDb(AdaptedGraphDb):
         nodes = await self._nodes.many(ids, self._fetch_nodes)
         return [own_node(node) if node.metadata else node for node in nodes.values()]
 
-    async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:
-        """A ring; what is not held is asked for in one batch."""
+    async def edges_batch(
+        self,
+        ids: Sequence[str],
+        *,
+        predicates: Collection[str] | None = None,
+        direction: EdgeDirection | None = None,
+    ) -> list[Triple]:
+        """A ring or a part of it; what is not held is asked for in one batch."""
         rings = self.numbered()
         if rings is None:
-            return list(await super().edges_batch(ids))
-        return await rings.triples(ids)
+            whole = super().edges_batch(ids, predicates=predicates, direction=direction)
+            return list(await whole)
+        return await rings.triples(ids, predicates=predicates, direction=direction)
 
-    async def edges_stream(self, ids: Sequence[str]) -> AsyncGenerator[Sequence[Triple]]:
-        """A ring, which is held as a whole."""
-        yield await self.edges_batch(ids)
+    async def edges_stream(
+        self,
+        ids: Sequence[str],
+        *,
+        predicates: Collection[str] | None = None,
+        direction: EdgeDirection | None = None,
+    ) -> AsyncGenerator[Sequence[Triple]]:
+        """A ring or a part of it, which is held as a whole."""
+        yield await self.edges_batch(ids, predicates=predicates, direction=direction)
 
     def numbered(self) -> HeldRings | None:
         """The rings that are held; None where the backend gives edges of one node only."""
@@ -158,22 +177,31 @@ class CachedGraphDb(AdaptedGraphDb):
             return None
         if len(self._rings.numbering) > self._policy.budget.maxsize:
             self._rings.drop()
-            self._rings = HeldRings(self._inner, self._policy, self._max_edges)
+            self._rings = HeldRings(adapted(self._inner), self._policy, self._max_edges)
         return self._rings
 
-    async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:
+    async def metadata_for_nodes_batch(
+        self, ids: Sequence[str], keys: Collection[str] | None = None
+    ) -> dict[str, Metadata]:
         """Metadata by id; what is not held is asked for in one batch."""
         if "metadata_for_nodes_batch" not in self._own:
-            return await super().metadata_for_nodes_batch(ids)
-        return await self._node_metadata.many(ids, self._fetch_node_metadata)
+            return await super().metadata_for_nodes_batch(ids, keys)
+        if keys is not None and accepts(self._inner, "metadata_for_nodes_batch", "keys"):
+            ask = self._inner.metadata_for_nodes_batch
+            return await _part(self._node_metadata, self._node_parts, ids, keys, ask)
+        return only(await self._node_metadata.many(ids, self._fetch_node_metadata), keys)
 
-    async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:
+    async def metadata_for_edges_batch(
+        self, edges: Collection[Triple], keys: Collection[str] | None = None
+    ) -> dict[Triple, Metadata]:
         """Metadata by triple; what is not held is asked for in one batch."""
         if "metadata_for_edges_batch" not in self._own:
-            return await super().metadata_for_edges_batch(edges)
-        return await self._edge_metadata.many(
-            [(s, p, o) for s, p, o in edges], self._fetch_edge_metadata
-        )
+            return await super().metadata_for_edges_batch(edges, keys)
+        asked = [(s, p, o) for s, p, o in edges]
+        if keys is not None and accepts(self._inner, "metadata_for_edges_batch", "keys"):
+            ask = self._inner.metadata_for_edges_batch
+            return await _part(self._edge_metadata, self._edge_parts, asked, keys, ask)
+        return only(await self._edge_metadata.many(asked, self._fetch_edge_metadata), keys)
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
         """Evidence, in a new mapping."""
@@ -210,6 +238,33 @@ class CachedGraphDb(AdaptedGraphDb):
     async def _fetch_edge_metadata(self, missing: list[Triple]) -> dict[Triple, Metadata]:
         found = await self._inner.metadata_for_edges_batch(missing)
         return {(s, p, o): metadata for (s, p, o), metadata in found.items()}
+
+
+async def _part(
+    whole: CachedMethod[K],
+    parts: CachedMethod[tuple[K, frozenset[str]]],
+    asked: Sequence[K],
+    keys: Collection[str],
+    ask: Callable[[list[K], Collection[str]], Awaitable[Mapping[K, Metadata]]],
+) -> dict[K, Metadata]:
+    """Some keys of metadata: from whole records that are held, and one batch for the rest.
+
+    Args:
+        whole: Whole records by what they describe.
+        parts: Records with some keys alone, by what they describe and these keys.
+        asked: What the records describe.
+        keys: Those that are wanted.
+        ask: The backend's batch.
+    """
+    wanted = frozenset(keys)
+    found = only(whole.complete(asked), wanted)
+
+    async def fetch(missing: list[tuple[K, frozenset[str]]]) -> dict[Any, Metadata]:
+        read = await ask([of for of, _ in missing], wanted)
+        return {(of, wanted): known for of, known in only(read, wanted).items()}
+
+    rest = await parts.many([(of, wanted) for of in asked if of not in found], fetch)
+    return found | {of: known for (of, _), known in rest.items()}
 
 
 async def _tuple(answer: Any) -> tuple[Any, ...]:

@@ -7,17 +7,28 @@ the calls under way end with the one that they began with.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
+from operator import itemgetter
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from bfsql.abc import GraphDbInterface
+from bfsql.abc import GraphDbInterface, TypedTriple
 from bfsql.cache.singleflight import CachedMethod, CachePolicy
-from bfsql.columns import BATCH_EDGES, ROW, IntArray, Numbering, places_in
+from bfsql.columns import BATCH_EDGES, ROW, IntArray, Numbering, Ring, places_in
 from bfsql.errors import BoundMet
-from bfsql.models import Triple
+from bfsql.models import EdgeDirection, Triple
 
+
+class _Part(NamedTuple):
+    """A part of a ring, as `edges_batch` is asked for it."""
+
+    predicates: frozenset[str] | None
+    direction: EdgeDirection | None
+
+
+_Key: TypeAlias = tuple[str, _Part]
 _EDGE_BYTES = ROW * np.dtype(np.int32).itemsize
 
 
@@ -38,44 +49,92 @@ class HeldRings:
     ) -> None:
         self.numbering = Numbering()
         self._backend = backend
-        self._method: CachedMethod[str] = CachedMethod(policy, weigh=_edges)
+        self._whole: CachedMethod[str] = CachedMethod(policy, weigh=_edges)
+        self._parts: CachedMethod[_Key] = CachedMethod(policy, weigh=_edges, id_of=itemgetter(0))
         # An edge between two asked nodes may come twice.
         self._most_rows = None if max_edges is None else 2 * max_edges
         self._max_edges = max_edges or 0
 
-    async def rings(self, ids: Sequence[str]) -> AsyncGenerator[IntArray]:
-        """A ring; what is not held is asked for in one call.
+    async def rings(
+        self,
+        ids: Sequence[str],
+        *,
+        predicates: Collection[str] | None = None,
+        direction: EdgeDirection | None = None,
+    ) -> AsyncGenerator[IntArray]:
+        """A ring, or a part of it; what is not held is asked for in one call.
 
         Raises:
             BoundMet: What is not held has more edges than may be read.
         """
-        rows = await self._rows(ids)
+        rows = await self._rows(ids, _part(predicates, direction))
         for start in range(0, len(rows), BATCH_EDGES):
             yield rows[start : start + BATCH_EDGES]
 
-    async def triples(self, ids: Sequence[str]) -> list[Triple]:
+    async def triples(
+        self,
+        ids: Sequence[str],
+        *,
+        predicates: Collection[str] | None = None,
+        direction: EdgeDirection | None = None,
+    ) -> list[Triple]:
         """The same in strings."""
-        rows = await self._rows(ids)
+        rows = await self._rows(ids, _part(predicates, direction))
         names = self.numbering.names.__getitem__
-        subjects, predicates, objects = (map(names, rows[:, place].tolist()) for place in range(3))
-        return list(zip(subjects, predicates, objects, strict=True))
+        columns = (map(names, rows[:, place].tolist()) for place in range(3))
+        return list(zip(*columns, strict=True))
 
     async def close(self) -> None:
         """End the calls under way."""
-        await self._method.close()
+        await self._whole.close()
+        await self._parts.close()
 
     def drop(self) -> None:
         """Hold nothing from now on."""
-        self._method.drop()
+        self._whole.drop()
+        self._parts.drop()
 
-    async def _rows(self, ids: Sequence[str]) -> IntArray:
-        held = await self._method.many(ids, self._fetch)
-        return np.frombuffer(b"".join(held.values()), np.int32).reshape(-1, ROW)
+    async def _rows(self, ids: Sequence[str], part: _Part | None) -> IntArray:
+        if part is None:
+            return _joined((await self._whole.many(ids, self._fetch)).values())
+        held = self._whole.complete(ids)
+        rest = [(entity_id, part) for entity_id in ids if entity_id not in held]
+        read = await self._parts.many(rest, self._fetch_part)
+        return np.concatenate([self._part_of(held, part), _joined(read.values())])
+
+    def _part_of(self, held: Mapping[str, bytes], part: _Part) -> IntArray:
+        """The edges of a part in rings that are held."""
+        rows, number = _joined(held.values()), self.numbering.get
+        ring = Ring(rows[:, 0], rows[:, 1], rows[:, 2])
+        kept = np.ones(len(rows), bool)
+        if part.predicates is not None:
+            wanted = [n for name in part.predicates if (n := number(name)) is not None]
+            kept &= np.isin(ring.predicates, np.array(wanted, np.int32))
+        if part.direction is not None:
+            ends = ring.subjects if part.direction == "out" else ring.objects
+            kept &= np.isin(ends, self.numbering.of(held, len(held)))
+        return rows[kept]
 
     async def _fetch(self, missing: list[str]) -> dict[str, bytes]:
+        return await self._read(missing, self._backend.edges_stream(missing), None)
+
+    async def _fetch_part(self, missing: list[_Key]) -> dict[_Key, bytes]:
+        (_, part), ids = missing[0], [entity_id for entity_id, _ in missing]
+        stream = self._backend.edges_stream(
+            ids, predicates=part.predicates, direction=part.direction
+        )
+        read = await self._read(ids, stream, part.direction)
+        return {(entity_id, part): ring for entity_id, ring in read.items()}
+
+    async def _read(
+        self,
+        missing: list[str],
+        stream: AsyncGenerator[Sequence[Triple] | Sequence[TypedTriple]],
+        direction: EdgeDirection | None,
+    ) -> dict[str, bytes]:
         parts: list[IntArray] = [np.empty((0, ROW), np.int32)]
         count = 0
-        async with aclosing(self._backend.edges_stream(missing)) as batches:
+        async with aclosing(stream) as batches:
             async for rows in batches:
                 parts.append(self.numbering.rows(rows))
                 count += len(rows)
@@ -84,7 +143,14 @@ class HeldRings:
         ring = np.concatenate(parts)
         if len(missing) == 1:
             return {missing[0]: ring.tobytes()}
-        return _by_end(ring, missing, self.numbering)
+        return _by_end(ring, missing, self.numbering, direction)
+
+
+def _part(predicates: Collection[str] | None, direction: EdgeDirection | None) -> _Part | None:
+    """None for the whole ring."""
+    if predicates is None and direction is None:
+        return None
+    return _Part(None if predicates is None else frozenset(predicates), direction)
 
 
 def _edges(held: Collection[bytes]) -> int:
@@ -92,8 +158,17 @@ def _edges(held: Collection[bytes]) -> int:
     return sum(1 + len(ring) // _EDGE_BYTES for ring in held)
 
 
-def _by_end(ring: IntArray, asked: Sequence[str], numbering: Numbering) -> dict[str, bytes]:
-    """A ring by the asked ends; an edge between two of them is under both."""
+def _joined(held: Iterable[bytes]) -> IntArray:
+    return np.frombuffer(b"".join(held), np.int32).reshape(-1, ROW)
+
+
+def _by_end(
+    ring: IntArray, asked: Sequence[str], numbering: Numbering, direction: EdgeDirection | None
+) -> dict[str, bytes]:
+    """A ring by the asked ends; an edge between two of them is under both.
+
+    Of a ring in one direction an edge is under the end that it was asked for.
+    """
     handles = numbering.of(asked, len(asked))
     order = np.argsort(handles)
     in_order = handles[order]
@@ -101,7 +176,12 @@ def _by_end(ring: IntArray, asked: Sequence[str], numbering: Numbering) -> dict[
     ends = np.concatenate([subjects, objects])
     place = places_in(in_order, ends)
     under = place >= 0
-    under[len(ring) :] &= subjects != objects  # a loop is there once
+    if direction is None:
+        under[len(ring) :] &= subjects != objects  # a loop is there once
+    elif direction == "out":
+        under[len(ring) :] = False
+    else:
+        under[: len(ring)] = False
     entries = np.flatnonzero(under)
     keys = order[place[entries]]
     by_key = np.argsort(keys, kind="stable")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import time
-from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -136,6 +136,7 @@ class CachedMethod(Generic[K]):
         give: Converts cached values back to answers; None if no conversion is needed.
         weigh: Number of records in some answers, as they are held.
         ids: Whether the keys are ids, so that KeyError is an answer.
+        id_of: The id that a key is about, whose omissions belong to it.
     """
 
     def __init__(
@@ -146,7 +147,9 @@ class CachedMethod(Generic[K]):
         give: Callable[[dict[K, Any]], dict[K, Any]] | None = None,
         weigh: Callable[[Collection[Any]], int] = len,
         ids: bool = True,
+        id_of: Callable[[K], Any] = lambda key: key,
     ) -> None:
+        self._id_of = id_of
         self._absence: tuple[type[Exception], ...] = (KeyError,) if ids else ()
         self._policy = policy
         self._keep = keep
@@ -206,6 +209,13 @@ class CachedMethod(Generic[K]):
             answers = answers | await self._join(shared_call, shared, fetch)
         return answers
 
+    def complete(self, keys: Sequence[K]) -> dict[K, Any]:
+        """The answers that are held and that nothing was left out of, by key."""
+        found = self._held.find(keys, self._policy.clock())
+        if self._any_omission:
+            found = {key: value for key, value in found.items() if not self._held.omissions([key])}
+        return found if self._give is None else self._give(found)
+
     def drop(self) -> None:
         """Take no part in the budget any more; what is held goes with this object."""
         self._policy.budget.caches.remove(self._held)
@@ -253,7 +263,7 @@ class CachedMethod(Generic[K]):
         async def ask(scope: call.Scope) -> _Fetched[K]:
             values = await fetch(missing)
             kept = values if self._keep is None else self._keep(values)
-            fetched = _Fetched(values, kept, _by_key(scope.omissions, missing), asked)
+            fetched = _Fetched(values, kept, _by_key(scope.omissions, missing, self._id_of), asked)
             if not any(omission.passing for omission in scope.omissions):
                 self._hold(fetched)
             return fetched
@@ -274,18 +284,20 @@ class CachedMethod(Generic[K]):
             self._unknown.put(unknown, now + min(ttl, UNKNOWN_SECONDS), {})
 
 
-def _by_key(omissions: tuple[Omission, ...], keys: list[K]) -> dict[K, tuple[Omission, ...]]:
+def _by_key(
+    omissions: tuple[Omission, ...], keys: list[K], id_of: Callable[[K], Any]
+) -> dict[K, tuple[Omission, ...]]:
     """The omissions to report with each key: its own, and those that belong to no key."""
     if not omissions:
         return {}
-    own: dict[Any, tuple[Omission, ...]] = dict.fromkeys(keys, ())
+    own: dict[Any, tuple[Omission, ...]] = dict.fromkeys(map(id_of, keys), ())
     common: list[Omission] = []
     for omission in omissions:
         if omission.id in own:  # keys that are no ids match none
             own[omission.id] += (omission,)
         else:
             common.append(omission)
-    return {key: found for key in keys if (found := (*own[key], *common))}
+    return {key: found for key in keys if (found := (*own[id_of(key)], *common))}
 
 
 def _report(omissions: dict[K, tuple[Omission, ...]], keys: Iterable[K]) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
 from contextlib import aclosing
 from typing import ParamSpec, TypeVar
 
 from bfsql.abc import DelegatingGraphDb, GraphDbInterface, TypedTriple, implements
-from bfsql.models import Triple
+from bfsql.models import EdgeDirection, Triple
 
 _P = ParamSpec("_P")
 _Value = TypeVar("_Value")
@@ -38,12 +38,18 @@ class RateLimitedGraphDb(DelegatingGraphDb):
         return self._inner
 
     async def edges_stream(
-        self, ids: Sequence[str]
+        self,
+        ids: Sequence[str],
+        *,
+        predicates: Collection[str] | None = None,
+        direction: EdgeDirection | None = None,
     ) -> AsyncGenerator[Sequence[Triple] | Sequence[TypedTriple]]:
         """A ring in batches, which is one request."""
         if implements(self._inner, "edges_stream"):
             await self._turn()
-        async with aclosing(super().edges_stream(ids)) as batches:
+        async with aclosing(
+            super().edges_stream(ids, predicates=predicates, direction=direction)
+        ) as batches:
             async for rows in batches:
                 yield rows
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from bfsql.columns import BoolArray, Handles, IntArray, Ring, is_sparse, places_in
+from bfsql.columns import Handles, IntArray, Ring, is_sparse, marked, places_in
 
 _KEY_BITS = 63
 
@@ -31,14 +31,9 @@ def concatenated(rings: Sequence[Ring]) -> Ring:
     return Ring(*(np.concatenate([nothing, *arrays]) for arrays in parts))
 
 
-def where(ring: Ring, kept: BoolArray) -> Ring:
-    """The edges that are marked."""
-    return Ring(ring.subjects[kept], ring.predicates[kept], ring.objects[kept])
-
-
 def within(ring: Ring, members: Handles) -> Ring:
     """The edges whose two ends are in a set."""
-    return where(ring, members.has(ring.subjects) & members.has(ring.objects))
+    return marked(ring, members.has(ring.subjects) & members.has(ring.objects))
 
 
 def at(ring: Ring, places: npt.NDArray[np.integer]) -> Ring:
@@ -74,7 +69,7 @@ def distinct(ring: Ring, size: int) -> Ring:
     sorted_ = at(ring, order)
     new = np.ones(len(order), bool)
     new[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in sorted_])
-    return where(sorted_, new)
+    return marked(sorted_, new)
 
 
 def places_of(nodes: IntArray, wanted: IntArray, size: int) -> IntArray:

@@ -10,8 +10,8 @@ from functools import partial
 import numpy as np
 
 from bfsql import call
-from bfsql.columns import BoolArray, Handles, IntArray, Ring
-from bfsql.engine.arrays import concatenated, distinct, where, within
+from bfsql.columns import BoolArray, Handles, IntArray, Ring, marked
+from bfsql.engine.arrays import concatenated, distinct, within
 from bfsql.engine.traverse import Bounds, Reach, off_loop
 from bfsql.errors import BoundMet, FirstRingTooLarge, FirstRingUnfinished
 
@@ -118,7 +118,7 @@ async def _narrowed(reach: Reach, common: BoolArray, further: Ring | None = None
             distances=reach.distances[common],
             types=reach.types[common],
             edges=concatenated([*kept, further] if further else kept),
-            dangling=where(
+            dangling=marked(
                 dangling, members.has(dangling.subjects) | members.has(dangling.objects)
             ),
         )

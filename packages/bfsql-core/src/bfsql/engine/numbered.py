@@ -6,7 +6,7 @@ with a ring are not asked for again.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import aclosing
 
 import numpy as np
@@ -22,7 +22,7 @@ from bfsql.columns import (
     Numbering,
     Ring,
 )
-from bfsql.models import Metadata, Node
+from bfsql.models import EdgeDirection, Metadata, Node
 
 
 def columns_of(db: GraphDbInterface) -> Columns:
@@ -54,8 +54,15 @@ class _Streamed:
         self._db = db
         self.numbering = Numbering()
 
-    async def rings(self, ids: Sequence[str]) -> AsyncGenerator[IntArray]:
-        async with aclosing(self._db.edges_stream(ids)) as batches:
+    async def rings(
+        self,
+        ids: Sequence[str],
+        *,
+        predicates: Collection[str] | None = None,
+        direction: EdgeDirection | None = None,
+    ) -> AsyncGenerator[IntArray]:
+        stream = self._db.edges_stream(ids, predicates=predicates, direction=direction)
+        async with aclosing(stream) as batches:
             async for rows in batches:
                 yield self.numbering.rows(rows)
 
@@ -124,13 +131,20 @@ class NumberedColumns(Columns):
                 raise
         return self._told[handles] + UNTOLD
 
-    async def rings(self, handles: IntArray) -> AsyncGenerator[Ring]:
+    async def rings(
+        self,
+        handles: IntArray,
+        *,
+        predicates: Collection[str] | None = None,
+        direction: EdgeDirection | None = None,
+    ) -> AsyncGenerator[Ring]:
         """As the backend streams them, or as the cache holds them."""
-        async with aclosing(self._rings.rings(self._names(handles))) as batches:
+        ids = self._names(handles)
+        part = self._rings.rings(ids, predicates=predicates, direction=direction)
+        async with aclosing(part) as batches:
             async for rows in batches:
                 self._learn_types(rows)
-                subjects, predicates, objects = np.ascontiguousarray(rows[:, :3].T)
-                yield Ring(subjects, predicates, objects)
+                yield Ring(*np.ascontiguousarray(rows[:, :3].T))
 
     async def ordered(self, handles: IntArray) -> IntArray:
         """Sorted by their names, since numbers are given as names arrive."""

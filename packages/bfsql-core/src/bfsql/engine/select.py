@@ -19,8 +19,8 @@ import numpy as np
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
-from bfsql.columns import BoolArray, Columns, Handles, IntArray, Ring
-from bfsql.engine.arrays import at, distinct_numbers, places_of, where, within
+from bfsql.columns import BoolArray, Columns, Handles, IntArray, Ring, marked
+from bfsql.engine.arrays import at, distinct_numbers, places_of, within
 from bfsql.engine.traverse import Reach, off_loop
 from bfsql.models import (
     NO_METADATA,
@@ -299,13 +299,13 @@ def _placed(selection: Selection, start: int, length: int) -> _Placed:
     first, last = np.minimum(one, other), np.maximum(one, other)
     inside = first >= start
     crossing = last[(first >= 0) & (first < start) & (last >= start)] - start
-    return _Placed(length, where(edges, inside), last[inside] - start, np.sort(crossing))
+    return _Placed(length, marked(edges, inside), last[inside] - start, np.sort(crossing))
 
 
 async def _prefix(selection: Selection, start: int, length: int, placed: _Placed) -> _Prefix:
     """The same in strings, the edges sorted by subject, predicate, object."""
     inside = placed.later_ends < length
-    edges, later_ends = where(placed.edges, inside), placed.later_ends[inside]
+    edges, later_ends = marked(placed.edges, inside), placed.later_ends[inside]
     columns, part = selection.columns, slice(start, start + length)
     nodes = selection.nodes[part]
     ids = await call.within(columns.ids(nodes))

@@ -19,8 +19,8 @@ import numpy as np
 from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.call import MAX_EDGES, MAX_EDGES_IN_COLUMNS, MAX_NODES, MAX_NODES_IN_COLUMNS
-from bfsql.columns import NO_NODE, Columns, Found, Handles, IntArray, Ring
-from bfsql.engine.arrays import at, concatenated, distinct, distinct_numbers, where
+from bfsql.columns import NO_NODE, Columns, Found, Handles, IntArray, Ring, marked
+from bfsql.engine.arrays import at, concatenated, distinct, distinct_numbers
 from bfsql.errors import BoundMet, FirstRingTooLarge, FirstRingUnfinished, TypesUnread
 
 T = TypeVar("T")
@@ -126,7 +126,7 @@ async def traverse(columns: Columns, seeds: Sequence[Found], hops: int, bounds: 
         real = types != NO_NODE
         expanded = (distance >= 0) & (distance < depth)
         edges, dangling = (
-            where(part, expanded[part.subjects] | expanded[part.objects])
+            marked(part, expanded[part.subjects] | expanded[part.objects])
             for part in (edges, dangling)
         )
     distances = np.repeat(np.arange(len(rings), dtype=np.int32), list(map(len, rings)))
@@ -230,7 +230,7 @@ class _Search:
         if self._repeats:
             seen.cover(self._columns.size)
         elif self.edges:
-            batch = where(batch, ~(expanded.has(batch.subjects) | expanded.has(batch.objects)))
+            batch = marked(batch, ~(expanded.has(batch.subjects) | expanded.has(batch.objects)))
         ends = np.concatenate([batch.subjects, batch.objects])
         found = distinct_numbers(ends[~seen.has(ends)])
         seen.add(found)
@@ -255,7 +255,7 @@ def _apart(edges: Ring, missing: Handles) -> tuple[Ring, Ring]:
     if not missing:
         return edges, at(edges, np.empty(0, np.intp))
     apart = missing.has(edges.subjects) | missing.has(edges.objects)
-    return where(edges, ~apart), where(edges, apart)
+    return marked(edges, ~apart), marked(edges, apart)
 
 
 async def off_loop(size: int, work: Callable[[], T]) -> T:

@@ -12,9 +12,11 @@ from bfsql.models.merge import (
     value_order,
     with_evidence,
 )
+from bfsql.models.outline import Outline, Property, Relation
 from bfsql.models.records import (
     NO_METADATA,
     Edge,
+    EdgeDirection,
     EdgeRecord,
     EdgeWithMetadata,
     EntityStub,
@@ -47,6 +49,7 @@ __all__ = [
     "BfsQuery",
     "BfsResult",
     "Edge",
+    "EdgeDirection",
     "EdgeRecord",
     "EdgeWithMetadata",
     "EntityStub",
@@ -63,7 +66,10 @@ __all__ = [
     "Node",
     "NodeRecord",
     "Omission",
+    "Outline",
+    "Property",
     "Refusal",
+    "Relation",
     "SchemaDescription",
     "SchemaSummary",
     "SourceAccount",

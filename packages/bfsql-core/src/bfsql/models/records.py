@@ -75,6 +75,9 @@ class EdgeWithMetadata:
 
 # --- what a backend left out --------------------------------------------------
 
+EdgeDirection: TypeAlias = Literal["out", "in"]
+"""Edges that leave the asked nodes, or that enter them."""
+
 Direction = Literal["out", "in", "both", "search", "metadata"]
 
 

@@ -46,13 +46,16 @@ class _Filters(BaseModel):
     min_mentions: int = Field(
         default=1, ge=1, description="Remove nodes whose `total_mentions` is below this."
     )
+    where: list[str] = Field(default=[], description="Conditions on metadata that all hold.")
+    sort_by: str | None = Field(default=None, description="The order of the nodes.")
+    fields: list[str] = Field(default=[], description="Metadata keys to show; empty means all.")
 
 
 class BfsQuery(_Filters):
     """The union of the seeds' neighbourhoods (Appendix A, `bfs_query`)."""
 
     max_hops: int = Field(ge=1, le=MAX_HOPS, description="Largest distance from any seed.")
-    limit: int | None = Field(default=None, ge=1, description="Nodes a page; None is all.")
+    limit: int | None = Field(default=None, ge=0, description="Nodes a page; None is all.")
     offset: int = Field(default=0, ge=0, description="Nodes to skip before the page.")
 
 

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from bfsql.abc import GraphDbInterface
 from bfsql.answers import Draft, SubgraphWriter
-from bfsql.call import Estimator
+from bfsql.call import Estimator, Limits
 from bfsql.engine.select import (
     Pages,
     trimmed,
@@ -38,6 +38,11 @@ class Budget:
     tokens: int
     """0 is no budget."""
     estimator: Estimator
+
+    @classmethod
+    def of(cls, limits: Limits, max_tokens: int | None = None) -> Budget:
+        """The budget of a call: what it asks for, or else the server's."""
+        return cls(limits.max_tokens if max_tokens is None else max_tokens, limits.estimator)
 
     def keeps(self, draft: Draft) -> bool:
         """Whether the answer keeps within it; written only where there is a budget."""

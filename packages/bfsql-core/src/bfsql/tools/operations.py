@@ -1,7 +1,6 @@
 """The six operations: one call from raw arguments to an answer or an error.
 
-A traversal is five steps, each of which takes the value of the one before it:
-traverse, select, fit, detail, answer. Errors that the model can act on reach it
+Errors that the model can act on reach it
 as a sentence. Others are logged with an id, which is all that the model is
 given of them (`protocol.md` 12).
 """
@@ -17,38 +16,26 @@ from typing import Any
 
 from bfsql import answers, call
 from bfsql.abc import DEFAULT_NEXT_STEPS, GraphDbInterface, adapted
-from bfsql.answers import Answer, SubgraphWriter
+from bfsql.answers import Answer
 from bfsql.answers.notes import counted, left_out, listed
 from bfsql.call import Caller, Limits
-from bfsql.columns import Columns, Found
-from bfsql.engine.intersect import intersect
-from bfsql.engine.numbered import columns_of
-from bfsql.engine.select import Pages, select
-from bfsql.engine.traverse import Bounds, Reach, traverse
 from bfsql.errors import (
     BoundMet,
     FirstRingTooLarge,
     FirstRingUnfinished,
-    NothingFits,
     StoreError,
     StoreUnavailable,
     ToolError,
     TypesUnread,
 )
-from bfsql.models import BfsQuery, EntityStub, IntersectionQuery, SchemaDescription
+from bfsql.models import EntityStub, SchemaDescription
 from bfsql.plugins import NO_HOOKS, Hooks
 from bfsql.tools.audit import audited
-from bfsql.tools.budget import Budget, detail, fit, thinned
+from bfsql.tools.budget import Budget, thinned
 from bfsql.tools.descriptions import USAGE_NOTES, Schema
 from bfsql.tools.redaction import RedactedGraphDb
-from bfsql.tools.validate import (
-    checked,
-    known_nodes,
-    matched,
-    require,
-    require_seeds,
-    shown,
-)
+from bfsql.tools.traversals import Traversals, vocabulary
+from bfsql.tools.validate import checked, known_nodes, require, shown
 
 log = logging.getLogger("bfsql")
 
@@ -79,6 +66,7 @@ class Operations:
         self._description = description
         self._limits = limits
         self._audited = bool(hooks)
+        self._traversals = Traversals(self.db, limits, self.schema)
 
     async def run(
         self, tool: str, arguments: Any = None, *, caller: Caller | None = None
@@ -115,7 +103,7 @@ class Operations:
         )
         return Schema(tuple(sorted(set(types))), tuple(sorted(set(predicates))), complete)
 
-    async def describe_schema(self) -> Answer:
+    async def describe_schema(self, seeds: Sequence[str] = ()) -> Answer:  # noqa: ARG002
         """Orientation: what the graph contains."""
         schema = await call.within(self.schema())
         steps = await call.within(self.db.next_steps()) or DEFAULT_NEXT_STEPS
@@ -138,12 +126,12 @@ class Operations:
                 notes,
             )
 
-        share = self._budget().longest(1000, lambda n: answers.encode(document(n)))
+        share = Budget.of(self._limits).longest(1000, lambda n: answers.encode(document(n)))
         return answers.document_answer(document(share))
 
     async def search_entities(self, query: str, node_types: Sequence[str]) -> Answer:
         """Resolution: a name to ids."""
-        types, notes = await self._matched("node_types", node_types)
+        types, notes = await vocabulary(self.schema, "node_types", node_types)
         found = (await call.within(self.db.search_entities(query, types)))[:MOST_HITS]
         try:
             found = await call.within(self._with_names(found))
@@ -161,39 +149,13 @@ class Operations:
             )
         return _list_answer(answers.search_document(named), notes)
 
-    async def bfs_query(self, max_tokens: int | None, **arguments: Any) -> Answer:
-        """Traversal: the union of neighbourhoods."""
-        columns = columns_of(self.db)
-        seeds, arguments, notes = await self._prepared(columns, arguments)
-        query = BfsQuery(**arguments)
-        reach = await traverse(columns, seeds, query.max_hops, self._bounds())
-        return await self._subgraph(query, reach, notes, self._budget(max_tokens))
+    async def bfs_query(self, **arguments: Any) -> Answer:
+        """Traversal: the union of neighbourhoods, walks along a path, or shortest connections."""
+        return await self._traversals.bfs_query(**arguments)
 
-    async def intersect_subgraphs(self, max_tokens: int | None, **arguments: Any) -> Answer:
+    async def intersect_subgraphs(self, **arguments: Any) -> Answer:
         """Intersection: what all seeds share."""
-        columns = columns_of(self.db)
-        seeds, arguments, notes = await self._prepared(columns, arguments, at_least=2)
-        query = IntersectionQuery(**arguments)
-        bounds = self._bounds()
-        reach = await intersect(await traverse(columns, seeds, query.k, bounds), bounds)
-        return await self._subgraph(query, reach, notes, self._budget(max_tokens))
-
-    async def _subgraph(
-        self,
-        query: BfsQuery | IntersectionQuery,
-        reach: Reach,
-        notes: Sequence[str],
-        budget: Budget,
-    ) -> Answer:
-        """Run the steps behind the first: select, fit, detail, answer."""
-        selection = await select(self.db, query, reach)
-        pages, writer = Pages(query, selection), SubgraphWriter(self._limits.stripped, notes)
-        try:
-            stubs = await fit(pages, writer, budget)
-            page = await detail(self.db, pages, stubs, writer, budget)
-        except NothingFits:
-            raise _too_small(budget) from None
-        return page.answer()
+        return await self._traversals.intersect_subgraphs(**arguments)
 
     async def describe_entity(self, id: str) -> Answer:  # noqa: A002 - the protocol's name
         """Expansion: everything about one entity, with the evidence that touches it."""
@@ -215,7 +177,7 @@ class Operations:
                 notes=[*notes, left] if cut else notes,
             )
 
-        count = self._budget().longest(len(items), lambda n: answers.encode(document(n)))
+        count = Budget.of(self._limits).longest(len(items), lambda n: answers.encode(document(n)))
         return answers.document_answer(document(count))
 
     async def describe_entities(self, ids: Sequence[str]) -> Answer:
@@ -248,43 +210,10 @@ class Operations:
         def text(count: int) -> bytes:
             return "".join(answer(count).blocks).encode()
 
-        count = self._budget().longest(len(records), text)
+        count = Budget.of(self._limits).longest(len(records), text)
         return answer(max(count, min(1, len(records))))
 
     # --- what several of them need ----------------------------------------------
-
-    def _budget(self, max_tokens: int | None = None) -> Budget:
-        tokens = self._limits.max_tokens if max_tokens is None else max_tokens
-        return Budget(tokens, self._limits.estimator)
-
-    def _bounds(self) -> Bounds:
-        return Bounds.of(self.db, self._limits.max_nodes, self._limits.max_edges)
-
-    async def _prepared(
-        self, columns: Columns, arguments: dict[str, Any], at_least: int = 1
-    ) -> tuple[list[Found], dict[str, Any], list[str]]:
-        """A traversal's seeds, its arguments in the graph's spelling, and notes."""
-        seeds = await require_seeds(self.db, columns, arguments["seeds"])
-        if len(seeds) < at_least:
-            raise ToolError(
-                f"seeds must name {at_least} different entities or more; these are all "
-                f"{shown(seeds[0].id)}. For one entity use bfs_query.",
-                kind="bad_value",
-                argument="seeds",
-            )
-        prepared, notes = {**arguments, "seeds": [seed.id for seed in seeds]}, []
-        for argument in ("node_types", "exclude_node_types", "predicates"):
-            prepared[argument], found = await self._matched(argument, arguments[argument])
-            notes += found
-        return seeds, prepared, notes
-
-    async def _matched(self, argument: str, values: Sequence[str]) -> tuple[list[str], list[str]]:
-        """Types or predicates in the graph's spelling, and notes on those that it does not have."""
-        if not values:
-            return [], []
-        schema = await call.within(self.schema())
-        known = schema.predicates if argument == "predicates" else schema.entity_types
-        return matched(argument, values, known, complete=schema.comprehensive)
 
     async def _with_names(self, stubs: Sequence[EntityStub]) -> list[EntityStub]:
         """Hits with their names: those that came without one get it from one metadata batch."""
@@ -299,16 +228,6 @@ class Operations:
             else stub
             for stub in stubs
         ]
-
-
-def _too_small(budget: Budget) -> ToolError:
-    return ToolError(
-        f"max_tokens={budget.tokens} has no room for even one node beside the seeds, the "
-        "counts and the schema_summary. Raise max_tokens (0 is no budget), or name fewer "
-        "seeds.",
-        kind="too_large",
-        argument="max_tokens",
-    )
 
 
 def _list_answer(records: Sequence[dict[str, Any]], notes: Sequence[str]) -> Answer:

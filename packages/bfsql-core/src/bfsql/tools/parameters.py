@@ -18,6 +18,10 @@ MAX_SEEDS = 100
 """Seeds a call (`protocol.md` 2)."""
 MAX_IDS = 200
 """Ids a call (`protocol.md` 2)."""
+MAX_STEPS = 8
+"""Steps of a path (`asking.md` 6)."""
+MAX_CONDITIONS = 200
+"""Conditions a call."""
 MAX_TEXT_BYTES = 16_384
 """UTF-8 bytes of an id, a query or a name (`protocol.md` 2)."""
 
@@ -97,10 +101,34 @@ _MAX_TOKENS = Parameter(
     or_zero=True,
 )
 
+_WHERE = Parameter(
+    "where",
+    "texts",
+    'Conditions that all hold: "Trial.status=terminated", "year>=2010", "name~desmo" (contains), '
+    '"inhibits.confidence>0.8", "2.year<2000" (step 2). With a type, predicate or step in front: '
+    "REMOVE what does not meet it.",
+    maximum=MAX_CONDITIONS,
+)
+_SORT_BY = Parameter(
+    "sort_by",
+    "text",
+    "A property, degree, or with path: paths, distinct. - in front: descending.",
+)
+_FIELDS = Parameter(
+    "fields", "texts", 'Metadata keys to show; ["name"] is the cheapest readable answer.'
+)
+
 _FILTERS = (_NODE_TYPES, _PREDICATES, _TOPOLOGY_ONLY, _EXCLUDE, _MIN_MENTIONS)
 
 PARAMETERS: dict[str, tuple[Parameter, ...]] = {
-    "describe_schema": (),
+    "describe_schema": (
+        Parameter(
+            "seeds",
+            "texts",
+            "Ids or names: the relations of their neighbourhood at one hop instead.",
+            maximum=MAX_SEEDS,
+        ),
+    ),
     "search_entities": (
         Parameter("query", "text", "Name, alias, part of a name, or id.", required=True),
         Parameter("node_types", "texts", "Only entities of these types."),
@@ -117,13 +145,44 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "max_hops",
             "whole",
-            "Largest distance from any seed. Start with 1.",
-            required=True,
+            "Largest distance from any seed. Start with 1. Left out with path or to.",
             minimum=1,
             maximum=MAX_HOPS,
         ),
+        Parameter(
+            "path",
+            "texts",
+            'Relations to follow, one string a step: "-studies-> Disease" (leaving), '
+            '"<-tests- Trial" (entering), "-interacts_with-" (either), "-a|b->", "-->" (any), '
+            '"-is_a->{1,3}". The answer: what lies on complete walks.',
+            maximum=MAX_STEPS,
+        ),
+        Parameter(
+            "to",
+            "texts",
+            "Ids or names where it has to end: with path the walks that end there; without, the "
+            "shortest connections of each seed and target.",
+            maximum=MAX_SEEDS,
+        ),
+        Parameter(
+            "show",
+            "text",
+            "With path: all (default), ends (the last step's nodes alone), or a step's number.",
+        ),
+        Parameter(
+            "count_distinct",
+            "whole",
+            "With path: each shown node counts the different nodes of this step on its walks.",
+            minimum=0,
+            maximum=MAX_STEPS,
+        ),
         *_FILTERS,
-        Parameter("limit", "whole", "Nodes a page; counts always tell of the whole.", minimum=1),
+        _WHERE,
+        _SORT_BY,
+        _FIELDS,
+        Parameter(
+            "limit", "whole", "Nodes a page (0: counts alone); counts tell of the whole.", minimum=0
+        ),
         Parameter("offset", "whole", "Nodes to skip before the page.", default=0, minimum=0),
         _MAX_TOKENS,
     ),
@@ -152,12 +211,21 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "k",
             "whole",
-            "Hop radius: nodes within k hops of EVERY seed are in the answer.",
-            required=True,
+            "Hop radius: nodes within k hops of EVERY seed are in the answer. Left out: the "
+            "smallest that finds one.",
             minimum=1,
             maximum=MAX_HOPS,
         ),
+        Parameter(
+            "connect",
+            "flag",
+            "Add the shortest connections of each common node to every seed.",
+            default=False,
+        ),
         *_FILTERS,
+        _WHERE,
+        _SORT_BY,
+        _FIELDS,
         _MAX_TOKENS,
     ),
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from bfsql.abc import AdaptedGraphDb, GraphDbInterface
+from bfsql.abc import AdaptedGraphDb, GraphDbInterface, only
 from bfsql.models import Edge, EntityStub, Metadata, Node, Triple
 from bfsql.plugins import Hooks
 
@@ -47,20 +47,26 @@ class RedactedGraphDb(AdaptedGraphDb):
         metadata = await self._inner.metadata_for_node(entity_id)
         return self._hooks.redacted("node", entity_id, metadata)
 
-    async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:
-        """Redacted."""
+    async def metadata_for_nodes_batch(
+        self, ids: Sequence[str], keys: Collection[str] | None = None
+    ) -> dict[str, Metadata]:
+        """Redacted; always read whole, since a hook may judge one key by another."""
         found = await self._inner.metadata_for_nodes_batch(ids)
-        return {i: self._hooks.redacted("node", i, metadata) for i, metadata in found.items()}
+        redacted = {i: self._hooks.redacted("node", i, metadata) for i, metadata in found.items()}
+        return only(redacted, keys)
 
     async def metadata_for_edge(self, edge: Edge) -> Metadata:
         """Redacted."""
         metadata = await self._inner.metadata_for_edge(edge)
         return self._hooks.redacted("edge", edge, metadata)
 
-    async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:
-        """Redacted."""
+    async def metadata_for_edges_batch(
+        self, edges: Collection[Triple], keys: Collection[str] | None = None
+    ) -> dict[Triple, Metadata]:
+        """Redacted, likewise."""
         found = await self._inner.metadata_for_edges_batch(edges)
-        return {t: self._hooks.redacted("edge", t, metadata) for t, metadata in found.items()}
+        redacted = {t: self._hooks.redacted("edge", t, metadata) for t, metadata in found.items()}
+        return only(redacted, keys)
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
         """The evidence, each item redacted except for its triple."""

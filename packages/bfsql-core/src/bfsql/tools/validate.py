@@ -70,6 +70,14 @@ def checked(tool: str, arguments: Any) -> dict[str, Any]:
     return {name: _value(tool, p, given.get(name)) for name, p in parameters.items()}
 
 
+def missing(tool: str, argument: str) -> ToolError:
+    """The error of a call without an argument that it needs."""
+    [description] = [p.description for p in PARAMETERS[tool] if p.name == argument]
+    return ToolError(
+        f"{tool} needs {argument}. {description}", kind="missing_argument", argument=argument
+    )
+
+
 def shown(value: Any) -> str:
     """A value as a sentence repeats it: as JSON, shortened."""
     try:
@@ -106,11 +114,7 @@ def _unknown_argument(tool: str, name: str, known: list[str]) -> ToolError:
 def _value(tool: str, p: Parameter, value: Any) -> Any:
     if value is None or (p.kind == "texts" and not p.required and value in ([], "")):
         if p.required:
-            raise ToolError(
-                f"{tool} needs {p.name}. {p.description}",
-                kind="missing_argument",
-                argument=p.name,
-            )
+            raise missing(tool, p.name)
         return [] if p.kind == "texts" else p.default
     match p.kind:
         case "text":

@@ -1,0 +1,147 @@
+"""The two traversals as tools: from checked arguments to an answer.
+
+A traversal is five steps, each of which takes the value of the one before it:
+traverse, select, fit, detail, answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from bfsql import call
+from bfsql.abc import AdaptedGraphDb
+from bfsql.answers import Answer, SubgraphWriter
+from bfsql.call import Limits
+from bfsql.columns import Columns, Found
+from bfsql.engine.intersect import intersect
+from bfsql.engine.numbered import columns_of
+from bfsql.engine.select import Pages, select
+from bfsql.engine.traverse import Bounds, Reach, traverse
+from bfsql.errors import NothingFits, ToolError
+from bfsql.models import BfsQuery, IntersectionQuery
+from bfsql.tools.budget import Budget, detail, fit
+from bfsql.tools.descriptions import Schema
+from bfsql.tools.validate import matched, missing, require_seeds, shown
+
+
+class Traversals:
+    """`bfs_query` and `intersect_subgraphs` over one graph.
+
+    Args:
+        db: The graph without what the hooks redact.
+        limits: What one call may cost.
+        schema: Gives the vocabulary of the graph.
+    """
+
+    def __init__(
+        self, db: AdaptedGraphDb, limits: Limits, schema: Callable[[], Awaitable[Schema]]
+    ) -> None:
+        self._db = db
+        self._limits = limits
+        self._schema = schema
+
+    async def bfs_query(
+        self,
+        max_tokens: int | None,
+        max_hops: int | None,
+        *,
+        path: Sequence[str],  # noqa: ARG002
+        to: Sequence[str],  # noqa: ARG002
+        show: str | None,  # noqa: ARG002
+        count_distinct: int | None,  # noqa: ARG002
+        **arguments: Any,
+    ) -> Answer:
+        """Traversal: the union of neighbourhoods, walks along a path, or shortest connections."""
+        columns = columns_of(self._db)
+        seeds, arguments, notes = await self._prepared(columns, arguments)
+        if max_hops is None:
+            raise missing("bfs_query", "max_hops")
+        query = BfsQuery(max_hops=max_hops, **arguments)
+        reach = await traverse(columns, seeds, query.max_hops, self._bounds())
+        return await self._subgraph(query, reach, notes, Budget.of(self._limits, max_tokens))
+
+    async def intersect_subgraphs(
+        self,
+        max_tokens: int | None,
+        k: int | None,
+        *,
+        connect: bool,  # noqa: ARG002
+        **arguments: Any,
+    ) -> Answer:
+        """Intersection: what all seeds share."""
+        columns = columns_of(self._db)
+        seeds, arguments, notes = await self._prepared(columns, arguments, at_least=2)
+        if k is None:
+            raise missing("intersect_subgraphs", "k")
+        query = IntersectionQuery(k=k, **arguments)
+        bounds = self._bounds()
+        reach = await intersect(await traverse(columns, seeds, query.k, bounds), bounds)
+        return await self._subgraph(query, reach, notes, Budget.of(self._limits, max_tokens))
+
+    async def _subgraph(
+        self,
+        query: BfsQuery | IntersectionQuery,
+        reach: Reach,
+        notes: Sequence[str],
+        budget: Budget,
+    ) -> Answer:
+        """Run the steps behind the first: select, fit, detail, answer."""
+        selection = await select(self._db, query, reach)
+        pages, writer = Pages(query, selection), SubgraphWriter(self._limits.stripped, notes)
+        try:
+            stubs = await fit(pages, writer, budget)
+            page = await detail(self._db, pages, stubs, writer, budget)
+        except NothingFits:
+            raise _too_small(budget) from None
+        return page.answer()
+
+    def _bounds(self) -> Bounds:
+        return Bounds.of(self._db, self._limits.max_nodes, self._limits.max_edges)
+
+    async def _prepared(
+        self, columns: Columns, arguments: dict[str, Any], at_least: int = 1
+    ) -> tuple[list[Found], dict[str, Any], list[str]]:
+        """A traversal's seeds, its arguments in the graph's spelling, and notes."""
+        seeds = await require_seeds(self._db, columns, arguments["seeds"])
+        if len(seeds) < at_least:
+            raise ToolError(
+                f"seeds must name {at_least} different entities or more; these are all "
+                f"{shown(seeds[0].id)}. For one entity use bfs_query.",
+                kind="bad_value",
+                argument="seeds",
+            )
+        prepared, notes = {**arguments, "seeds": [seed.id for seed in seeds]}, []
+        for argument in ("node_types", "exclude_node_types", "predicates"):
+            prepared[argument], found = await vocabulary(
+                self._schema, argument, arguments[argument]
+            )
+            notes += found
+        return seeds, prepared, notes
+
+
+async def vocabulary(
+    schema: Callable[[], Awaitable[Schema]], argument: str, values: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """Types or predicates in the graph's spelling, and notes on those that it does not have.
+
+    Args:
+        schema: Gives the vocabulary of the graph.
+        argument: The argument that they came in.
+        values: As the call named them.
+    """
+    if not values:
+        return [], []
+    known = await call.within(schema())
+    names = known.predicates if argument == "predicates" else known.entity_types
+    return matched(argument, values, names, complete=known.comprehensive)
+
+
+def _too_small(budget: Budget) -> ToolError:
+    return ToolError(
+        f"max_tokens={budget.tokens} has no room for even one node beside the seeds, the "
+        "counts and the schema_summary. Raise max_tokens (0 is no budget), or name fewer "
+        "seeds.",
+        kind="too_large",
+        argument="max_tokens",
+    )
