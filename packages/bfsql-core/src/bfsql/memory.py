@@ -22,10 +22,12 @@ from bfsql.models import (
     Metadata,
     Node,
     NodeRecord,
+    Outline,
     Triple,
     evidence_items,
     merge_edges,
     merge_node_records,
+    outline_of,
     with_evidence,
 )
 from bfsql.models.merge import fold
@@ -168,6 +170,17 @@ class MemoryBackend(GraphDbInterface):
             if triple in touching or item["document_id"] == entity_id
         ]
         return {"total": len(items), "items": items[:limit]}
+
+    async def outline(self) -> Outline:
+        """What the graph is made of, counted over all of it."""
+        types = self._types
+        whole = [edge for edge in self._edge_metadata if edge[0] in types and edge[2] in types]
+        return outline_of(
+            Counter(types.values()),
+            Counter((types[s], p, types[o]) for s, p, o in whole),
+            ((types[i], metadata) for i, metadata in self._node_metadata.items()),
+            ((edge[1], self._edge_metadata[edge]) for edge in whole),
+        )
 
     async def next_steps(self) -> str:
         """The generic advice, and how many nodes each type has."""

@@ -12,7 +12,7 @@ from bfsql.models.merge import (
     value_order,
     with_evidence,
 )
-from bfsql.models.outline import Outline, Property, Relation
+from bfsql.models.outline import Outline, Property, Relation, outline_of, properties_of
 from bfsql.models.records import (
     NO_METADATA,
     Edge,
@@ -81,6 +81,8 @@ __all__ = [
     "merge_edges",
     "merge_metadata",
     "merge_node_records",
+    "outline_of",
+    "properties_of",
     "sorted_union",
     "value_order",
     "with_evidence",

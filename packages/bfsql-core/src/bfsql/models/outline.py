@@ -1,15 +1,46 @@
-"""What a graph is made of, in counts: types, relations and properties (`asking.md` 4)."""
+"""What a graph is made of, in counts: types, relations and properties (`asking.md` 4).
+
+A store counts its nodes and edges as it can, hands over the metadata of all of
+them or of a sample, and `outline_of` makes the picture, so that it is the same
+for every store that holds the same graph.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import datetime as dt
+import itertools
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from decimal import Decimal
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from bfsql.models.json_values import iso_text, json_number
+from bfsql.models.merge import value_order
+from bfsql.models.records import Metadata
 
 MOST_RELATIONS = 1_000
 """Relations that an outline holds, the most frequent first."""
+MOST_PROPERTIES = 40
+"""Properties of a type or predicate that an outline holds, the most frequent first."""
 COMMON_VALUES = 8
 """Values of a property that an outline names at the most."""
+
+_DISTINCT = 64
+"""Different values up to which a property is a choice between them, not free text."""
+_REPEATED = 2
+"""How often a value of a choice occurs on average, at the least: names are no choice."""
+_VALUE_CHARACTERS = 40
+"""Longest value that is named."""
+_KEYS = 200
+"""Keys of a type or predicate that are looked at."""
+_ITEMS = 20
+"""Items of a list that are looked at."""
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(T[\d:.,+\-Z]*)?")
+
+Kind: TypeAlias = Literal["text", "number", "date", "flag", "list", "object"]
 
 
 class Relation(NamedTuple):
@@ -19,6 +50,7 @@ class Relation(NamedTuple):
     predicate: str
     object_type: str
     edges: int
+    """How many there are; in a sample, how many the sample has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +58,16 @@ class Property:
     """A key of the metadata of a type's nodes or of a predicate's edges."""
 
     name: str
-    kind: Literal["text", "number", "date", "flag", "list", "object"]
+    kind: Kind
     minimum: int | float | str | None = None
     """Of numbers and ISO dates."""
     maximum: int | float | str | None = None
     """Likewise."""
     values: tuple[str, ...] = ()
-    """The values that occur, the most frequent first, where they are `COMMON_VALUES` or fewer."""
+    """The most frequent values, at most `COMMON_VALUES`, in their order; empty where values do
+    not repeat."""
+    further_values: int = 0
+    """How many values there are beside these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +77,159 @@ class Outline:
     node_counts: Mapping[str, int] = field(default_factory=dict)
     """Nodes by type."""
     relations: Sequence[Relation] = ()
-    """The most frequent first."""
+    """The most frequent first, then by name."""
     relations_left_out: int = 0
     """Relations beyond `MOST_RELATIONS`."""
     node_properties: Mapping[str, Sequence[Property]] = field(default_factory=dict)
-    """By type."""
+    """By type; the properties by name."""
     edge_properties: Mapping[str, Sequence[Property]] = field(default_factory=dict)
-    """By predicate."""
+    """By predicate; likewise."""
     sampled: bool = False
-    """Whether counts and properties come from a part of the graph."""
+    """Whether counts come from a part of the graph; properties always may."""
+
+
+def outline_of(
+    node_counts: Mapping[str, int],
+    edge_counts: Mapping[tuple[str, str, str], int],
+    nodes: Iterable[tuple[str, Metadata]] = (),
+    edges: Iterable[tuple[str, Metadata]] = (),
+    *,
+    sampled: bool = False,
+) -> Outline:
+    """The outline of a graph.
+
+    Args:
+        node_counts: Nodes by type.
+        edge_counts: Edges by type of the subject, predicate and type of the object. Edges
+            with an end that is no node do not count.
+        nodes: Type and metadata of nodes, or of a sample; read once, one at a time.
+        edges: Predicate and metadata of edges, likewise.
+        sampled: Whether the counts themselves come from a part of the graph.
+    """
+    every = sorted(edge_counts.items(), key=lambda one: (-one[1], one[0]))
+    relations = [Relation(*ends, count) for ends, count in every if count]
+    return Outline(
+        node_counts={t: count for t, count in sorted(node_counts.items()) if count},
+        relations=relations[:MOST_RELATIONS],
+        relations_left_out=len(relations[MOST_RELATIONS:]),
+        node_properties=properties_of(nodes),
+        edge_properties=properties_of(edges),
+        sampled=sampled,
+    )
+
+
+def properties_of(records: Iterable[tuple[str, Metadata]]) -> dict[str, list[Property]]:
+    """The properties in some metadata, by what they describe.
+
+    Args:
+        records: A type or a predicate, and the metadata of one of its nodes or edges.
+    """
+    found: dict[str, dict[str, _Values]] = {}
+    for owner, metadata in records:
+        known = found.setdefault(owner, {})
+        for key, value in metadata.items():
+            if value is None:
+                continue
+            name = str(key)
+            if name in known:
+                known[name].add(value)
+            elif len(known) < _KEYS:
+                known[name] = values = _Values()
+                values.add(value)
+    return {owner: _most_frequent(found[owner]) for owner in sorted(found) if found[owner]}
+
+
+def _most_frequent(known: Mapping[str, _Values]) -> list[Property]:
+    ranked = sorted(known.items(), key=lambda one: (-one[1].records, one[0]))
+    return [values.described(name) for name, values in sorted(ranked[:MOST_PROPERTIES])]
+
+
+class _Values:
+    """The values of one property, counted while they are few."""
+
+    def __init__(self) -> None:
+        self.records = 0
+        self._kinds: set[Kind] = set()
+        self._counts: Counter[Any] | None = Counter()
+        self._counted = 0
+        self._least: Any = None
+        self._greatest: Any = None
+
+    def add(self, value: Any) -> None:
+        """Take the value of one record."""
+        self.records += 1
+        if isinstance(value, list | tuple | set | frozenset):
+            self._kinds.add("list")
+            for item in itertools.islice(value, _ITEMS):
+                self._count(*_plain(item))
+        else:
+            kind, plain = _plain(value)
+            self._kinds.add(kind)
+            self._count(kind, plain)
+            if kind in {"number", "date"}:
+                self._extend(plain)
+
+    def _count(self, kind: Kind, value: Any) -> None:
+        if self._counts is None:
+            return
+        if kind == "object" or (isinstance(value, str) and len(value) > _VALUE_CHARACTERS):
+            self._counts = None
+            return
+        self._counts[kind, value] += 1
+        self._counted += 1
+        if len(self._counts) > _DISTINCT:
+            self._counts = None
+
+    def _extend(self, value: Any) -> None:
+        if len(self._kinds) > 1:  # a property of several kinds has no range
+            return
+        if self._least is None or value < self._least:
+            self._least = value
+        if self._greatest is None or value > self._greatest:
+            self._greatest = value
+
+    def described(self, name: str) -> Property:
+        """The property that has these values."""
+        kind: Kind = next(iter(self._kinds)) if len(self._kinds) == 1 else "text"
+        ranged = kind in {"number", "date"}
+        values, further = self._choice()
+        return Property(
+            name,
+            kind,
+            self._least if ranged else None,
+            self._greatest if ranged else None,
+            () if ranged and further else values,
+            0 if ranged else further,
+        )
+
+    def _choice(self) -> tuple[tuple[str, ...], int]:
+        """The most frequent values in order, and the number of the others."""
+        counts = self._counts
+        if not counts or self._counted < _REPEATED * len(counts):
+            return (), 0
+        ranked = sorted(counts, key=lambda one: (-counts[one], value_order(one[1])))
+        shown = sorted((value for _, value in ranked[:COMMON_VALUES]), key=value_order)
+        return tuple(dict.fromkeys(map(_text, shown))), len(ranked[COMMON_VALUES:])
+
+
+def _plain(value: Any) -> tuple[Kind, Any]:  # noqa: PLR0911 - one line a kind
+    """The kind of a value, and the value as JSON has it."""
+    match value:
+        case bool():
+            return "flag", value
+        case Decimal():
+            return _plain(json_number(value))
+        case int():
+            return "number", value
+        case float():
+            return ("number", value) if math.isfinite(value) else ("text", str(value))
+        case dt.date():  # a datetime is a date
+            return "date", iso_text(value)
+        case str():
+            return ("date" if _DATE.fullmatch(value) else "text"), value
+        case _:
+            return "object", None
+
+
+def _text(value: Any) -> str:
+    return ("false", "true")[value] if isinstance(value, bool) else str(value)
