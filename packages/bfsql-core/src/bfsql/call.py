@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from bfsql.models.records import Omission, Triple
 
@@ -25,6 +25,7 @@ __all__ = [
     "Limits",
     "Omission",
     "Scope",
+    "begun",
     "current",
     "entered",
     "joined",
@@ -103,6 +104,7 @@ class Scope:
     withheld: set[Record] = field(default_factory=set)
     """Records whose metadata may not leave, because its redaction failed."""
     _omissions: dict[Omission, None] = field(default_factory=dict)
+    _begun: list[asyncio.Task[Any]] = field(default_factory=list)
 
     @property
     def omissions(self) -> tuple[Omission, ...]:
@@ -112,6 +114,18 @@ class Scope:
     def add(self, omissions: Iterable[Omission]) -> None:
         """Record what was left out."""
         self._omissions.update(dict.fromkeys(omissions))
+
+    def begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Start work that goes on beside the call, until the call ends at the latest."""
+        task = asyncio.ensure_future(work)
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        self._begun.append(task)
+        return task
+
+    def end(self) -> None:
+        """Cancel the work that was begun and that nothing waits for any more."""
+        for task in self._begun:
+            task.cancel()
 
 
 _current: ContextVar[Scope | None] = ContextVar("bfsql_call", default=None)
@@ -127,7 +141,10 @@ def scope(*, seconds: float | None = None, caller: Caller | None = None) -> Iter
     """
     deadline = None if seconds is None else time.monotonic() + seconds
     with entered(Scope(deadline, seconds, caller)) as opened:
-        yield opened
+        try:
+            yield opened
+        finally:
+            opened.end()
 
 
 @contextmanager
@@ -186,6 +203,15 @@ async def within(answer: Awaitable[T], share: float = 1.0) -> T:
     left = remaining()
     async with asyncio.timeout(None if left is None else left * share):
         return await answer
+
+
+def begun(work: Coroutine[Any, Any, T]) -> asyncio.Task[T] | None:
+    """Start work whose result the call under way needs soon; None, unstarted, outside of a call."""
+    under_way = _current.get()
+    if under_way is None:
+        work.close()
+        return None
+    return under_way.begin(work)
 
 
 def omitted(*omissions: Omission) -> None:

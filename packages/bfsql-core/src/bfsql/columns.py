@@ -89,6 +89,12 @@ class Columns(ABC):
     async def find(self, ids: Sequence[str]) -> list[Found | None]:
         """The node of each id, in the order of the ids; None for an id that is no node."""
 
+    def read_ahead(self, ids: Sequence[str]) -> None:  # noqa: B027 - an option
+        """Begin to read the ring of some ids that will be looked up, and then asked for it.
+
+        What is no node is asked for in vain; a store whose columns are at hand does nothing.
+        """
+
     @abstractmethod
     async def ids(self, handles: IntArray) -> list[str]:
         """The id of each handle, in the order of the handles."""
@@ -277,6 +283,8 @@ class NumberedRings(Protocol):
     """Rings of a backend that speaks in strings, in numbers that belong to them."""
 
     numbering: Numbering
+    typed: bool
+    """Whether rows may have the types of their ends."""
 
     def rings(
         self,

@@ -211,7 +211,7 @@ async def test_an_unknown_id_names_the_closest_from_one_search_on_its_last_segme
     assert "search_entities" in sentence
     searches = [asked for method, asked in store[1].calls if method == "search_entities"]
     assert searches == [("Cushing",)]
-    assert not store[1].count("edges_batch")
+    assert store[1].count("edges_batch") <= 1  # begun while the ids are looked up
 
 
 async def test_ids_are_exact_and_a_near_miss_is_no_match(refusal):

@@ -73,7 +73,7 @@ class CachedGraphDb(AdaptedGraphDb):
         self._leaving: CachedMethod[str] = CachedMethod(policy, weigh=lengths)
         self._entering: CachedMethod[str] = CachedMethod(policy, weigh=lengths)
         self._policy, self._max_edges = policy, max_edges
-        self._rings = HeldRings(adapted(backend), policy, max_edges)
+        self._rings = self._no_rings()
         self._nodes: CachedMethod[str] = CachedMethod(policy)
         detail: dict[str, Any] = {"keep": snapshots, "give": restored, "weigh": pages}
         self._node_metadata: CachedMethod[str] = CachedMethod(policy, **detail)
@@ -177,8 +177,12 @@ class CachedGraphDb(AdaptedGraphDb):
             return None
         if len(self._rings.numbering) > self._policy.budget.maxsize:
             self._rings.drop()
-            self._rings = HeldRings(adapted(self._inner), self._policy, self._max_edges)
+            self._rings = self._no_rings()
         return self._rings
+
+    def _no_rings(self) -> HeldRings:
+        typed = "edges_stream" in self._own
+        return HeldRings(adapted(self._inner), self._policy, self._max_edges, typed=typed)
 
     async def metadata_for_nodes_batch(
         self, ids: Sequence[str], keys: Collection[str] | None = None

@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from bfsql import call
 from bfsql.abc import GraphDbInterface, TypedTriple
 from bfsql.cache.singleflight import CachedMethod, CachePolicy
 from bfsql.columns import BATCH_EDGES, ROW, IntArray, Numbering, Ring, places_in
@@ -39,15 +40,22 @@ class HeldRings:
         backend: Gives the rings.
         policy: How long they are good, and how many are held.
         max_edges: Edges of a ring that is read at once; None for no bound.
+        typed: Whether rows may have the types of their ends.
 
     Attributes:
         numbering: What the numbers mean.
     """
 
     def __init__(
-        self, backend: GraphDbInterface, policy: CachePolicy, max_edges: int | None
+        self,
+        backend: GraphDbInterface,
+        policy: CachePolicy,
+        max_edges: int | None,
+        *,
+        typed: bool,
     ) -> None:
         self.numbering = Numbering()
+        self.typed = typed
         self._backend = backend
         self._whole: CachedMethod[str] = CachedMethod(policy, weigh=_edges)
         self._parts: CachedMethod[_Key] = CachedMethod(policy, weigh=_edges, id_of=itemgetter(0))
@@ -116,7 +124,12 @@ class HeldRings:
         return rows[kept]
 
     async def _fetch(self, missing: list[str]) -> dict[str, bytes]:
-        return await self._read(missing, self._backend.edges_stream(missing), None)
+        found = await self._read(missing, self._backend.edges_stream(missing), None)
+        under_way = call.current()
+        if under_way is not None and under_way.omissions:
+            return found  # and with each ring what was left out of it
+        # An id without edges may be unknown, which is not remembered for long.
+        return {entity_id: ring for entity_id, ring in found.items() if ring}
 
     async def _fetch_part(self, missing: list[_Key]) -> dict[_Key, bytes]:
         (_, part), ids = missing[0], [entity_id for entity_id, _ in missing]

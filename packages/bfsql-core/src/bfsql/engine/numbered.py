@@ -6,11 +6,13 @@ with a ring are not asked for again.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import aclosing
 
 import numpy as np
 
+from bfsql import call
 from bfsql.abc import AdaptedGraphDb, GraphDbInterface, adapted, each
 from bfsql.columns import (
     NO_NODE,
@@ -23,6 +25,9 @@ from bfsql.columns import (
     Ring,
 )
 from bfsql.models import EdgeDirection, Metadata, Node
+
+AT_ONCE = 0.1
+"""Seconds within which a ring that names the types of its ends saves looking the seeds up."""
 
 
 def columns_of(db: GraphDbInterface) -> Columns:
@@ -53,6 +58,7 @@ class _Streamed:
     def __init__(self, db: AdaptedGraphDb) -> None:
         self._db = db
         self.numbering = Numbering()
+        self.typed = False
 
     async def rings(
         self,
@@ -81,6 +87,7 @@ class NumberedColumns(Columns):
         self._brought: dict[str, Metadata] = {}
         # By handle: the number of its type, above `UNTOLD` so that zeros need no filling.
         self._told: IntArray = np.zeros(0, np.int32)
+        self._ahead: tuple[frozenset[str], asyncio.Task[list[IntArray]]] | None = None
 
     @property
     def size(self) -> int:
@@ -107,8 +114,18 @@ class NumberedColumns(Columns):
         """The metadata of the nodes that came with some."""
         return self._brought
 
+    def read_ahead(self, ids: Sequence[str]) -> None:
+        """By a task of its own, where a cache holds what is read."""
+        asked = frozenset(ids)
+        if asked and self._db.numbered() is not None:
+            task = call.begun(self._read(sorted(asked)))
+            self._ahead = None if task is None else (asked, task)
+
     async def find(self, ids: Sequence[str]) -> list[Found | None]:
-        """By one batch."""
+        """By the ring that is read ahead, where that names their types, or by one batch."""
+        found = await self._ends_ahead(ids)
+        if found is not None:
+            return found
         nodes = await nodes_of(self._db, ids)
         self._learn_nodes([node for node in nodes if node is not None])
         number = self._numbering
@@ -140,7 +157,7 @@ class NumberedColumns(Columns):
     ) -> AsyncGenerator[Ring]:
         """As the backend streams them, or as the cache holds them."""
         ids = self._names(handles)
-        part = self._rings.rings(ids, predicates=predicates, direction=direction)
+        part = self._rows(ids, predicates, direction)
         async with aclosing(part) as batches:
             async for rows in batches:
                 self._learn_types(rows)
@@ -150,6 +167,47 @@ class NumberedColumns(Columns):
         """Sorted by their names, since numbers are given as names arrive."""
         in_order = sorted(handles.tolist(), key=self._numbering.names.__getitem__)
         return np.array(in_order, np.int32)
+
+    async def _rows(
+        self,
+        ids: Sequence[str],
+        predicates: Collection[str] | None,
+        direction: EdgeDirection | None,
+    ) -> AsyncGenerator[IntArray]:
+        ahead, self._ahead = self._ahead, None
+        whole = predicates is None and direction is None
+        if ahead is not None and whole and ahead[0] == frozenset(ids):
+            for rows in await ahead[1]:
+                yield rows
+            return
+        part = self._rings.rings(ids, predicates=predicates, direction=direction)
+        async with aclosing(part) as batches:
+            async for rows in batches:
+                yield rows
+
+    async def _read(self, ids: Sequence[str]) -> list[IntArray]:
+        async with aclosing(self._rings.rings(ids)) as batches:
+            return [rows async for rows in batches]
+
+    async def _ends_ahead(self, ids: Sequence[str]) -> list[Found | None] | None:
+        """The nodes, where all of them are ends of the ring that is read ahead, with a type."""
+        if self._ahead is None or not self._rings.typed:
+            return None
+        task = self._ahead[1]
+        await asyncio.wait([task], timeout=AT_ONCE)
+        if not task.done() or task.cancelled() or task.exception():
+            return None
+        for rows in task.result():
+            self._learn_types(rows)
+        self._cover()
+        handles = list(map(self._numbering.get, ids))
+        if not all(h is not None and self._told[h] > NO_NODE - UNTOLD for h in handles):
+            return None
+        return [
+            Found(h, i, int(self._told[h]) + UNTOLD)
+            for i, h in zip(ids, handles, strict=True)
+            if h is not None
+        ]
 
     def _names(self, handles: IntArray) -> list[str]:
         return list(map(self._numbering.names.__getitem__, handles.tolist()))

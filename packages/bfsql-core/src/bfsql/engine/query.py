@@ -13,8 +13,7 @@ from bfsql.engine.select import (
     Query,
     Result,
     select,
-    with_edge_metadata,
-    with_node_metadata,
+    with_metadata,
 )
 from bfsql.engine.traverse import Bounds, traverse
 from bfsql.models import BfsQuery, BfsResult, IntersectionQuery, IntersectionResult
@@ -95,7 +94,6 @@ async def _unbounded(db: GraphDbInterface, query: Query, hops: int, bounds: Boun
             ids = [*ids, *unknown]
         selection = await select(db, query, reach)
         pages = Pages(query.model_copy(update={"seeds": ids}), selection)
-        result = await with_node_metadata(db, pages, await pages.of(pages.wanted))
-        result = await with_edge_metadata(db, pages, result)
+        result = await with_metadata(db, pages, await pages.of(pages.wanted))
         facts = replace(result.facts, unknown_seeds=unknown, omissions=under_way.omissions)
         return replace(result, facts=facts)

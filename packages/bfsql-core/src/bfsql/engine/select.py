@@ -8,6 +8,7 @@ and costs the store nothing.
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -370,6 +371,22 @@ async def with_edge_metadata(db: GraphDbInterface, pages: Pages, result: Result)
         return replace(result, facts=replace(result.facts, late=late))
     full = {triple: found.get(triple, {}) for triple in wanted}
     return replace(result, page=replace(result.page, edge_metadata=full))
+
+
+async def with_metadata(db: GraphDbInterface, pages: Pages, result: Result) -> Result:
+    """The result with both, read at the same time."""
+    reading = asyncio.ensure_future(with_edge_metadata(db, pages, result))
+    reading.add_done_callback(lambda task: task.cancelled() or task.exception())
+    try:
+        nodes = await with_node_metadata(db, pages, result)
+        edges = await reading
+    finally:
+        reading.cancel()
+    return replace(
+        nodes,
+        page=replace(nodes.page, edge_metadata=edges.page.edge_metadata),
+        facts=replace(nodes.facts, late=nodes.facts.late + edges.facts.late),
+    )
 
 
 def without_edge_metadata(pages: Pages, result: Result) -> Result:

@@ -20,6 +20,7 @@ from bfsql.engine.select import (
     Pages,
     trimmed,
     with_edge_metadata,
+    with_metadata,
     with_node_metadata,
     without_edge_metadata,
 )
@@ -29,6 +30,9 @@ T = TypeVar("T")
 
 TRIED_WHOLE = 1_000
 """Nodes of a page that is written whole before a shorter one is tried."""
+
+RECORD_TOKENS = 100
+"""Room for the metadata of a node or edge; where there is that for all, it is read at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,26 +79,28 @@ async def detail(
     """The page with as much metadata as there is time and room for, nearest first.
 
     A page that was cut has no room for metadata, so none is read; nor where none is wanted. Edge
-    metadata is
-    not read either if the node metadata does not fit.
+    metadata is not read either if the node metadata does not fit; of a few records, for which
+    there should be room, both are read at the same time.
 
     Raises:
         NothingFits: There is not even room for the note that metadata is missing.
     """
     if stubs.result.facts.cut_nodes or not any(pages.wanted_in_full(stubs.result.page)):
         return stubs
-    result = await with_node_metadata(db, pages, stubs.result)
-    nodes = len(result.page.node_metadata)
-    fitted: Draft | None = None
-    if budget.keeps(writer.draft(result)):
-        result = await with_edge_metadata(db, pages, result)
-        edges = len(result.page.edge_metadata)
-        whole = writer.draft(result)
-        if budget.keeps(whole):
-            return whole
-        fitted = _longest(budget, edges - 1, lambda n: writer.draft(trimmed(result, nodes, n)))
+    records = sum(map(len, pages.wanted_in_full(stubs.result.page)))
+    if not budget.tokens or records * RECORD_TOKENS <= budget.tokens:
+        result = await with_metadata(db, pages, stubs.result)
     else:
-        result = without_edge_metadata(pages, result)
+        result = await with_node_metadata(db, pages, stubs.result)
+        if budget.keeps(writer.draft(result)):
+            result = await with_edge_metadata(db, pages, result)
+        else:
+            result = without_edge_metadata(pages, result)
+    whole = writer.draft(result)
+    if budget.keeps(whole):
+        return whole
+    nodes, edges = len(result.page.node_metadata), len(result.page.edge_metadata)
+    fitted = _longest(budget, edges - 1, lambda n: writer.draft(trimmed(result, nodes, n)))
     if fitted is None:
         fitted = _longest(budget, nodes - 1, lambda n: writer.draft(trimmed(result, n, 0)))
     return fitted or await _cut(pages, writer, budget, pages.wanted - 1)

@@ -46,14 +46,16 @@ class Traversals:
         max_tokens: int | None,
         max_hops: int | None,
         *,
-        path: Sequence[str],  # noqa: ARG002
-        to: Sequence[str],  # noqa: ARG002
+        path: Sequence[str],
+        to: Sequence[str],
         show: str | None,  # noqa: ARG002
         count_distinct: int | None,  # noqa: ARG002
         **arguments: Any,
     ) -> Answer:
         """Traversal: the union of neighbourhoods, walks along a path, or shortest connections."""
         columns = columns_of(self._db)
+        if not path and not to:
+            columns.read_ahead(arguments["seeds"])
         seeds, arguments, notes = await self._prepared(columns, arguments)
         if max_hops is None:
             raise missing("bfs_query", "max_hops")
@@ -71,6 +73,7 @@ class Traversals:
     ) -> Answer:
         """Intersection: what all seeds share."""
         columns = columns_of(self._db)
+        columns.read_ahead(arguments["seeds"])
         seeds, arguments, notes = await self._prepared(columns, arguments, at_least=2)
         if k is None:
             raise missing("intersect_subgraphs", "k")
