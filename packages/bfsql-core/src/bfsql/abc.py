@@ -55,7 +55,7 @@ Row = TypeVar("Row", Triple, TypedTriple)
 _P = ParamSpec("_P")
 
 
-class _Part(TypedDict):
+class Part(TypedDict):
     """Which part of a ring is asked for."""
 
     predicates: Collection[str] | None
@@ -186,7 +186,7 @@ class GraphDbInterface(ABC):
             and of the object behind the triple, None for an end that is no node. All rows
             of a ring are of one kind.
         """
-        part: _Part = {"predicates": predicates, "direction": direction}
+        part: Part = {"predicates": predicates, "direction": direction}
         if accepts(self, "edges_batch", "predicates"):
             ring = await self.edges_batch(ids, **part)
         else:
@@ -413,7 +413,7 @@ class DelegatingGraphDb(GraphDbInterface):
         direction: EdgeDirection | None = None,
     ) -> Iterable[Triple]:
         """A ring, or a part of it, which is filtered here where the inner signature lacks it."""
-        part: _Part = {"predicates": predicates, "direction": direction}
+        part: Part = {"predicates": predicates, "direction": direction}
         if not implements(self._inner, "edges_batch"):
             return await super().edges_batch(ids, **part)
         if accepts(self._inner, "edges_batch", "predicates"):
@@ -428,7 +428,7 @@ class DelegatingGraphDb(GraphDbInterface):
         direction: EdgeDirection | None = None,
     ) -> AsyncGenerator[Sequence[Triple] | Sequence[TypedTriple]]:
         """A ring in batches, or a part of it."""
-        part: _Part = {"predicates": predicates, "direction": direction}
+        part: Part = {"predicates": predicates, "direction": direction}
         if not implements(self._inner, "edges_stream"):
             yield cast("Sequence[Triple]", list(await self.edges_batch(ids, **part)))
             return

@@ -91,16 +91,21 @@ class Graph:
         """
         return await self._operations.run(tool, arguments, caller=caller)
 
-    async def describe_schema(self) -> Answer:
-        """Orient: learn what the graph contains."""
-        return await self.call("describe_schema")
+    async def describe_schema(self, seeds: list[str] | str | None = None) -> Answer:
+        """Orient: learn what the graph contains, or what is around some seeds."""
+        return await self.call("describe_schema", {"seeds": seeds})
 
     async def search_entities(self, query: str, **arguments: Any) -> Answer:
         """Resolve: map a name to canonical ids. Also takes `node_types`."""
         return await self.call("search_entities", {"query": query, **arguments})
 
-    async def bfs_query(self, seeds: list[str] | str, max_hops: int, **arguments: Any) -> Answer:
-        """Traverse: expand a neighbourhood. Also takes the filters, pages and `max_tokens`."""
+    async def bfs_query(
+        self, seeds: list[str] | str, max_hops: int | None = None, **arguments: Any
+    ) -> Answer:
+        """Traverse: expand a neighbourhood, follow a `path`, or find connections `to` nodes.
+
+        Also takes the filters, pages and `max_tokens`.
+        """
         return await self.call("bfs_query", {"seeds": seeds, "max_hops": max_hops, **arguments})
 
     async def describe_entity(self, id: str) -> Answer:  # noqa: A002 - the protocol's name
@@ -111,7 +116,9 @@ class Graph:
         """Expand (batch): full metadata for several entities."""
         return await self.call("describe_entities", {"ids": ids})
 
-    async def intersect_subgraphs(self, seeds: list[str], k: int, **arguments: Any) -> Answer:
+    async def intersect_subgraphs(
+        self, seeds: list[str], k: int | None = None, **arguments: Any
+    ) -> Answer:
         """Intersect: nodes reachable from every seed. Also takes filters and `max_tokens`."""
         return await self.call("intersect_subgraphs", {"seeds": seeds, "k": k, **arguments})
 

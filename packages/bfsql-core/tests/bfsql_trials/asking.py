@@ -14,7 +14,15 @@ _ORDER = {
     "bfs_query": ["seeds", "max_hops"],
     "intersect_subgraphs": ["seeds", "k"],
 }
-_SUBGRAPH = ["node_count", "edge_count", "notes", "schema_summary", "nodes", "edges"]
+_SUBGRAPH = [
+    "node_count",
+    "edge_count",
+    "common_count",
+    "notes",
+    "schema_summary",
+    "nodes",
+    "edges",
+]
 _CONTINUE = re.compile(r"Continue with offset=(\d+), limit=(\d+)\.")
 _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
@@ -74,8 +82,13 @@ def _check_subgraph(document: dict[str, Any]) -> None:
     assert {end for s, _, o in triples for end in (s, o)} <= set(ids)
     assert {n["entity_type"] for n in document["nodes"]} <= set(summary["entity_types_found"])
     assert {predicate for _, predicate, _ in triples} <= set(summary["predicates_found"])
-    for names in summary.values():
-        assert sorted(set(names)) == names
+    for names, counts in (
+        (summary["entity_types_found"], summary["node_counts"]),
+        (summary["predicates_found"], summary["edge_counts"]),
+    ):
+        assert sorted(set(names)) == names == list(counts)
+    assert sum(summary["node_counts"].values()) == document["node_count"]
+    assert sum(summary["edge_counts"].values()) == document["edge_count"]
     for thing in (*document["nodes"], *document["edges"]):
         _check_metadata(thing.get("metadata", {}))
 

@@ -176,7 +176,7 @@ async def test_every_budget_around_every_threshold_is_kept():
         for tool, arguments in calls:
             given_now = {"seeds": ["n:0", "n:1"], **arguments}
             whole = await asking.asked(opened, tool, **given_now, max_tokens=0)
-            for max_tokens in range(600, len(whole.text) + 2):
+            for max_tokens in range(800, len(whole.text) + 2):
                 answer = await asking.asked(opened, tool, **given_now, max_tokens=max_tokens)
                 assert len(answer.text.encode()) <= max_tokens
                 check_what_was_dropped(answer.content, whole.content)

@@ -172,6 +172,51 @@ def _detail(facts: Facts) -> Iterator[str]:
         )
 
 
+def connection_notes(pairs: Sequence[tuple[str, str, int | None]], most: int) -> Iterator[str]:
+    """How long the shortest connections of some pairs are, and which pairs have none.
+
+    Args:
+        pairs: Seed, target, and the edges between them.
+        most: Edges of a connection at the most.
+    """
+    lengths = sorted({length for _, _, length in pairs if length is not None})
+    if lengths:
+        edges = " or ".join(filter(None, [", ".join(map(str, lengths[:-1])), str(lengths[-1])]))
+        noun = "edge" if lengths == [1] else "edges"
+        yield f"Shortest connections: {edges} {noun}."
+    apart = [f"{plain(seed)} and {plain(to)}" for seed, to, length in pairs if length is None]
+    if apart:
+        more = f" and {len(apart) - SHOWN} more pairs" if len(apart) > SHOWN else ""
+        yield (f"Not connected within {counted(most, 'edge')}: {'; '.join(apart[:SHOWN])}{more}.")
+
+
+def shared_notes(
+    edges: Sequence[tuple[str, str, str]], k: int, shared: int, *, smallest: bool
+) -> list[str]:
+    """How the seeds of an intersection stand to each other.
+
+    Args:
+        edges: Those between two seeds.
+        k: The radius of the answer.
+        shared: Its nodes without the seeds.
+        smallest: Whether the radius was looked for.
+    """
+    notes = []
+    if smallest and shared:
+        notes.append(f"k={k} is the smallest with a node in common other than the seeds.")
+    elif not shared:
+        up_to = f"up to k={k}" if smallest else f"within k={k}"
+        notes.append(
+            f"The seeds have no other node in common {up_to}. bfs_query with to looks for the "
+            "shortest connections of two entities."
+        )
+    if edges:
+        shown = ", ".join(f"{plain(s)} -{plain(p)}-> {plain(o)}" for s, p, o in edges[:SHOWN])
+        more = f" and {len(edges) - SHOWN} more" if len(edges) > SHOWN else ""
+        notes.append(f"Seeds that an edge joins: {shown}{more}.")
+    return notes
+
+
 def listed(values: Sequence[str]) -> str:
     """A few of the values, and how many more there are."""
     more = f" and {len(values) - SHOWN} more" if len(values) > SHOWN else ""

@@ -13,7 +13,7 @@ The MCP server never imports this module; the web API describes its answers with
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
@@ -38,10 +38,22 @@ class StubNode(_Exact):
     entity_type: str
 
 
+class ViaNode(StubNode):
+    """A node that only connects the common nodes of an intersection to its seeds."""
+
+    via: Literal[True]
+
+
 class FullNode(StubNode):
     """A node whose type the call asked for in full; its metadata may be empty."""
 
     metadata: dict[str, JsonValue]
+
+
+class FullViaNode(FullNode):
+    """The same in full."""
+
+    via: Literal[True]
 
 
 class StubEdge(_Exact):
@@ -63,6 +75,8 @@ class SchemaSummary(_Exact):
 
     entity_types_found: list[str]
     predicates_found: list[str]
+    node_counts: dict[str, Count]
+    edge_counts: dict[str, Count]
 
 
 class _Subgraph(_Exact):
@@ -86,6 +100,9 @@ class IntersectionAnswer(_Subgraph):
 
     seeds: Annotated[list[str], Field(min_length=2)]
     k: Depth
+    common_count: Count = 0
+    """Only with `connect`."""
+    nodes: list[StubNode | FullNode | ViaNode | FullViaNode]
 
 
 class SearchHit(_Exact):

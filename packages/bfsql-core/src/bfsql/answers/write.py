@@ -69,21 +69,24 @@ class SubgraphWriter:
     def document(self, result: Result) -> Document:
         """The answer; what explains it stands before what a host may cut off."""
         if isinstance(result, BfsResult):
-            name, depth = "max_hops", result.max_hops
+            name, depth, common = "max_hops", result.max_hops, None
         else:
-            name, depth = "k", result.k
+            name, depth, common = "k", result.k, result.common_count
         notes = [*self._notes, *subgraph_notes(result)]
         return {
             "seeds": list(result.seeds),
             name: depth,
             "node_count": result.node_count,
             "edge_count": result.edge_count,
+            **({} if common is None else {"common_count": common}),
             **({"notes": notes} if notes else {}),
             "schema_summary": {
                 "entity_types_found": result.schema_summary.entity_types_found,
                 "predicates_found": result.schema_summary.predicates_found,
+                "node_counts": result.schema_summary.node_counts,
+                "edge_counts": result.schema_summary.edge_counts,
             },
-            "nodes": self._node_list(result.page),
+            "nodes": _marked(self._node_list(result.page), common),
             "edges": self._edge_list(result.page),
         }
 
@@ -112,6 +115,13 @@ class SubgraphWriter:
             else {"subject": t[0], "predicate": t[1], "object": t[2]}
             for t in page.triples
         ]
+
+
+def _marked(nodes: list[Document], common: int | None) -> list[Document]:
+    """The nodes, those behind the common ones marked."""
+    if common is None:
+        return nodes
+    return [*nodes[:common], *({**node, "via": True} for node in nodes[common:])]
 
 
 @dataclass(frozen=True)

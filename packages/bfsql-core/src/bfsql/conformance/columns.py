@@ -10,7 +10,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from bfsql.abc import GraphDbInterface
+from bfsql.abc import GraphDbInterface, Part
 from bfsql.columns import BATCH_EDGES, NO_NODE, Columns, IntArray, Ring
 from bfsql.conformance.graphs import broad, smallest, tangled
 from bfsql.conformance.harness import (
@@ -20,6 +20,7 @@ from bfsql.conformance.harness import (
     edges_of,
     expect,
     looked_at,
+    parts_of,
     reading_rule,
 )
 from bfsql.conformance.isolation import soon
@@ -188,6 +189,22 @@ async def columns_rings(trial: Trial) -> None:
         expect(not edges, f"The ring of no handles has edges: {edges[:3]}.")
 
 
+@reading_rule("columns-part", "a part of a ring in columns is that of the ring", source=COLUMNS)
+async def columns_part(trial: Trial) -> None:
+    """Some predicates, none and unknown ones; leaving, entering and both."""
+    async with _columns(trial) as (_, columns, ids):
+        for asked in (ids[:1], ids):
+            handles = await _handles(columns, asked)
+            whole = await _edges(columns, handles)
+            for part, wanted in parts_of(whole, asked):
+                read = await _edges(columns, handles, part)
+                expect(
+                    set(read) == wanted and (columns.repeats or len(read) == len(wanted)),
+                    f"The ring of {len(asked)} ids with {part} and the same part of the whole "
+                    f"differ in {sorted(set(read) ^ wanted)[:4]}, or have edges twice.",
+                )
+
+
 @reading_rule(
     "columns-apart",
     "columns of several calls do not disturb one another",
@@ -282,10 +299,10 @@ async def _reached(columns: Columns, ids: Sequence[str]) -> IntArray:
     return np.unique(np.concatenate(found))
 
 
-async def _edges(columns: Columns, handles: IntArray) -> list[Triple]:
-    """The edges of a ring as strings, as often as they come."""
+async def _edges(columns: Columns, handles: IntArray, part: Part | None = None) -> list[Triple]:
+    """The edges of a ring or a part of it as strings, as often as they come."""
     edges: list[Triple] = []
-    async for ring in _rings(columns, handles):
+    async for ring in _rings(columns, handles, part):
         ends, places = np.unique(np.concatenate([ring.subjects, ring.objects]), return_inverse=True)
         names = await columns.ids(cast("IntArray", ends))
         subjects, objects = np.split(places, 2)
@@ -297,9 +314,11 @@ async def _edges(columns: Columns, handles: IntArray) -> list[Triple]:
     return edges
 
 
-async def _rings(columns: Columns, handles: IntArray) -> AsyncIterator[Ring]:
+async def _rings(
+    columns: Columns, handles: IntArray, part: Part | None = None
+) -> AsyncIterator[Ring]:
     """The batches of a ring, each checked to be what it is said to be."""
-    async for ring in columns.rings(handles):
+    async for ring in columns.rings(handles, **part) if part else columns.rings(handles):
         lengths = {len(column) for column in ring}
         expect(len(lengths) == 1, f"The columns of a batch have the lengths {lengths}.")
         kinds = {np.asarray(column).dtype for column in ring}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
-from bfsql.abc import GraphDbInterface
+from bfsql.abc import GraphDbInterface, adapted
 from bfsql.answers.clean import clean_metadata
 from bfsql.conformance.graphs import (
     GRAPHS,
@@ -25,6 +26,7 @@ from bfsql.conformance.harness import (
     expect,
     expect_unknown,
     filling_rule,
+    parts_of,
     reading_rule,
     sample,
     some_edges,
@@ -225,6 +227,26 @@ async def edges_batch(trial: Trial) -> None:
             f"edges_batch of {len(ids)} ids and the single calls differ in "
             f"{sorted(set(together.triples) ^ every)[:5]}.",
         )
+
+
+@reading_rule(
+    "edges-part",
+    "edges_batch gives the part of a ring that is asked for",
+    source="the backend contract: edges_batch(ids, predicates, direction)",
+)
+async def edges_part(trial: Trial) -> None:
+    """Some predicates, none and unknown ones; leaving, entering and both; alone and together."""
+    async with trial.opened() as db:
+        ids = await sample(trial, db)
+        for asked in (ids[:1], ids):
+            whole = await edges_of(db.edges_batch, asked)
+            for part, wanted in parts_of(whole.triples, asked):
+                read = await edges_of(partial(adapted(db).edges_batch, **part), asked)
+                expect(
+                    set(read.triples) == wanted or not (whole.whole and read.whole),
+                    f"edges_batch of {len(asked)} ids with {part} and the same part of the whole "
+                    f"ring differ in {sorted(set(read.triples) ^ wanted)[:4]}.",
+                )
 
 
 @reading_rule(

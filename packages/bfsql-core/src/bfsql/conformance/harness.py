@@ -21,20 +21,21 @@ that needs a way that is not given is not tried.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import product
 from typing import Any, Literal, TypeAlias
 
 from bfsql import call
-from bfsql.abc import GraphDbInterface, adapted
+from bfsql.abc import GraphDbInterface, Part, adapted, part_of
 from bfsql.conformance.capabilities import EVERYTHING, Kind, kept
 from bfsql.conformance.graphs import node_ids, village
 from bfsql.errors import BfsqlError, ToolError
 from bfsql.graph import Graph, open_graph
 from bfsql.memory import MemoryBackend
-from bfsql.models import GraphRecord, Triple
+from bfsql.models import EdgeDirection, GraphRecord, Triple
 from bfsql.tools import Limits
 
 SAMPLE = 25
@@ -250,11 +251,31 @@ class Edges:
     """Whether the backend reported no omission."""
 
 
+PARTS = 3
+"""Predicates that parts of a ring are asked for."""
+NO_PREDICATE = "no predicate of any graph"
+
+
 async def edges_of(ask: Callable[[Any], Awaitable[Iterable[Triple]]], asked: Any) -> Edges:
     """What `edges_from`, `edges_to` or `edges_batch` gives for an id or ids."""
     with call.scope(seconds=call.remaining()) as scope:
         triples = {(subject, predicate, obj) for subject, predicate, obj in await ask(asked)}
         return Edges(tuple(sorted(triples)), not scope.omissions)
+
+
+def parts_of(ring: Sequence[Triple], ids: Sequence[str]) -> Iterator[tuple[Part, set[Triple]]]:
+    """Some parts of a ring as a store is asked for them, and the edges of each.
+
+    Args:
+        ring: The whole ring.
+        ids: The ids that it was asked for.
+    """
+    names = sorted({predicate for _, predicate, _ in ring})
+    some = [None, *([name] for name in names[:PARTS]), names[:PARTS], [*names, NO_PREDICATE], []]
+    ways: tuple[EdgeDirection | None, ...] = (None, "out", "in")
+    for predicates, direction in product(some, ways):
+        part: Part = {"predicates": predicates, "direction": direction}
+        yield part, set(part_of(list(ring), ids, **part))
 
 
 async def sample(trial: Trial, db: GraphDbInterface) -> list[str]:

@@ -8,7 +8,7 @@ from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 from bfsql import call
-from bfsql.abc import GraphDbInterface, implements
+from bfsql.abc import GraphDbInterface, adapted, implements
 from bfsql.conformance.graphs import hub, node_ids, tangled
 from bfsql.conformance.harness import (
     UNKNOWN,
@@ -18,6 +18,7 @@ from bfsql.conformance.harness import (
     expect,
     filling_rule,
     looked_at,
+    parts_of,
     reading_rule,
 )
 from bfsql.conformance.isolation import soon
@@ -68,6 +69,22 @@ async def stream_edges(trial: Trial) -> None:
         for unknown in ([], [*UNKNOWN, *strangers]):
             rows = await _rows(db, unknown)
             expect(not rows, f"edges_stream gave {rows[:3]} for ids that are no nodes.")
+
+
+@reading_rule("stream-part", "edges_stream gives the part that edges_batch gives", source=STREAM)
+async def stream_part(trial: Trial) -> None:
+    """Some predicates, none and unknown ones; leaving, entering and both."""
+    async with _streaming(trial, tangled()) as (db, ids):
+        whole = await edges_of(db.edges_batch, ids)
+        for part, wanted in parts_of(whole.triples, ids):
+            with call.scope(seconds=call.remaining()) as scope:
+                stream = adapted(db).edges_stream(ids, **part)
+                read = {tuple(row[:3]) async for rows in stream for row in rows}
+            expect(
+                read == wanted or scope.omissions or not whole.whole,
+                f"edges_stream with {part} and the same part of edges_batch differ in "
+                f"{sorted(read ^ wanted)[:4]}.",
+            )
 
 
 @reading_rule(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,6 +10,8 @@ import numpy.typing as npt
 
 from bfsql.columns import Handles, IntArray, Ring, is_sparse, marked, places_in
 
+FEW = 256
+"""Numbers that Python counts faster than numpy."""
 _KEY_BITS = 63
 
 
@@ -20,6 +23,16 @@ def distinct_numbers(numbers: IntArray) -> IntArray:
     marks = np.zeros(top, bool)
     marks[numbers] = True
     return np.flatnonzero(marks).astype(np.int32)
+
+
+def counted_numbers(numbers: IntArray) -> dict[int, int]:
+    """The numbers that occur, none of them negative, and how often each does."""
+    top = int(numbers.max(initial=-1)) + 1
+    if is_sparse(len(numbers), top) or len(numbers) < FEW:
+        return Counter(numbers.tolist())
+    counts = np.bincount(numbers, minlength=top)
+    present = np.flatnonzero(counts)
+    return dict(zip(present.tolist(), counts[present].tolist(), strict=True))
 
 
 def concatenated(rings: Sequence[Ring]) -> Ring:

@@ -21,7 +21,7 @@ import numpy as np
 from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.columns import BoolArray, Columns, Handles, IntArray, Ring, marked
-from bfsql.engine.arrays import at, distinct_numbers, places_of, within
+from bfsql.engine.arrays import at, counted_numbers, distinct_numbers, places_of, within
 from bfsql.engine.traverse import Reach, off_loop
 from bfsql.models import (
     NO_METADATA,
@@ -63,6 +63,8 @@ class Selection:
     """Metadata of all nodes reached, where `min_mentions` had to read it."""
     facts: Facts
     """What the traversal and the removing filters left out."""
+    common: int | None = None
+    """How many of the first nodes are those of an intersection; the others connect them."""
 
 
 async def select(db: GraphDbInterface, query: Query, reach: Reach) -> Selection:
@@ -120,15 +122,20 @@ def _selection(
     columns, edges = reach.columns, reach.edges
     if len(nodes) < len(reach.nodes):
         edges = within(edges, Handles(columns.size, nodes))
-    summary = SchemaSummary(
-        _names(columns.type_names, types), _names(columns.predicate_names, edges.predicates)
-    )
+    summary = summarized(columns, types, edges)
     return Selection(columns, nodes, types, edges, summary, metadata, _facts(reach, nodes))
 
 
-def _names(names: Sequence[str], numbers: IntArray) -> list[str]:
-    """The names of these numbers, each once, sorted."""
-    return sorted(names[number] for number in distinct_numbers(numbers).tolist())
+def summarized(columns: Columns, types: IntArray, edges: Ring) -> SchemaSummary:
+    """The vocabulary of an answer with nodes of these types and these edges."""
+    nodes = _counts(columns.type_names, types)
+    predicates = _counts(columns.predicate_names, edges.predicates)
+    return SchemaSummary(list(nodes), list(predicates), nodes, predicates)
+
+
+def _counts(names: Sequence[str], numbers: IntArray) -> dict[str, int]:
+    """How often each number occurs, by its name, the names sorted."""
+    return dict(sorted((names[n], count) for n, count in counted_numbers(numbers).items()))
 
 
 def _facts(reach: Reach, nodes: IntArray) -> Facts:
@@ -208,7 +215,9 @@ class Pages:
         names = selection.columns.type_names
         cut = Counter(names[number] for number in selection.types[count:].tolist())
         facts = replace(facts, cut_types=dict(sorted(cut.items())))
-        return IntersectionResult(seeds, total, edge_count, summary, page, facts, query.k)
+        return IntersectionResult(
+            seeds, total, edge_count, summary, page, facts, query.k, selection.common
+        )
 
     def wanted_in_full(self, page: Subgraph) -> tuple[Sequence[str], Sequence[Triple]]:
         """The nodes and the edges of a page that the filters want in full."""

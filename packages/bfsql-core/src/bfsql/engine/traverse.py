@@ -118,7 +118,7 @@ async def traverse(columns: Columns, seeds: Sequence[Found], hops: int, bounds: 
     )
     depth = len(rings) - 1
     if missing and columns.repeats:
-        distance = _distances(columns.size, handles, edges, depth)
+        distance = distances_from(columns.size, handles, edges, depth)
         by_distance = [np.flatnonzero(distance == d).astype(np.int32) for d in range(depth + 1)]
         rings = [await columns.ordered(ring) for ring in by_distance]
         nodes = np.concatenate(rings)
@@ -146,7 +146,7 @@ async def traverse(columns: Columns, seeds: Sequence[Found], hops: int, bounds: 
     )
 
 
-def _distances(size: int, seeds: IntArray, edges: Ring, depth: int) -> IntArray:
+def distances_from(size: int, seeds: IntArray, edges: Ring, depth: int) -> IntArray:
     """The distance of each handle over edges that have nodes at both ends; -1 for none.
 
     A backend may give edges for an id that is no node, and a cache of rings does so where such

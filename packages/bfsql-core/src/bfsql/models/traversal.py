@@ -76,6 +76,10 @@ class SchemaSummary:
     """Types of the nodes in the whole answer, sorted."""
     predicates_found: list[str]
     """Predicates of the edges in the whole answer, sorted."""
+    node_counts: dict[str, int] = field(default_factory=dict)
+    """Nodes of each type in the whole answer, seeds included."""
+    edge_counts: dict[str, int] = field(default_factory=dict)
+    """Edges of each predicate in the whole answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,3 +196,5 @@ class IntersectionResult(_Result):
     """What lies within reach of every seed (Appendix A, `IntersectionResult`)."""
 
     k: int
+    common_count: int | None = None
+    """How many of the first nodes are within reach of every seed; the others connect them."""

@@ -247,7 +247,9 @@ async def require(db: AdaptedGraphDb, argument: str, ids: Sequence[str]) -> list
     return nodes
 
 
-async def require_seeds(db: AdaptedGraphDb, columns: Columns, ids: Sequence[str]) -> list[Found]:
+async def require_seeds(
+    db: AdaptedGraphDb, columns: Columns, ids: Sequence[str], argument: str = "seeds"
+) -> list[Found]:
     """The same in columns, which a traversal starts from.
 
     Raises:
@@ -255,7 +257,7 @@ async def require_seeds(db: AdaptedGraphDb, columns: Columns, ids: Sequence[str]
     """
     seeds, unknown = await _known(ids, columns.find)
     if unknown:
-        raise await _no_such(db, "seeds", unknown)
+        raise await _no_such(db, argument, unknown)
     return seeds
 
 

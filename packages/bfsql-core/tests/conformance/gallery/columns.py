@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from bfsql_trials.columns import ColumnsOverMemory, PlainColumns
 from conformance.gallery.bases import wrong
 
 from bfsql.columns import Found, IntArray, Ring
-from bfsql.models import Triple
+from bfsql.models import EdgeDirection, Triple
 
 
 def wrong_columns(rule: str) -> Callable[[type[PlainColumns]], type[PlainColumns]]:
@@ -319,3 +319,22 @@ class SortsWhatItIsGiven(PlainColumns):
         async for ring in super().rings(handles):
             yield ring
         handles[:] = handles[::-1].copy()
+
+
+@wrong_columns("columns-part")
+class PartsByOneEnd(PlainColumns):
+    """Filters the edges that leave the asked nodes, and lets those that enter pass."""
+
+    async def rings(
+        self,
+        handles: IntArray,
+        *,
+        predicates: Collection[str] | None = None,
+        direction: EdgeDirection | None = None,
+    ) -> AsyncGenerator[Ring]:
+        leaving = np.isin(np.arange(self.size), handles)
+        names = np.array(self.predicate_names)
+        async for ring in super().rings(handles, direction=direction):
+            kept = np.isin(names[ring.predicates], list(predicates or ()))
+            kept |= ~leaving[ring.subjects] | (predicates is None)
+            yield Ring(*(column[kept] for column in ring))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from typing import Any
 
 from conformance.gallery.bases import Eight, wrong
 
 from bfsql.memory import MemoryBackend
-from bfsql.models import Edge, EdgeRecord, GraphRecord, Node, NodeRecord, Triple
+from bfsql.models import Edge, EdgeDirection, EdgeRecord, GraphRecord, Node, NodeRecord, Triple
 
 
 @wrong("both-directions")
@@ -186,3 +186,46 @@ class RingOfNoNode(MemoryBackend):
     async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:
         asked = set(ids)
         return [t for t in self._edge_metadata if not asked.isdisjoint((t[0], t[2]))]
+
+
+@wrong("edges-part")
+class PartsWithoutDirection(MemoryBackend):
+    """Filters by predicate, and gives both directions whichever is asked for."""
+
+    async def edges_batch(
+        self,
+        ids: Sequence[str],
+        *,
+        predicates: Collection[str] | None = None,
+        direction: EdgeDirection | None = None,
+    ) -> list[Triple]:
+        return await super().edges_batch(ids, predicates=predicates)
+
+
+@wrong("edges-part")
+class PartsTheOtherWay(MemoryBackend):
+    """Takes the edges that leave the asked nodes for those that enter them."""
+
+    async def edges_batch(
+        self,
+        ids: Sequence[str],
+        *,
+        predicates: Collection[str] | None = None,
+        direction: EdgeDirection | None = None,
+    ) -> list[Triple]:
+        other: dict[Any, EdgeDirection] = {"in": "out", "out": "in"}
+        return await super().edges_batch(ids, predicates=predicates, direction=other.get(direction))
+
+
+@wrong("edges-part")
+class NoPredicatesAreAll(MemoryBackend):
+    """Takes an empty list of predicates for no filter."""
+
+    async def edges_batch(
+        self,
+        ids: Sequence[str],
+        *,
+        predicates: Collection[str] | None = None,
+        direction: EdgeDirection | None = None,
+    ) -> list[Triple]:
+        return await super().edges_batch(ids, predicates=predicates or None, direction=direction)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Sequence
 from typing import Any
 
 from bfsql_trials.columns import TypedStream
 from conformance.gallery.bases import wrong
 
 from bfsql.memory import MemoryBackend
-from bfsql.models import GraphRecord
+from bfsql.models import EdgeDirection, GraphRecord
 
 
 @wrong("stream-edges")
@@ -112,3 +112,19 @@ class OneCursorForAll(MemoryBackend):
         self._rows = self._rows or sorted(set(await self.edges_batch(ids)))
         while self._rows:
             yield [self._rows.pop()]
+
+
+@wrong("stream-part")
+class StreamsOnePredicate(TypedStream):
+    """Asks its cursor for the first of the predicates alone."""
+
+    async def edges_stream(
+        self,
+        ids: Sequence[str],
+        *,
+        predicates: Collection[str] | None = None,
+        direction: EdgeDirection | None = None,
+    ) -> AsyncGenerator[Any]:
+        first = None if predicates is None else list(predicates)[:1]
+        async for rows in super().edges_stream(ids, predicates=first, direction=direction):
+            yield rows
