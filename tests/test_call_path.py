@@ -8,8 +8,8 @@ from typing import Any
 
 from bfsql import open_graph
 
-MOST_MODULES = 21
-MOST_CROSSINGS = 165
+MOST_MODULES = 25
+MOST_CROSSINGS = 170
 
 
 def project_module(frame: FrameType | None) -> str | None:

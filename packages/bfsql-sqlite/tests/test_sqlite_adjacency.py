@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bfsql_sqlite import adjacency
-from bfsql_sqlite.adjacency import Adjacency, Damaged, write_edges, write_types
+from bfsql_sqlite import adjacency, edge_tables
+from bfsql_sqlite.adjacency import Adjacency, Damaged
+from bfsql_sqlite.edge_tables import write_edges, write_types
 
 Triple = tuple[int, int, int]
 
@@ -29,9 +30,10 @@ TRIPLES = st.frozensets(
 @pytest.fixture
 def short_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows so short that a small graph has many."""
-    monkeypatch.setattr(adjacency, "ENTRIES", 3)
-    monkeypatch.setattr(adjacency, "SPAN", 4)
-    monkeypatch.setattr(adjacency, "TYPED", 5)
+    for module in (adjacency, edge_tables):
+        monkeypatch.setattr(module, "ENTRIES", 3)
+        monkeypatch.setattr(module, "SPAN", 4)
+    monkeypatch.setattr(edge_tables, "TYPED", 5)
     monkeypatch.setattr(adjacency, "BATCH_EDGES", 7)
 
 
@@ -45,7 +47,7 @@ def written(
 ) -> sqlite3.Connection:
     graph = sqlite3.connect(":memory:")
     graph.executescript(
-        f"{adjacency.TABLES} CREATE TABLE node (n INTEGER PRIMARY KEY, t INTEGER);"
+        f"{edge_tables.TABLES} CREATE TABLE node (n INTEGER PRIMARY KEY, t INTEGER);"
         "CREATE TABLE type (t INTEGER PRIMARY KEY); INSERT INTO type VALUES (0), (1);"
         "CREATE TABLE predicate (p INTEGER PRIMARY KEY);"
     )
@@ -57,7 +59,7 @@ def written(
         nodes=NODES,
         predicates=PREDICATES,
         leaving=chunks(sorted(triples), length),
-        entering=chunks(sorted(triples, key=lambda one: (one[2], one[0], one[1])), length),
+        entering=chunks(sorted(triples, key=lambda one: (one[2], one[1], one[0])), length),
     )
     assert number == len(triples)
     write_types(graph)
@@ -77,6 +79,13 @@ def ring(graph: sqlite3.Connection, nodes: list[int]) -> list[Triple]:
     return found
 
 
+def small_ring(edges: Adjacency, graph: sqlite3.Connection, nodes: list[int]) -> list[Triple]:
+    found = edges.small_ring(graph, nodes)
+    assert found is not None
+    assert {column.dtype for column in found} == {np.dtype(np.int32)}
+    return list(zip(*(column.tolist() for column in found), strict=True))
+
+
 @given(
     triples=TRIPLES,
     asked=st.sets(st.integers(0, NODES - 1)),
@@ -94,13 +103,35 @@ def test_a_ring_has_each_edge_of_its_nodes_once(
         assert edges.types(graph).tolist() == [-1 if n in lacking else n % 2 for n in range(NODES)]
         expected = sorted(one for one in triples if asked & {one[0], one[2]})
         assert sorted(ring(graph, list(asked))) == expected
+        edges.types(graph)
+        assert sorted(small_ring(edges, graph, list(asked))) == sorted(
+            one for one in triples if (asked - lacking) & {one[0], one[2]}
+        )
+
+
+@given(triples=TRIPLES, asked=TRIPLES)
+@settings(deadline=None)
+@pytest.mark.usefixtures("short_rows")
+@pytest.mark.parametrize(("few", "small"), [(0, 0), (100, 0), (100, 100)])
+def test_edges_are_found_by_what_they_join(
+    triples: frozenset[Triple], asked: frozenset[Triple], few: int, small: int
+) -> None:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        closing(written(triples)) as graph,
+    ):
+        patch.setattr(adjacency, "FEW_EDGES", few)
+        patch.setattr(adjacency, "SMALL", small)
+        edges = Adjacency.of(graph)
+        expected = {one: e for e, one in enumerate(sorted(triples)) if one in asked}
+        assert edges.numbers(graph, asked) == expected
 
 
 def test_more_edges_than_a_batch_of_the_usual_size_come_in_several() -> None:
     count = adjacency.BATCH_EDGES + 10
     triples = np.stack([np.zeros(count), np.zeros(count), np.arange(count)], 1).astype(np.int32)
     with closing(sqlite3.connect(":memory:")) as graph:
-        graph.executescript(adjacency.TABLES)
+        graph.executescript(edge_tables.TABLES)
         write_edges(graph, nodes=count, predicates=1, leaving=[triples], entering=[triples])
         edges = Adjacency(count, count, 1, 1)
         whole = edges.ranges(graph, np.array([0], np.int32))
@@ -113,7 +144,7 @@ def test_more_edges_than_a_batch_of_the_usual_size_come_in_several() -> None:
 
 
 def test_predicates_and_types_have_the_width_that_they_need() -> None:
-    widths = [adjacency._width(n).itemsize for n in (0, 128, 129, 32_768, 32_769, 1_000_000)]
+    widths = [edge_tables.width(n).itemsize for n in (0, 128, 129, 32_768, 32_769, 1_000_000)]
     assert widths == [1, 1, 2, 2, 4, 4]
 
 
@@ -144,3 +175,7 @@ def test_damage_is_an_error_of_the_file(damage: str) -> None:
         graph.execute(damage)
         with pytest.raises(Damaged):
             ring(graph, list(range(NODES)))
+        edges = Adjacency(NODES, 11, 2, PREDICATES)
+        with pytest.raises(Damaged):  # noqa: PT012 - damage of either kind
+            edges.types(graph)
+            small_ring(edges, graph, list(range(NODES)))

@@ -63,8 +63,9 @@ class TestSqlite(WatchedSuite):
             pool: Any = backend._pool
             while not pool._idle.empty():
                 pool._idle.get()
-            for connection in pool._all:
-                pool._idle.put(Watched(connection, self.texts))
+            pool._own, *others = [Watched(one, self.texts) for one in pool._all]
+            for connection in others:
+                pool._idle.put(connection)
             yield backend
 
     @asynccontextmanager

@@ -1,30 +1,20 @@
-"""The edges of a graph file: compressed sparse rows, in packed arrays.
-
-Every node has two lists of edges: of those that leave it, in order of (predicate, object), and of
-those that enter it, in order of (subject, predicate). List n is of the edges that leave the node
-with the handle n; the lists of edges that enter follow, from a multiple of `SPAN` on. Written one
-after the other the lists are one long array of entries: the predicate and the other end of each
-edge. So the position of an entry among those that leave is the number of the edge: its place in
-the order of all triples. `offsets` has the position at which each list begins.
-
-Both arrays are cut into rows of a fixed length, so that a place in them is found by arithmetic: a
-small node costs a page or two of each table, whatever is beside it, and a hub is read from
-consecutive rows. All numbers are little-endian.
-"""
-# ruff: noqa: S608 - what is put into these texts are question marks and names of these tables
+"""Reads the edges of a graph file from the packed arrays of `edge_tables`."""
 
 from __future__ import annotations
 
 import sqlite3
+import struct
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache, partial
-from itertools import pairwise
 from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from bfsql.columns import BATCH_EDGES, NO_NODE, Handles, IntArray, Ring
+from bfsql.columns import BATCH_EDGES, NO_NODE, TRIPLE, Handles, IntArray, Ring
+from bfsql_sqlite.edge_tables import END, ENTRIES, OFFSET, SPAN, rows_of
+from bfsql_sqlite.edge_tables import width as width_of
 from bfsql_sqlite.queries import chunks
 
 Positions: TypeAlias = npt.NDArray[np.int64]
@@ -33,27 +23,13 @@ Packed: TypeAlias = npt.NDArray[np.signedinteger[Any]]
 Numbers: TypeAlias = tuple[int, int, int]
 """Subject, predicate and object of an edge."""
 
-ENTRIES = 800
-"""Entries in a row: 4,000 bytes, or with many predicates a few more."""
-SPAN = 1_000
-"""Lists in a row of offsets: 4,004 bytes."""
-TYPED = 65_536
-"""Nodes in a row of `node_types`."""
-
-TABLES = """
--- The last row of the edges that leave is filled up.
-CREATE TABLE entries (k INTEGER PRIMARY KEY, predicates BLOB NOT NULL, ends BLOB NOT NULL);
--- base: where the first list of the row begins; offsets: where each list of the row and the next
--- one begins, less base.
-CREATE TABLE offsets (k INTEGER PRIMARY KEY, base INTEGER NOT NULL, offsets BLOB NOT NULL);
--- As node.t, with -1 for null.
-CREATE TABLE node_types (k INTEGER PRIMARY KEY, types BLOB NOT NULL);
-"""
-
+FEW_LISTS, SMALL = 8, 1_000
+"""Nodes whose lists are read one by one, and entries that these may have: faster than arrays."""
+FEW_EDGES = 32
+"""Edges that are looked for one by one."""
 _LONG_RUN = 16
 """Consecutive rows for which a statement of their own is faster than listing them."""
-_END = np.dtype("<i4")
-_OFFSET = np.dtype("<u4")
+_OFFSETS = struct.Struct("<II")
 
 
 class Ranges(NamedTuple):
@@ -68,149 +44,6 @@ class Ranges(NamedTuple):
     def total(self) -> int:
         """Number of entries."""
         return int(self.lengths.sum())
-
-
-def _width(numbers: int) -> np.dtype[Any]:
-    """The narrowest integers that can hold the numbers below this one, and -1."""
-    return np.dtype("i1" if numbers <= 1 << 7 else "<i2" if numbers <= 1 << 15 else "<i4")
-
-
-def _rows_of(length: int, row: int) -> int:
-    """Rows that an array of a length takes."""
-    return -(-length // row)
-
-
-# --- writing --------------------------------------------------------------------
-
-
-def write_edges(
-    connection: sqlite3.Connection,
-    *,
-    nodes: int,
-    predicates: int,
-    leaving: Iterable[IntArray],
-    entering: Iterable[IntArray],
-) -> int:
-    """Fill the tables of edges.
-
-    Memory is bounded by the length of the chunks: they may have any, 100,000 rows or so are fast.
-
-    Args:
-        connection: The file that is made, with `TABLES`; nothing is committed. The iterables
-            may use it as well, between two chunks.
-        nodes: Number of handles: rows in `node`.
-        predicates: Number of predicates.
-        leaving: Chunks of triples, int32 arrays of shape (any, 3) with the columns subject,
-            predicate, object. All together are sorted by (subject, predicate, object), and
-            each triple comes once.
-        entering: The same triples, sorted by (object, subject, predicate), in the same columns.
-            Not begun before `leaving` has ended.
-
-    Returns:
-        The number of edges.
-    """
-    writer = _Writer(connection, nodes, _width(predicates))
-    edges = writer.write(leaving, own=0, other=2)
-    writer.write(entering, own=2, other=0)
-    return edges
-
-
-class _Writer:
-    """Writes the lists of one direction, then those of the other.
-
-    Args:
-        connection: The file.
-        nodes: Number of all nodes.
-        width: How predicates are packed.
-    """
-
-    def __init__(self, connection: sqlite3.Connection, nodes: int, width: np.dtype[Any]) -> None:
-        self._connection = connection
-        self._nodes = nodes
-        self._width = width
-        self._entry_row = 0  # the next to be written
-        self._offset_row = 0  # the one that is collected
-        self._base = 0
-        self._counts = np.zeros(SPAN, np.int64)
-
-    def write(self, triples: Iterable[IntArray], *, own: int, other: int) -> int:
-        """Write a direction.
-
-        Args:
-            triples: Sorted.
-            own: Their column that has the nodes whose lists these are.
-            other: Their column with the other ends.
-
-        Returns:
-            The number of triples.
-        """
-        number, first = 0, self._offset_row
-        for chunk in _of_length(triples, ENTRIES):
-            self._entries(chunk[:, 1], chunk[:, other])
-            self._count(chunk[:, own], first)
-            number += len(chunk)
-        self._go_on_to(first + _rows_of(self._nodes, SPAN))
-        self._base = self._entry_row * ENTRIES
-        return number
-
-    def _entries(self, predicates: IntArray, ends: IntArray) -> None:
-        rows = _rows_of(len(ends), ENTRIES)
-        columns = []
-        for column, width in ((predicates, self._width), (ends, _END)):
-            full = np.zeros(rows * ENTRIES, width)
-            full[: len(column)] = column
-            columns.append([row.tobytes() for row in full.reshape(rows, ENTRIES)])
-        keys = range(self._entry_row, self._entry_row + rows)
-        self._connection.executemany(
-            "INSERT INTO entries VALUES (?, ?, ?)", zip(keys, *columns, strict=True)
-        )
-        self._entry_row += rows
-
-    def _count(self, owners: IntArray, first: int) -> None:
-        rows = owners // SPAN
-        cuts = [0, *(np.flatnonzero(np.diff(rows)) + 1).tolist(), len(rows)]
-        for start, stop in pairwise(cuts):
-            row = int(rows[start])
-            self._go_on_to(first + row)
-            self._counts += np.bincount(owners[start:stop] - row * SPAN, minlength=SPAN)
-
-    def _go_on_to(self, row: int) -> None:
-        """Write the rows of offsets before this one."""
-        while self._offset_row < row:
-            offsets = np.zeros(SPAN + 1, _OFFSET)
-            np.cumsum(self._counts, out=offsets[1:], dtype=_OFFSET)
-            self._connection.execute(
-                "INSERT INTO offsets VALUES (?, ?, ?)",
-                (self._offset_row, self._base, offsets.tobytes()),
-            )
-            self._base += int(offsets[-1])
-            self._offset_row += 1
-            self._counts[:] = 0
-
-
-def _of_length(chunks: Iterable[IntArray], unit: int) -> Iterator[IntArray]:
-    """The same rows in chunks whose lengths are multiples of a unit, but for the last one."""
-    rest: IntArray | None = None
-    for chunk in chunks:
-        rows = chunk if rest is None or not len(rest) else np.concatenate([rest, chunk])
-        cut = len(rows) - len(rows) % unit
-        if cut:
-            yield rows[:cut]
-        rest = rows[cut:]
-    if rest is not None and len(rest):
-        yield rest
-
-
-def write_types(connection: sqlite3.Connection) -> None:
-    """Fill `node_types` from `node` and `type`, which are complete."""
-    (types,) = connection.execute("SELECT count(*) FROM type").fetchone()
-    rows = connection.execute(f"SELECT coalesce(t, {NO_NODE}) FROM node ORDER BY n")
-    for k, batch in enumerate(iter(lambda: rows.fetchmany(TYPED), [])):
-        packed = np.fromiter((t for (t,) in batch), _width(types), len(batch))
-        connection.execute("INSERT INTO node_types VALUES (?, ?)", (k, packed.tobytes()))
-
-
-# --- reading --------------------------------------------------------------------
 
 
 class Damaged(sqlite3.DatabaseError):
@@ -230,14 +63,14 @@ class Adjacency:
     def __init__(self, nodes: int, edges: int, types: int, predicates: int) -> None:
         self.nodes = nodes
         self.edges = edges
-        self.entering = _rows_of(nodes, SPAN) * SPAN
+        self.entering = rows_of(nodes, SPAN) * SPAN
         """Number of the first list of edges that enter: what a handle is from its own list."""
         self.known_types: Packed | None = None
         """The type of every handle, once `types` has read them."""
-        self._end = _rows_of(edges, ENTRIES) * ENTRIES + edges
+        self._end = rows_of(edges, ENTRIES) * ENTRIES + edges
         self._type_count = types
         self._predicate_count = predicates
-        self._width = _width(predicates)
+        self._width = width_of(predicates)
 
     @classmethod
     def of(cls, connection: sqlite3.Connection) -> Self:
@@ -246,7 +79,7 @@ class Adjacency:
             "SELECT (SELECT coalesce(max(n) + 1, 0) FROM node), (SELECT count(*) FROM type), "
             "(SELECT count(*) FROM predicate)"
         ).fetchone()
-        last = np.array([_rows_of(nodes, SPAN) - 1] if nodes else [])
+        last = np.array([rows_of(nodes, SPAN) - 1] if nodes else [])
         bases, offsets = _offsets(connection, last)
         edges = int(bases[0]) + int(offsets[-1]) if nodes else 0
         return cls(nodes, edges, types, predicates)
@@ -255,7 +88,7 @@ class Adjacency:
         """The type of every handle, `NO_NODE` included; read once."""
         if self.known_types is None:
             rows = connection.execute("SELECT types FROM node_types ORDER BY k")
-            types = _array((data for (data,) in rows), _width(self._type_count), self.nodes)
+            types = _array((data for (data,) in rows), width_of(self._type_count), self.nodes)
             if self.nodes and not NO_NODE <= types.min() <= types.max() < self._type_count:
                 raise Damaged("a node has a type that is not there")
             self.known_types = types
@@ -303,7 +136,7 @@ class Adjacency:
         rows = _rows(connection, "predicates, ends FROM entries", froms, sizes)
         total = int(sizes.sum()) * ENTRIES
         predicates = _array((data for data, _ in rows), self._width, total)
-        ends = _array((data for _, data in rows), _END, total)
+        ends = _array((data for _, data in rows), END, total)
         if not (
             0 <= predicates.min() <= predicates.max() < self._predicate_count
             and 0 <= ends.min() <= ends.max() < self.nodes
@@ -315,6 +148,63 @@ class Adjacency:
         np.cumsum(new, out=run[1:])
         index = _places(starts + shifts[run], lengths)
         return predicates[index].astype(np.int32), ends[index].astype(np.int32, copy=False)
+
+    def small_ring(self, connection: sqlite3.Connection, nodes: Sequence[int]) -> Ring | None:
+        """The ring of a few handles; None if it is not small.
+
+        Args:
+            connection: To the file.
+            nodes: Handles, each once. `known_types` has been read.
+        """
+        types = self.known_types
+        asked = {node for node in nodes if types is not None and types[node] != NO_NODE}
+        triples: list[Numbers] = []
+        for node in asked:
+            start, stop = self._range(connection, node)
+            first, last = self._range(connection, node + self.entering)
+            if len(triples) + stop - start + last - first > SMALL:
+                return None
+            triples += [(node, p, o) for p, o in self._entries(connection, start, stop)]
+            entering = self._entries(connection, first, last)
+            triples += [(s, p, node) for p, s in entering if s not in asked]
+        return Ring(*np.array(triples, np.int32).reshape(-1, TRIPLE).T.copy())
+
+    def _range(self, connection: sqlite3.Connection, number: int) -> tuple[int, int]:
+        """Where a list begins and ends."""
+        row, place = divmod(number, SPAN)
+        found = connection.execute("SELECT base, offsets FROM offsets WHERE k = ?", (row,))
+        try:
+            base, offsets = found.fetchone()
+            if len(offsets) != (SPAN + 1) * OFFSET.itemsize:
+                raise Damaged("an array of it has lost a part")
+            first, last = _OFFSETS.unpack_from(offsets, place * OFFSET.itemsize)
+            start, stop = base + first, base + last
+        except (TypeError, struct.error):
+            raise Damaged("an array of it has lost a part") from None
+        if not 0 <= start <= stop <= self._end:
+            raise Damaged("the offsets of edges do not ascend")
+        return start, stop
+
+    def _entries(
+        self, connection: sqlite3.Connection, start: int, stop: int
+    ) -> list[tuple[int, int]]:
+        """Predicate and other end of a few entries that stand together."""
+        if start == stop:
+            return []
+        first, last = start // ENTRIES, (stop - 1) // ENTRIES
+        rows = connection.execute(
+            "SELECT predicates, ends FROM entries WHERE k BETWEEN ? AND ? ORDER BY k", (first, last)
+        ).fetchall()
+        length = (last - first + 1) * ENTRIES
+        part = slice(start - first * ENTRIES, stop - first * ENTRIES)
+        predicates = _array((data for data, _ in rows), self._width, length)[part].tolist()
+        ends = _array((data for _, data in rows), END, length)[part].tolist()
+        if not (
+            0 <= min(predicates) <= max(predicates) < self._predicate_count
+            and 0 <= min(ends) <= max(ends) < self.nodes
+        ):
+            raise Damaged("an edge names what is not there")
+        return list(zip(predicates, ends, strict=True))
 
     def plan(self, connection: sqlite3.Connection, nodes: IntArray) -> tuple[list[Ranges], Handles]:
         """What has to be read for the ring of some handles.
@@ -358,6 +248,8 @@ class Adjacency:
     ) -> dict[Numbers, int]:
         """The numbers of the edges that exist, by subject, predicate and object."""
         wanted = frozenset(triples)
+        if len(wanted) <= FEW_EDGES:
+            return self._few_numbers(connection, wanted)
         subjects = np.array(sorted({s for s, _, _ in wanted}), np.int32)
         objects = Handles(self.nodes, np.array([o for _, _, o in wanted], np.int32))
         found: dict[Numbers, int] = {}
@@ -371,6 +263,47 @@ class Adjacency:
                 if (s, p, o) in wanted:
                     found[s, p, o] = number
         return found
+
+    def _few_numbers(
+        self, connection: sqlite3.Connection, wanted: Collection[Numbers]
+    ) -> dict[Numbers, int]:
+        found: dict[Numbers, int] = {}
+        for subject in {s for s, _, _ in wanted}:
+            start, stop = self._range(connection, subject)
+            asked = [edge for edge in wanted if edge[0] == subject]
+            if stop - start <= SMALL:
+                places = {
+                    entry: start + place
+                    for place, entry in enumerate(self._entries(connection, start, stop))
+                }
+                found |= {edge: places[edge[1:]] for edge in asked if edge[1:] in places}
+                continue
+            for edge in asked:
+                place = self.lower(connection, start, stop, edge[1:])
+                if place < stop and [edge[1:]] == self._entries(connection, place, place + 1):
+                    found[edge] = place
+        return found
+
+    def lower(
+        self, connection: sqlite3.Connection, start: int, stop: int, entry: tuple[int, int]
+    ) -> int:
+        """The first position in a list, or in a part of one, whose entry is not below another.
+
+        Args:
+            connection: To the file.
+            start: Where the part begins.
+            stop: Where it ends; behind it where all entries are below.
+            entry: Predicate and other end.
+        """
+        first, last = start // ENTRIES, max(start, stop - 1) // ENTRIES
+        while first < last:
+            middle = (first + last + 1) // 2
+            if self._entries(connection, middle * ENTRIES, middle * ENTRIES + 1) < [entry]:
+                first = middle
+            else:
+                last = middle - 1
+        begin, end = max(start, first * ENTRIES), min(stop, (first + 1) * ENTRIES)
+        return begin + bisect_left(self._entries(connection, begin, end), entry)
 
     def at(self, connection: sqlite3.Connection, numbers: Sequence[int]) -> list[tuple[int, int]]:
         """Predicate and object of edges.
@@ -423,7 +356,7 @@ def _offsets(
 ) -> tuple[Positions, npt.NDArray[Any]]:
     """The bases of rows, and their offsets one after the other."""
     rows = _rows(connection, "base, offsets FROM offsets", keys, np.ones(len(keys), np.int64))
-    offsets = _array((data for _, data in rows), _OFFSET, len(keys) * (SPAN + 1))
+    offsets = _array((data for _, data in rows), OFFSET, len(keys) * (SPAN + 1))
     return _integers([base for base, _ in rows]), offsets
 
 

@@ -111,11 +111,12 @@ class SqliteBackend(BatchGraphDb):
 
     async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:  # type: ignore[override]
         """Metadata by id."""
-        return await self._pool.run(partial(_node_metadata, ids))
+        return await self._pool.read(partial(_node_metadata, ids), len(ids))
 
     async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:  # type: ignore[override]
         """Metadata by triple."""
-        return await self._pool.run(partial(_edge_metadata, edges, self._schema))
+        work = partial(_edge_metadata, edges, self._schema)
+        return await self._pool.read(work, 3 * len(edges))
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
         """The evidence of the edges that touch the entity, and what it supplied as a document."""

@@ -31,8 +31,8 @@ from bfsql.models.load import LoadOptions, LoadReport
 from bfsql.models.merge import created_node, merge_edges, merge_node_records
 from bfsql.models.records import NodeRecord
 from bfsql.sources.columns import EdgeColumns, NodeColumns
-from bfsql_sqlite.adjacency import write_edges
 from bfsql_sqlite.bulk_table import BATCH, BulkTable
+from bfsql_sqlite.edge_tables import write_edges
 from bfsql_sqlite.external_sort import SpillError
 from bfsql_sqlite.graph_file import Making
 from bfsql_sqlite.plain import NotPlain, copy
@@ -217,9 +217,9 @@ class BulkGraph:
             before += len(triples)
 
     def entering(self) -> Iterator[IntArray]:
-        """The same triples, sorted by (object, subject, predicate)."""
+        """The same triples, sorted by (object, predicate, subject)."""
         self._connection.execute(
-            "CREATE TABLE entering AS SELECT s, p, o FROM edge ORDER BY o, s, p"
+            "CREATE TABLE entering AS SELECT s, p, o FROM edge ORDER BY o, p, s"
         )
         for rows, starts, _ in self._grouped("entering"):
             yield rows.triples[starts]

@@ -23,7 +23,7 @@ from bfsql.columns import (
 from bfsql.models import EdgeDirection
 from bfsql.models.json_values import is_text
 from bfsql_sqlite import queries
-from bfsql_sqlite.adjacency import Adjacency, Damaged, Ranges
+from bfsql_sqlite.adjacency import FEW_LISTS, Adjacency, Damaged, Ranges
 from bfsql_sqlite.connection import Pool
 
 
@@ -75,13 +75,13 @@ class SqliteColumns(Columns):
 
     async def find(self, ids: Sequence[str]) -> list[Found | None]:
         """The node of each id."""
-        found = await self._pool.run(partial(find, ids=ids))
+        found = await self._pool.read(partial(find, ids=ids), len(ids))
         return [found.get(entity_id) for entity_id in ids]
 
     async def ids(self, handles: IntArray) -> list[str]:
         """The id of each handle."""
         asked = handles.tolist()
-        names = await self._pool.run(partial(names_of, handles=asked))
+        names = await self._pool.read(partial(names_of, handles=asked), len(asked))
         return [names[handle] for handle in asked]
 
     async def types(self, handles: IntArray) -> IntArray:
@@ -108,6 +108,11 @@ class SqliteColumns(Columns):
 
     async def _rings(self, handles: IntArray) -> AsyncGenerator[Ring, None]:
         edges = self._schema.edges
+        if len(handles) <= FEW_LISTS and edges.known_types is not None:
+            ring = self._pool.at_once(partial(edges.small_ring, nodes=handles.tolist()))
+            if ring is not None:
+                yield ring
+                return
         begun = await self._pool.run(partial(_begin, edges, handles))
         if isinstance(begun, Ring):
             yield begun

@@ -4,9 +4,10 @@ Integers stand for ids, types and predicates. Edges are in packed arrays (`adjac
 SQLite has ids, metadata and search. Nothing is ever changed in a file: a load writes
 a new one.
 
-SQLite work never runs on the event loop. A call that is cancelled, or whose
-deadline passes, sets a flag that SQLite checks every few thousand steps: its
-statement stops, and the thread is free for the next call.
+A read of a few records, which takes well under a millisecond, runs on the event loop:
+changing threads would cost several times as much. All other work runs in threads. A call
+that is cancelled, or whose deadline passes, sets a flag that SQLite checks every few
+thousand steps: its statement stops, and the thread is free for the next call.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from bfsql.errors import StoreError, StoreUnavailable
 APPLICATION_ID = 0x42_46_53_51
 """`PRAGMA application_id` of a graph: "BFSQ"."""
 LAYOUT = 2
-"""`PRAGMA user_version`: number of the layout of these tables and of `adjacency.TABLES`."""
+"""`PRAGMA user_version`: number of the layout of these tables and of `edge_tables.TABLES`."""
 
 TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -36,7 +37,7 @@ CREATE TABLE predicate (p INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 -- t is null where the id is only an end of an edge, with no record of its own.
 CREATE TABLE node (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, t INTEGER);
 
--- Metadata, of nodes and edges that have some. e counts edges from 0, as `adjacency` does.
+-- Metadata, of nodes and edges that have some. e counts edges from 0, as `edge_tables` does.
 CREATE TABLE detail (n INTEGER PRIMARY KEY, metadata TEXT NOT NULL);
 CREATE TABLE edge (e INTEGER PRIMARY KEY, metadata TEXT NOT NULL);
 -- What is evidence for the edge e, whose subject is s: of an edge that touches the node n all its
@@ -58,6 +59,9 @@ CREATE TABLE posting (
     b INTEGER NOT NULL, term TEXT NOT NULL, places BLOB NOT NULL, PRIMARY KEY (b, term)
 ) WITHOUT ROWID;
 """
+
+FEW = 100
+"""Records that are read on the event loop at the most."""
 
 _MAGIC = b"SQLite format 3\0"
 _CHECK_EVERY = 5_000
@@ -145,21 +149,28 @@ class Pool:
 
     Args:
         path: The file.
-        connections: The connections, all to the same file.
+        connections: The connections, all to the same file: the first one for reads on the event
+            loop, and one for each thread.
     """
 
     def __init__(self, path: Path, connections: list[sqlite3.Connection]) -> None:
         self._path = path
         self._all = connections
+        self._own, *others = connections
         self._idle: LifoQueue[sqlite3.Connection] = LifoQueue()
-        for connection in connections:
+        for connection in others:
             self._idle.put(connection)
         self._closed = Event()
-        self._threads = ThreadPoolExecutor(len(connections), thread_name_prefix="bfsql-sqlite")
+        self._threads = ThreadPoolExecutor(len(others), thread_name_prefix="bfsql-sqlite")
 
     @classmethod
     def open(cls, path: Path, connections: int, cache_mb: int) -> Self:
         """Open them all at once, so that a load that replaces the file meanwhile is noticed.
+
+        Args:
+            path: The file.
+            connections: Number of threads.
+            cache_mb: Megabytes of the file that each connection may keep in memory.
 
         Raises:
             StoreError: The file is not a graph that can be read.
@@ -168,7 +179,7 @@ class Pool:
         check(path)
         opened: list[sqlite3.Connection] = []
         try:
-            while len(opened) < connections:
+            while len(opened) <= connections:
                 opened.append(read_only(path))
                 opened[-1].execute(f"PRAGMA cache_size = -{cache_mb * 1024}")
                 if _load_of(opened[-1]) != _load_of(opened[0]):  # replaced meanwhile
@@ -178,6 +189,31 @@ class Pool:
             _close(opened)
             raise error if isinstance(error, StoreError) else _damaged(path, error) from error
         return cls(path, opened)
+
+    def at_once(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
+        """Do work that takes well under a millisecond on the event loop.
+
+        Raises:
+            TimeoutError: As `run`.
+            StoreUnavailable: The pool is closed.
+            StoreError: As `run`.
+        """
+        if call.remaining() == 0:
+            raise TimeoutError
+        if self._closed.is_set():
+            raise self._gone()
+        try:
+            return work(self._own)
+        except sqlite3.Error as error:
+            raise _damaged(self._path, error) from error
+
+    async def read(self, work: Callable[[sqlite3.Connection], Result], records: int) -> Result:
+        """Read so many records: a few on the event loop, more in a thread.
+
+        Raises:
+            StoreError: As `run`, which raises others as well.
+        """
+        return self.at_once(work) if records <= FEW else await self.run(work)
 
     async def run(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
         """Do work with a connection, in a thread.

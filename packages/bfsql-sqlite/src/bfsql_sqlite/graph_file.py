@@ -25,7 +25,7 @@ from bfsql.loading.folders import working_folder
 from bfsql.loading.intake import EXAMPLES, check_graph
 from bfsql.loading.statements import PRAGMAS
 from bfsql.models.load import LoadOptions, LoadReport
-from bfsql_sqlite import adjacency
+from bfsql_sqlite import edge_tables
 from bfsql_sqlite.adjacency import Adjacency
 from bfsql_sqlite.connection import APPLICATION_ID, LAYOUT, TABLES
 from bfsql_sqlite.external_sort import SpillError
@@ -69,7 +69,7 @@ def make_file(
         path: Its place. What is there and is no graph is never replaced.
         options: What becomes of a graph that is there.
         fill: Fills the tables `type`, `predicate`, `node`, `detail`, `edge` and `evidence`, and
-            those of edges by `adjacency.write_edges`; the other tables are filled from these.
+            those of edges by `edge_tables.write_edges`; the other tables are filled from these.
             Its report has everything but what only the whole graph shows: edges that dangle.
         stopped: Whether the load is cancelled.
 
@@ -89,7 +89,7 @@ def make_file(
         made = folder / "graph.db"
         try:
             with closing(sqlite3.connect(made)) as graph:
-                graph.executescript(f"{PRAGMAS} {TABLES} {adjacency.TABLES}")
+                graph.executescript(f"{PRAGMAS} {TABLES} {edge_tables.TABLES}")
                 graph.set_progress_handler(stopped, _CHECK_EVERY)
                 report = fill(Making(graph, folder, target))
                 _finish(graph, report, options)
@@ -107,7 +107,7 @@ def make_file(
 def _finish(graph: sqlite3.Connection, report: LoadReport, options: LoadOptions) -> None:
     """Write types, what search needs, and the mark of a complete file."""
     steps: tuple[Callable[[], object], ...] = (
-        lambda: adjacency.write_types(graph),
+        lambda: edge_tables.write_types(graph),
         lambda: index_names(graph, graph.execute(_NAMED)),
         lambda: _count_dangling(graph, report),
     )

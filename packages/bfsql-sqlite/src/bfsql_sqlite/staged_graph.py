@@ -19,7 +19,7 @@ import numpy.typing as npt
 from bfsql.columns import IntArray
 from bfsql.errors import LoadRefused
 from bfsql.loading.staging import Staging
-from bfsql_sqlite.adjacency import write_edges
+from bfsql_sqlite.edge_tables import write_edges
 from bfsql_sqlite.external_sort import Sorter
 from bfsql_sqlite.queries import chunks
 
@@ -166,8 +166,8 @@ class _Order:
         return _packed((s, p, o), (self._predicate, self._node))
 
     def entering(self, s: IntArray, p: IntArray, o: IntArray) -> Keys:
-        """In order of object, subject, predicate."""
-        return _packed((o, s, p), (self._node, self._predicate))
+        """In order of object, predicate, subject."""
+        return _packed((o, p, s), (self._predicate, self._node))
 
     def from_leaving(self, keys: Keys) -> IntArray:
         """The triples of keys: subject, predicate, object."""
@@ -176,7 +176,7 @@ class _Order:
 
     def from_entering(self, keys: Keys) -> IntArray:
         """The same."""
-        o, s, p = _unpacked(keys, (self._node, self._predicate))
+        o, p, s = _unpacked(keys, (self._predicate, self._node))
         return np.stack([s, p, o], 1)
 
 
