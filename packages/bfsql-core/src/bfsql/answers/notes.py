@@ -10,7 +10,8 @@ from itertools import chain
 
 from bfsql import call
 from bfsql.answers.clean import clean_text, plain
-from bfsql.models import BfsResult, Facts, IntersectionResult, Omission
+from bfsql.models import BfsResult, ConditionFacts, Facts, IntersectionResult, Omission
+from bfsql.models.condition import quoted
 
 SHOWN = 5
 """Ids or names that a sentence lists."""
@@ -23,7 +24,7 @@ def subgraph_notes(result: BfsResult | IntersectionResult) -> list[str]:
         own = chain(_traversal(facts, "max_hops"), _pages(result))
     else:
         own = chain(_traversal(facts, "k"), _cut_by_type(facts))
-    return [*own, *_detail(facts), *left_out(facts.omissions)]
+    return [*own, *_conditions(facts), *_detail(facts), *left_out(facts.omissions)]
 
 
 def left_out(known: Iterable[Omission] = ()) -> Iterator[str]:
@@ -106,7 +107,7 @@ def _traversal(facts: Facts, depth: str) -> Iterator[str]:
     if facts.removed_seeds:
         yield (
             f"{listed(facts.removed_seeds)} {_were(len(facts.removed_seeds))} removed from the "
-            "answer by exclude_node_types or min_mentions, though it started there."
+            f"answer by {_removing(facts)}, though it started there."
         )
     if facts.dangling_edges:
         yield (
@@ -114,6 +115,12 @@ def _traversal(facts: Facts, depth: str) -> Iterator[str]:
             f"the graph has no node for {counted(facts.dangling_ids, 'id')} at the other end. "
             "No call can show them."
         )
+
+
+def _removing(facts: Facts) -> str:
+    if facts.conditions:
+        return "exclude_node_types, min_mentions or where"
+    return "exclude_node_types or min_mentions"
 
 
 def _pages(result: BfsResult) -> Iterator[str]:
@@ -149,6 +156,47 @@ def _cut_by_type(facts: Facts) -> Iterator[str]:
             f"{counted(facts.cut_nodes, 'node')} did not fit the token budget and "
             f"{_were(facts.cut_nodes)} left out, with their edges: {by_type}. This answer has no "
             "pages: use a smaller k, exclude_node_types or min_mentions, or a larger max_tokens."
+        )
+
+
+def _conditions(facts: Facts) -> Iterator[str]:
+    told = [sentence for one in facts.conditions for sentence in _condition(one)]
+    yield from told[:SHOWN]
+    if len(told) > SHOWN:
+        yield f"where: {counted(len(told) - SHOWN, 'further note')} of this kind left out."
+
+
+def _condition(facts: ConditionFacts) -> Iterator[str]:
+    one = facts.condition
+    scope = None if one.scope is None else plain(one.scope)
+    if one.scope is not None and one.scope != one.written_scope:
+        yield f"where: took {quoted(one.scope)} for {quoted(one.written_scope or '')}."
+    if not facts.judged:
+        thing = "node" if one.predicate is None else "edge"
+        of = "" if scope is None else f" of {scope}"
+        yield f"where: {one.shown} removed nothing, since no {thing}{of} was reached."
+    elif not facts.had and facts.hidden:
+        yield (
+            f"where: traversals leave {quoted(one.key)} out of edges, so {one.shown} counts it as "
+            "absent. describe_entity shows it."
+        )
+    elif not facts.had:
+        of = "nothing reached" if scope is None else f"no {scope} reached"
+        result = "removed nothing" if facts.kept else "removed them all"
+        yield (
+            f"where: {of} has the property {quoted(one.key)}, so {one.shown} {result}. "
+            "describe_entity shows which properties an entity has."
+        )
+    elif not facts.met:
+        values = ", ".join(quoted(clean_text(value)) for value in facts.values)
+        found = f" There is: {values}." if values else ""
+        yield f"where: nothing reached meets {one.shown}.{found}"
+    if facts.unlike:
+        yield (
+            f"where: {counted(facts.unlike, 'value')} cannot be compared with what {one.shown} "
+            "says, and "
+            f"{'does' if facts.unlike == 1 else 'do'} not meet it; numbers compare with numbers, "
+            "ISO dates with dates, other text with text."
         )
 
 

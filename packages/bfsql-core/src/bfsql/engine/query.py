@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
+from bfsql.engine.conditions import conditions_of
 from bfsql.engine.intersect import intersect
 from bfsql.engine.numbered import columns_of
 from bfsql.engine.select import (
@@ -81,6 +82,7 @@ async def neighborhood_intersection(
 async def _unbounded(db: GraphDbInterface, query: Query, hops: int, bounds: Bounds) -> Result:
     with call.joined() as under_way:
         columns = columns_of(db)
+        conditions = await conditions_of(db, columns, query)
         asked = list(dict.fromkeys(query.seeds))
         found = await call.within(columns.find(asked)) if asked else []
         seeds = [seed for seed in found if seed is not None]
@@ -92,7 +94,7 @@ async def _unbounded(db: GraphDbInterface, query: Query, hops: int, bounds: Boun
             reach = await traverse(columns, [] if unknown else seeds, hops, bounds)
             reach = await intersect(reach, bounds)
             ids = [*ids, *unknown]
-        selection = await select(db, query, reach)
+        selection = await select(reach, conditions)
         pages = Pages(query.model_copy(update={"seeds": ids}), selection)
         result = await with_metadata(db, pages, await pages.of(pages.wanted))
         facts = replace(result.facts, unknown_seeds=unknown, omissions=under_way.omissions)

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from itertools import islice
 from typing import NamedTuple, TypeAlias, TypeVar
 
@@ -20,11 +19,11 @@ import numpy as np
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
-from bfsql.columns import BoolArray, Columns, Handles, IntArray, Ring, marked
+from bfsql.columns import Columns, Handles, IntArray, Ring, marked
 from bfsql.engine.arrays import at, counted_numbers, distinct_numbers, places_of, within
+from bfsql.engine.conditions import Conditions
 from bfsql.engine.traverse import Reach, off_loop
 from bfsql.models import (
-    NO_METADATA,
     BfsQuery,
     BfsResult,
     Facts,
@@ -59,71 +58,41 @@ class Selection:
     """In no order: only those of a page are sorted."""
     summary: SchemaSummary
     """The vocabulary of the whole answer."""
-    metadata: Mapping[str, Metadata] | None
-    """Metadata of all nodes reached, where `min_mentions` had to read it."""
     facts: Facts
     """What the traversal and the removing filters left out."""
     common: int | None = None
     """How many of the first nodes are those of an intersection; the others connect them."""
 
 
-async def select(db: GraphDbInterface, query: Query, reach: Reach) -> Selection:
-    """Remove what the two removing filters name.
+async def select(reach: Reach, conditions: Conditions) -> Selection:
+    """Remove what the call's conditions do not keep: nodes with their edges, then edges.
 
     Args:
-        db: The graph; asked for metadata only where `min_mentions` needs it.
-        query: Its `exclude_node_types` and `min_mentions`.
         reach: What the traversal reached.
+        conditions: Of this call.
 
     Raises:
-        TimeoutError: The deadline passed while the mentions were read.
+        TimeoutError: The deadline passed while metadata was read.
     """
-    columns, nodes, types = reach.columns, reach.nodes, reach.types
-    if query.exclude_node_types:
-        excluded = frozenset(query.exclude_node_types)
-        names = columns.type_names
-        kept = [t for t in distinct_numbers(types).tolist() if names[t] not in excluded]
-        mask = np.isin(types, np.array(kept, np.int32))
-        nodes, types = nodes[mask], types[mask]
-    metadata = None
-    if query.min_mentions > 1 and len(nodes):
-        ids = await call.within(columns.ids(nodes))
-        brought = columns.brought
-        if not all("total_mentions" in brought.get(i, NO_METADATA) for i in ids):
-            metadata = await call.within(db.metadata_for_nodes_batch(ids))
-        mask = _mentioned(ids, query.min_mentions, brought, metadata or {})
-        nodes, types = nodes[mask], types[mask]
-    size = len(reach.nodes) + len(reach.edges.subjects)
-    return await off_loop(size, lambda: _selection(reach, nodes, types, metadata))
-
-
-def _mentioned(
-    ids: Sequence[str],
-    least: int,
-    brought: Mapping[str, Metadata],
-    read: Mapping[str, Metadata],
-) -> BoolArray:
-    """Which of the nodes are mentioned often enough."""
-    return np.array(
-        [_mentions({**brought.get(i, {}), **read.get(i, {})}, least) >= least for i in ids], bool
-    )
-
-
-def _mentions(metadata: Metadata, otherwise: int) -> float | Decimal:
-    value = metadata.get("total_mentions")
-    if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
-        return value if value == value else otherwise  # noqa: PLR0124 - NaN is no number
-    return otherwise  # "a value that is no number counts as absent"
+    columns, nodes, types, edges = reach.columns, reach.nodes, reach.types, reach.edges
+    conditions.learn(types, edges.predicates)
+    kept = await conditions.keeps_nodes(nodes, types, None)
+    nodes, types = nodes[kept], types[kept]
+    size = len(reach.nodes) + len(edges.subjects)
+    if len(nodes) < len(reach.nodes):
+        members = Handles(columns.size, nodes)
+        edges = await off_loop(size, lambda: within(reach.edges, members))
+    kept = await conditions.keeps_edges(edges, None)
+    if not kept.all():
+        edges = marked(edges, kept)
+    facts = replace(_facts(reach, nodes), conditions=conditions.facts)
+    return await off_loop(size, lambda: _selection(columns, nodes, types, edges, facts))
 
 
 def _selection(
-    reach: Reach, nodes: IntArray, types: IntArray, metadata: Mapping[str, Metadata] | None
+    columns: Columns, nodes: IntArray, types: IntArray, edges: Ring, facts: Facts
 ) -> Selection:
-    columns, edges = reach.columns, reach.edges
-    if len(nodes) < len(reach.nodes):
-        edges = within(edges, Handles(columns.size, nodes))
-    summary = summarized(columns, types, edges)
-    return Selection(columns, nodes, types, edges, summary, metadata, _facts(reach, nodes))
+    return Selection(columns, nodes, types, edges, summarized(columns, types, edges), facts)
 
 
 def summarized(columns: Columns, types: IntArray, edges: Ring) -> SchemaSummary:
@@ -352,12 +321,10 @@ async def with_node_metadata(db: GraphDbInterface, pages: Pages, result: Result)
     """
     wanted, _ = pages.wanted_in_full(result.page)
     selection = pages.selection
-    found = selection.metadata
-    if found is None:
-        try:
-            found = await call.within(db.metadata_for_nodes_batch(wanted)) if wanted else {}
-        except TimeoutError:
-            return replace(result, facts=replace(result.facts, late=("nodes",)))
+    try:
+        found = await call.within(db.metadata_for_nodes_batch(wanted)) if wanted else {}
+    except TimeoutError:
+        return replace(result, facts=replace(result.facts, late=("nodes",)))
     brought = selection.columns.brought
     full: dict[str, Metadata] = {
         i: {**brought[i], **found.get(i, {})} if i in brought else found.get(i, {}) for i in wanted

@@ -1,5 +1,6 @@
 """Records, queries, results, and the stream from sources to loaders."""
 
+from bfsql.models.condition import ConditionFacts
 from bfsql.models.load import REPLACING, LoadMode, LoadOptions, LoadReport, SourceAccount
 from bfsql.models.merge import (
     combined,
@@ -48,6 +49,7 @@ __all__ = [
     "REPLACING",
     "BfsQuery",
     "BfsResult",
+    "ConditionFacts",
     "Edge",
     "EdgeDirection",
     "EdgeRecord",

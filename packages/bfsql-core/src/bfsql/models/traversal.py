@@ -13,6 +13,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from bfsql.models.condition import ConditionFacts
 from bfsql.models.records import (
     Edge,
     EdgeWithMetadata,
@@ -128,6 +129,8 @@ class Facts:
     """What became stubs because the deadline passed before its metadata came."""
     omissions: tuple[Omission, ...] = ()
     """What the backend had to leave out."""
+    conditions: tuple[ConditionFacts, ...] = ()
+    """What the conditions of `where` found."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,11 @@ from bfsql.abc import AdaptedGraphDb
 from bfsql.answers import Answer, SubgraphWriter
 from bfsql.call import Limits
 from bfsql.columns import Columns, Found
+from bfsql.engine.conditions import Conditions, conditions_of
 from bfsql.engine.intersect import intersect
 from bfsql.engine.numbered import columns_of
-from bfsql.engine.select import Pages, select
-from bfsql.engine.traverse import Bounds, Reach, traverse
+from bfsql.engine.select import Pages, Selection, select
+from bfsql.engine.traverse import Bounds, traverse
 from bfsql.errors import NothingFits, ToolError
 from bfsql.models import BfsQuery, IntersectionQuery
 from bfsql.tools.budget import Budget, detail, fit
@@ -60,8 +61,10 @@ class Traversals:
         if max_hops is None:
             raise missing("bfs_query", "max_hops")
         query = BfsQuery(max_hops=max_hops, **arguments)
+        conditions = await self._conditions(columns, query)
         reach = await traverse(columns, seeds, query.max_hops, self._bounds())
-        return await self._subgraph(query, reach, notes, Budget.of(self._limits, max_tokens))
+        selection = await select(reach, conditions)
+        return await self._subgraph(query, selection, notes, Budget.of(self._limits, max_tokens))
 
     async def intersect_subgraphs(
         self,
@@ -79,18 +82,19 @@ class Traversals:
             raise missing("intersect_subgraphs", "k")
         query = IntersectionQuery(k=k, **arguments)
         bounds = self._bounds()
+        conditions = await self._conditions(columns, query)
         reach = await intersect(await traverse(columns, seeds, query.k, bounds), bounds)
-        return await self._subgraph(query, reach, notes, Budget.of(self._limits, max_tokens))
+        selection = await select(reach, conditions)
+        return await self._subgraph(query, selection, notes, Budget.of(self._limits, max_tokens))
 
     async def _subgraph(
         self,
         query: BfsQuery | IntersectionQuery,
-        reach: Reach,
+        selection: Selection,
         notes: Sequence[str],
         budget: Budget,
     ) -> Answer:
-        """Run the steps behind the first: select, fit, detail, answer."""
-        selection = await select(self._db, query, reach)
+        """Run the last three steps: fit, detail, answer."""
         pages, writer = Pages(query, selection), SubgraphWriter(self._limits.stripped, notes)
         try:
             stubs = await fit(pages, writer, budget)
@@ -98,6 +102,11 @@ class Traversals:
         except NothingFits:
             raise _too_small(budget) from None
         return page.answer()
+
+    async def _conditions(
+        self, columns: Columns, query: BfsQuery | IntersectionQuery
+    ) -> Conditions:
+        return await conditions_of(self._db, columns, query, stripped=self._limits.stripped)
 
     def _bounds(self) -> Bounds:
         return Bounds.of(self._db, self._limits.max_nodes, self._limits.max_edges)

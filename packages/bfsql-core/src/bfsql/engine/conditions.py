@@ -1,0 +1,346 @@
+"""What removes nodes and edges from an answer: `exclude_node_types`, `min_mentions`, `where`.
+
+A plain traversal asks once, over all that was reached; a walk along a path asks at each step.
+Only the keys that a condition is about are read, in one batch for all of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from decimal import Decimal
+from itertools import compress
+from typing import Any, TypeVar
+
+import numpy as np
+
+from bfsql import call
+from bfsql.abc import GraphDbInterface
+from bfsql.columns import BoolArray, Columns, IntArray, Ring, marked, numbers_of
+from bfsql.engine.arrays import distinct_numbers
+from bfsql.engine.traverse import off_loop
+from bfsql.models import (
+    NO_METADATA,
+    BfsQuery,
+    ConditionFacts,
+    IntersectionQuery,
+    Metadata,
+    Triple,
+)
+from bfsql.models.comparison import scalars, shown_as
+from bfsql.models.condition import Condition, Names, condition
+
+K = TypeVar("K", str, Triple)
+
+MENTIONS = "total_mentions"
+"""The key that `min_mentions` is about."""
+VALUES_TOLD = 5
+"""Values of a property that are told where none of them meets a condition."""
+
+
+async def conditions_of(
+    db: GraphDbInterface,
+    columns: Columns,
+    query: BfsQuery | IntersectionQuery,
+    *,
+    stripped: Collection[str] = (),
+    steps: int | None = None,
+    shown: int | None = None,
+) -> Conditions:
+    """The conditions of a call.
+
+    Args:
+        db: The graph; asked for its types and predicates where there is a `where`.
+        columns: The graph in integers, for this call.
+        query: Its `exclude_node_types`, `min_mentions` and `where`.
+        stripped: Edge metadata that traversals leave out; it counts as absent.
+        steps: The number of steps of a path; None in a call without one.
+        shown: The step whose nodes a condition without a scope is about, where there is a path.
+
+    Raises:
+        ToolError: A condition cannot be read.
+        TimeoutError: The deadline passed.
+    """
+    types: Iterable[str] = ()
+    predicates: Iterable[str] = ()
+    if query.where:
+        types, predicates = await call.within(_vocabulary(db))
+    return Conditions(
+        db, columns, query, Names(types, predicates), stripped=stripped, steps=steps, shown=shown
+    )
+
+
+async def _vocabulary(db: GraphDbInterface) -> tuple[Iterable[str], Iterable[str]]:
+    types, predicates = await asyncio.gather(db.entity_types(), db.predicates())
+    return types, predicates
+
+
+class Conditions:
+    """All that removes nodes and edges in one call.
+
+    Args:
+        db: The graph, asked for the metadata that conditions are about.
+        columns: The graph in integers, for this call.
+        query: As in `conditions_of`, and so are the others.
+        names: What a scope may name.
+        stripped: Keys of edges that count as absent.
+        steps: The number of steps of a path.
+        shown: The step that is shown.
+
+    Raises:
+        ToolError: A condition cannot be read.
+    """
+
+    def __init__(
+        self,
+        db: GraphDbInterface,
+        columns: Columns,
+        query: BfsQuery | IntersectionQuery,
+        names: Names,
+        *,
+        stripped: Collection[str] = (),
+        steps: int | None = None,
+        shown: int | None = None,
+    ) -> None:
+        self._db = db
+        self._columns = columns
+        self._excluded = frozenset(query.exclude_node_types)
+        self._least = query.min_mentions
+        self._where = tuple(dict.fromkeys(query.where))
+        self._names = names
+        self._stripped = frozenset(stripped)
+        self._steps, self._shown = steps, shown
+        self._conditions = self._read()
+        self._tallies = {text: _Tally() for text in self._where}
+
+    def learn(self, types: IntArray, predicates: IntArray) -> None:
+        """Let a scope name types and predicates that were reached, known before or not.
+
+        Args:
+            types: Numbers of types.
+            predicates: Numbers of predicates.
+        """
+        if not self._where:
+            return
+        names, columns = self._names, self._columns
+        more = Names(
+            names.types.union(_named(columns.type_names, types)),
+            names.predicates.union(_named(columns.predicate_names, predicates)),
+        )
+        if (more.types, more.predicates) != (names.types, names.predicates):
+            self._names = more
+            self._conditions = self._read()
+
+    @property
+    def facts(self) -> tuple[ConditionFacts, ...]:
+        """What each condition of `where` found so far."""
+        return tuple(
+            self._tallies[one.text].facts(one, hidden=self._hidden(one)) for one in self._conditions
+        )
+
+    async def keeps_nodes(self, handles: IntArray, types: IntArray, step: int | None) -> BoolArray:
+        """Which nodes stay.
+
+        Args:
+            handles: Nodes.
+            types: The number of the type of each.
+            step: The step of the path that reached them, 0 for the seeds; None in a call
+                without a path.
+
+        Raises:
+            TimeoutError: The deadline passed while metadata was read.
+        """
+        kept = self._of_kept_types(types)
+        judged = [c for c in self._conditions if c.predicate is None and self._at(c, step)]
+        due = kept.copy()
+        if self._least <= 1:
+            due &= self._about(judged, types)
+        places = np.flatnonzero(due)
+        if not len(places):
+            return kept
+        keys = {c.key for c in judged} | ({MENTIONS} if self._least > 1 else set())
+        ids = await call.within(self._columns.ids(handles[places]))
+        metadata = await self._node_metadata(ids, keys)
+        names = self._columns.type_names
+        of_types = [names[number] for number in types[places].tolist()]
+
+        def judge() -> BoolArray:
+            stays = np.ones(len(ids), bool)
+            if self._least > 1:
+                mentions = (_mentions(metadata.get(i, NO_METADATA), self._least) for i in ids)
+                stays &= np.fromiter((n >= self._least for n in mentions), bool, len(ids))
+            for one in judged:
+                scoped = one.type is not None or step is not None
+                own = [one.type is None or t == one.type for t in of_types]
+                stays &= self._met(one, ids, own, metadata, scoped=scoped)
+            return stays
+
+        kept[places] = await off_loop(len(ids) * (1 + len(judged)), judge)
+        return kept
+
+    async def keeps_edges(self, ring: Ring, step: int | None) -> BoolArray:
+        """Which edges stay.
+
+        Args:
+            ring: Edges.
+            step: The step of the path that took them; None in a call without a path.
+
+        Raises:
+            TimeoutError: The deadline passed while metadata was read.
+        """
+        kept = np.ones(len(ring.subjects), bool)
+        judged = [c for c in self._conditions if self._about_edges(c, step)]
+        wide = any(c.predicate is None for c in judged)
+        names = self._columns.predicate_names
+        scopes = {c.predicate for c in judged if c.predicate is not None}
+        due = kept.copy() if wide else np.isin(ring.predicates, numbers_of(scopes, names))
+        places = np.flatnonzero(due)
+        if not judged or not len(places):
+            return kept
+        triples = await self._triples(marked(ring, due))
+        keys = {c.key for c in judged} - self._stripped
+        metadata: Mapping[Triple, Metadata] = {}
+        if keys:
+            metadata = await call.within(self._db.metadata_for_edges_batch(triples, keys))
+
+        def judge() -> BoolArray:
+            stays = np.ones(len(triples), bool)
+            for one in judged:
+                own = [one.predicate is None or t[1] == one.predicate for t in triples]
+                known = {} if self._hidden(one) else metadata
+                stays &= self._met(one, triples, own, known, scoped=one.predicate is not None)
+            return stays
+
+        kept[places] = await off_loop(len(triples) * len(judged), judge)
+        return kept
+
+    def _read(self) -> list[Condition]:
+        return [condition(text, self._names, self._steps) for text in self._where]
+
+    def _hidden(self, one: Condition) -> bool:
+        return one.key in self._stripped
+
+    def _at(self, one: Condition, step: int | None) -> bool:
+        """Whether a condition on nodes is about those of a step."""
+        if step is None or one.step is not None:
+            return one.step == step
+        return one.type is not None or step == self._shown
+
+    def _about_edges(self, one: Condition, step: int | None) -> bool:
+        if one.type is not None or (one.predicate is None and step is not None):
+            return False
+        return one.step is None or one.step == step
+
+    def _of_kept_types(self, types: IntArray) -> BoolArray:
+        if not self._excluded:
+            return np.ones(len(types), bool)
+        names = self._columns.type_names
+        kept = [t for t in distinct_numbers(types).tolist() if names[t] not in self._excluded]
+        return np.isin(types, np.array(kept, np.int32))
+
+    def _about(self, judged: Sequence[Condition], types: IntArray) -> BoolArray:
+        """Which nodes one of some conditions is about."""
+        if any(one.type is None for one in judged):
+            return np.ones(len(types), bool)
+        names = self._columns.type_names
+        scopes = {one.type for one in judged}
+        due = [t for t in distinct_numbers(types).tolist() if names[t] in scopes]
+        return np.isin(types, np.array(due, np.int32))
+
+    async def _node_metadata(self, ids: Sequence[str], keys: set[str]) -> Mapping[str, Any]:
+        """The keys of nodes: those that came with them, and one batch where one is missing."""
+        brought = self._columns.brought
+        if all(brought.get(i, NO_METADATA).keys() >= keys for i in ids):
+            return brought
+        read = await call.within(self._db.metadata_for_nodes_batch(ids, keys))
+        return {
+            i: {**brought[i], **read.get(i, {})} if i in brought else read.get(i, NO_METADATA)
+            for i in ids
+        }
+
+    async def _triples(self, ring: Ring) -> list[Triple]:
+        ends = distinct_numbers(np.concatenate([ring.subjects, ring.objects]))
+        ids = await call.within(self._columns.ids(ends))
+        id_of = dict(zip(ends.tolist(), ids, strict=True)).__getitem__
+        names = self._columns.predicate_names
+        return [
+            (id_of(s), names[p], id_of(o))
+            for s, p, o in zip(*(column.tolist() for column in ring), strict=True)
+        ]
+
+    def _met(
+        self,
+        one: Condition,
+        things: Sequence[K],
+        own: Sequence[bool],
+        metadata: Mapping[K, Metadata],
+        *,
+        scoped: bool,
+    ) -> BoolArray:
+        """Which things stay under a condition.
+
+        Args:
+            one: The condition.
+            things: Nodes or edges.
+            own: Whether it is about each.
+            metadata: What is known of them.
+            scoped: Whether it removes what lacks the property.
+        """
+        tally = self._tallies[one.text]
+        stays = [True] * len(things)
+        for place in compress(range(len(things)), own):
+            known = metadata.get(things[place], NO_METADATA)
+            verdict = tally.verdict(one, known.get(one.key))
+            stays[place] = (not scoped) if verdict is None else verdict
+        tally.kept |= not scoped
+        return np.array(stays, bool)
+
+
+class _Tally:
+    """How often a condition was met."""
+
+    def __init__(self) -> None:
+        self.judged = self.had = self.met = self.unlike = 0
+        self.values: Counter[str] = Counter()
+        self.kept = False
+
+    def verdict(self, one: Condition, value: Any) -> bool | None:
+        """Whether a value meets the condition; None where there is none."""
+        self.judged += 1
+        if value is None:
+            return None
+        self.had += 1
+        known = scalars(value)
+        met = one.met_by(known)
+        self.met += met
+        if not met:
+            self.unlike += not one.compares_with(known)
+            if not self.met:
+                self.values.update(map(shown_as, known))
+        return met
+
+    def facts(self, one: Condition, *, hidden: bool) -> ConditionFacts:
+        """The same for a sentence."""
+        common = sorted(self.values, key=lambda value: (-self.values[value], value))
+        return ConditionFacts(
+            one,
+            hidden=hidden,
+            judged=self.judged,
+            had=self.had,
+            met=self.met,
+            kept=self.kept,
+            unlike=self.unlike,
+            values=() if self.met else tuple(common[:VALUES_TOLD]),
+        )
+
+
+def _named(names: Sequence[str], numbers: IntArray) -> list[str]:
+    return [names[number] for number in distinct_numbers(numbers).tolist()]
+
+
+def _mentions(metadata: Metadata, otherwise: int) -> float | Decimal:
+    value = metadata.get(MENTIONS)
+    if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+        return value if value == value else otherwise  # noqa: PLR0124 - NaN is no number
+    return otherwise  # "a value that is no number counts as absent"

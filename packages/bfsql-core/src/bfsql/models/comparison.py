@@ -1,0 +1,165 @@
+"""How metadata compares with what a condition says, and how it is ordered (`asking.md` 8).
+
+Text compares without case and accents. Numbers compare as numbers and ISO dates as dates,
+also where a store keeps them as text. What a condition says decides: a number is compared
+with numbers, a date with dates, other text with text.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import Enum
+from typing import Any, TypeAlias
+
+from bfsql.models.json_values import iso_text, json_number
+from bfsql.models.merge import fold
+
+Scalar: TypeAlias = str | int | float | bool
+Moment: TypeAlias = tuple[float, ...]
+"""Year, month, day, hour, minute, second; as many as are written, at least the year."""
+
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
+_DATE = re.compile(
+    r"([0-9]{4})-([0-9]{2})(?:-([0-9]{2})"
+    r"(?:[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2}(?:\.[0-9]+)?))?(Z|[+-][0-9]{2}:?[0-9]{2})?)?)?",
+    re.IGNORECASE,
+)
+_YEAR = re.compile(r"[0-9]{4}")
+MOST_DIGITS = 400
+"""Characters of a number; longer ones are text."""
+_DAY, _SECOND = 3, 6
+"""Parts of a moment that names a day, or a second."""
+_FIRST = (1, 1, 1, 0, 0, 0)
+"""The parts of a moment where they are not written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A value as a condition writes it, in the forms in which it can be compared."""
+
+    text: str
+    """Folded."""
+    number: int | float | None
+    moment: Moment | None
+    """Of a date with a month at least; or of a year, which `number` has as well."""
+
+    @classmethod
+    def of(cls, written: str) -> Literal:
+        """What is written, without quotes."""
+        written = written.strip()
+        return cls(fold(written), number_in(written), _moment(written))
+
+
+def scalars(value: Any) -> list[Scalar]:  # noqa: PLR0911 - one line a kind
+    """The values that a condition can compare: those of a list, or the one.
+
+    Mappings and binary values have none.
+    """
+    match value:
+        case str() | bool():
+            return [value]
+        case Enum():
+            return scalars(value.value)
+        case int():
+            return [int(value)]
+        case float():
+            return [float(value) if math.isfinite(value) else str(value)]
+        case Decimal():
+            return [json_number(value)]
+        case dt.date() | dt.time() | dt.timedelta():
+            return [iso_text(value)]
+        case None | Mapping() | bytes() | bytearray() | memoryview():
+            return []
+        case Sequence() | AbstractSet():
+            return [scalar for item in value for scalar in scalars(item)]
+        case _ if hasattr(value, "tolist"):
+            return scalars(value.tolist())
+    return [str(value)]
+
+
+def compared(value: Scalar, literal: Literal) -> int | None:
+    """Whether a value is smaller than a literal (-1), equal (0) or larger (1).
+
+    Args:
+        value: From metadata.
+        literal: A date without a day, or without a time, stands for all of that time.
+
+    Returns:
+        None where the two do not compare, such as text with a number.
+    """
+    if isinstance(value, bool):
+        return 0 if literal.text == ("true" if value else "false") else None
+    number = number_in(value) if isinstance(value, str) else value
+    if literal.number is not None and number is not None:
+        return _sign(number, literal.number)
+    if literal.moment is not None:
+        moment = _moment(shown_as(value))
+        return None if moment is None else _in_time(moment, literal.moment)
+    if literal.number is not None or not isinstance(value, str):
+        return None
+    return _sign(fold(value), literal.text)
+
+
+def contains(value: Scalar, literal: Literal) -> bool:
+    """Whether the text of a value contains that of a literal."""
+    return literal.text in fold(shown_as(value))
+
+
+def shown_as(value: Scalar) -> str:
+    """The text of a value as an answer shows it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else repr(value)
+
+
+def number_in(text: str) -> int | float | None:
+    """The number that a text is, or None."""
+    text = text.strip()
+    if len(text) > MOST_DIGITS or not _NUMBER.fullmatch(text):
+        return None
+    if text.lstrip("+-").isdigit():
+        return int(text)
+    number = float(text)
+    return number if math.isfinite(number) else None
+
+
+def _moment(text: str) -> Moment | None:
+    text = text.strip()
+    if _YEAR.fullmatch(text):
+        return (int(text),)
+    found = _DATE.fullmatch(text)
+    if found is None:
+        return None
+    *parts, zone = found.groups()
+    written = [float(part) if "." in part else int(part) for part in parts if part is not None]
+    whole = [int(part) for part in written]
+    try:
+        when = dt.datetime(*(whole + [1] * (_DAY - len(whole))))  # type: ignore[arg-type]  # noqa: DTZ001
+        if zone is not None and zone not in "zZ":
+            hours, minutes = int(zone[1:3]), int(zone[-2:])
+            offset = dt.timedelta(hours=hours, minutes=minutes)
+            when = when + offset if zone[0] == "-" else when - offset
+    except (ValueError, OverflowError):  # no such day, or before the first one
+        return None
+    if len(written) <= _DAY:
+        return tuple(written)
+    minute = (when.year, when.month, when.day, when.hour, when.minute)
+    if len(written) < _SECOND:
+        return minute
+    return (*minute, when.second + written[-1] - whole[-1])
+
+
+def _in_time(moment: Moment, literal: Moment) -> int:
+    """A moment against a span of time: in it, before or after."""
+    start = (*moment, *_FIRST[len(moment) :])
+    return _sign(start[: len(literal)], literal)
+
+
+def _sign(one: Any, other: Any) -> int:
+    return int(one > other) - int(one < other)

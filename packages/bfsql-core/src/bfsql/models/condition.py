@@ -1,0 +1,261 @@
+"""Conditions of `where`, as they are written (`asking.md` 8).
+
+    condition  = [step "."] [scope "."] key operator value ("|" value)*
+    operator   = "=" | "!=" | "<" | "<=" | ">" | ">=" | "~"
+
+`==` is `=`, `<>` is `!=`, `=<` is `<=`, `=>` is `>=`. Key, scope and values may stand in quotes.
+The scope is the longest known name in front of a dot, a type rather than a predicate.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal as OneOf
+from typing import TypeAlias
+
+from bfsql.errors import ToolError
+from bfsql.models.comparison import Literal, Scalar, compared, contains, scalars
+from bfsql.models.records import Metadata
+
+Operator: TypeAlias = OneOf["=", "!=", "<", "<=", ">", ">=", "~"]
+
+MOST_SHOWN = 80
+"""Characters of a condition that a sentence repeats."""
+
+_SPELLINGS: dict[str, Operator] = {
+    "=": "=",
+    "==": "=",
+    "!=": "!=",
+    "<>": "!=",
+    "<": "<",
+    "<=": "<=",
+    "=<": "<=",
+    ">": ">",
+    ">=": ">=",
+    "=>": ">=",
+    "~": "~",
+}
+_OPERATOR = re.compile(r"[=!<>~]+")
+_QUOTES = "\"'`"
+_DIGITS = 9
+"""Digits of a step's number that are read."""
+_STEP = re.compile(r"\s*([0-9]+)\s*\.")
+_JOINED = re.compile(r"\s(and|or)\s.*[=<>~]|&&|\|\|", re.IGNORECASE | re.DOTALL)
+_HOLDS: dict[Operator, tuple[int, ...]] = {
+    "=": (0,),
+    "<": (-1,),
+    "<=": (-1, 0),
+    ">": (1,),
+    ">=": (0, 1),
+}
+
+
+class Names:
+    """The types and predicates that a scope may name.
+
+    Args:
+        types: Names of types.
+        predicates: Names of predicates.
+    """
+
+    def __init__(self, types: Iterable[str], predicates: Iterable[str]) -> None:
+        self.types, self.predicates = frozenset(types), frozenset(predicates)
+        self._folded: dict[str, set[str]] = {}
+        for name in self.types | self.predicates:
+            self._folded.setdefault(name.casefold(), set()).add(name)
+
+    def find(self, written: str) -> str | None:
+        """The known name that is written, if need be in another case that only one name has."""
+        if written in self.types or written in self.predicates:
+            return written
+        same = self._folded.get(written.casefold(), set())
+        return next(iter(same)) if len(same) == 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One condition, its names resolved."""
+
+    text: str
+    """As it was written."""
+    step: int | None
+    """The step of a path that it is about; None where it names none."""
+    type: str | None
+    """The type whose nodes it is about; None where it names none."""
+    predicate: str | None
+    """The predicate whose edges it is about; None where it names none."""
+    key: str
+    """Of the metadata."""
+    operator: Operator
+    literals: tuple[Literal, ...]
+    """One of them is enough; of `!=`, none may be equal."""
+    written_scope: str | None
+    """The type or the predicate as it was written, perhaps in another case."""
+
+    @property
+    def scope(self) -> str | None:
+        """The type or the predicate that it is about."""
+        return self.type if self.predicate is None else self.predicate
+
+    @property
+    def shown(self) -> str:
+        """The condition, as a sentence repeats it."""
+        return quoted(self.text)
+
+    def holds(self, metadata: Metadata) -> bool | None:
+        """Whether metadata meets the condition; None where it lacks the property."""
+        value = metadata.get(self.key)
+        return None if value is None else self.met_by(scalars(value))
+
+    def met_by(self, values: Sequence[Scalar]) -> bool:
+        """Whether one of the values of a property does; with `!=`, whether none is equal."""
+        if self.operator == "~":
+            return any(contains(value, literal) for value in values for literal in self.literals)
+        if self.operator == "!=":
+            return not self._one(values, (0,))
+        return self._one(values, _HOLDS[self.operator])
+
+    def compares_with(self, values: Sequence[Scalar]) -> bool:
+        """Whether one of the values is of a kind that has an order with what is written."""
+        return self.operator in ("=", "!=", "~") or self._one(values, (-1, 0, 1))
+
+    def _one(self, values: Sequence[Scalar], signs: tuple[int, ...]) -> bool:
+        return any(compared(value, one) in signs for value in values for one in self.literals)
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionFacts:
+    """What a condition found, where a note may have to tell it."""
+
+    condition: Condition
+    hidden: bool
+    """Whether traversals leave its key out of edges, so that it counts as absent there."""
+    judged: int
+    """Nodes and edges that it was about."""
+    had: int
+    """Of these, those that have the property."""
+    met: int
+    """Of these, those that meet it."""
+    kept: bool
+    """Whether it left what lacks the property in the answer."""
+    unlike: int
+    """Of those that do not, those whose value cannot be compared with what is written."""
+    values: tuple[str, ...]
+    """The most common values, where none meets it."""
+
+
+def condition(text: str, names: Names, steps: int | None) -> Condition:
+    """A condition from its text.
+
+    Args:
+        text: As a call gives it.
+        names: What a scope may name.
+        steps: The number of steps of the path; None in a call without a path.
+
+    Raises:
+        ToolError: It is none.
+    """
+    step, rest = _step(text, names, steps)
+    scope, written_scope, rest = _scope(rest, names)
+    found = _OPERATOR.search(rest, _end_of_quotes(rest))
+    if found is None or found[0] not in _SPELLINGS:
+        raise _unreadable(text, found[0] if found else None)
+    key, written = _unquoted(rest[: found.start()]), rest[found.end() :]
+    if not key:
+        raise _wrong(text, "names no property in front of the operator")
+    if _JOINED.search(written) and written.lstrip()[0] not in _QUOTES:
+        raise _wrong(text, "joins several conditions, and all of where hold anyway")
+    values = _alternatives(written)
+    if "" in values:
+        raise _wrong(text, f'has no value behind {found[0]}; empty text is written ""')
+    return Condition(
+        text,
+        step,
+        scope if scope in names.types else None,
+        None if scope in names.types else scope,
+        key,
+        _SPELLINGS[found[0]],
+        tuple(Literal.of(_unquoted(value)) for value in values),
+        written_scope,
+    )
+
+
+def quoted(text: str) -> str:
+    """A condition in a sentence: as JSON, shortened."""
+    short = text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + "..."
+    return json.dumps(short, ensure_ascii=not short.isprintable())
+
+
+def _step(text: str, names: Names, steps: int | None) -> tuple[int | None, str]:
+    found = _STEP.match(text)
+    if found is None or (steps is None and names.find(found[1]) is not None):
+        return None, text
+    number = int(found[1][:_DIGITS])
+    if steps is None:
+        raise _wrong(text, "names the step of a path, and this call has no path")
+    if number > steps:
+        raise _wrong(text, f"names a step that the path has not: its steps are 1 to {steps}")
+    return number, text[found.end() :]
+
+
+def _scope(text: str, names: Names) -> tuple[str | None, str | None, str]:
+    """The scope, the same as it was written, and what follows it."""
+    for place in reversed([place for place, letter in enumerate(text) if letter == "."]):
+        written = _unquoted(text[:place])
+        name = names.find(written)
+        if name is not None:
+            return name, written, text[place + 1 :]
+    return None, None, text
+
+
+def _end_of_quotes(text: str) -> int:
+    """Where the quoted key at the start ends; 0 where there is none."""
+    start = text.lstrip()
+    if start[:1] not in _QUOTES or not start:
+        return 0
+    return text.find(start[0], len(text) - len(start) + 1) + 1
+
+
+def _alternatives(written: str) -> list[str]:
+    """The values between bars that stand outside of quotes."""
+    parts, quote = [""], ""
+    for letter in written:
+        if letter == "|" and not quote:
+            parts.append("")
+            continue
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in _QUOTES and not parts[-1].strip():
+            quote = letter
+        parts[-1] += letter
+    if quote:  # never closed, so it opens nothing
+        parts = written.split("|")
+    return [part.strip() for part in parts]
+
+
+def _unquoted(text: str) -> str:
+    text = text.strip()
+    if len(text) > 1 and text[0] == text[-1] and text[0] in _QUOTES:
+        return text[1:-1]
+    return text
+
+
+def _unreadable(text: str, operator: str | None) -> ToolError:
+    if operator is None:
+        return _wrong(text, "has no operator")
+    if "~" in operator:
+        return _wrong(text, 'asks for a regular expression; "name~desmo" looks for a part of text')
+    return _wrong(text, f"has no operator that is known: {quoted(operator)}")
+
+
+def _wrong(text: str, why: str) -> ToolError:
+    return ToolError(
+        f"where: {quoted(text)} {why}. Write each condition as a string of its own: "
+        '"year>=2010", "Trial.status=terminated|completed", "name~desmo"; the operators are '
+        "= != < <= > >= ~.",
+        kind="bad_value",
+        argument="where",
+    )

@@ -1,0 +1,196 @@
+"""`where` against a plain evaluation of its conditions, written a second time."""
+
+import operator
+import unicodedata
+
+import pytest
+from bfsql_trials import asking
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bfsql import Limits, MemoryBackend, open_graph
+from bfsql.errors import ToolError
+from bfsql.models import EdgeRecord, NodeRecord
+
+TYPES = ("Trial", "Paper")
+PREDICATES = ("cites", "Trial")  # one has the name of a type
+VALUES = st.sampled_from(
+    [0, 1, 2.5, "2", "Änne", "anne", "Bo b", "", True, ["anne", 3], [], None, "1999-05-07"]
+)
+KEYS = ("size", "dc.title")
+METADATA = st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=2)
+WRITTEN = ("0", "2", "2.50", "ANNE", "b", "true", "1999", "1999-05", "'Bo b'")
+ORDERS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+
+
+@st.composite
+def graphs(draw):
+    ids = [f"n{number}" for number in range(draw(st.integers(2, 8)))]
+    nodes = [NodeRecord(i, draw(st.sampled_from(TYPES)), draw(METADATA)) for i in ids]
+    ends = st.sampled_from(ids)
+    triples = st.tuples(ends, st.sampled_from(PREDICATES), ends)
+    drawn = draw(st.lists(triples, min_size=3, max_size=14, unique=True))
+    return nodes, [EdgeRecord(*t, draw(METADATA)) for t in drawn]
+
+
+conditions = st.tuples(
+    st.sampled_from(["", "Trial.", "cites.", "Paper . "]),
+    st.sampled_from(KEYS),
+    st.sampled_from(["=", "==", "!=", "<>", *ORDERS, "~"]),
+    st.lists(st.sampled_from(WRITTEN), min_size=1, max_size=2, unique=True),
+)
+
+
+def plain(text):
+    decomposed = unicodedata.normalize("NFKD", text)
+    return "".join(c for c in decomposed if not unicodedata.combining(c)).casefold()
+
+
+def as_number(value):
+    if isinstance(value, bool):
+        return None
+    try:
+        return float(value)
+    except ValueError:
+        return None
+
+
+def meets(metadata, key, sign, alternatives):
+    """Whether metadata meets a condition; None where it lacks the property."""
+    value = metadata.get(key)
+    if value is None:
+        return None
+    if sign in ("!=", "<>"):
+        return not meets(metadata, key, "=", alternatives)
+    values = value if isinstance(value, list) else [value]
+    return any(one(v, sign, w.strip("'")) for v in values for w in alternatives)
+
+
+def one(value, sign, written):
+    sign = "=" if sign == "==" else sign
+    if sign == "~":
+        return plain(written) in plain("true" if value is True else str(value))
+    compare = {"=": operator.eq, **ORDERS}[sign]
+    if value is True:
+        return written == "true" and compare(0, 0)
+    if as_number(written) is not None and as_number(value) is not None:
+        return compare(as_number(value), as_number(written))
+    if written in ("1999", "1999-05"):  # the only dates that are written
+        return value == "1999-05-07" and compare(0, 0)
+    if as_number(written) is not None or not isinstance(value, str):
+        return False
+    return compare(plain(value), plain(written))
+
+
+def expected(nodes, edges, where):
+    """Ids and triples that stay."""
+    kept, triples = {n.id for n in nodes}, set()
+    for scope, key, sign, alternatives in where:
+        for node in nodes:
+            verdict = meets(node.metadata, key, sign, alternatives)
+            own = scope.strip(" .") == node.entity_type
+            if (own and not verdict) or (not scope and verdict is False):
+                kept.discard(node.id)
+    for edge in edges:
+        stays = edge.subject in kept and edge.object in kept
+        for scope, key, sign, alternatives in where:
+            verdict = meets(edge.metadata, key, sign, alternatives)
+            own = scope.strip(" .") == "cites" == edge.predicate
+            stays &= not ((own and not verdict) or (not scope and verdict is False))
+        if stays:
+            triples.add((edge.subject, edge.predicate, edge.object))
+    return kept, triples
+
+
+@settings(max_examples=60)
+@given(graphs(), st.lists(conditions, min_size=1, max_size=3))
+async def test_where_keeps_what_a_plain_evaluation_keeps(graph, where):
+    nodes, edges = graph
+    spokes = [EdgeRecord(nodes[0].id, "spoke", n.id) for n in nodes]  # so that all are reached
+    texts = [f"{scope}{key}{sign}{'|'.join(values)}" for scope, key, sign, values in where]
+    db = MemoryBackend([*nodes, *edges, *spokes])
+    async with open_graph(db, limits=Limits(max_tokens=0)) as opened:
+        answer = await asking.read(
+            opened, "bfs_query", seeds=[nodes[0].id], max_hops=2, where=texts
+        )
+    kept, triples = expected(nodes, [*edges, *spokes], where)
+    assert {n["id"] for n in answer["nodes"]} == kept
+    assert {(e["subject"], e["predicate"], e["object"]) for e in answer["edges"]} == triples
+    assert (answer["node_count"], answer["edge_count"]) == (len(kept), len(triples))
+
+
+RECORDS = [
+    NodeRecord("t1", "Trial", {"status": "Completed", "year": 2010, "name": "D\u00e9smo one"}),
+    NodeRecord("t2", "Trial", {"status": "terminated", "year": "2015"}),
+    NodeRecord("t3", "Trial", {"year": "abc", "tags": ["a", "b"]}),
+    NodeRecord("d", "Disease", {"name": "flu"}),
+    EdgeRecord("t1", "studies", "d", {"confidence": 0.9, "created_at": "2020"}),
+    EdgeRecord("t2", "studies", "d", {"confidence": 0.5}),
+    EdgeRecord("t3", "studies", "d"),
+]
+
+
+async def answered(*where, **arguments):
+    async with open_graph(MemoryBackend(RECORDS)) as opened:
+        given_ = {"seeds": ["d"], "max_hops": 1, **arguments}
+        return await asking.read(opened, "bfs_query", where=list(where), **given_)
+
+
+@pytest.mark.parametrize(
+    ("where", "note"),
+    [
+        ("trial.status=completed", 'took "Trial" for "trial"'),
+        ("Trial.status=x", 'meets "Trial.status=x". There is: "Completed", "terminated".'),
+        ("foo=1", 'nothing reached has the property "foo", so "foo=1" removed nothing'),
+        ("Trial.foo=1", "no Trial reached has the property"),
+        ("studies.created_at>2019", "describe_entity shows it"),
+        ("created_at>2019", "describe_entity shows it"),
+        ("year>=2012", "1 value cannot be compared"),
+        ("MATCH (n) RETURN n.name = 'x'", "nothing reached has the property"),
+    ],
+)
+async def test_a_condition_that_may_be_a_mistake_is_told(where, note):
+    answer = await answered(where)
+    assert any(note in told for told in answer["notes"])
+
+
+async def test_a_scope_that_nothing_reached_has_is_told():
+    answer = await answered("Trial.year>2000", seeds=["d"], exclude_node_types=["Trial"])
+    assert answer["notes"] == [
+        'where: "Trial.year>2000" removed nothing, since no node of Trial was reached.'
+    ]
+
+
+async def test_a_seed_that_a_condition_removed_is_told():
+    answer = await answered("name~desmo")
+    assert "d was removed from the answer by" in answer["notes"][0]
+    assert "where" in answer["notes"][0]
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "year",
+        "=2010",
+        "status=",
+        "status=a||b",
+        "name=~.*",
+        "year>2000 AND year<2010",
+        "2.year<2000",
+        "year === 3",
+        "status is not null",
+        '{"year": 2010}',
+    ],
+)
+async def test_what_is_no_condition_is_an_error_that_shows_some(where):
+    with pytest.raises(ToolError) as refused:
+        await answered(where)
+    assert refused.value.argument == "where"
+    assert '"year>=2010"' in str(refused.value)
+
+
+async def test_two_hundred_conditions_hold_together_and_one_more_is_refused():
+    answer = await answered(*(f"year!={number}" for number in range(1900, 2099)), "name=flu")
+    assert [node["id"] for node in answer["nodes"]] == ["d", "t3"]
+    with pytest.raises(ToolError, match="at most 200"):
+        await answered(*(f"year!={number}" for number in range(201)))
