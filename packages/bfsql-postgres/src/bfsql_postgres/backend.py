@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import aclosing
+from functools import cache, partial
 from itertools import repeat
 from typing import Any, Self
 
@@ -14,7 +15,15 @@ from bfsql.abc import DEFAULT_NEXT_STEPS, BatchGraphDb, TypedTriple
 from bfsql.embedding import Embedder, open_embedder
 from bfsql.errors import EmbeddingFailed, StoreError
 from bfsql.models.merge import UNTYPED
-from bfsql.models.records import NO_METADATA, Edge, EntityStub, Metadata, Node, Triple
+from bfsql.models.records import (
+    NO_METADATA,
+    Edge,
+    EdgeDirection,
+    EntityStub,
+    Metadata,
+    Node,
+    Triple,
+)
 from bfsql.settings import resolve
 from bfsql_postgres import queries, topology
 from bfsql_postgres.connection import Pool
@@ -25,6 +34,7 @@ from bfsql_postgres.schema import Layout
 from bfsql_postgres.search import Search, vector_size
 from bfsql_postgres.settings import PostgresSettings
 from bfsql_postgres.sql import known_ids, storable
+from bfsql_postgres.topology import Part
 
 CHUNK = 20_000
 """Ids in one statement at most."""
@@ -58,9 +68,9 @@ class PostgresBackend(BatchGraphDb):
         self._layout = layout
         self._embedder = embedder
         self._caution = caution
-        self._ring, self._nodes = topology.ring(layout), topology.nodes(layout)
-        self._many_nodes = topology.many_nodes(layout)
-        self._small_ring = topology.small_ring(layout, SMALL + 1)
+        self._ring = cache(partial(topology.ring, layout))
+        self._small_ring = cache(partial(topology.small_ring, layout, SMALL + 1))
+        self._nodes, self._many_nodes = topology.nodes(layout), topology.many_nodes(layout)
         self._has_types = topology.has_types(layout)
         self._leaving = topology.edges_at(layout, "out")
         self._entering = topology.edges_at(layout, "in")
@@ -167,40 +177,56 @@ class PostgresBackend(BatchGraphDb):
         parts = zip(found, (kind or UNTYPED for kind in types), repeat(NO_METADATA))
         return list(map(tuple.__new__, repeat(Node), parts))
 
-    async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:  # type: ignore[override]
-        """Every edge with one of the nodes at either end, as the driver gives them."""
+    async def edges_batch(
+        self,
+        ids: Sequence[str],
+        *,
+        predicates: Collection[str] | None = None,
+        direction: EdgeDirection | None = None,
+    ) -> list[Triple]:
+        """Every edge with one of the nodes at either end, or some of them, as the driver has it."""
+        part, some = self._part(predicates, direction)
         ring: list[Triple] = []
-        for chunk in _chunks(list(known_ids(ids, self._layout).values())):
-            ring += await self._pool.fetch(self._ring, chunk)
+        for chunk in _chunks(self._asked(ids, some)):
+            ring += await self._pool.fetch(self._ring(part), chunk, *some)
         return ring
 
-    async def edges_stream(  # type: ignore[override]
-        self, ids: Sequence[str]
+    async def edges_stream(
+        self,
+        ids: Sequence[str],
+        *,
+        predicates: Collection[str] | None = None,
+        direction: EdgeDirection | None = None,
     ) -> AsyncGenerator[Sequence[Triple] | Sequence[TypedTriple]]:
         """A small ring with the types of its ends, by one statement; a large one by cursors."""
-        known = list(known_ids(ids, self._layout).values())
+        part, some = self._part(predicates, direction)
+        known = self._asked(ids, some)
         if 0 < len(known) <= FEW:
             number = [len(known)] if self._has_types else []
-            rows: Any = await self._pool.fetch(self._small_ring, known, *number)
+            rows: Any = await self._pool.fetch(self._small_ring(part), known, *number, *some)
             if len(rows) <= SMALL:
                 yield rows
                 return
             del rows
         for chunk in _chunks(known):
-            async with aclosing(self._pool.stream(self._ring, chunk)) as batches:
+            async with aclosing(self._pool.stream(self._ring(part), chunk, *some)) as batches:
                 async for batch in batches:
                     yield batch
 
-    async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:  # type: ignore[override]
-        """Metadata by id."""
+    async def metadata_for_nodes_batch(
+        self, ids: Sequence[str], keys: Collection[str] | None = None
+    ) -> dict[str, Metadata]:
+        """Metadata by id; with `keys`, the columns that hold them are read, and no others."""
         known = known_ids(ids, self._layout)
         found: dict[str, Metadata] = {}
         for chunk in _chunks(list(known)):
-            found |= await self._metadata.of_nodes(chunk, [known[i] for i in chunk])
+            found |= await self._metadata.of_nodes(chunk, [known[i] for i in chunk], keys)
         return found
 
-    async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:  # type: ignore[override]
-        """Metadata by triple."""
+    async def metadata_for_edges_batch(
+        self, edges: Collection[Triple], keys: Collection[str] | None = None
+    ) -> dict[Triple, Metadata]:
+        """Metadata by triple; with `keys`, as for nodes."""
         distinct = dict.fromkeys(edges)
         ends = known_ids((end for s, _, o in distinct for end in (s, o)), self._layout)
         codec = self._layout.codec
@@ -211,7 +237,7 @@ class PostgresBackend(BatchGraphDb):
             subjects = [ends[subject] for subject, _, _ in chunk]
             objects = [ends[obj] for _, _, obj in chunk]
             values = (subjects, [predicate for _, predicate, _ in chunk], objects)
-            found |= await self._metadata.of_edges(chunk, values)
+            found |= await self._metadata.of_edges(chunk, values, keys)
         return found
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
@@ -234,6 +260,20 @@ class PostgresBackend(BatchGraphDb):
         elif most:  # the planner may have no figures
             advice.append(f"Nodes by type, about: {by_type}.")
         return " ".join([*advice, self._caution]).rstrip()
+
+    def _part(
+        self, predicates: Collection[str] | None, direction: EdgeDirection | None
+    ) -> tuple[Part, list[list[str]]]:
+        """Which part of a ring is meant, and its predicates as the last value of a statement."""
+        if predicates is None:
+            return Part(direction), []
+        codec = self._layout.codec
+        known = sorted(name for name in set(predicates) if storable((name,), codec))
+        return Part(direction, filtered=True), [known]
+
+    def _asked(self, ids: Sequence[str], predicates: Sequence[list[str]]) -> list[Any]:
+        """The ids as they are sent; none where no predicate is asked for."""
+        return list(known_ids(ids, self._layout).values()) if all(predicates) else []
 
     async def _edges(self, entity_id: str, statement: str) -> list[Edge]:
         known = known_ids([entity_id], self._layout)

@@ -3,43 +3,57 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from typing import Any
 
+from bfsql.abc import only
 from bfsql.models.merge import evidence_items, merge_edges, merge_node_records, with_evidence
 from bfsql.models.records import Metadata, NodeRecord, Triple
 from bfsql_postgres import queries
 from bfsql_postgres.connection import Pool
 from bfsql_postgres.schema import Layout
-from bfsql_postgres.sql import Fetched, decode, json_patterns
+from bfsql_postgres.sql import Fetched, decode, json_patterns, storable
 
 Item = dict[str, Any]
 """Metadata of one row."""
 Reader = Callable[[Sequence[Any]], list[Item]]
 """Makes metadata of rows of one table, at least one."""
 
+MOST_STATEMENTS = 50
+"""Statements for some keys that are kept."""
+
+_LIFTED = "properties."
+"""Before a key of JSON that a row has a column for."""
+_MERGED = frozenset({"confidence", "confidences", "multiplicity"})
+"""Keys that depend on each other where an edge has several rows."""
+
 
 class MetadataReader:
     """Fetches metadata, and merges what the tables have of one node or edge."""
 
     def __init__(self, pool: Pool, layout: Layout) -> None:
-        self._pool = pool
-        self._nodes = queries.node_metadata(layout)
-        self._edges = queries.edge_metadata(layout)
+        self._pool, self._codec = pool, layout.codec
+        self._nodes = _Source(partial(queries.node_metadata, layout), 3)
+        self._edges = _Source(partial(queries.edge_metadata, layout), 2)
         self._provenance = queries.provenance(layout)
-        self._node_readers = _readers(self._nodes, 3)
-        self._edge_readers = _readers(self._edges, 2)
         self._item_readers = _readers(self._provenance, 7) if self._provenance else []
         self._edge_tables = len(layout.edges)
 
-    async def of_nodes(self, ids: Sequence[str], values: Sequence[Any]) -> dict[str, Metadata]:
-        """Metadata by id; `values` are the ids as they are sent."""
-        rows = await self._pool.fetch(self._nodes.statement, values)
-        read = _read(rows, 1, self._node_readers)
+    async def of_nodes(
+        self, ids: Sequence[str], values: Sequence[Any], keys: Collection[str] | None = None
+    ) -> dict[str, Metadata]:
+        """Metadata by id; `values` are the ids as they are sent, `keys` all that is wanted."""
+        rows, read = await self._fetched(self._nodes, [values], keys)
         positions = [row[0] for row in rows]
         if len(set(positions)) == len(rows):
-            return {ids[p - 1]: metadata for p, metadata in zip(positions, read, strict=True)}
+            known: dict[str, Metadata] = {
+                ids[p - 1]: metadata for p, metadata in zip(positions, read, strict=True)
+            }
+            return known if keys is None else only(known, keys)
+        if keys is not None:  # how rows of one node merge depends on all that they hold
+            return only(await self.of_nodes(ids, values), keys)
         several: dict[int, list[tuple[int, str, Item]]] = defaultdict(list)
         for row, metadata in zip(rows, read, strict=True):
             several[row[0]].append((row[1], row[2] or "", metadata))
@@ -52,18 +66,34 @@ class MetadataReader:
         return found
 
     async def of_edges(
-        self, edges: Sequence[Triple], values: Sequence[Any]
+        self, edges: Sequence[Triple], values: Sequence[Any], keys: Collection[str] | None = None
     ) -> dict[Triple, Metadata]:
         """Metadata by triple; `values` are subjects, predicates and objects as they are sent."""
-        fetched = await self._pool.fetch(self._edges.statement, *values)
+        if keys is not None and "provenance" in keys:  # which is made of all that there is
+            return only(await self.of_edges(edges, values), keys)
+        fetched, metadata = await self._fetched(self._edges, values, keys)
         rows: dict[int, list[Item]] = defaultdict(list)
         items: dict[int, list[Item]] = defaultdict(list)
-        for row, read in zip(fetched, _read(fetched, 1, self._edge_readers), strict=True):
+        for row, read in zip(fetched, metadata, strict=True):
             (rows if row[1] < self._edge_tables else items)[row[0]].append(read)
-        return {
+        merged: dict[Triple, Metadata] = {
             edges[position - 1]: _merged_edge(described, items.get(position, ()))
             for position, described in rows.items()
         }
+        return merged if keys is None else only(merged, keys)
+
+    async def _fetched(
+        self, source: _Source, values: Sequence[Any], keys: Collection[str] | None
+    ) -> tuple[Sequence[Any], list[Item]]:
+        """The rows for some nodes or edges, and the metadata of each, with other keys, too."""
+        statement, more = source.whole, list[list[str]]()
+        if keys is not None:
+            read = _read_for(keys)
+            statement = source.of(read)
+            if statement.rows.keyed:
+                more = [sorted(key for key in read if storable((key,), self._codec))]
+        rows = await self._pool.fetch(statement.rows.statement, *values, *more)
+        return rows, _read(rows, 1, statement.readers)
 
     async def provenance(self, entity_id: str, value: Any, limit: int) -> dict[str, Any]:
         """The evidence that touches an entity, and what it supplied as a document.
@@ -92,6 +122,48 @@ class MetadataReader:
 
 
 # --- from rows to metadata ---------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """A statement, and what reads its rows."""
+
+    rows: queries.Rows
+    readers: list[Reader]
+
+
+class _Source:
+    """The statements for the metadata of nodes, or of edges.
+
+    Args:
+        rows_of: The statement for the values of some keys; for all without an argument.
+        start: The first column with a value.
+    """
+
+    def __init__(
+        self, rows_of: Callable[[frozenset[str] | None], queries.Rows], start: int
+    ) -> None:
+        self._rows_of = rows_of
+        self._start = start
+        self.whole = self._statement(None)
+        self._own = frozenset(
+            one.key for own in self.whole.rows.fields for one in own if one.role != "lifted"
+        )
+        self._of_own = lru_cache(MOST_STATEMENTS)(self._statement)
+
+    def of(self, keys: Collection[str]) -> _Statement:
+        """The statement for some keys."""
+        return self._of_own(self._own.intersection(keys))
+
+    def _statement(self, keys: frozenset[str] | None) -> _Statement:
+        rows = self._rows_of(keys)
+        return _Statement(rows, _readers(rows, self._start))
+
+
+def _read_for(keys: Collection[str]) -> set[str]:
+    """The keys of columns and of JSON that the values of some keys depend on."""
+    read = {key for one in keys for key in (one, one.removeprefix(_LIFTED))}
+    return read if _MERGED.isdisjoint(read) else read | _MERGED
 
 
 def _readers(source: queries.Rows, start: int) -> list[Reader]:

@@ -142,14 +142,26 @@ class Rows(NamedTuple):
     statement: str
     fields: tuple[tuple[Fetched, ...], ...]
     """What is fetched from each table, in the order of the columns; lifted values come last."""
+    keyed: bool = False
+    """Whether it takes the wanted keys as its last value."""
 
 
-def node_metadata(layout: Layout) -> Rows:
-    """Metadata of nodes, from one array of ids.
+class Wanted(NamedTuple):
+    """The values that are fetched, of all."""
+
+    keys: frozenset[str]
+    """Of a row's own values."""
+    place: str
+    """Where the statement has an array of keys, which are fetched of JSON objects."""
+
+
+def node_metadata(layout: Layout, keys: frozenset[str] | None = None) -> Rows:
+    """Metadata of nodes, from one array of ids; with `keys`, from the columns for these alone.
 
     A row: position from 1 on, number of its table, type, then the fields of all tables.
     """
-    fields = tuple(_node_fields(nodes, layout.mentions) for nodes in layout.nodes)
+    wanted = None if keys is None else Wanted(keys, "$2")
+    fields = tuple(_node_fields(nodes, layout.mentions, wanted) for nodes in layout.nodes)
     requested = f"unnest($1::{ID_TYPES[layout.key]}[]) WITH ORDINALITY AS a (id, position)"
     arms = []
     for number, nodes in enumerate(layout.nodes):
@@ -159,19 +171,23 @@ def node_metadata(layout: Layout) -> Rows:
             f"JOIN {relation_name(nodes.relation)} AS n "
             f"ON {comparable('n', nodes.id, layout.key)} = a.id WHERE {live('n', nodes)}"
         )
-    return Rows(union(arms), fields)
+    return _rows(union(arms), fields, wanted)
 
 
-def edge_metadata(layout: Layout) -> Rows:
+def edge_metadata(layout: Layout, keys: frozenset[str] | None = None) -> Rows:
     """Metadata of edges with their passages, from subjects, predicates and objects.
 
-    One statement for both, since to send three arrays twice takes longer than the rows' nulls.
+    With `keys`, it is read from the columns for these alone, without passages. One statement
+    for both, since to send three arrays twice takes longer than the rows' nulls.
     A row: position from 1 on, number of its table (tables of evidence follow those of edges),
     then the fields of all tables.
     """
-    fields = (*(_edge_fields(edges) for edges in layout.edges), *_item_fields(layout))
+    wanted = None if keys is None else Wanted(keys, "$4")
+    fields = tuple(_edge_fields(edges, wanted) for edges in layout.edges)
     sources = [_same_triple(edges, layout) for edges in layout.edges]
-    sources += [_passages(evidence, layout) for evidence in layout.evidence]
+    if wanted is None:
+        fields = (*fields, *_item_fields(layout))
+        sources += [_passages(evidence, layout) for evidence in layout.evidence]
     arms = [
         f"SELECT {', '.join(['a.position', str(number), *_padded(fields, number)])}\nFROM {source}"
         for number, source in enumerate(sources)
@@ -179,7 +195,11 @@ def edge_metadata(layout: Layout) -> Rows:
     kind = ID_TYPES[layout.key]
     given = f"unnest($1::{kind}[], $2::text[], $3::{kind}[])"
     requested = f"a (s, p, o, position) AS (SELECT * FROM {given} WITH ORDINALITY)"
-    return Rows(f"WITH {requested}\n{union(arms)}", fields)
+    return _rows(f"WITH {requested}\n{union(arms)}", fields, wanted)
+
+
+def _rows(statement: str, fields: tuple[tuple[Fetched, ...], ...], wanted: Wanted | None) -> Rows:
+    return Rows(statement, fields, wanted is not None and f"{wanted.place}::" in statement)
 
 
 def _same_triple(edges: Edges, layout: Layout) -> str:
@@ -220,7 +240,9 @@ def _padded(fields: tuple[tuple[Fetched, ...], ...], number: int) -> list[str]:
     ]
 
 
-def _node_fields(nodes: Nodes, mentions: Mentions | None) -> tuple[Fetched, ...]:
+def _node_fields(
+    nodes: Nodes, mentions: Mentions | None, wanted: Wanted | None
+) -> tuple[Fetched, ...]:
     found = [
         fetched_vector("n", key, column) if column == nodes.embedding else fetched("n", key, column)
         for key, column in nodes.metadata
@@ -228,7 +250,7 @@ def _node_fields(nodes: Nodes, mentions: Mentions | None) -> tuple[Fetched, ...]
     if mentions is not None:
         have = {one.key for one in found}
         found += [one for one in _mentioned(nodes, mentions) if one.key not in have]
-    return (*found, *_lifted("n", "properties", nodes.properties))
+    return (*_of_keys(found, wanted), *_lifted("n", "properties", nodes.properties, wanted))
 
 
 def _mentioned(nodes: Nodes, mentions: Mentions) -> list[Fetched]:
@@ -246,9 +268,13 @@ def _mentioned(nodes: Nodes, mentions: Mentions) -> list[Fetched]:
     return found
 
 
-def _edge_fields(edges: Edges) -> tuple[Fetched, ...]:
-    own = (fetched("e", key, column) for key, column in edges.metadata)
-    return (*own, *_lifted("e", "properties", edges.properties))
+def _edge_fields(edges: Edges, wanted: Wanted | None) -> tuple[Fetched, ...]:
+    own = [fetched("e", key, column) for key, column in edges.metadata]
+    return (*_of_keys(own, wanted), *_lifted("e", "properties", edges.properties, wanted))
+
+
+def _of_keys(fields: list[Fetched], wanted: Wanted | None) -> list[Fetched]:
+    return fields if wanted is None else [one for one in fields if one.key in wanted.keys]
 
 
 def _item_fields(layout: Layout) -> tuple[tuple[Fetched, ...], ...]:
@@ -262,10 +288,19 @@ def _item_fields(layout: Layout) -> tuple[tuple[Fetched, ...], ...]:
     )
 
 
-def _lifted(alias: str, key: str, column: Column | None) -> list[Fetched]:
+def _lifted(
+    alias: str, key: str, column: Column | None, wanted: Wanted | None = None
+) -> list[Fetched]:
     if column is None:
         return []
-    return [Fetched(key, f"{named(alias, column)}::text", "text", role="lifted")]
+    value = named(alias, column)
+    if wanted is not None and column.type == "jsonb":  # `json` refuses some of its own texts
+        some = (
+            f"SELECT jsonb_object_agg(w.key, {value} -> w.key) "
+            f"FROM unnest({wanted.place}::text[]) AS w (key) WHERE {value} ? w.key"
+        )
+        value = f"(CASE jsonb_typeof({value}) WHEN 'object' THEN ({some}) ELSE {value} END)"
+    return [Fetched(key, f"{value}::text", "text", role="lifted")]
 
 
 # --- provenance ----------------------------------------------------------------------

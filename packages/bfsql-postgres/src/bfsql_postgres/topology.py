@@ -8,7 +8,10 @@ among 200,000 rows: 90 ms against 10).
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from bfsql.models.merge import UNTYPED
+from bfsql.models.records import EdgeDirection
 from bfsql_postgres.schema import Column, Edges, Layout, Nodes, Relation
 from bfsql_postgres.sql import (
     ID_TYPES,
@@ -21,26 +24,48 @@ from bfsql_postgres.sql import (
     union,
 )
 
-_SIDES = ("out", "in")
+_SIDES: tuple[EdgeDirection, ...] = ("out", "in")
 
 
-def ring(layout: Layout) -> str:
-    """Every edge with one of the ids at either end."""
-    return _of_live(layout, [_ends(edges, s, layout) for edges in layout.edges for s in _SIDES])
+class Part(NamedTuple):
+    """Which part of a ring a statement reads."""
+
+    direction: EdgeDirection | None = None
+    """Of the edges, as seen from the ids; None for both."""
+    filtered: bool = False
+    """Whether it takes an array of predicates, as its last value."""
+
+    @property
+    def sides(self) -> tuple[EdgeDirection, ...]:
+        """The sides of the ids that edges are at."""
+        return _SIDES if self.direction is None else (self.direction,)
 
 
-def small_ring(layout: Layout, rows: int) -> str:
+WHOLE = Part()
+
+
+def ring(layout: Layout, part: Part = WHOLE) -> str:
+    """Every edge with one of the ids at either end, or a part of them."""
+    predicates = "$2" if part.filtered else None
+    arms = [_ends(e, s, layout, predicates) for e in layout.edges for s in part.sides]
+    return _of_live(layout, arms)
+
+
+def small_ring(layout: Layout, rows: int, part: Part = WHOLE) -> str:
     """The first rows of the ring of a few ids, with the types of both ends where `has_types`.
 
-    Its second value is the number of ids. The server reckons with a tenth of them in the plan
-    that it keeps, which is then no dearer than one made for the ids at hand: it keeps the plan
-    after five of those, and planning takes longer than reading a few rows. The type of an end is
-    looked up for each edge: of few edges that is faster than to send all ends back.
+    With types its second value is the number of ids. The server reckons with a tenth of them in
+    the plan that it keeps, which is then no dearer than one made for the ids at hand: it keeps the
+    plan after five of those, and planning takes longer than reading a few rows. The type of an end
+    is looked up for each edge: of few edges that is faster than to send all ends back.
     """
     if not has_types(layout):
-        return f"{ring(layout)}\nLIMIT {rows}"
+        return f"{ring(layout, part)}\nLIMIT {rows}"
     asked = f"SELECT unnest($1::{ID_TYPES[layout.key]}[]) AS id LIMIT $2"
-    arms = union(_ends(edges, s, layout, typed=True) for edges in layout.edges for s in _SIDES)
+    predicates = "$3" if part.filtered else None
+    arms = union(
+        _ends(e, s, layout, predicates, typed=True) for e in layout.edges for s in part.sides
+    )
     return (
         f"WITH live (id, type) AS MATERIALIZED (\nSELECT a.id, {_type_of('a.id', layout)}\n"
         f"FROM ({asked}) AS a\n)\n{arms}\nLIMIT {rows}"
@@ -130,8 +155,18 @@ def _of_live(layout: Layout, arms: list[str]) -> str:
     return f"WITH live (id) AS MATERIALIZED (\n{found}\n)\n{union(arms)}"
 
 
-def _ends(edges: Edges, side: str, layout: Layout, *, typed: bool = False) -> str:
-    """Triples of the edges at one side of the nodes in `live`, with the types of both ends."""
+def _ends(
+    edges: Edges,
+    side: str,
+    layout: Layout,
+    predicates: str | None = None,
+    *,
+    typed: bool = False,
+) -> str:
+    """Triples of the edges at one side of the nodes in `live`, with the types of both ends.
+
+    With `predicates`, the place of an array, only those of its predicates.
+    """
     end, other = edges.subject, edges.object
     if side == "in":
         end, other = other, end
@@ -140,6 +175,8 @@ def _ends(edges: Edges, side: str, layout: Layout, *, typed: bool = False) -> st
     # Views and outer joins can leave gaps, and such a row is no edge.
     gaps = [term for term in terms if isinstance(term, Column) and not term.required]
     tests = [f"{named('e', term)} IS NOT NULL" for term in gaps]
+    if predicates is not None:
+        tests.append(f"{text('e', edges.predicate)} = ANY ({predicates}::text[])")
     if typed:
         types = ["live.type", _type_of(comparable("e", other, layout.key), layout)]
         shown += types if side == "out" else reversed(types)
