@@ -5,6 +5,9 @@ Nothing here fails for being slow: the goals stand beside the figures.
 By default a store takes minutes; the goals are for `--nodes 100000 --edges 1000000 --hub 85000`.
 `embedded --edges 10000000`, without `--nodes`, measures a graph with hubs as real ones have them,
 beside columns by hand and, with `--old`, beside another commit.
+
+`questions` runs the suite of questions, `chat` puts a model in front of them; each has arguments
+of its own (`--help` behind it).
 """
 
 from __future__ import annotations
@@ -23,6 +26,20 @@ STORES = ("embedded", "postgres", "neo4j", "sparql")
 
 
 def main() -> None:
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # each line as it comes
+    if sys.argv[1:2] == ["questions"]:
+        from questions import command
+
+        command.main(sys.argv[2:])
+    elif sys.argv[1:2] == ["chat"]:
+        from questions import chat
+
+        chat.main(sys.argv[2:])
+    else:
+        _measure()
+
+
+def _measure() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("stores", nargs="*", help=f"of {', '.join(STORES)}; all by default")
     arguments.add_argument("--nodes", type=int, help="nodes of the graph (20,000)")
@@ -40,7 +57,6 @@ def main() -> None:
     given = arguments.parse_args()
     if unknown := set(given.stores) - set(STORES):
         arguments.error(f"there is no store {unknown.pop()}; there are {', '.join(STORES)}")
-    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # each line as it comes
     gc.set_threshold(100_000, 50, 100)  # as the server does
     size = (given.nodes or 20_000, given.edges or 200_000, given.hub)
     for store in given.stores or STORES:

@@ -1,0 +1,102 @@
+"""`nox -s benchmarks -- questions`: all plans on real stores, kind by kind and in all."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, ExitStack
+from pathlib import Path
+from typing import Any
+
+from bfsql_servers.folder import folder
+from bfsql_servers.neo4j import Neo4jServer
+from bfsql_servers.oxigraph import OxigraphServer
+from bfsql_servers.postgres import PostgresServer
+from bfsql_servers.process import Server
+from questions.stores import Side, in_neo4j, in_postgres, in_sparql, in_sqlite
+from questions.suite import Report, Sum, questions_about
+from questions.worlds import Size, World
+
+STORES = ("sqlite", "postgres", "neo4j", "oxigraph")
+SCALES = (1, 6, 40)
+GOAL = 1.5
+"""Characters of our answers, as a multiple of those of Cypher."""
+
+Opening = Callable[[World], AbstractAsyncContextManager[list[Side]]]
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run the suite.
+
+    Args:
+        arguments: Of the command line, behind `questions`.
+    """
+    parser = argparse.ArgumentParser(prog="questions", description=__doc__)
+    parser.add_argument("stores", nargs="*", default=STORES, help=f"of {', '.join(STORES)}; all")
+    parser.add_argument(
+        "--scale", type=int, nargs="+", default=SCALES, help="sizes of the worlds (1 6 40)"
+    )
+    given = parser.parse_args(arguments)
+    if unknown := set(given.stores) - set(STORES):
+        parser.error(f"there is no store {unknown.pop()}; there are {', '.join(STORES)}")
+    asyncio.run(run(given.stores, given.scale))
+
+
+async def run(stores: Sequence[str], scales: Sequence[int]) -> None:
+    """Run all plans over a world of each scale in each store, and print the tables."""
+    report = Report()
+    with ExitStack() as stack:
+        opening = {store: opened(store, stack) for store in stores}
+        for seed, scale in enumerate(scales, 11):
+            world = World(f"world-{scale}", Size.of(scale), seed)
+            questions = questions_about(world)
+            nodes, edges = world.graph.number_of_nodes(), world.graph.number_of_edges()
+            print(f"{world.name}: {nodes:,} nodes, {edges:,} edges, {len(questions)} questions")
+            for store, opens in opening.items():
+                start = time.perf_counter()
+                async with opens(world) as sides:
+                    for side in sides:
+                        await report.add(side, questions)
+                print(f"    {store}: {time.perf_counter() - start:.1f} s")
+    for table in tables(report):
+        print(f"\n{table}")
+
+
+def tables(report: Report) -> list[str]:
+    """The tables of a report, its wrong answers, and how far the goal is."""
+    sides = list(report.outcomes)
+    compared = [side for side in sides if side[0] == "neo4j"] or sides[:1]
+    found = [report.by_kind(compared), report.in_all(), *report.wrong()]
+    if ("neo4j", "cypher") in sides:
+        ours, cypher = (
+            Sum.of(report.outcomes["neo4j", language]) for language in ("six_tools", "cypher")
+        )
+        found.append(
+            f"six tools beside Cypher: {ours.calls} and {cypher.calls} calls (goal: no more), "
+            f"{ours.answers / cypher.answers:.2f} x the characters of answers (goal: {GOAL} x)"
+        )
+    return found
+
+
+def opened(store: str, stack: ExitStack) -> Opening:
+    """What puts a world into a store; its server runs until the stack ends."""
+    place = stack.enter_context(folder())
+    if store == "sqlite":
+        return lambda world: in_sqlite(world, place)
+    server: Any = _server(store, place)
+    server.start()
+    stack.callback(server.kill if store == "neo4j" else server.stop)
+    opens: Any = {"postgres": in_postgres, "neo4j": in_neo4j, "oxigraph": in_sparql}[store]
+    return lambda world: opens(world, server)
+
+
+def _server(store: str, place: Path) -> Server:
+    match store:
+        case "postgres":
+            return PostgresServer.embedded(place)
+        case "neo4j":
+            return Neo4jServer(place)
+        case _:
+            return OxigraphServer(place)

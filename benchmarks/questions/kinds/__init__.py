@@ -1,0 +1,14 @@
+"""All kinds of question."""
+
+from __future__ import annotations
+
+from questions.kinds import conditions, connections, counts, finding, hierarchies, walks
+from questions.kinds.kind import Kind
+
+KINDS: tuple[Kind, ...] = tuple(
+    kind()
+    for module in (walks, hierarchies, counts, conditions, finding, connections)
+    for kind in vars(module).values()
+    if isinstance(kind, type) and issubclass(kind, Kind) and kind is not Kind
+)
+"""One of each, in the order of the modules and within them."""

@@ -1,0 +1,177 @@
+"""Runs the plans of all kinds of question, and puts right answers, calls and characters in a table.
+
+A session of a set of tools over a world begins with one call of its schema; from then on each
+question is answered by its kind's plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from questions.drawing import NothingFits
+from questions.kinds import KINDS
+from questions.kinds.kind import Question
+from questions.stores import Side
+from questions.toolsets import Call, CallRefused, Toolset
+from questions.worlds import World
+
+SCHEMA = "the schema"
+"""What tables call the first call of a session."""
+BYTES_A_TOKEN = 3
+"""As the protocol estimates tokens."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one question, or of the schema.
+
+    Attributes:
+        kind: Name of the kind.
+        calls: What was called for it.
+        wrong: What was answered, where that is not the true answer.
+    """
+
+    kind: str
+    calls: tuple[Call, ...]
+    wrong: str | None = None
+
+
+@dataclass
+class Sum:
+    """Outcomes added up."""
+
+    asked: int = 0
+    right: int = 0
+    calls: int = 0
+    arguments: int = 0
+    answers: int = 0
+
+    def add(self, outcome: Outcome) -> None:
+        """Count one more."""
+        self.asked += 1
+        self.right += outcome.wrong is None
+        self.calls += len(outcome.calls)
+        self.arguments += sum(call.arguments for call in outcome.calls)
+        self.answers += sum(call.answer for call in outcome.calls)
+
+    @classmethod
+    def of(cls, outcomes: Iterable[Outcome]) -> Sum:
+        """The sum of several."""
+        found = cls()
+        for outcome in outcomes:
+            found.add(outcome)
+        return found
+
+
+@dataclass
+class Report:
+    """The outcomes of several worlds.
+
+    Attributes:
+        outcomes: By store and language, in the order of the kinds.
+        tokens: Estimated tokens of the tool definitions, by store and language.
+    """
+
+    outcomes: dict[tuple[str, str], list[Outcome]] = field(default_factory=dict)
+    tokens: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    async def add(self, side: Side, questions: Sequence[Question]) -> None:
+        """Run the plans of one side."""
+        key = (side.store, side.language)
+        self.outcomes.setdefault(key, []).extend(await session(side, questions))
+        self.tokens[key] = max(self.tokens.get(key, 0), definition_tokens(side.tools))
+
+    def wrong(self) -> list[str]:
+        """A line for every wrong answer."""
+        return [
+            f"{store}, {language}: {outcome.kind}: {outcome.wrong}"
+            for (store, language), outcomes in self.outcomes.items()
+            for outcome in outcomes
+            if outcome.wrong is not None
+        ]
+
+    def by_kind(self, sides: Sequence[tuple[str, str]]) -> str:
+        """A Markdown table with a row for every kind, and for the sum."""
+        head = ["question"]
+        for store, language in sides:
+            where = f"{language.replace('_', ' ')} on {store}"
+            head += [f"{where}: right", "calls", "arguments", "answers"]
+        kinds = dict.fromkeys(o.kind for side in sides for o in self.outcomes[side])
+        rows = [[kind, *self._cells(sides, kind)] for kind in kinds]
+        rows.append(["all", *self._cells(sides, None)])
+        return markdown([head, *rows])
+
+    def in_all(self) -> str:
+        """A Markdown table with a row for every side."""
+        head = ["tools", "store", "right", "calls", "arguments", "answers", "definitions"]
+        rows = [head]
+        for (store, language), outcomes in self.outcomes.items():
+            cells = self._cells([(store, language)], None)
+            tokens = f"{self.tokens[store, language]:,} tokens"
+            rows.append([language.replace("_", " "), store, *cells, tokens])
+            assert outcomes, "a side that was run has outcomes"
+        return markdown(rows)
+
+    def _cells(self, sides: Sequence[tuple[str, str]], kind: str | None) -> list[str]:
+        cells = []
+        for side in sides:
+            found = Sum.of(o for o in self.outcomes[side] if kind is None or o.kind == kind)
+            cells.append(f"{found.right}/{found.asked}")
+            cells += [f"{n:,}" for n in (found.calls, found.arguments, found.answers)]
+        return cells
+
+
+async def session(side: Side, questions: Sequence[Question]) -> list[Outcome]:
+    """Call the schema once, then answer every question by its plan."""
+    await side.tools.run(side.tools.schema_tool, {})
+    outcomes = [Outcome(SCHEMA, tuple(side.tools.calls))]
+    return [*outcomes, *[await answered(side, question) for question in questions]]
+
+
+async def answered(side: Side, question: Question) -> Outcome:
+    """Answer a question by its plan."""
+    before = len(side.tools.calls)
+    wrong = None
+    try:
+        plan = getattr(question.kind, side.language)
+        answer: Any = await plan(side.tools, **question.about)
+        if not question.is_right(answer):
+            wrong = f"{question.text} {answer!r} in place of {question.answer!r}"
+    except (CallRefused, LookupError, ValueError, TypeError) as error:
+        wrong = f"{question.text} {type(error).__name__}: {error}"
+    return Outcome(question.kind.name, tuple(side.tools.calls[before:]), wrong)
+
+
+def questions_about(world: World) -> list[Question]:
+    """A question of every kind that the world has something for."""
+    found = []
+    for kind in KINDS:
+        try:
+            found.append(Question.of(kind, world))
+        except NothingFits:
+            continue
+    return found
+
+
+def definition_tokens(tools: Toolset) -> int:
+    """Estimated tokens of the definitions that a model is given."""
+    size = sum(len(definition.text().encode()) for definition in tools.definitions())
+    return -(-size // BYTES_A_TOKEN)
+
+
+def markdown(rows: Sequence[Sequence[str]]) -> str:
+    """A table whose columns are as wide as their longest cell; numbers stand to the right."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = [
+        "| "
+        + " | ".join(
+            cell.ljust(width) if i == 0 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        + " |"
+        for row in rows
+    ]
+    rule = "|".join(f"{'-' * (w + 1)}{'-' if i == 0 else ':'}" for i, w in enumerate(widths))
+    return "\n".join([lines[0], f"|{rule}|", *lines[1:]])

@@ -1,0 +1,354 @@
+"""What a client can call: our six tools, or a schema tool and a query tool; every call is counted.
+
+The other two sets are what is usual. Their schema lists types with their properties and few-valued
+properties with their values, and the relations; a query answers with compact JSON, an object a row.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from neo4j import AsyncDriver
+from neo4j.exceptions import DriverError, Neo4jError
+
+from bfsql.errors import ToolError
+from bfsql.graph import Graph
+from bfsql_servers.sparql import Refused, SparqlServer
+
+BASE = "urn:bfsql:"
+PREFIXES = f"""\
+PREFIX : <{BASE}>
+PREFIX rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#>
+PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
+PREFIX skos: <http://www.w3.org/2004/02/skos/core#>
+"""
+FEW_VALUES = 8
+"""Values of a property that a schema lists."""
+LONGEST_ANSWER = 60_000
+"""Characters that a query may answer with, as many as our tools may by default."""
+
+
+class CallRefused(Exception):
+    """A call that was answered with an error, whose sentence this is."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """What one call cost.
+
+    Attributes:
+        tool: Its name.
+        arguments: Characters of the arguments, as compact JSON.
+        answer: Characters of what the model reads, an error's sentence included.
+    """
+
+    tool: str
+    arguments: int
+    answer: int
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A tool as a model is given it."""
+
+    name: str
+    description: str
+    input_schema: Mapping[str, Any]
+
+    def text(self) -> str:
+        """It as compact JSON."""
+        return compact(vars(self))
+
+
+class Toolset(ABC):
+    """Tools over one store.
+
+    Attributes:
+        calls: Every call so far.
+        schema_tool: The tool that a client calls first, once a session.
+    """
+
+    schema_tool: ClassVar[str]
+
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+
+    @abstractmethod
+    def definitions(self) -> list[Definition]:
+        """The tools, as a model is given them."""
+
+    @abstractmethod
+    async def _answer(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        """Run a call.
+
+        Raises:
+            CallRefused: It cannot be answered.
+        """
+
+    async def run(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        """The text that answers a call.
+
+        Raises:
+            CallRefused: With the error's sentence; it was counted as well.
+        """
+        text = ""
+        try:
+            text = await self._answer(tool, arguments)
+        except CallRefused as refused:
+            text = str(refused)
+            raise
+        finally:
+            self.calls.append(Call(tool, len(compact(arguments)), len(text)))
+        return text
+
+    async def rows(self, query: str, **parameters: Any) -> list[dict[str, Any]]:
+        """The rows that a query of this set's language finds."""
+        raise NotImplementedError(f"{type(self).__name__} takes no queries")
+
+    async def column(self, query: str, **parameters: Any) -> list[Any]:
+        """The first value of each row."""
+        return [next(iter(row.values())) for row in await self.rows(query, **parameters)]
+
+    async def value(self, query: str, **parameters: Any) -> Any:
+        """The first value of the only row."""
+        [value] = await self.column(query, **parameters)
+        return value
+
+
+class SixTools(Toolset):
+    """Our tools over an open graph."""
+
+    schema_tool = "describe_schema"
+
+    def __init__(self, graph: Graph) -> None:
+        super().__init__()
+        self._graph = graph
+
+    def definitions(self) -> list[Definition]:
+        return [
+            Definition(tool.name, tool.description, tool.input_schema)
+            for tool in self._graph.definitions()
+        ]
+
+    async def _answer(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        try:
+            answer = await self._graph.call(tool, dict(arguments))
+        except ToolError as error:
+            raise CallRefused(str(error)) from error
+        return "".join(answer.blocks)
+
+    async def call(self, tool: str, **arguments: Any) -> Any:
+        """The decoded answer to a call; the records, where that is a list."""
+        text = await self.run(tool, arguments)
+        return json.JSONDecoder().raw_decode(text)[0]
+
+    async def bfs(self, *seeds: str, **arguments: Any) -> dict[str, Any]:
+        """The answer of `bfs_query`."""
+        answer: dict[str, Any] = await self.call("bfs_query", seeds=list(seeds), **arguments)
+        return answer
+
+    async def walk(self, seed: str, *steps: str, **arguments: Any) -> list[dict[str, Any]]:
+        """The nodes that a path ends at, with their names."""
+        told = {"path": list(steps), "show": "ends", "fields": ["name"], **arguments}
+        nodes: list[dict[str, Any]] = (await self.bfs(seed, **told))["nodes"]
+        return nodes
+
+    async def count(self, seed: str, *steps: str, **arguments: Any) -> int:
+        """How many nodes a path ends at."""
+        answer = await self.bfs(seed, path=list(steps), limit=0, **arguments)
+        return int(answer["shown_count"])
+
+
+class CypherTools(Toolset):
+    """A schema tool and a tool for reading Cypher."""
+
+    schema_tool = "get_schema"
+
+    def __init__(self, driver: AsyncDriver) -> None:
+        super().__init__()
+        self._driver = driver
+
+    def definitions(self) -> list[Definition]:
+        query = {"type": "string", "description": "The Cypher query to execute."}
+        params = {
+            "type": "object",
+            "description": "The parameters to pass to the Cypher query.",
+            "additionalProperties": True,
+        }
+        return [
+            Definition(
+                "get_schema",
+                "List all node labels with their properties, the relationship types with their "
+                "properties, and between which labels they run.",
+                {"type": "object", "properties": {}},
+            ),
+            Definition(
+                "read_cypher",
+                "Execute a read Cypher query on the Neo4j database. The answer is a JSON list "
+                "with an object for each row.",
+                {
+                    "type": "object",
+                    "properties": {"query": query, "params": params},
+                    "required": ["query"],
+                },
+            ),
+        ]
+
+    async def _answer(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        if tool == "get_schema":
+            return await self._schema()
+        if tool != "read_cypher":
+            raise CallRefused(f"There is no tool {tool!r}; there are get_schema and read_cypher.")
+        parameters = arguments.get("params") or {}
+        return _bounded(compact(await self._read(str(arguments.get("query", "")), parameters)))
+
+    async def rows(self, query: str, **parameters: Any) -> list[dict[str, Any]]:
+        arguments = {"query": query} | ({"params": parameters} if parameters else {})
+        rows: list[dict[str, Any]] = json.loads(await self.run("read_cypher", arguments))
+        return rows
+
+    async def _read(self, query: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
+        try:
+            async with self._driver.session(default_access_mode="READ") as session:
+                return await (await session.run(query, dict(parameters))).data()
+        except (Neo4jError, DriverError) as error:
+            raise CallRefused(str(error)) from error
+
+    async def _schema(self) -> str:
+        lines = ["Node properties:"]
+        labels = await self._names("CALL db.labels() YIELD label RETURN label AS name")
+        lines += [await self._properties(label, f"(x:`{label}`)") for label in labels]
+        lines.append("Relationship properties:")
+        types = await self._names(
+            "CALL db.relationshipTypes() YIELD relationshipType RETURN relationshipType AS name"
+        )
+        described = [await self._properties(t, f"()-[x:`{t}`]->()") for t in types]
+        lines += [line for line in described if not line.endswith("{}")]
+        lines.append("The relationships:")
+        relations = (
+            "MATCH (a)-[r]->(b) RETURN DISTINCT labels(a)[0] AS a, type(r) AS r, labels(b)[0] AS b"
+        )
+        lines += sorted(
+            f"(:{row['a']})-[:{row['r']}]->(:{row['b']})" for row in await self._read(relations, {})
+        )
+        return "\n".join(lines)
+
+    async def _names(self, query: str) -> list[str]:
+        return sorted(row["name"] for row in await self._read(query, {}))
+
+    async def _properties(self, name: str, pattern: str) -> str:
+        found = await self._read(
+            f"MATCH {pattern} UNWIND keys(x) AS key WITH key, x[key] AS value "
+            "WITH key, collect(DISTINCT value) AS values, collect(value)[0] AS first "
+            f"RETURN key, valueType(first) AS type, size(values) <= {FEW_VALUES} AS few, "
+            f"values[..{FEW_VALUES}] AS values ORDER BY key",
+            {},
+        )
+        shown = (
+            f"{row['key']}: {row['type'].removesuffix(' NOT NULL')}"
+            + (f" {compact(sorted(row['values']))}" if row["few"] else "")
+            for row in found
+        )
+        return f"{name} {{{', '.join(shown)}}}"
+
+
+class SparqlTools(Toolset):
+    """A schema tool and a tool for reading SPARQL."""
+
+    schema_tool = "get_schema"
+
+    def __init__(self, server: SparqlServer) -> None:
+        super().__init__()
+        self._server = server
+
+    def definitions(self) -> list[Definition]:
+        query = {"type": "string", "description": "The SPARQL query to execute."}
+        return [
+            Definition(
+                "get_schema",
+                "List the classes with their properties, and the relations between them.",
+                {"type": "object", "properties": {}},
+            ),
+            Definition(
+                "read_sparql",
+                "Execute a SELECT query. The answer is a JSON list with an object for each row. "
+                "These prefixes are declared: : rdf: rdfs: skos:. Names are rdfs:label, aliases "
+                "skos:altLabel. What is known of a triple hangs on a node with rdf:subject, "
+                "rdf:predicate and rdf:object.",
+                {"type": "object", "properties": {"query": query}, "required": ["query"]},
+            ),
+        ]
+
+    async def _answer(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        if tool == "get_schema":
+            return await self._schema()
+        if tool != "read_sparql":
+            raise CallRefused(f"There is no tool {tool!r}; there are get_schema and read_sparql.")
+        return _bounded(compact(await self._read(str(arguments.get("query", "")))))
+
+    async def rows(self, query: str, **parameters: Any) -> list[dict[str, Any]]:
+        """The rows of a query, in which `$name` stands for the literal of a parameter."""
+        for name in sorted(parameters, key=len, reverse=True):
+            query = query.replace(f"${name}", json.dumps(parameters[name]))
+        rows: list[dict[str, Any]] = json.loads(await self.run("read_sparql", {"query": query}))
+        return rows
+
+    async def _read(self, query: str) -> list[dict[str, str]]:
+        try:
+            return await asyncio.to_thread(self._server.select, PREFIXES + query)
+        except (Refused, OSError, ValueError) as error:
+            raise CallRefused(str(error)) from error
+
+    async def _schema(self) -> str:
+        relations = await self._read(
+            "SELECT DISTINCT ?a ?p ?b { ?s ?p ?o . ?s a ?a . ?o a ?b . FILTER(isIRI(?s)) }"
+        )
+        properties = await self._read(
+            "SELECT ?a ?p (COUNT(DISTINCT ?o) AS ?n) (SAMPLE(DATATYPE(?o)) AS ?t) "
+            "{ ?s a ?a ; ?p ?o FILTER(isLiteral(?o)) } GROUP BY ?a ?p"
+        )
+        of_edges = await self._read(
+            "SELECT ?p ?q (SAMPLE(DATATYPE(?o)) AS ?t) { ?s rdf:predicate ?p ; ?q ?o "
+            "FILTER(isLiteral(?o)) } GROUP BY ?p ?q"
+        )
+        lines = [f"{_short(row['a'])} {_short(row['p'])} {_short(row['b'])}" for row in relations]
+        for row in properties:
+            line = f"{_short(row['a'])} {_short(row['p'])} {_short(row['t'])}"
+            lines.append(line + (await self._values(row) if int(row["n"]) <= FEW_VALUES else ""))
+        lines += [
+            f"<< {_short(row['p'])} >> {_short(row['q'])} {_short(row['t'])}" for row in of_edges
+        ]
+        return "\n".join(sorted(lines))
+
+    async def _values(self, row: Mapping[str, str]) -> str:
+        found = await self._read(
+            f"SELECT DISTINCT ?o {{ ?s a <{row['a']}> ; <{row['p']}> ?o }} ORDER BY ?o"
+        )
+        return f" {compact([one['o'] for one in found])}"
+
+
+def _bounded(text: str) -> str:
+    if len(text) > LONGEST_ANSWER:
+        raise CallRefused(
+            f"The answer has {len(text):,} characters, more than {LONGEST_ANSWER:,}. Ask for less: "
+            "count, or put a LIMIT behind the query."
+        )
+    return text
+
+
+def _short(iri: str) -> str:
+    for line in PREFIXES.splitlines():
+        _, prefix, namespace = line.split()
+        if iri.startswith(namespace[1:-1]):
+            return f"{prefix}{iri.removeprefix(namespace[1:-1])}"
+    return iri.replace("http://www.w3.org/2001/XMLSchema#", "xsd:")
+
+
+def compact(value: Any) -> str:
+    """JSON without blanks; what it cannot hold as text."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)

@@ -1,0 +1,216 @@
+"""The suite of questions: truths, the plans of all kinds on real stores, and a scripted model."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bfsql.http import HttpClient
+from bfsql_servers.neo4j import Neo4jServer
+from bfsql_servers.oxigraph import OxigraphServer
+
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
+from questions.chat import MARK, Model, examine  # found on the path just set
+from questions.kinds import KINDS
+from questions.kinds.kind import Question
+from questions.stores import Side, in_neo4j, in_sparql, in_sqlite
+from questions.suite import Report, Sum, questions_about
+from questions.worlds import Size, World
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    """A small one."""
+    return World("small", Size.of(1), 11)
+
+
+@pytest.fixture(scope="module")
+def questions(world: World) -> list[Question]:
+    """One of every kind."""
+    return questions_about(world)
+
+
+def test_a_world_is_the_same_each_time(world: World) -> None:
+    again = World("again", Size.of(1), 11)
+    other = World("other", Size.of(1), 12)
+    assert [*again.records()] == [*world.records()]
+    assert [*other.records()] != [*world.records()]
+
+
+def test_every_kind_has_a_question_about_the_smallest_world(questions: list[Question]) -> None:
+    assert [question.kind.name for question in questions] == [kind.name for kind in KINDS]
+    assert len({question.text for question in questions}) == len(KINDS) >= 30
+
+
+async def test_cyphers_plans_are_right(
+    world: World, questions: list[Question], neo4j_server: Neo4jServer
+) -> None:
+    async with in_neo4j(world, neo4j_server) as sides:
+        await assert_right(sides, questions, {"cypher"})
+
+
+async def test_sparqls_plans_are_right(
+    world: World, questions: list[Question], oxigraph: OxigraphServer
+) -> None:
+    async with in_sparql(world, oxigraph) as sides:
+        await assert_right(sides, questions, {"sparql"})
+
+
+async def assert_right(sides: list[Side], questions: list[Question], wanted: set[str]) -> None:
+    report = Report()
+    for side in sides:
+        if side.language in wanted:
+            await report.add(side, questions)
+    assert report.wrong() == []
+    for outcomes in report.outcomes.values():
+        assert Sum.of(outcomes).right == len(questions) + 1  # the schema, too
+    assert {language for _, language in report.outcomes} == wanted
+
+
+# --- a model --------------------------------------------------------------------
+
+Script = Callable[[list[dict[str, Any]], bool], dict[str, Any]]
+"""From the conversation, and whether there are tools, to the next message."""
+
+
+@contextmanager
+def scripted(script: Script) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """The address of a server that speaks chat completions, and the requests that it got."""
+    asked: list[dict[str, Any]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            asked.append({"path": self.path, "key": self.headers["Authorization"], **body})
+            message = {"role": "assistant", **script(body["messages"], "tools" in body)}
+            told = json.dumps({"choices": [{"index": 0, "message": message}]}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(told)))
+            self.end_headers()
+            self.wfile.write(told)
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/v1", asked
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def call(name: str, **arguments: Any) -> dict[str, Any]:
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    return {"content": None, "tool_calls": [{"id": "1", "type": "function", "function": function}]}
+
+
+async def examined(
+    side: Side, questions: list[Question], script: Script, calls: int = 3
+) -> tuple[Report, list[dict[str, Any]], list[dict[str, Any]]]:
+    """The report, the lines of the transcript, and the requests."""
+    transcript = io.StringIO()
+    client = HttpClient()
+    try:
+        with scripted(script) as (url, asked):
+            model = Model(client, url, "scripted", "sesame")
+            report = await examine(model, side, questions, calls=calls, transcript=transcript)
+    finally:
+        await client.close()
+    return report, [json.loads(line) for line in transcript.getvalue().splitlines()], asked
+
+
+@pytest.fixture
+async def side(world: World, tmp_path: Path) -> Any:
+    async with in_sqlite(world, tmp_path) as [side]:
+        yield side
+
+
+async def test_a_model_is_given_tools_and_schema_and_its_answer_is_judged(
+    side: Side, questions: list[Question]
+) -> None:
+    [question] = [q for q in questions if q.kind.name == "trials that test a compound"]
+
+    def script(messages: list[dict[str, Any]], has_tools: bool) -> dict[str, Any]:
+        if messages[-1]["role"] == "user":
+            return call("search_entities", query=question.about["compound"])
+        assert question.about["compound"] in messages[-1]["content"]
+        return {"content": f"They are these.\n{MARK} {json.dumps(question.answer[::-1])}"}
+
+    report, [line], [first, second] = await examined(side, [question], script)
+    assert report.wrong() == []
+    assert line["right"] is True
+    assert line["messages"][-1]["content"].startswith("They are these.")
+    assert first["path"] == "/v1/chat/completions"
+    assert first["key"] == "Bearer sesame"
+    names = [tool["function"]["name"] for tool in first["tools"]]
+    assert "bfs_query" in names
+    assert "Trial" in first["messages"][0]["content"]
+    assert second["messages"][-1]["role"] == "tool"
+    [outcomes] = report.outcomes.values()
+    assert [outcome.calls[0].tool for outcome in outcomes] == ["describe_schema", "search_entities"]
+    assert "trials that test a compound" in report.by_kind([*report.outcomes])
+
+
+async def test_a_model_that_keeps_calling_is_stopped_and_a_wrong_answer_is_told(
+    side: Side, questions: list[Question]
+) -> None:
+    def script(messages: list[dict[str, Any]], has_tools: bool) -> dict[str, Any]:
+        if has_tools:
+            return call("search_entities", query="x")
+        return {"content": f'{MARK} ["nobody"]'}
+
+    report, [line], asked = await examined(side, questions[:1], script, calls=2)
+    assert [("tools" in one) for one in asked] == [True, True, False]
+    assert line["right"] is False
+    assert line["answer"] == ["nobody"]
+    assert len(report.wrong()) == 1
+
+
+async def test_what_a_model_gets_wrong_in_form_is_told_to_it_and_counted(
+    side: Side, questions: list[Question]
+) -> None:
+    def script(messages: list[dict[str, Any]], has_tools: bool) -> dict[str, Any]:
+        if len(messages) == 2:
+            asked = call("bfs_query")
+            asked["tool_calls"][0]["function"]["arguments"] = "{broken"
+            return asked
+        if len(messages) == 4:
+            assert messages[-1]["content"] == "The arguments of bfs_query are no JSON object."
+            return call("query_graph", seeds=["x"])
+        assert "query_graph" in messages[-1]["content"]
+        return {"content": "I give up."}
+
+    report, [line], _ = await examined(side, questions[:1], script)
+    assert line["failed"] == f"no line begins with {MARK}"
+    [[_, outcome]] = report.outcomes.values()
+    assert [made.tool for made in outcome.calls] == ["bfs_query", "query_graph"]
+
+
+async def test_a_model_that_cannot_be_reached_is_an_answer_that_failed(
+    side: Side, questions: list[Question], bad_endpoint: Any
+) -> None:
+    from bfsql_servers.bad_replies import refused
+
+    bad_endpoint.always(refused(400, "no such model"))
+    client = HttpClient()
+    transcript = io.StringIO()
+    try:
+        model = Model(client, bad_endpoint.url, "none")
+        report = await examine(model, side, questions[:1], calls=1, transcript=transcript)
+    finally:
+        await client.close()
+    [wrong] = report.wrong()
+    assert "400" in wrong
+    assert "no such model" in wrong
