@@ -30,10 +30,12 @@ from bfsql.models import (
     outline_of,
     with_evidence,
 )
-from bfsql.models.merge import fold
+from bfsql.models.matching import EXACT, Match, Wanted, aliases_of, folded, name_of
 
 SEARCH_LIMIT = 20
 """Candidates of a search (chapter 12: "at most 10-20 candidates")."""
+ENOUGH = 5
+"""With so many matches, or an exact one, misspellings are not looked for."""
 
 
 class MemoryBackend(GraphDbInterface):
@@ -74,22 +76,29 @@ class MemoryBackend(GraphDbInterface):
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
     ) -> list[EntityStub]:
-        """By id, name and synonyms: exact, then prefix, then any part; ties by id."""
-        wanted = fold(query)
-        if not wanted:
-            return []
+        """By id, name and synonyms, in the order of `MatchClass`; ties by length of name, then id.
+
+        Names that are spelt alike are looked for where no other match is exact or there are few.
+        """
+        wanted = Wanted(query)
         types = set(node_types or ())
-        ranked = []
-        for entity_id, metadata in self._node_metadata.items():
-            if types and self._types[entity_id] not in types:
-                continue
-            rank = _rank(query, wanted, entity_id, metadata)
-            if rank is not None:
-                ranked.append((rank, entity_id))
-        return [
-            EntityStub(i, self._types[i], _name(self._node_metadata[i]))
-            for _, i in sorted(ranked)[:SEARCH_LIMIT]
-        ]
+        among = [i for i in self._types if not types or self._types[i] in types]
+        found = self._matching(wanted, among, errors=False)
+        if len(found) < ENOUGH and not any(match.kind in EXACT for match in found.values()):
+            found |= self._matching(wanted, [i for i in among if i not in found], errors=True)
+        names = {i: name_of(self._node_metadata[i]) for i in found}
+        ranked = sorted(found, key=lambda i: (*found[i].order, len(folded(names[i] or "")), i))
+        return [EntityStub(i, self._types[i], names[i]) for i in ranked[:SEARCH_LIMIT]]
+
+    def _matching(self, wanted: Wanted, among: Iterable[str], *, errors: bool) -> dict[str, Match]:
+        """The matches by id."""
+        found = {}
+        for entity_id in among:
+            metadata = self._node_metadata[entity_id]
+            labels = (entity_id, name_of(metadata), aliases_of(metadata))
+            if match := wanted.match(*labels, errors=errors):
+                found[entity_id] = match
+        return found
 
     async def edges_from(self, entity_id: str) -> list[Edge]:
         """All edges that leave the entity."""
@@ -191,26 +200,3 @@ class MemoryBackend(GraphDbInterface):
     def _known(self, entity_id: str) -> None:
         if entity_id not in self._types:
             raise KeyError(entity_id)
-
-
-def _name(metadata: Metadata) -> str | None:
-    name = metadata.get("name")
-    return name if isinstance(name, str) else None
-
-
-def _rank(query: str, wanted: str, entity_id: str, metadata: Metadata) -> tuple[int, int] | None:
-    """How well an entity matches, smaller is better; None for not at all."""
-    name = fold(_name(metadata) or "")
-    synonyms = metadata.get("synonyms")
-    aliases = (
-        [fold(s) for s in synonyms if isinstance(s, str)] if isinstance(synonyms, list) else []
-    )
-    tests = (
-        entity_id == query,
-        name == wanted,
-        wanted in aliases,
-        name.startswith(wanted),
-        any(wanted in text for text in (name, *aliases)),
-        wanted in fold(entity_id),
-    )
-    return next(((rank, len(name)) for rank, holds in enumerate(tests) if holds), None)

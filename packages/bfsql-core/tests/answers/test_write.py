@@ -125,10 +125,12 @@ def test_no_metadata_key_hides_another_in_a_flat_record(metadata):
     ("score", "wanted"), [(None, None), (0.5, 0.5), (1, 1.0), (math.nan, None), (math.inf, None)]
 )
 def test_a_score_is_a_number_or_null(score, wanted):
-    hits = search_document([EntityStub("a", "T", "A\u202e", score), EntityStub("b", "T")])
+    hits = search_document(
+        [EntityStub("a", "T", "A\u202e", score), EntityStub("b", "T")], {"a": "name", "b": "id"}
+    )
     assert hits == [
-        {"id": "a", "entity_type": "T", "name": "A", "score": wanted},
-        {"id": "b", "entity_type": "T", "score": None},
+        {"id": "a", "entity_type": "T", "name": "A", "score": wanted, "match": "name"},
+        {"id": "b", "entity_type": "T", "score": None, "match": "id"},
     ]
 
 

@@ -197,7 +197,7 @@ HOSTILE = [
         ("describe_entity", {}, "id"),
     ],
 )
-async def test_an_unknown_id_names_the_closest_from_one_search_on_its_last_segment(
+async def test_an_unknown_id_that_is_no_name_names_the_closest_by_its_last_segment(
     refusal, store, tool, arguments, argument
 ):
     wrong = "DBPedia:disease/Cushing"
@@ -210,7 +210,7 @@ async def test_an_unknown_id_names_the_closest_from_one_search_on_its_last_segme
     assert "MeSH:D047748" in sentence
     assert "search_entities" in sentence
     searches = [asked for method, asked in store[1].calls if method == "search_entities"]
-    assert searches == [("Cushing",)]
+    assert searches == [(wrong,), ("Cushing",)]
     assert store[1].count("edges_batch") <= 1  # begun while the ids are looked up
 
 

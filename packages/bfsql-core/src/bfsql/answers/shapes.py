@@ -113,6 +113,10 @@ class SearchHit(_Exact):
     name: str = ""
     score: Annotated[float, Field(ge=0, le=1)] | None
     """Vector similarity; null where text was matched."""
+    match: Literal["id", "name", "alias", "prefix", "words", "part", "similar", "meaning", "other"]
+    """How the text matches; hits come in this order."""
+    context: Annotated[list[str], Field(min_length=1, max_length=3)] = _NOTHING_TO_SAY
+    """What tells a hit from those of the same name and type."""
 
 
 class EvidenceItem(StubEdge):

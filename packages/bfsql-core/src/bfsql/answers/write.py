@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -165,12 +165,17 @@ def list_answer(records: Sequence[Document], notes: Sequence[str]) -> Answer:
     return Answer(text.decode(), content, tuple(notes))
 
 
-def search_document(stubs: Iterable[EntityStub]) -> list[Document]:
-    """Search hits; `score` is null unless vectors made it, a missing name is left out."""
+def search_document(stubs: Iterable[EntityStub], matches: Mapping[str, str]) -> list[Document]:
+    """Search hits; `score` is null unless vectors made it, a missing name is left out.
+
+    Args:
+        stubs: The hits.
+        matches: The class of each match by id.
+    """
     return [
         {"id": stub.id, "entity_type": stub.entity_type}
         | ({"name": clean_text(stub.name)} if stub.name is not None else {})
-        | {"score": _score(stub.score)}
+        | {"score": _score(stub.score), "match": matches[stub.id]}
         for stub in stubs
     ]
 

@@ -24,7 +24,8 @@ from bfsql.errors import ToolError
 from bfsql.graph import Graph
 from bfsql.models import Node
 from bfsql.rest.response import JSON, Problem, Reply
-from bfsql.tools.validate import require, shown
+from bfsql.tools.resolve import require
+from bfsql.tools.validate import shown
 
 _READ_FACTOR = 20
 """How many times the allowed bytes are read and dropped, because a client that sends before it
@@ -96,8 +97,7 @@ class Api:
 
     async def node(self, entity_id: str) -> Node:
         """The entity with this id; otherwise a `ToolError` with the closest known ids."""
-        [node] = await require(self.db, "id", [entity_id])
-        return node
+        return await require(self.db, "id", entity_id)
 
     async def vocabulary(self) -> tuple[list[str], list[str]]:
         """Entity types and predicates, sorted."""

@@ -121,7 +121,8 @@ _OUTPUTS: dict[str, dict[str, Any]] = {
         "tool_usage_notes": {"type": "string"},
     },
     "search_entities": {
-        "result": _OBJECTS | {"description": "{id, entity_type, name, score}, best first."},
+        "result": _OBJECTS
+        | {"description": "{id, entity_type, name, score, match, context}, best first."},
         "notes": _TEXTS,
     },
     "bfs_query": {"seeds": _TEXTS, "max_hops": _COUNT, **_SUBGRAPH},

@@ -28,19 +28,19 @@ from bfsql.errors import (
     ToolError,
     TypesUnread,
 )
-from bfsql.models import EntityStub, SchemaDescription
+from bfsql.models import SchemaDescription
 from bfsql.plugins import NO_HOOKS, Hooks
 from bfsql.tools.audit import audited
 from bfsql.tools.budget import Budget, thinned
 from bfsql.tools.descriptions import USAGE_NOTES, Schema
+from bfsql.tools.hits import find
 from bfsql.tools.redaction import RedactedGraphDb
+from bfsql.tools.resolve import Names
 from bfsql.tools.traversals import Traversals, vocabulary
-from bfsql.tools.validate import checked, known_nodes, require, shown
+from bfsql.tools.validate import checked, shown
 
 log = logging.getLogger("bfsql")
 
-MOST_HITS = 20
-"""Hits of a search (`protocol.md` 18)."""
 EVIDENCE_ITEMS = 20
 """Items of evidence in a description (`protocol.md` 16)."""
 
@@ -132,22 +132,17 @@ class Operations:
     async def search_entities(self, query: str, node_types: Sequence[str]) -> Answer:
         """Resolution: a name to ids."""
         types, notes = await vocabulary(self.schema, "node_types", node_types)
-        found = (await call.within(self.db.search_entities(query, types)))[:MOST_HITS]
-        try:
-            found = await call.within(self._with_names(found))
-        except TimeoutError:
-            notes.append(
-                "The names of some hits are missing, because the time for this call was up. Ask "
-                "again, or use describe_entities for them."
-            )
-        named = await self._hooks.reranked(query, types, found)
-        if not found:
+        found = await find(self.db, query, types)
+        stubs = await self._hooks.reranked(query, types, [hit.stub for hit in found.hits])
+        if not found.hits:
             among = f" among {listed(types)}" if types else ""
             notes.append(
                 f"Nothing{among} matches {shown(query)}. Try a shorter or another form of the "
                 "name, or leave out node_types."
             )
-        return _list_answer(answers.search_document(named), notes)
+        matches = {hit.stub.id: hit.match.kind.value for hit in found.hits}
+        records = answers.search_document(stubs, matches)
+        return _list_answer(records, [*found.notes(query), *notes])
 
     async def bfs_query(self, **arguments: Any) -> Answer:
         """Traversal: the union of neighbourhoods, walks along a path, or shortest connections."""
@@ -159,12 +154,13 @@ class Operations:
 
     async def describe_entity(self, id: str) -> Answer:  # noqa: A002 - the protocol's name
         """Expansion: everything about one entity, with the evidence that touches it."""
-        [node] = await require(self.db, "id", [id])
+        names = Names(self.db, self.schema)
+        node = await names.node("id", id)
         metadata = {**node.metadata, **await call.within(self.db.metadata_for_node(node.id))}
         evidence = await call.within(self.db.provenance_for_node(node.id, EVIDENCE_ITEMS))
         items = list(evidence.get("items", ()))[:EVIDENCE_ITEMS]
         total = evidence.get("total")
-        notes = [*_evidence_notes(evidence, len(items)), *left_out()]
+        notes = [*names.notes, *_evidence_notes(evidence, len(items)), *left_out()]
 
         def document(count: int) -> dict[str, Any]:
             cut = len(items) - count
@@ -182,7 +178,8 @@ class Operations:
 
     async def describe_entities(self, ids: Sequence[str]) -> Answer:
         """Batch expansion: many records in one call, in the order asked."""
-        nodes, unknown = await known_nodes(self.db, ids)
+        names = Names(self.db, self.schema)
+        nodes = await names.nodes(ids)
         metadata = (
             await call.within(self.db.metadata_for_nodes_batch([n.id for n in nodes]))
             if nodes
@@ -192,12 +189,6 @@ class Operations:
             answers.entity_document(n.id, n.entity_type, {**n.metadata, **metadata.get(n.id, {})})
             for n in nodes
         ]
-        notes = []
-        if unknown:
-            notes.append(
-                f"No such entity, left out: {', '.join(map(shown, unknown))}. "
-                "search_entities resolves names to ids."
-            )
 
         def answer(count: int) -> Answer:
             cut = [node.id for node in nodes[count:]]
@@ -205,29 +196,13 @@ class Operations:
                 f"{counted(len(cut), 'record')} did not fit the token budget; ask for the rest in "
                 f"another call: {listed(cut)}."
             )
-            return _list_answer(records[:count], [*notes, left] if cut else notes)
+            return _list_answer(records[:count], [*names.notes, left] if cut else names.notes)
 
         def text(count: int) -> bytes:
             return "".join(answer(count).blocks).encode()
 
         count = Budget.of(self._limits).longest(len(records), text)
         return answer(max(count, min(1, len(records))))
-
-    # --- what several of them need ----------------------------------------------
-
-    async def _with_names(self, stubs: Sequence[EntityStub]) -> list[EntityStub]:
-        """Hits with their names: those that came without one get it from one metadata batch."""
-        nameless = [stub.id for stub in stubs if stub.name is None]
-        if not nameless:
-            return list(stubs)
-        metadata = await self.db.metadata_for_nodes_batch(nameless)
-        names = {i: known.get("name") for i, known in metadata.items()}
-        return [
-            stub._replace(name=names[stub.id])
-            if stub.name is None and isinstance(names.get(stub.id), str)
-            else stub
-            for stub in stubs
-        ]
 
 
 def _list_answer(records: Sequence[dict[str, Any]], notes: Sequence[str]) -> Answer:

@@ -23,7 +23,8 @@ from bfsql.errors import NothingFits, ToolError
 from bfsql.models import BfsQuery, IntersectionQuery
 from bfsql.tools.budget import Budget, detail, fit
 from bfsql.tools.descriptions import Schema
-from bfsql.tools.validate import matched, missing, require_seeds, shown
+from bfsql.tools.resolve import Names
+from bfsql.tools.validate import matched, missing, shown
 
 
 class Traversals:
@@ -115,7 +116,8 @@ class Traversals:
         self, columns: Columns, arguments: dict[str, Any], at_least: int = 1
     ) -> tuple[list[Found], dict[str, Any], list[str]]:
         """A traversal's seeds, its arguments in the graph's spelling, and notes."""
-        seeds = await require_seeds(self._db, columns, arguments["seeds"])
+        names = Names(self._db, self._schema)
+        seeds = await names.start(columns, arguments["seeds"])
         if len(seeds) < at_least:
             raise ToolError(
                 f"seeds must name {at_least} different entities or more; these are all "
@@ -123,7 +125,7 @@ class Traversals:
                 kind="bad_value",
                 argument="seeds",
             )
-        prepared, notes = {**arguments, "seeds": [seed.id for seed in seeds]}, []
+        prepared, notes = {**arguments, "seeds": [seed.id for seed in seeds]}, names.notes
         for argument in ("node_types", "exclude_node_types", "predicates"):
             prepared[argument], found = await vocabulary(
                 self._schema, argument, arguments[argument]

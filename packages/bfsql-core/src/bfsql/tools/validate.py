@@ -14,20 +14,15 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, TypeVar
 
-from bfsql import call
-from bfsql.abc import AdaptedGraphDb
-from bfsql.answers.clean import clean_text, plain
 from bfsql.answers.notes import SHOWN as LISTED
 from bfsql.answers.notes import listed
-from bfsql.columns import Columns, Found
-from bfsql.engine.numbered import nodes_of
+from bfsql.columns import Found
 from bfsql.errors import ToolError
-from bfsql.models import EntityStub, Node
-from bfsql.models.json_values import is_text
+from bfsql.models import Node
 from bfsql.tools.parameters import MAX_TEXT_BYTES, PARAMETERS, Parameter
 
 SHOWN = 60
@@ -225,92 +220,6 @@ def _wrong(p: Parameter, value: Any, right: str, advice: str = "") -> ToolError:
         kind="bad_value",
         argument=p.name,
     )
-
-
-# --- ids ------------------------------------------------------------------------
-
-
-async def known_nodes(db: AdaptedGraphDb, ids: Sequence[str]) -> tuple[list[Node], list[str]]:
-    """The nodes of these ids in the order given, each once; and the ids that have none."""
-    return await _known(ids, lambda asked: nodes_of(db, asked))
-
-
-async def require(db: AdaptedGraphDb, argument: str, ids: Sequence[str]) -> list[Node]:
-    """The nodes of these ids, all of which must exist.
-
-    Raises:
-        ToolError: The first one that does not, with the closest known ids.
-    """
-    nodes, unknown = await known_nodes(db, ids)
-    if unknown:
-        raise await _no_such(db, argument, unknown)
-    return nodes
-
-
-async def require_seeds(
-    db: AdaptedGraphDb, columns: Columns, ids: Sequence[str], argument: str = "seeds"
-) -> list[Found]:
-    """The same in columns, which a traversal starts from.
-
-    Raises:
-        ToolError: As `require`.
-    """
-    seeds, unknown = await _known(ids, columns.find)
-    if unknown:
-        raise await _no_such(db, argument, unknown)
-    return seeds
-
-
-async def _known(
-    ids: Sequence[str], find: Callable[[list[str]], Awaitable[Sequence[N | None]]]
-) -> tuple[list[N], list[str]]:
-    """What is found for these ids, each once and in the order given; and the ids that have none.
-
-    Args:
-        ids: As the call named them; one that is no text is in no store, and not asked for.
-        find: Gives what is known of each id, None for one that is unknown.
-    """
-    asked = list(dict.fromkeys(i for i in ids if i.isascii() or is_text(i)))
-    found = dict(zip(asked, await call.within(find(asked)), strict=True)) if asked else {}
-    known: dict[str, N] = {}
-    for one in found.values():
-        if one is not None:
-            known.setdefault(one.id, one)
-    return list(known.values()), [i for i in dict.fromkeys(ids) if found.get(i) is None]
-
-
-async def _no_such(db: AdaptedGraphDb, argument: str, unknown: Sequence[str]) -> ToolError:
-    first = unknown[0]
-    others = f" (nor of {len(unknown) - 1} more)" if len(unknown) > 1 else ""
-    near = await _near(db, first)
-    if near:
-        candidates = "; ".join(_candidate(stub) for stub in near)
-        hint = f"The closest known ids: {candidates}."
-    else:
-        hint = "Nothing similar was found."
-    return ToolError(
-        f"{argument}: there is no entity with the id {shown(first)}{others}. {hint} "
-        "Ids are exact; call search_entities with a name to get them.",
-        kind="unknown_entity",
-        argument=argument,
-    )
-
-
-async def _near(db: AdaptedGraphDb, entity_id: str) -> list[EntityStub]:
-    """Candidates from one search on the id's last segment, never a scan."""
-    segment = next((s for s in reversed(_BREAKS.split(entity_id)) if s.strip()), "")
-    if not segment or not is_text(segment):
-        return []
-    try:
-        found = await call.within(db.search_entities(segment))
-    except TimeoutError:
-        return []
-    return found[:NEAR_IDS]
-
-
-def _candidate(stub: EntityStub) -> str:
-    name = f"{clean_text(stub.name)}, " if stub.name else ""
-    return f"{plain(stub.id)} ({name}{plain(stub.entity_type)})"
 
 
 # --- types and predicates ----------------------------------------------------------

@@ -1,0 +1,289 @@
+"""How a text matches what an entity is called: the classes of search (`asking.md` 2).
+
+From the best to the last: `id`, `name`, `alias`, `prefix`, `words`, `part`, `similar`,
+`meaning`, `other`. The first seven are seen in the id, the name and the synonyms of an
+entity and are decided here, for every store alike. `meaning` is a similarity of vectors, and
+`other` has a reason that only the store knows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from bfsql.models.merge import fold
+from bfsql.models.records import Metadata
+
+MOST_WORDS = 16
+"""Words of a text that are looked for."""
+MOST_COMPARED = 2_000
+"""Words of an entity that are compared letter by letter."""
+LONGEST = 256
+"""Characters of a text that may be a misspelling."""
+
+ONE_ERROR = 4
+"""Letters of a word from which on one typing error is allowed."""
+TWO_ERRORS = 6
+"""Letters of a word from which on two are."""
+
+_WORD = re.compile(r"[^\W_]+")
+
+
+class MatchClass(StrEnum):
+    """How a text matches an entity, the best first."""
+
+    ID = "id"
+    NAME = "name"
+    ALIAS = "alias"
+    PREFIX = "prefix"
+    WORDS = "words"
+    PART = "part"
+    SIMILAR = "similar"
+    MEANING = "meaning"
+    OTHER = "other"
+
+    @property
+    def rank(self) -> int:
+        """Its place in the order, 0 for the best."""
+        return _RANKS[self]
+
+
+_RANKS = {kind: rank for rank, kind in enumerate(MatchClass)}
+EXACT = frozenset({MatchClass.ID, MatchClass.NAME, MatchClass.ALIAS})
+"""The classes in which the text is what the entity is called."""
+
+
+class Match(NamedTuple):
+    """How a text matches an entity."""
+
+    kind: MatchClass
+    errors: int = 0
+    """Typing errors; above 0 only where it is `similar`."""
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Sort key, the best first."""
+        return self.kind.rank, self.errors
+
+
+def folded(text: str) -> str:
+    """Text without accents, case, and outer or repeated space, for comparison."""
+    return " ".join(fold(text).split())
+
+
+def words_of(text: str) -> list[str]:
+    """The runs of letters and digits in folded text, each once, in order."""
+    return list(dict.fromkeys(_WORD.findall(text)))
+
+
+def aliases_of(metadata: Metadata) -> list[str]:
+    """The further names of an entity: the texts under `synonyms`."""
+    synonyms = metadata.get("synonyms")
+    given = synonyms if isinstance(synonyms, list | tuple) else [synonyms]
+    return [text for text in given if isinstance(text, str)]
+
+
+def name_of(metadata: Metadata) -> str | None:
+    """The display name of an entity; None where it has none."""
+    name = metadata.get("name")
+    return name if isinstance(name, str) else None
+
+
+class Wanted:
+    """A text that is looked for, compared with one entity after another.
+
+    Args:
+        text: A name, an alias, a part of one, or an id.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._ids = {text, text.strip()}
+        self.folded = folded(text)
+        self.words = words_of(self.folded)[:MOST_WORDS]
+
+    def match(
+        self, entity_id: str, name: str | None, aliases: Iterable[str], *, errors: bool = True
+    ) -> Match | None:
+        """How an entity matches; None where it is not near.
+
+        Args:
+            entity_id: Its id, which counts as the name of an entity that has none.
+            name: Its display name.
+            aliases: Its further names.
+            errors: Whether typing errors are allowed.
+        """
+        if entity_id in self._ids:
+            return Match(MatchClass.ID)
+        if not self.folded:
+            return None
+        labels = _Labels(entity_id, name, aliases)
+        if kind := self._plain(labels):
+            return Match(kind)
+        found = self._errors(labels) if errors else None
+        return None if found is None else Match(MatchClass.SIMILAR, found)
+
+    def shares_word(self, entity_id: str, name: str | None, aliases: Iterable[str]) -> bool:
+        """Whether the entity has some of the words, so that its match is seen to be partial."""
+        labels = _Labels(entity_id, name, aliases)
+        return any(_is_met(word, labels) for word in self.words)
+
+    @cached_property
+    def _joined(self) -> str:
+        return "".join(self.words)
+
+    def _plain(self, labels: _Labels) -> MatchClass | None:
+        """The class of a match without typing errors."""
+        wanted = self.folded
+        if wanted == labels.name:
+            return MatchClass.NAME
+        if wanted in labels.aliases:
+            return MatchClass.ALIAS
+        if labels.shown.startswith(wanted):
+            return MatchClass.PREFIX
+        if self.words and (
+            all(_is_met(word, labels) for word in self.words)
+            or any(self._joined == "".join(label) for label in labels.in_words)
+        ):
+            return MatchClass.WORDS
+        if any(wanted in text for text in labels.texts):
+            return MatchClass.PART
+        return None
+
+    def _errors(self, labels: _Labels) -> int | None:
+        """The fewest typing errors that make the text a name; None for too many."""
+        if not self.words or len(self.folded) > LONGEST:
+            return None
+        whole = [self._whole_errors(label) for label in labels.in_words]
+        each = self._errors_by_word(labels)
+        return min((errors for errors in (*whole, each) if errors is not None), default=None)
+
+    def _whole_errors(self, label: Sequence[str]) -> int | None:
+        """Typing errors in a label as a whole, gaps aside."""
+        if self._numbers != _numbers(label):
+            return None
+        return typing_errors(self._joined, "".join(label), allowed_errors(self._joined))
+
+    @cached_property
+    def _numbers(self) -> list[str]:
+        return _numbers(self.words)
+
+    def _errors_by_word(self, labels: _Labels) -> int | None:
+        """Typing errors in all words, each against the nearest word of the names."""
+        known = list(labels.spelt)[:MOST_COMPARED]
+        total = 0
+        for word in self.words:
+            if _is_met(word, labels):
+                continue
+            most = allowed_errors(word)
+            found = (typing_errors(word, other, most) for other in known) if most else ()
+            least = min((errors for errors in found if errors is not None), default=None)
+            if least is None:
+                return None
+            total += least
+        return total
+
+
+class _Labels:
+    """What an entity is called, folded.
+
+    Args:
+        entity_id: Its id.
+        name: Its display name, None where it has none.
+        aliases: Its further names.
+    """
+
+    def __init__(self, entity_id: str, name: str | None, aliases: Iterable[str]) -> None:
+        self.name = folded(name) if name is not None else None
+        self.aliases = [text for alias in aliases if (text := folded(alias))]
+        own = folded(entity_id)
+        self.shown = self.name or own
+        self.texts = [self.shown, *self.aliases, own]
+
+    @cached_property
+    def in_words(self) -> list[list[str]]:
+        """The words of the name and of each alias."""
+        return [_WORD.findall(text) for text in (self.shown, *self.aliases)]
+
+    @cached_property
+    def spelt(self) -> dict[str, None]:
+        """All words of the name and the aliases."""
+        return dict.fromkeys(word for words in self.in_words for word in words)
+
+    @cached_property
+    def words(self) -> dict[str, None]:
+        """All words of the name, the aliases and the id."""
+        return {**self.spelt, **dict.fromkeys(_WORD.findall(self.texts[-1]))}
+
+
+def _is_met(word: str, labels: _Labels) -> bool:
+    """Whether a word is one of the entity's, begins one, or is some of them run together."""
+    return (
+        word in labels.words
+        or any(other.startswith(word) for other in labels.words)
+        or any(word == joined for words in labels.in_words for joined in _run_together(word, words))
+    )
+
+
+def _run_together(word: str, words: Sequence[str]) -> Iterator[str]:
+    """Consecutive words, written as one, as far as they can be the word."""
+    for start, first in enumerate(words):
+        if word.startswith(first):
+            joined = first
+            for other in words[start + 1 :]:
+                joined += other
+                yield joined
+                if not word.startswith(joined):
+                    break
+
+
+# --- typing errors ---------------------------------------------------------------
+
+
+def allowed_errors(word: str) -> int:
+    """Typing errors that a word of its length may have; a number may have none."""
+    if len(word) < ONE_ERROR or word.isdecimal():
+        return 0
+    return 1 if len(word) < TWO_ERRORS else 2
+
+
+def typing_errors(one: str, other: str, most: int) -> int | None:
+    """The letters to insert, drop, replace or swap with the next; None for more than `most`."""
+    if abs(len(one) - len(other)) > most:
+        return None
+    start = 0
+    for a, b in zip(one, other, strict=False):
+        if a != b:
+            break
+        start += 1
+    one, other = one[start:], other[start:]
+    while one and other and one[-1] == other[-1]:
+        one, other = one[:-1], other[:-1]
+    if not one or not other:
+        return max(len(one), len(other))
+    if most <= 0:
+        return None
+    errors = _distance(one, other)
+    return errors if errors <= most else None
+
+
+def _distance(one: str, other: str) -> int:
+    """Optimal string alignment distance."""
+    before: list[int] = []
+    last = list(range(len(other) + 1))
+    for i, a in enumerate(one, 1):
+        row = [i]
+        for j, b in enumerate(other, 1):
+            best = min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (a != b))
+            if i > 1 and j > 1 and a == other[j - 2] and one[i - 2] == b:
+                best = min(best, before[j - 2] + 1)
+            row.append(best)
+        before, last = last, row
+    return last[-1]
+
+
+def _numbers(words: Iterable[Any]) -> list[str]:
+    return sorted(word for word in words if word.isdecimal())

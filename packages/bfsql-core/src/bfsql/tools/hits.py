@@ -1,0 +1,130 @@
+"""The hits of a search, each with the class of its match (`asking.md` 2).
+
+A store ranks its candidates as it likes. Here each is compared with the text by its id,
+name and synonyms, the classes are sorted, and what is not near is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bfsql import call
+from bfsql.abc import AdaptedGraphDb
+from bfsql.answers.notes import counted
+from bfsql.models import NO_METADATA, EntityStub, Metadata
+from bfsql.models.matching import Match, MatchClass, Wanted, aliases_of, name_of
+from bfsql.tools.redaction import RedactedGraphDb
+from bfsql.tools.validate import shown
+
+MOST_HITS = 20
+"""Hits of a search (`protocol.md` 18)."""
+
+_NAMES = ("name", "synonyms")
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A candidate, and how it matches."""
+
+    stub: EntityStub
+    match: Match
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """What a search found, the best class first."""
+
+    hits: list[Hit]
+    full: bool
+    """Whether the store gave as many as a search gives, so that there may be others."""
+    late: bool
+    """Whether the time was up before all names were read."""
+
+    def of(self, *kinds: MatchClass) -> list[EntityStub]:
+        """The hits of some classes."""
+        return [hit.stub for hit in self.hits if hit.match.kind in kinds]
+
+    def notes(self, query: str) -> list[str]:
+        """What a reader has to know of them.
+
+        Args:
+            query: The text that was looked for.
+        """
+        notes = []
+        if self.hits and self.hits[0].match.kind is MatchClass.SIMILAR:
+            notes.append(f"No entity is called {shown(query)}; these are spelt alike.")
+        others = 0 if self.late else len(self.of(MatchClass.OTHER))
+        if others:
+            last = "The last hit was" if others == 1 else f"The last {counted(others, 'hit')} were"
+            notes.append(f"{last} found by text that only the store looks at (match: other).")
+        if self.late:
+            notes.append(
+                "The names of some hits are missing, because the time for this call was up. Ask "
+                "again, or use describe_entities for them."
+            )
+        return notes
+
+
+async def find(db: AdaptedGraphDb, query: str, types: Sequence[str] = ()) -> Hits:
+    """Search, and say of every hit how it matches.
+
+    Args:
+        db: The graph without what the hooks redact.
+        query: A name, an alias, a part of one, or an id.
+        types: Types to keep; none for all.
+    """
+    stubs = (await call.within(db.search_entities(query, list(types))))[:MOST_HITS]
+    wanted = Wanted(query)
+    try:
+        called, late = await call.within(_called(db, wanted, stubs)), False
+    except TimeoutError:
+        called, late = {}, True
+    hits = [
+        hit
+        for stub in stubs
+        if (hit := _hit(wanted, stub, called.get(stub.id, NO_METADATA)))
+        and not (hit.match.kind is MatchClass.OTHER and isinstance(db, RedactedGraphDb))
+    ]
+    return Hits(sorted(hits, key=_order), len(stubs) == MOST_HITS, late)
+
+
+async def _called(
+    db: AdaptedGraphDb, wanted: Wanted, stubs: Sequence[EntityStub]
+) -> Mapping[str, Metadata]:
+    """Names and synonyms of the hits that their own name does not explain, from one batch."""
+    unexplained = [stub.id for stub in stubs if not _explained(wanted, stub)]
+    if not unexplained:
+        return {}
+    return await db.metadata_for_nodes_batch(unexplained, _NAMES)
+
+
+def _explained(wanted: Wanted, stub: EntityStub) -> bool:
+    if stub.name is None:
+        return False
+    match = wanted.match(stub.id, stub.name, ())
+    return match is not None and match.kind in {MatchClass.ID, MatchClass.NAME}
+
+
+def _hit(wanted: Wanted, stub: EntityStub, metadata: Metadata) -> Hit | None:
+    """A candidate with its name and match; None where it is seen not to be near."""
+    if stub.name is None:
+        stub = stub._replace(name=name_of(metadata))
+    labels = (stub.id, stub.name, aliases_of(metadata))
+    match = wanted.match(*labels)
+    if match is None and stub.score is not None:
+        match = Match(MatchClass.MEANING)
+    if match is None and not (len(wanted.words) > 1 and wanted.shares_word(*labels)):
+        match = Match(MatchClass.OTHER)
+    return None if match is None else Hit(stub, match)
+
+
+def _order(hit: Hit) -> tuple[int, int, int, str]:
+    """By class; what is spelt alike by typing errors, length and id, otherwise as the store has it.
+
+    Sorting keeps the order of equals.
+    """
+    stub, match = hit.stub, hit.match
+    if match.kind is not MatchClass.SIMILAR:
+        return match.kind.rank, 0, 0, ""
+    return match.kind.rank, match.errors, len(stub.name or stub.id), stub.id

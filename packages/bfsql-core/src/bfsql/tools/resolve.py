@@ -1,0 +1,290 @@
+"""Ids and names to entities (`asking.md` 1, `protocol.md` 12, 24).
+
+Wherever an id is due, a name or an alias is taken that belongs to one entity. Ids come first
+and are looked up in one batch; only what is no id is searched for, at most `MOST_NAMES` of
+them a call.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from bfsql import call
+from bfsql.abc import AdaptedGraphDb, each
+from bfsql.answers.clean import clean_text, plain
+from bfsql.answers.notes import counted
+from bfsql.columns import Columns, Found
+from bfsql.engine.numbered import nodes_of
+from bfsql.errors import ToolError
+from bfsql.models import EntityStub, Node
+from bfsql.models.json_values import is_text
+from bfsql.models.matching import MatchClass
+from bfsql.tools.descriptions import Schema
+from bfsql.tools.hits import Hits, find
+from bfsql.tools.validate import shown
+
+MOST_NAMES = 20
+"""Names that one call looks up."""
+MOST_CANDIDATES = 8
+"""Candidates for a name that an error lists."""
+NEAR_IDS = 5
+"""Known ids that an error suggests."""
+
+N = TypeVar("N", Node, Found)
+_BREAKS = re.compile(r"[:/#]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Name:
+    """What was found for a value that is no id."""
+
+    value: str
+    candidates: Sequence[EntityStub] = ()
+    """The entities that are called so."""
+    full: bool = False
+    """Whether there may be others."""
+    skipped: bool = False
+    """Whether it was not looked up, because the call has too many names."""
+
+
+@dataclass
+class Names:
+    """The ids and names of one call.
+
+    Args:
+        db: The graph without what the hooks redact.
+        schema: Gives the vocabulary of the graph.
+
+    Attributes:
+        notes: A sentence for each name that was taken.
+    """
+
+    db: AdaptedGraphDb
+    schema: Callable[[], Awaitable[Schema]]
+    notes: list[str] = field(default_factory=list)
+    _left: int = MOST_NAMES
+
+    async def start(
+        self,
+        columns: Columns,
+        values: Sequence[str],
+        argument: str = "seeds",
+        types: Sequence[str] = (),
+    ) -> list[Found]:
+        """The entities that a traversal starts from or ends at, each once, in the order given.
+
+        Args:
+            columns: The graph in integers.
+            values: Ids or names.
+            argument: The argument that they came in.
+            types: Of several entities of a name, those of these types are meant; none for all.
+
+        Raises:
+            ToolError: A value is no id and no name, or the name of several.
+        """
+        known, failed = await self._entities(values, columns.find, types)
+        if failed:
+            raise await self._error(argument, failed)
+        return known
+
+    async def node(self, argument: str, value: str) -> Node:
+        """The entity of one id or name.
+
+        Raises:
+            ToolError: As `start`.
+        """
+        known, failed = await self._entities([value], lambda ids: nodes_of(self.db, ids))
+        if failed:
+            raise await self._error(argument, failed)
+        return known[0]
+
+    async def nodes(self, values: Sequence[str]) -> list[Node]:
+        """The entities that there are; a note names the values that were left out."""
+        known, failed = await self._entities(values, lambda ids: nodes_of(self.db, ids))
+        unknown = [name.value for name in failed if not name.candidates and not name.skipped]
+        if unknown:
+            self.notes.append(
+                f"No such entity, left out: {', '.join(map(shown, unknown))}. "
+                "search_entities resolves names to ids."
+            )
+        self.notes += [f"Left out: {self._ambiguous(name)}" for name in failed if name.candidates]
+        if skipped := [name.value for name in failed if name.skipped]:
+            self.notes.append(f"Left out: {_too_many(skipped)}")
+        return known
+
+    # --- looking up -------------------------------------------------------------
+
+    async def _entities(
+        self,
+        values: Sequence[str],
+        lookup: Callable[[list[str]], Awaitable[Sequence[N | None]]],
+        types: Sequence[str] = (),
+    ) -> tuple[list[N], list[_Name]]:
+        """What is found for these values, each once, in order; and those that mean no one entity.
+
+        Args:
+            values: Ids or names; one that is no text is in no store, and not asked for.
+            lookup: Gives what is known of each id, None for one that is unknown.
+            types: As in `start`.
+        """
+        asked = [value for value in dict.fromkeys(values) if value.isascii() or is_text(value)]
+        found = await _looked_up(asked, lookup)
+        names = {v: _Name(v) for v in dict.fromkeys(values) if found.get(v) is None}
+        if names:
+            by_name = await self._by_name([v for v in asked if v in names], types)
+            meant = {v: n.candidates[0] for v, n in by_name.items() if len(n.candidates) == 1}
+            taken = await _looked_up([stub.id for stub in meant.values()], lookup)
+            names |= by_name
+            for value, stub in meant.items():
+                if (one := taken[stub.id]) is not None:
+                    found[value] = one
+                    self._taken(names.pop(value), stub)
+                else:
+                    names[value] = _Name(value)
+        known: dict[str, N] = {}
+        for value in values:
+            if (one := found.get(value)) is not None:
+                known.setdefault(one.id, one)
+        return list(known.values()), list(names.values())
+
+    async def _by_name(self, values: Sequence[str], types: Sequence[str]) -> dict[str, _Name]:
+        """What is called so, of as many values as may still be looked up."""
+        some = values[: self._left]
+        self._left -= len(some)
+        found = await each(some, lambda value: self._candidates(value, types))
+        skipped = {value: _Name(value, skipped=True) for value in values[len(some) :]}
+        return skipped | {name.value: name for name in found if name is not None}
+
+    async def _candidates(self, value: str, types: Sequence[str]) -> _Name:
+        text = " ".join(value.split())
+        if types:
+            narrowed = _called(value, await find(self.db, text, types))
+            if narrowed.candidates:
+                return narrowed
+        found = _called(value, await find(self.db, text))
+        if found.candidates:
+            return found
+        for entity_type, name in await self._typed(value):
+            found = _called(value, await find(self.db, name, [entity_type]))
+            if found.candidates:
+                return found
+        return _Name(value)
+
+    async def _typed(self, value: str) -> list[tuple[str, str]]:
+        """Types of the graph and names, where the value is written `Disease: Vetorjor`."""
+        places = [place for place, character in enumerate(value) if character == ":"]
+        known = (await call.within(self.schema())).entity_types if places else ()
+        found = []
+        for place in places:
+            written, name = value[:place].strip(), value[place + 1 :].strip()
+            alike = [t for t in known if t.casefold() == written.casefold()]
+            same = [written] if written in alike else alike
+            if len(same) == 1 and name:
+                found.append((same[0], name))
+        return found
+
+    # --- sentences --------------------------------------------------------------
+
+    def _taken(self, name: _Name, stub: EntityStub) -> None:
+        others = "; its search was full, so there may be others called so" if name.full else ""
+        kind = plain(stub.entity_type)
+        self.notes.append(f"{shown(name.value)} was taken as {plain(stub.id)} ({kind}){others}.")
+
+    async def _error(self, argument: str, failed: Sequence[_Name]) -> ToolError:
+        for name in failed:
+            if name.candidates:
+                sentence = f"{argument}: {self._ambiguous(name)}"
+                return ToolError(sentence, kind="ambiguous_name", argument=argument)
+        unknown = [name.value for name in failed if not name.skipped]
+        if unknown:
+            return await _no_such(self.db, argument, unknown)
+        sentence = f"{argument}: {_too_many([name.value for name in failed])}"
+        return ToolError(sentence, kind="too_large", argument=argument)
+
+    def _ambiguous(self, name: _Name) -> str:
+        listed = name.candidates[:MOST_CANDIDATES]
+        more = len(name.candidates) - len(listed)
+        rest = f"; and {more} more" if more else ""
+        number = counted(len(name.candidates), "entity").replace("entitys", "entities")
+        several = f"at least {number}" if name.full else number
+        types = dict.fromkeys(stub.entity_type for stub in listed)
+        typed = f', or put a type in front: "{plain(next(iter(types)))}: ..."'
+        return (
+            f"{shown(name.value)} is the name of {several}: "
+            f"{'; '.join(map(_candidate, listed))}{rest}. Give the id of the one that is meant"
+            f"{typed if len(types) > 1 else ''}."
+        )
+
+
+async def require(db: AdaptedGraphDb, argument: str, entity_id: str) -> Node:
+    """The node of an id, which must exist; no names are taken.
+
+    Raises:
+        ToolError: It does not exist; the sentence names the closest known ids.
+    """
+    node = None
+    if is_text(entity_id):
+        [node] = await call.within(nodes_of(db, [entity_id]))
+    if node is None:
+        raise await _no_such(db, argument, [entity_id])
+    return node
+
+
+async def _looked_up(
+    ids: Sequence[str], lookup: Callable[[list[str]], Awaitable[Sequence[N | None]]]
+) -> dict[str, N | None]:
+    asked = list(dict.fromkeys(ids))
+    return dict(zip(asked, await call.within(lookup(asked)), strict=True)) if asked else {}
+
+
+def _called(value: str, found: Hits) -> _Name:
+    """The entities that are called so: a name goes before an alias."""
+    for kind in (MatchClass.ID, MatchClass.NAME, MatchClass.ALIAS):
+        if candidates := found.of(kind):
+            return _Name(value, candidates, found.full)
+    return _Name(value)
+
+
+def _too_many(values: Sequence[str]) -> str:
+    first, more = shown(values[0]), f" and {len(values) - 1} more" if len(values) > 1 else ""
+    return (
+        f"{first}{more}: no such id, and at most {MOST_NAMES} names are looked up in a call. Give "
+        "ids, from search_entities, or make several calls."
+    )
+
+
+async def _no_such(db: AdaptedGraphDb, argument: str, unknown: Sequence[str]) -> ToolError:
+    first = unknown[0]
+    others = f" (nor of {len(unknown) - 1} more)" if len(unknown) > 1 else ""
+    near = await _near(db, first)
+    if near:
+        candidates = "; ".join(map(_candidate, near))
+        hint = f"The closest known ids: {candidates}."
+    else:
+        hint = "Nothing similar was found."
+    return ToolError(
+        f"{argument}: there is no entity with the id {shown(first)}{others}. {hint} "
+        "Ids are exact; call search_entities with a name to get them.",
+        kind="unknown_entity",
+        argument=argument,
+    )
+
+
+async def _near(db: AdaptedGraphDb, entity_id: str) -> list[EntityStub]:
+    """Candidates from one search on the id's last segment, never a scan."""
+    segment = next((s for s in reversed(_BREAKS.split(entity_id)) if s.strip()), "")
+    if not segment or not is_text(segment):
+        return []
+    try:
+        found = await find(db, segment)
+    except TimeoutError:
+        return []
+    return [hit.stub for hit in found.hits][:NEAR_IDS]
+
+
+def _candidate(stub: EntityStub) -> str:
+    name = f"{clean_text(stub.name)}, " if stub.name else ""
+    return f"{plain(stub.id)} ({name}{plain(stub.entity_type)})"
