@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bfsql.models import EdgeDirection
 from bfsql_sqlite import adjacency, edge_tables
-from bfsql_sqlite.adjacency import Adjacency, Damaged
+from bfsql_sqlite.adjacency import WHOLE, Adjacency, Damaged, Part
 from bfsql_sqlite.edge_tables import write_edges, write_types
 
 Triple = tuple[int, int, int]
@@ -66,14 +67,14 @@ def written(
     return graph
 
 
-def ring(graph: sqlite3.Connection, nodes: list[int]) -> list[Triple]:
+def ring(graph: sqlite3.Connection, nodes: list[int], part: Part = WHOLE) -> list[Triple]:
     edges = Adjacency.of(graph)
     assert len(edges.types(graph)) == NODES
-    batches, asked = edges.plan(graph, np.array(nodes, np.int32))
+    batches, asked = edges.plan(graph, np.array(nodes, np.int32), part)
     found: list[Triple] = []
     for batch in batches:
         assert 0 < batch.total <= adjacency.BATCH_EDGES
-        columns = edges.ring(graph, batch, asked)
+        columns = edges.ring(graph, batch, asked, part.predicates)
         assert {column.dtype for column in columns} == {np.dtype(np.int32)}
         found += zip(*(column.tolist() for column in columns), strict=True)
     return found
@@ -107,6 +108,64 @@ def test_a_ring_has_each_edge_of_its_nodes_once(
         assert sorted(small_ring(edges, graph, list(asked))) == sorted(
             one for one in triples if (asked - lacking) & {one[0], one[2]}
         )
+
+
+@given(
+    triples=TRIPLES,
+    asked=st.sets(st.integers(0, NODES - 1)),
+    predicates=st.none() | st.sets(st.integers(0, PREDICATES - 1)),
+    direction=st.sampled_from([None, "out", "in"]),
+    small=st.sampled_from([0, 5, 100]),
+    long=st.sampled_from([0, 2, 100]),
+)
+@settings(deadline=None)
+@pytest.mark.usefixtures("short_rows")
+def test_a_part_of_a_ring_is_what_is_left_of_the_whole(
+    *,
+    triples: frozenset[Triple],
+    asked: set[int],
+    predicates: set[int] | None,
+    direction: EdgeDirection | None,
+    small: int,
+    long: int,
+) -> None:
+    kept = {"out": {0}, "in": {2}, None: {0, 2}}[direction]
+    expected = sorted(
+        one
+        for one in triples
+        if asked & {one[end] for end in kept} and (predicates is None or one[1] in predicates)
+    )
+    numbers = None if predicates is None else np.array(sorted(predicates), np.int32)
+    part = Part(numbers, direction)
+    with pytest.MonkeyPatch.context() as patch, closing(written(triples)) as graph:
+        patch.setattr(adjacency, "SMALL", small)
+        patch.setattr(adjacency, "LONG_LIST", long)
+        assert sorted(ring(graph, list(asked), part)) == expected
+        edges = Adjacency.of(graph)
+        edges.types(graph)
+        found = edges.small_ring(graph, list(asked), part)
+        assert found is not None or small < 100
+        if found is not None:
+            columns = (column.tolist() for column in found)
+            assert sorted(zip(*columns, strict=True)) == expected
+
+
+def test_a_rare_predicate_of_a_hub_is_found_without_reading_the_hub() -> None:
+    count, rare = 100_000, 5
+    ends = np.arange(count)
+    triples = np.stack([ends, np.where(ends < rare, 1, 2), ends * 0], 1).astype(np.int32)
+    with closing(sqlite3.connect(":memory:")) as graph:
+        graph.executescript(edge_tables.TABLES)
+        write_edges(graph, nodes=count, predicates=3, leaving=[triples], entering=[triples])
+        edges = Adjacency(count, count, 1, 3)
+        statements: list[str] = []
+        graph.set_trace_callback(statements.append)
+        part = Part(np.array([1], np.int32), "in")
+        batches, asked = edges.plan(graph, np.array([0], np.int32), part)
+        assert [batch.total for batch in batches] == [rare]
+        found = edges.ring(graph, batches[0], asked, part.predicates)
+        assert found.subjects.tolist() == list(range(rare))
+        assert len(statements) < 25
 
 
 @given(triples=TRIPLES, asked=TRIPLES)

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bfsql.columns import BATCH_EDGES, NO_NODE, TRIPLE, Handles, IntArray, Ring
+from bfsql.models import EdgeDirection
 from bfsql_sqlite.edge_tables import END, ENTRIES, OFFSET, SPAN, rows_of
 from bfsql_sqlite.edge_tables import width as width_of
 from bfsql_sqlite.queries import chunks
@@ -25,11 +26,33 @@ Numbers: TypeAlias = tuple[int, int, int]
 
 FEW_LISTS, SMALL = 8, 1_000
 """Nodes whose lists are read one by one, and entries that these may have: faster than arrays."""
+LONG_LIST = 10_000
+"""Entries from which on the range of a predicate is looked for; fewer are read and filtered."""
 FEW_EDGES = 32
 """Edges that are looked for one by one."""
 _LONG_RUN = 16
 """Consecutive rows for which a statement of their own is faster than listing them."""
 _OFFSETS = struct.Struct("<II")
+
+
+class Part(NamedTuple):
+    """Which edges of a ring are wanted."""
+
+    predicates: IntArray | None = None
+    """Numbers of their predicates, ascending; None for all."""
+    direction: EdgeDirection | None = None
+    """As seen from the asked nodes; None for both."""
+
+    def lists(self, nodes: IntArray, entering: int) -> IntArray:
+        """The lists to read for some handles, which ascend."""
+        if self.direction == "out":
+            return nodes
+        other = nodes + np.int32(entering)
+        return other if self.direction == "in" else np.concatenate([nodes, other])
+
+
+WHOLE = Part()
+"""All edges of a ring."""
 
 
 class Ranges(NamedTuple):
@@ -149,25 +172,50 @@ class Adjacency:
         index = _places(starts + shifts[run], lengths)
         return predicates[index].astype(np.int32), ends[index].astype(np.int32, copy=False)
 
-    def small_ring(self, connection: sqlite3.Connection, nodes: Sequence[int]) -> Ring | None:
-        """The ring of a few handles; None if it is not small.
+    def small_ring(
+        self, connection: sqlite3.Connection, nodes: Sequence[int], part: Part = WHOLE
+    ) -> Ring | None:
+        """The ring of a few handles, or a part of it; None if it is not small.
 
         Args:
             connection: To the file.
             nodes: Handles, each once. `known_types` has been read.
+            part: The edges that are wanted.
         """
         types = self.known_types
         asked = {node for node in nodes if types is not None and types[node] != NO_NODE}
+        elsewhere = asked if part.direction is None else set()
         triples: list[Numbers] = []
         for node in asked:
-            start, stop = self._range(connection, node)
-            first, last = self._range(connection, node + self.entering)
-            if len(triples) + stop - start + last - first > SMALL:
+            leaving: list[tuple[int, int]] | None = []
+            entering: list[tuple[int, int]] | None = []
+            if part.direction != "in":
+                leaving = self._small_list(connection, node, part, SMALL - len(triples))
+            if leaving is not None and part.direction != "out":
+                room = SMALL - len(triples) - len(leaving)
+                entering = self._small_list(connection, node + self.entering, part, room)
+            if leaving is None or entering is None:
                 return None
-            triples += [(node, p, o) for p, o in self._entries(connection, start, stop)]
-            entering = self._entries(connection, first, last)
-            triples += [(s, p, node) for p, s in entering if s not in asked]
+            triples += [(node, p, o) for p, o in leaving]
+            triples += [(s, p, node) for p, s in entering if s not in elsewhere]
         return Ring(*np.array(triples, np.int32).reshape(-1, TRIPLE).T.copy())
+
+    def _small_list(
+        self, connection: sqlite3.Connection, number: int, part: Part, room: int
+    ) -> list[tuple[int, int]] | None:
+        """The wanted entries of a list; None if there is no room for what has to be read."""
+        start, stop = self._range(connection, number)
+        if part.predicates is None:
+            return None if stop - start > room else self._entries(connection, start, stop)
+        wanted = part.predicates.tolist()
+        if stop - start <= room:
+            return [one for one in self._entries(connection, start, stop) if one[0] in wanted]
+        if len(wanted) > FEW_LISTS:
+            return None
+        places = self._places_with(connection, start, stop, wanted)
+        if sum(last - first for first, last in places) > room:
+            return None
+        return [one for place in places for one in self._entries(connection, *place)]
 
     def _range(self, connection: sqlite3.Connection, number: int) -> tuple[int, int]:
         """Where a list begins and ends."""
@@ -206,19 +254,56 @@ class Adjacency:
             raise Damaged("an edge names what is not there")
         return list(zip(predicates, ends, strict=True))
 
-    def plan(self, connection: sqlite3.Connection, nodes: IntArray) -> tuple[list[Ranges], Handles]:
-        """What has to be read for the ring of some handles.
+    def plan(
+        self, connection: sqlite3.Connection, nodes: IntArray, part: Part = WHOLE
+    ) -> tuple[list[Ranges], Handles | None]:
+        """What has to be read for the ring of some handles, or for a part of it.
 
         Returns:
-            Batches, and the asked nodes.
+            Batches for `ring`, and the asked nodes; None where only one direction is wanted.
         """
         nodes = np.sort(nodes)
-        lists = np.concatenate([nodes, nodes + self.entering])
-        batches = list(cut(self.ranges(connection, lists), BATCH_EDGES))
-        return batches, Handles(self.nodes, nodes)
+        ranges = self.ranges(connection, part.lists(nodes, self.entering))
+        if part.predicates is not None:
+            ranges = self._narrowed(connection, ranges, part.predicates.tolist())
+        batches = list(cut(ranges, BATCH_EDGES))
+        return batches, Handles(self.nodes, nodes) if part.direction is None else None
+
+    def _narrowed(
+        self, connection: sqlite3.Connection, ranges: Ranges, wanted: Sequence[int]
+    ) -> Ranges:
+        """Ranges without what other predicates have in long lists."""
+        long = ranges.lengths > LONG_LIST * max(1, len(wanted))
+        if not long.any():
+            return ranges
+        whole: tuple[Positions, ...] = (ranges.lists.astype(np.int64), *ranges[1:])
+        found = [
+            (number, first, last - first)
+            for number, start, length in zip(*(c[long].tolist() for c in whole), strict=True)
+            for first, last in self._places_with(connection, start, start + length, wanted)
+        ]
+        parts = np.array(found, np.int64).reshape(-1, 3).T
+        columns = [np.concatenate([c[~long], more]) for c, more in zip(whole, parts, strict=True)]
+        order = np.argsort(columns[1])
+        lists, starts, lengths = (column[order] for column in columns)
+        return Ranges(lists.astype(np.int32), starts, lengths)
+
+    def _places_with(
+        self, connection: sqlite3.Connection, start: int, stop: int, wanted: Sequence[int]
+    ) -> list[tuple[int, int]]:
+        """Where in a list the entries with some predicates begin and end."""
+        places = [
+            tuple(self.lower(connection, start, stop, (p + more, 0)) for more in (0, 1))
+            for p in wanted
+        ]
+        return [(first, last) for first, last in places if first < last]
 
     def ring(
-        self, connection: sqlite3.Connection, ranges: Ranges, asked: Handles | None = None
+        self,
+        connection: sqlite3.Connection,
+        ranges: Ranges,
+        asked: Handles | None = None,
+        wanted: IntArray | None = None,
     ) -> Ring:
         """The edges of a batch.
 
@@ -227,9 +312,15 @@ class Adjacency:
             ranges: What to read.
             asked: Of the edges that enter, those from these nodes are left out: where they
                 leave them, they are read as well.
+            wanted: Numbers of predicates; edges of others are left out. None for all.
         """
         predicates, ends = self.read(connection, ranges)
         owners = np.repeat(ranges.lists, ranges.lengths)
+        if wanted is not None:
+            of_wanted = np.zeros(self._predicate_count, bool)
+            of_wanted[wanted] = True
+            kept = of_wanted[predicates]
+            owners, predicates, ends = owners[kept], predicates[kept], ends[kept]
         cut = int(np.searchsorted(owners, self.entering))
         if cut == len(owners):
             return Ring(owners, predicates, ends)

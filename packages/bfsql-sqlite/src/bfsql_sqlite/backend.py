@@ -10,12 +10,20 @@ from typing import Any, Self
 import numpy as np
 
 from bfsql.abc import BatchGraphDb
-from bfsql.columns import BATCH_EDGES, Ring
+from bfsql.columns import BATCH_EDGES, Ring, numbers_of
 from bfsql.models.json_values import decode, is_text
 from bfsql.models.merge import evidence_items
-from bfsql.models.records import NO_METADATA, Edge, EntityStub, Metadata, Node, Triple
+from bfsql.models.records import (
+    NO_METADATA,
+    Edge,
+    EdgeDirection,
+    EntityStub,
+    Metadata,
+    Node,
+    Triple,
+)
 from bfsql_sqlite import queries
-from bfsql_sqlite.adjacency import cut
+from bfsql_sqlite.adjacency import Part, cut
 from bfsql_sqlite.columns import Schema, SqliteColumns, find, names_of
 from bfsql_sqlite.connection import Pool
 from bfsql_sqlite.search import search
@@ -105,17 +113,29 @@ class SqliteBackend(BatchGraphDb):
         """The nodes that exist, one thread hop for all."""
         return await self._pool.run(partial(_nodes, ids, self._schema))
 
-    async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:  # type: ignore[override]
-        """Every edge with an asked node at either end, each once."""
-        return await self._pool.run(partial(_ring, ids, self._schema))
+    async def edges_batch(
+        self,
+        ids: Sequence[str],
+        *,
+        predicates: Collection[str] | None = None,
+        direction: EdgeDirection | None = None,
+    ) -> list[Triple]:
+        """Every wanted edge with an asked node at either end, each once."""
+        schema = self._schema
+        numbers = None if predicates is None else numbers_of(predicates, schema.predicates)
+        return await self._pool.run(partial(_ring, ids, Part(numbers, direction), schema))
 
-    async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:  # type: ignore[override]
+    async def metadata_for_nodes_batch(
+        self, ids: Sequence[str], keys: Collection[str] | None = None
+    ) -> dict[str, Metadata]:
         """Metadata by id."""
-        return await self._pool.read(partial(_node_metadata, ids), len(ids))
+        return await self._pool.read(partial(_node_metadata, ids, keys), len(ids))
 
-    async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:  # type: ignore[override]
+    async def metadata_for_edges_batch(
+        self, edges: Collection[Triple], keys: Collection[str] | None = None
+    ) -> dict[Triple, Metadata]:
         """Metadata by triple."""
-        work = partial(_edge_metadata, edges, self._schema)
+        work = partial(_edge_metadata, edges, keys, self._schema)
         return await self._pool.read(work, 3 * len(edges))
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
@@ -157,10 +177,11 @@ def _edges(entity_id: str, first: int, schema: Schema, reader: Reader) -> list[E
     return [Edge(*triple) for triple in _named(rings, schema, reader)]
 
 
-def _ring(ids: Sequence[str], schema: Schema, reader: Reader) -> list[Triple]:
+def _ring(ids: Sequence[str], part: Part, schema: Schema, reader: Reader) -> list[Triple]:
     handles = [found.handle for found in find(reader, ids).values()]
-    batches, asked = schema.edges.plan(reader, np.array(handles, np.int32))
-    return _named((schema.edges.ring(reader, one, asked) for one in batches), schema, reader)
+    batches, asked = schema.edges.plan(reader, np.array(handles, np.int32), part)
+    rings = (schema.edges.ring(reader, one, asked, part.predicates) for one in batches)
+    return _named(rings, schema, reader)
 
 
 def _named(rings: Iterable[Ring], schema: Schema, reader: Reader) -> list[Triple]:
@@ -178,22 +199,33 @@ def _named(rings: Iterable[Ring], schema: Schema, reader: Reader) -> list[Triple
     ]
 
 
-def _node_metadata(ids: Sequence[str], reader: Reader) -> dict[str, Metadata]:
+def _decoded(text: str, keys: Collection[str] | None) -> Metadata:
+    """Metadata, or what it has of some keys.
+
+    Letting SQLite take the keys out of the text is no faster than to decode it.
+    """
+    whole = decode(text)
+    return whole if keys is None else {key: whole[key] for key in keys if key in whole}
+
+
+def _node_metadata(
+    ids: Sequence[str], keys: Collection[str] | None, reader: Reader
+) -> dict[str, Metadata]:
     return {
-        entity_id: decode(text)
-        for statement, keys in queries.chunks(_storable(ids), queries.node_metadata)
-        for entity_id, text in reader.execute(statement, keys)
+        entity_id: _decoded(text, keys)
+        for statement, some in queries.chunks(_storable(ids), queries.node_metadata)
+        for entity_id, text in reader.execute(statement, some)
     }
 
 
 def _edge_metadata(
-    edges: Collection[Triple], schema: Schema, reader: Reader
+    edges: Collection[Triple], keys: Collection[str] | None, schema: Schema, reader: Reader
 ) -> dict[Triple, Metadata]:
     ends = _storable({end for subject, _, obj in edges for end in (subject, obj)})
     handles = {
         entity_id: n
-        for statement, keys in queries.chunks(ends, queries.handles)
-        for entity_id, n in reader.execute(statement, keys)
+        for statement, some in queries.chunks(ends, queries.handles)
+        for entity_id, n in reader.execute(statement, some)
     }
     predicates = schema.predicate_numbers
     known = {
@@ -204,10 +236,10 @@ def _edge_metadata(
     numbers = schema.edges.numbers(reader, known)
     texts = {
         e: text
-        for statement, keys in queries.chunks(sorted(numbers.values()), queries.edge_metadata)
-        for e, text in reader.execute(statement, keys)
+        for statement, some in queries.chunks(sorted(numbers.values()), queries.edge_metadata)
+        for e, text in reader.execute(statement, some)
     }
-    return {known[edge]: decode(texts.get(e, "{}")) for edge, e in numbers.items()}
+    return {known[edge]: _decoded(texts.get(e, "{}"), keys) for edge, e in numbers.items()}
 
 
 def _provenance(entity_id: str, limit: int, schema: Schema, reader: Reader) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
-from contextlib import aclosing
 from functools import partial
 from typing import NamedTuple
 
@@ -18,12 +17,11 @@ from bfsql.columns import (
     IntArray,
     Ring,
     numbers_of,
-    part_of_ring,
 )
 from bfsql.models import EdgeDirection
 from bfsql.models.json_values import is_text
 from bfsql_sqlite import queries
-from bfsql_sqlite.adjacency import FEW_LISTS, Adjacency, Damaged, Ranges
+from bfsql_sqlite.adjacency import FEW_LISTS, Adjacency, Damaged, Part, Ranges
 from bfsql_sqlite.connection import Pool
 
 
@@ -98,43 +96,39 @@ class SqliteColumns(Columns):
         predicates: Collection[str] | None = None,
         direction: EdgeDirection | None = None,
     ) -> AsyncGenerator[Ring, None]:
-        """Every edge with an asked node at either end, each once: one thread hop a batch."""
-        numbers = None if predicates is None else numbers_of(predicates, self.predicate_names)
-        whole = numbers is None and direction is None
-        asked = Handles(self.size, handles[:0] if whole else handles)
-        async with aclosing(self._rings(handles)) as batches:
-            async for ring in batches:
-                yield ring if whole else part_of_ring(ring, asked, numbers, direction)
-
-    async def _rings(self, handles: IntArray) -> AsyncGenerator[Ring, None]:
+        """Every wanted edge with an asked node at either end: one thread hop a large batch."""
         edges = self._schema.edges
+        numbers = None if predicates is None else numbers_of(predicates, self.predicate_names)
+        part = Part(numbers, direction)
         if len(handles) <= FEW_LISTS and edges.known_types is not None:
-            ring = self._pool.at_once(partial(edges.small_ring, nodes=handles.tolist()))
+            small = partial(edges.small_ring, nodes=handles.tolist(), part=part)
+            ring = self._pool.at_once(small)
             if ring is not None:
                 yield ring
                 return
-        begun = await self._pool.run(partial(_begin, edges, handles))
+        begun = await self._pool.run(partial(_begin, edges, handles, part))
         if isinstance(begun, Ring):
             yield begun
             return
         batches, asked = begun
         for batch in batches:
-            yield await self._pool.run(partial(edges.ring, ranges=batch, asked=asked))
+            read = partial(edges.ring, ranges=batch, asked=asked, wanted=numbers)
+            yield await self._pool.run(read)
 
 
 # --- what runs in a thread -------------------------------------------------------
 
 
 def _begin(
-    edges: Adjacency, handles: IntArray, reader: sqlite3.Connection
-) -> Ring | tuple[list[Ranges], Handles]:
+    edges: Adjacency, handles: IntArray, part: Part, reader: sqlite3.Connection
+) -> Ring | tuple[list[Ranges], Handles | None]:
     """A ring that is one batch; of a larger one, its batches and the asked nodes."""
     nodes = handles[edges.types(reader)[handles] != NO_NODE]
-    batches, asked = edges.plan(reader, nodes)
+    batches, asked = edges.plan(reader, nodes, part)
     if len(batches) > 1:
         return batches, asked
     if batches:
-        return edges.ring(reader, batches[0], asked)
+        return edges.ring(reader, batches[0], asked, part.predicates)
     nothing = nodes[:0]
     return Ring(nothing, nothing, nothing)
 
