@@ -89,6 +89,17 @@ async def select(reach: Reach, conditions: Conditions) -> Selection:
     return await off_loop(size, lambda: _selection(columns, nodes, types, edges, facts))
 
 
+def all_of(reach: Reach, conditions: Conditions) -> Selection:
+    """Everything that was reached, where what is removed was no part of it.
+
+    Args:
+        reach: What a search reached.
+        conditions: Those that it kept to.
+    """
+    facts = replace(_facts(reach, reach.nodes), conditions=conditions.facts)
+    return _selection(reach.columns, reach.nodes, reach.types, reach.edges, facts)
+
+
 def _selection(
     columns: Columns, nodes: IntArray, types: IntArray, edges: Ring, facts: Facts
 ) -> Selection:

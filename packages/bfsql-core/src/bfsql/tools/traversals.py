@@ -9,22 +9,29 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from bfsql import call
 from bfsql.abc import AdaptedGraphDb
 from bfsql.answers import Answer, SubgraphWriter
+from bfsql.answers.notes import connection_notes, shared_notes
 from bfsql.call import Limits
 from bfsql.columns import Columns, Found
 from bfsql.engine.conditions import Conditions, conditions_of
+from bfsql.engine.connect import Connector, connected, edges_among
 from bfsql.engine.intersect import intersect
 from bfsql.engine.numbered import columns_of
 from bfsql.engine.select import Pages, Selection, select
 from bfsql.engine.traverse import Bounds, traverse
 from bfsql.errors import NothingFits, ToolError
-from bfsql.models import BfsQuery, IntersectionQuery
+from bfsql.models import MAX_HOPS, BfsQuery, IntersectionQuery
 from bfsql.tools.budget import Budget, detail, fit
 from bfsql.tools.descriptions import Schema
 from bfsql.tools.resolve import Names
 from bfsql.tools.validate import matched, missing, shown
+
+MAX_PAIRS = 100
+"""Pairs of a seed and a target that are connected in a call (`asking.md` 7)."""
 
 
 class Traversals:
@@ -58,35 +65,73 @@ class Traversals:
         columns = columns_of(self._db)
         if not path and not to:
             columns.read_ahead(arguments["seeds"])
-        seeds, arguments, notes = await self._prepared(columns, arguments)
+        names = Names(self._db, self._schema)
+        seeds, arguments = await self._prepared(columns, names, arguments)
+        budget = Budget.of(self._limits, max_tokens)
+        if to and not path:
+            query = BfsQuery(max_hops=max_hops or MAX_HOPS, **arguments)
+            targets = await names.start(columns, to, "to")
+            return await self._connections(columns, query, seeds, targets, names.notes, budget)
         if max_hops is None:
             raise missing("bfs_query", "max_hops")
         query = BfsQuery(max_hops=max_hops, **arguments)
         conditions = await self._conditions(columns, query)
         reach = await traverse(columns, seeds, query.max_hops, self._bounds())
         selection = await select(reach, conditions)
-        return await self._subgraph(query, selection, notes, Budget.of(self._limits, max_tokens))
+        return await self._subgraph(query, selection, names.notes, budget)
 
     async def intersect_subgraphs(
         self,
         max_tokens: int | None,
         k: int | None,
         *,
-        connect: bool,  # noqa: ARG002
+        connect: bool,
         **arguments: Any,
     ) -> Answer:
         """Intersection: what all seeds share."""
         columns = columns_of(self._db)
         columns.read_ahead(arguments["seeds"])
-        seeds, arguments, notes = await self._prepared(columns, arguments, at_least=2)
-        if k is None:
-            raise missing("intersect_subgraphs", "k")
-        query = IntersectionQuery(k=k, **arguments)
+        names = Names(self._db, self._schema)
+        seeds, arguments = await self._prepared(columns, names, arguments, at_least=2)
         bounds = self._bounds()
+        for depth in range(1, MAX_HOPS + 1) if k is None else [k]:
+            query = IntersectionQuery(k=depth, **arguments)
+            conditions = await self._conditions(columns, query)
+            whole = await traverse(columns, seeds, depth, bounds)
+            reach = await intersect(whole, bounds)
+            selection = await select(reach, conditions)
+            shared = len(selection.nodes) - int(np.isin(selection.nodes, reach.handles).sum())
+            if shared or reach.depth < depth:
+                break
+        if connect:
+            selection = await connected(selection, whole, conditions)
+        edges = await edges_among(whole, whole.handles)
+        names.notes += shared_notes(edges, query.k, shared, smallest=k is None)
+        budget = Budget.of(self._limits, max_tokens)
+        return await self._subgraph(query, selection, names.notes, budget)
+
+    async def _connections(  # noqa: PLR0917 - what every way of asking prepares
+        self,
+        columns: Columns,
+        query: BfsQuery,
+        seeds: Sequence[Found],
+        targets: Sequence[Found],
+        notes: Sequence[str],
+        budget: Budget,
+    ) -> Answer:
+        """The shortest connections of the seeds and the targets."""
+        if len(seeds) * len(targets) > MAX_PAIRS:
+            raise ToolError(
+                f"seeds and to make {len(seeds) * len(targets)} pairs; at most {MAX_PAIRS} are "
+                "connected in a call. Name fewer.",
+                kind="too_large",
+                argument="to",
+            )
         conditions = await self._conditions(columns, query)
-        reach = await intersect(await traverse(columns, seeds, query.k, bounds), bounds)
-        selection = await select(reach, conditions)
-        return await self._subgraph(query, selection, notes, Budget.of(self._limits, max_tokens))
+        search = Connector(columns, conditions, self._bounds())
+        found = await search.connections(seeds, targets, query.max_hops)
+        notes = [*notes, *connection_notes(found.pairs, query.max_hops)]
+        return await self._subgraph(query, found.selection, notes, budget)
 
     async def _subgraph(
         self,
@@ -113,10 +158,9 @@ class Traversals:
         return Bounds.of(self._db, self._limits.max_nodes, self._limits.max_edges)
 
     async def _prepared(
-        self, columns: Columns, arguments: dict[str, Any], at_least: int = 1
-    ) -> tuple[list[Found], dict[str, Any], list[str]]:
-        """A traversal's seeds, its arguments in the graph's spelling, and notes."""
-        names = Names(self._db, self._schema)
+        self, columns: Columns, names: Names, arguments: dict[str, Any], at_least: int = 1
+    ) -> tuple[list[Found], dict[str, Any]]:
+        """A traversal's seeds, and its arguments in the graph's spelling; notes join the names'."""
         seeds = await names.start(columns, arguments["seeds"])
         if len(seeds) < at_least:
             raise ToolError(
@@ -125,13 +169,13 @@ class Traversals:
                 kind="bad_value",
                 argument="seeds",
             )
-        prepared, notes = {**arguments, "seeds": [seed.id for seed in seeds]}, names.notes
+        prepared = {**arguments, "seeds": [seed.id for seed in seeds]}
         for argument in ("node_types", "exclude_node_types", "predicates"):
             prepared[argument], found = await vocabulary(
                 self._schema, argument, arguments[argument]
             )
-            notes += found
-        return seeds, prepared, notes
+            names.notes += found
+        return seeds, prepared
 
 
 async def vocabulary(

@@ -1,0 +1,346 @@
+"""Shortest connections, over edges in both directions (`asking.md` 7, 9).
+
+Between seeds and targets the search goes on from both ends. Of an intersection the edges
+are known already, and only those on shortest connections are kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from bfsql import call
+from bfsql.columns import NO_NODE, BoolArray, Columns, Found, Handles, IntArray, Ring, marked
+from bfsql.engine.arrays import concatenated, distinct, distinct_numbers, within
+from bfsql.engine.conditions import Conditions
+from bfsql.engine.select import Selection, all_of, summarized
+from bfsql.engine.traverse import Bounds, Reach, distances_from, off_loop
+from bfsql.errors import BoundMet
+from bfsql.models import Triple
+
+Ranks: TypeAlias = npt.NDArray[np.int8]
+
+
+class Connection(NamedTuple):
+    """How a seed and a target are connected."""
+
+    seed: str
+    target: str
+    length: int | None
+    """Edges on each of the shortest connections; None where there is none of the asked length."""
+
+
+@dataclass(frozen=True, slots=True)
+class Connections:
+    """The shortest connections of all pairs."""
+
+    selection: Selection
+    """What lies on them."""
+    pairs: Sequence[Connection]
+
+
+class Connector:
+    """A search for shortest connections, from both ends.
+
+    Args:
+        columns: The graph.
+        conditions: What is removed is no bridge; seeds and targets are never removed.
+        bounds: What may be read.
+    """
+
+    def __init__(self, columns: Columns, conditions: Conditions, bounds: Bounds) -> None:
+        self._columns, self._conditions, self._bounds = columns, conditions, bounds
+
+    async def connections(
+        self, seeds: Sequence[Found], targets: Sequence[Found], most: int
+    ) -> Connections:
+        """All shortest connections of each pair of a seed and a target.
+
+        Args:
+            seeds: Nodes, each once.
+            targets: Nodes, each once.
+            most: Edges of a connection at the most.
+
+        Raises:
+            BoundMet: More would have to be read.
+            TimeoutError: The deadline passed.
+        """
+        columns = self._columns
+        ends = list(dict.fromkeys(one.handle for one in (*seeds, *targets)))
+        known = _Known(columns, np.array(ends, np.int32), self._conditions, self._bounds)
+        sides = {handle: _Side(known, handle) for handle in ends}
+        found: list[Connection] = []
+        edges: list[Ring] = []
+        joined: list[int] = []
+        for seed, target in product(seeds, targets):
+            one, other = sides[seed.handle], sides[target.handle]
+            length = await _meet(one, other, most)
+            found.append(Connection(seed.id, target.id, length))
+            if length is not None:
+                joined += (seed.handle, target.handle)
+                edges.append(await off_loop(known.count, partial(_between, one, other, length)))
+        ring = distinct(concatenated(edges), columns.size)
+        nodes = distinct_numbers(
+            np.concatenate([np.array(joined, np.int32), ring.subjects, ring.objects])
+        )
+        reach = await _reach(columns, seeds, nodes, ring, most)
+        return Connections(all_of(reach, self._conditions), found)
+
+
+def towards(edges: Ring, rank: Ranks, ends: IntArray) -> BoolArray:
+    """Which edges lie on a shortest way to some nodes from where the rank is 1.
+
+    Args:
+        edges: All that such a way may have.
+        rank: By handle: one more than its distance; 0 where that is unknown.
+        ends: Handles; those without a rank are passed over.
+    """
+    on = np.zeros(len(edges.subjects), bool)
+    reached = Handles(len(rank), ends)
+    for far in range(int(rank[ends].max(initial=0)), 1, -1):
+        for one, other in ((edges.subjects, edges.objects), (edges.objects, edges.subjects)):
+            step = (rank[one] == far) & (rank[other] == far - 1) & reached.has(one)
+            on |= step
+            reached.add(distinct_numbers(other[step]))
+    return on
+
+
+class _Known:
+    """The edges that a search has read, and the nodes that it may pass.
+
+    Args:
+        columns: The graph.
+        ends: Handles of the seeds and targets, which are never removed.
+        conditions: What is removed.
+        bounds: What may be read.
+    """
+
+    def __init__(
+        self, columns: Columns, ends: IntArray, conditions: Conditions, bounds: Bounds
+    ) -> None:
+        self.columns = columns
+        self.count = 0
+        self._edges: list[Ring] = []
+        self._conditions, self._bounds = conditions, bounds
+        self._read = Handles(columns.size)
+        self._judged = Handles(columns.size, ends)
+        self._removed = Handles(columns.size)
+        self._nodes = len(ends)
+
+    def edges(self) -> Ring:
+        """All of them; some may be there twice."""
+        self._edges = [concatenated(self._edges)]
+        return self._edges[0]
+
+    async def read(self, nodes: IntArray) -> None:
+        """Read the edges of nodes, where that was not done before.
+
+        Raises:
+            BoundMet: There are more than may be read.
+            TimeoutError: The deadline passed.
+        """
+        unread = nodes[~self._read.has(nodes)]
+        if not len(unread):
+            return
+        async with (
+            asyncio.timeout(call.remaining()),
+            aclosing(self.columns.rings(unread)) as batches,
+        ):
+            async for batch in batches:
+                self._conditions.learn(batch.predicates[:0], batch.predicates)
+                kept = marked(batch, await self._conditions.keeps_edges(batch, None))
+                self._edges.append(kept)
+                self.count += len(kept.subjects)
+                if self.count > self._bounds.edges:
+                    raise BoundMet("edges", self._bounds.edges)
+        for handles in (self._read, self._judged, self._removed):
+            handles.cover(self.columns.size)
+        self._read.add(unread)
+
+    async def passable(self, nodes: IntArray) -> IntArray:
+        """Those of some nodes that exist and are not removed.
+
+        Raises:
+            BoundMet: More nodes were reached than may be.
+        """
+        new = nodes[~self._judged.has(nodes)]
+        if len(new):
+            self._nodes += len(new)
+            if self._nodes > self._bounds.nodes:
+                raise BoundMet("nodes", self._bounds.nodes)
+            types = await call.within(self.columns.types(new))
+            kept = types != NO_NODE
+            self._conditions.learn(types[kept], types[:0])
+            kept[kept] = await self._conditions.keeps_nodes(new[kept], types[kept], None)
+            self._judged.add(new)
+            self._removed.add(new[~kept])
+        return nodes[~self._removed.has(nodes)]
+
+
+class _Side:
+    """What is within reach of one end.
+
+    Args:
+        known: Shared by all sides.
+        end: A seed or a target.
+
+    Attributes:
+        rank: By handle: one more than its distance; 0 where it was not reached.
+        levels: The nodes at each distance.
+    """
+
+    def __init__(self, known: _Known, end: int) -> None:
+        self.known = known
+        self.levels = [np.array([end], np.int32)]
+        self.rank: Ranks = np.zeros(known.columns.size, np.int8)
+        self.rank[end] = 1
+
+    @property
+    def depth(self) -> int:
+        """The distance that all nodes are known to."""
+        return len(self.levels) - 1
+
+    def nearest(self, other: _Side) -> int | None:
+        """Edges on the shortest connection of both ends that is known."""
+        self._cover()
+        other._cover()
+        fewer, more = sorted((self, other), key=lambda side: sum(map(len, side.levels)))
+        lengths = [
+            distance + int(ranks.min()) - 1
+            for distance, level in enumerate(fewer.levels)
+            if len(ranks := more.rank[level][more.rank[level] > 0])
+        ]
+        return min(lengths, default=None)
+
+    async def expand(self) -> None:
+        """Go one edge further."""
+        await self.known.read(self.levels[-1])
+        self._cover()
+        found = await off_loop(self.known.count, self._beyond)
+        found = await self.known.passable(found)
+        self._cover()
+        self.rank[found] = len(self.levels) + 1
+        self.levels.append(found)
+
+    def _beyond(self) -> IntArray:
+        """The nodes behind the last level."""
+        edges, last = self.known.edges(), len(self.levels)
+        found = [
+            other[(self.rank[one] == last) & (self.rank[other] == 0)]
+            for one, other in ((edges.subjects, edges.objects), (edges.objects, edges.subjects))
+        ]
+        return distinct_numbers(np.concatenate(found))
+
+    def _cover(self) -> None:
+        """Make room for all handles."""
+        size = self.known.columns.size
+        if len(self.rank) < size:
+            rank = np.zeros(max(size, 2 * len(self.rank)), np.int8)
+            rank[: len(self.rank)] = self.rank
+            self.rank = rank
+
+
+async def connected(selection: Selection, reach: Reach, conditions: Conditions) -> Selection:
+    """An intersection with the shortest connections of its nodes to every seed behind them.
+
+    Args:
+        selection: The common nodes and the edges among them.
+        reach: The traversal that they were found in, whole.
+        conditions: What is removed is no bridge; seeds are never removed.
+    """
+    columns, common = reach.columns, selection.nodes
+    kept = await conditions.keeps_nodes(reach.nodes, reach.types, None)
+    passable = Handles(columns.size, np.concatenate([reach.nodes[kept], reach.handles]))
+    passed = within(reach.edges, passable)
+    edges = marked(passed, await conditions.keeps_edges(passed, None))
+
+    def added() -> tuple[BoolArray, Ring]:
+        on = np.zeros(len(edges.subjects), bool)
+        for seed in reach.handles:
+            start = np.array([seed], np.int32)
+            distance = distances_from(columns.size, start, edges, reach.depth)
+            on |= towards(edges, (distance + 1).astype(np.int8), common)
+        ways = marked(edges, on)
+        here = Handles(columns.size, common)
+        ends = distinct_numbers(np.concatenate([ways.subjects, ways.objects]))
+        nearest = np.isin(reach.nodes, ends[~here.has(ends)])
+        every = distinct(concatenated([selection.edges, ways]), columns.size)
+        return nearest, every
+
+    via, every = await off_loop(len(edges.subjects), added)
+    nodes = np.concatenate([common, reach.nodes[via]])
+    types = np.concatenate([selection.types, reach.types[via]])
+    return replace(
+        selection,
+        nodes=nodes,
+        types=types,
+        edges=every,
+        summary=summarized(columns, types, every),
+        common=len(common),
+    )
+
+
+async def edges_among(reach: Reach, nodes: IntArray) -> list[Triple]:
+    """The edges of a traversal between some of its nodes, sorted, without self-loops."""
+    columns = reach.columns
+    edges = within(reach.edges, Handles(columns.size, nodes))
+    edges = marked(edges, edges.subjects != edges.objects)
+    count = len(edges.subjects)
+    ends = await call.within(columns.ids(np.concatenate([edges.subjects, edges.objects])))
+    names = [columns.predicate_names[p] for p in edges.predicates.tolist()]
+    return sorted(zip(ends[:count], names, ends[count:], strict=True))
+
+
+async def _meet(one: _Side, other: _Side, most: int) -> int | None:
+    """Expand two sides until they meet; the length of the shortest connection, or None."""
+    while (length := one.nearest(other)) is None:
+        if one.depth + other.depth >= most:
+            return None
+        smaller = min(one, other, key=lambda side: len(side.levels[-1]))
+        if not len(smaller.levels[-1]):  # all that it can reach is known
+            return None
+        await smaller.expand()
+    return length if length <= most else None
+
+
+def _between(one: _Side, other: _Side, length: int) -> Ring:
+    """The edges on all connections of a length, which is the shortest that there is."""
+    edges = one.known.edges()
+    near = min(one.depth, length)
+    middle = one.levels[near]
+    middle = middle[other.rank[middle] == length - near + 1]
+    on = towards(edges, one.rank, middle) | towards(edges, other.rank, middle)
+    return marked(edges, on)
+
+
+async def _reach(
+    columns: Columns, seeds: Sequence[Found], nodes: IntArray, edges: Ring, most: int
+) -> Reach:
+    """The connections as what a traversal reached: nodes by distance among them, then by id."""
+    every = Handles(columns.size, nodes)
+    starts = np.array([seed.handle for seed in seeds], np.int32)
+    distance = distances_from(columns.size, starts[every.has(starts)], edges, most)
+    levels = [await columns.ordered(nodes[distance[nodes] == far]) for far in range(most + 1)]
+    nodes = np.concatenate(levels)
+    return Reach(
+        columns,
+        [seed.id for seed in seeds],
+        starts,
+        most,
+        most,
+        None,
+        nodes,
+        np.repeat(np.arange(most + 1, dtype=np.int32), list(map(len, levels))),
+        await call.within(columns.types(nodes)),
+        edges,
+        marked(edges, np.zeros(len(edges.subjects), bool)),
+        Handles(columns.size),
+    )

@@ -1,0 +1,162 @@
+"""`to`, `connect` and `k` left out, on drawn graphs, with networkx as the oracle."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from itertools import pairwise, product
+from typing import Any
+
+import networkx as nx
+import pytest
+from bfsql_trials import asking, drawn
+from bfsql_trials.columns import ColumnsOverMemory, TypedStream
+from bfsql_trials.oracle import Oracle
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bfsql import Graph, Limits, MemoryBackend, open_graph
+from bfsql.errors import ToolError
+from bfsql.models import EdgeRecord, NodeRecord, Triple
+
+NO_BUDGET = Limits(max_tokens=0)
+
+
+def connected(
+    graph: drawn.Drawn, ends: Sequence[str], pairs: list[tuple[str, str]], most: int, **removed: Any
+) -> tuple[set[str], set[Triple], list[int]]:
+    """Nodes, edges and lengths of all shortest connections of some pairs."""
+    oracle = Oracle(graph)
+    kept = {i for i in oracle.nodes if i in ends or oracle.stays(i, **removed)}
+    whole = {t for t in oracle.whole if kept.issuperset((t[0], t[2]))}
+    simple: Any = nx.Graph()
+    simple.add_nodes_from(kept)
+    simple.add_edges_from((s, o) for s, _, o in whole)
+    nodes: set[str] = set()
+    steps: set[frozenset[str]] = set()
+    lengths: list[int] = []
+    for one, other in pairs:
+        if not nx.has_path(simple, one, other):
+            continue
+        length = nx.shortest_path_length(simple, one, other)
+        if length <= most:
+            lengths.append(length)
+            for way in nx.all_shortest_paths(simple, one, other):
+                nodes.update(way)
+                steps.update(map(frozenset, pairwise(way)))
+    return nodes, {t for t in whole if frozenset((t[0], t[2])) in steps and t[0] != t[2]}, lengths
+
+
+def triples(answer: dict[str, Any]) -> set[Triple]:
+    return {(e["subject"], e["predicate"], e["object"]) for e in answer["edges"]}
+
+
+@given(
+    drawn.graphs_with_seeds(2) | drawn.hubs_with_seeds(),
+    st.integers(1, 3),
+    st.none() | st.integers(1, 5),
+    drawn.removing(),
+)
+async def test_shortest_connections_of_every_pair(case, starts, hops, removed):
+    graph, ends = case
+    seeds, to = ends[:starts], ends[min(starts, len(ends) - 1) :]
+    pairs = list(product(seeds, to))
+    nodes, edges, lengths = connected(graph, ends, pairs, hops or 5, **removed)
+    answers = []
+    for db in (MemoryBackend, ColumnsOverMemory, TypedStream):
+        served = Graph(db(graph.records), "", NO_BUDGET, None)
+        asked: dict[str, Any] = {"seeds": seeds, "to": to, "topology_only": True, **removed}
+        if hops:
+            asked["max_hops"] = hops
+        answers.append((await asking.asked(served, "bfs_query", **asked)).text)
+    assert len(set(answers)) == 1
+    answer = json.loads(answers[0])
+    assert {node["id"] for node in answer["nodes"]} == nodes
+    assert triples(answer) == edges
+    assert answer["max_hops"] == (hops or 5)
+    notes = " ".join(answer.get("notes", ()))
+    assert all(str(length) in notes for length in lengths)
+    assert ("Not connected within" in notes) == (len(lengths) < len(pairs))
+
+
+@given(drawn.graphs_with_seeds(2) | drawn.hubs_with_seeds(), st.integers(1, 4), drawn.removing())
+async def test_connect_adds_the_shortest_connections_to_every_seed(case, k, removed):
+    graph, seeds = case
+    common, induced = Oracle(graph).intersection(seeds, k, **removed)
+    pairs = list(product(common, seeds))
+    nodes, edges, _ = connected(graph, seeds, pairs, k, **removed)
+    for db in (MemoryBackend, ColumnsOverMemory):
+        served = Graph(db(graph.records), "", NO_BUDGET, None)
+        answer = await asking.read(
+            served, "intersect_subgraphs", seeds=seeds, k=k, connect=True, **removed
+        )
+        assert [n["id"] for n in answer["nodes"] if "via" not in n] == common
+        assert answer["common_count"] == len(common)
+        assert {n["id"] for n in answer["nodes"]} == nodes | set(common)
+        assert triples(answer) == edges | set(induced)
+
+
+@given(drawn.graphs_with_seeds(2) | drawn.hubs_with_seeds(), drawn.removing())
+async def test_k_left_out_is_the_smallest_with_another_node_in_common(case, removed):
+    graph, seeds = case
+    oracle = Oracle(graph)
+    smallest = next(
+        (
+            k
+            for k in range(1, 6)
+            if not set(oracle.intersection(seeds, k, **removed)[0]) <= set(seeds)
+        ),
+        None,
+    )
+    served = Graph(MemoryBackend(graph.records), "", NO_BUDGET, None)
+    answer = await asking.read(served, "intersect_subgraphs", seeds=seeds, **removed)
+    ids, edges = oracle.intersection(seeds, smallest or 5, **removed)
+    assert ([node["id"] for node in answer["nodes"]], triples(answer)) == (ids, set(edges))
+    assert answer["k"] == (smallest or 5)
+    [note] = [n for n in answer["notes"] if "in common" in n]
+    assert note.startswith(f"k={smallest} is" if smallest else "The seeds have no other node")
+    joined = any(s != o and {s, o} <= set(seeds) for s, _, o in oracle.whole)
+    assert any(n.startswith("Seeds that an edge joins") for n in answer["notes"]) == joined
+
+
+CHAIN = [NodeRecord(f"n:{number}", "T") for number in range(8)] + [
+    EdgeRecord(f"n:{number}", "next", f"n:{number + 1}") for number in range(7)
+]
+
+
+async def test_a_chain_is_connected_from_both_ends_in_the_order_of_distance():
+    async with open_graph(MemoryBackend(CHAIN)) as graph:
+        answer = await asking.read(graph, "bfs_query", seeds=["n:5"], to=["n:1"])
+    assert [node["id"] for node in answer["nodes"]] == ["n:5", "n:4", "n:3", "n:2", "n:1"]
+    assert answer["notes"] == ["Shortest connections: 4 edges."]
+
+
+async def test_pairs_too_far_apart_are_named():
+    async with open_graph(MemoryBackend(CHAIN)) as graph:
+        answer = await asking.read(graph, "bfs_query", seeds=["n:0"], to=["n:7", "n:2"])
+    assert answer["notes"] == [
+        "Shortest connections: 2 edges.",
+        "Not connected within 5 edges: n:0 and n:7.",
+    ]
+
+
+async def test_more_pairs_than_a_call_connects_are_refused():
+    ids = [f"n:{number}" for number in range(8)]
+    records = [NodeRecord(f"x:{number}", "T") for number in range(13)]
+    async with open_graph(MemoryBackend([*CHAIN, *records])) as graph:
+        with pytest.raises(ToolError, match=r"104 pairs; at most 100"):
+            await graph.bfs_query(ids, to=[record.id for record in records])
+
+
+async def test_a_target_that_is_not_there_is_named_by_its_argument():
+    async with open_graph(MemoryBackend(CHAIN)) as graph:
+        with pytest.raises(ToolError, match=r"^to: "):
+            await graph.bfs_query("n:0", to=["nowhere"])
+
+
+async def test_limit_0_gives_counts_alone():
+    async with open_graph(MemoryBackend(CHAIN)) as graph:
+        answer = await asking.read(graph, "bfs_query", seeds=["n:3"], max_hops=2, limit=0)
+    assert (answer["nodes"], answer["edges"]) == ([], [])
+    assert answer["schema_summary"]["node_counts"] == {"T": 5}
+    assert answer["schema_summary"]["edge_counts"] == {"next": 4}
