@@ -110,6 +110,38 @@ class FirstRingTooLarge(BfsqlError, ValueError):
         self.seeds = tuple(seeds)
 
 
+class StepUnfinished(BfsqlError):
+    """A step of a path that has no time, or more nodes or edges than a traversal may have.
+
+    Args:
+        step: Its number, from 1.
+        text: As `path` takes it.
+        nodes: How many nodes it starts from.
+        seconds: The deadline of the call.
+        met: The bound that it passes; None where the deadline passed.
+    """
+
+    def __init__(
+        self, step: int, text: str, nodes: int, seconds: float | None, met: BoundMet | None
+    ) -> None:
+        within = "in time" if seconds is None else f"within {seconds:g} s"
+        why = (
+            f"could not be finished {within}"
+            if met is None
+            else f"leads past this server's bound of {met.most:,} {met.bound} a traversal"
+        )
+        what = "node" if nodes == 1 else "nodes"
+        super().__init__(
+            f"Step {step} ({text}) from {nodes} {what} {why}. Name a predicate, a direction and "
+            "a type in this step or the ones before it, remove nodes with where or "
+            "exclude_node_types, name the nodes that it has to end at in to, or start from fewer "
+            "seeds."
+        )
+        self.step = step
+        self.nodes = nodes
+        self.late = met is None
+
+
 class NothingFits(BfsqlError, ValueError):
     """The budget is too small for what every answer has to say; `tools` makes the sentence."""
 

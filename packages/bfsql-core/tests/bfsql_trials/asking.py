@@ -18,6 +18,7 @@ _SUBGRAPH = [
     "node_count",
     "edge_count",
     "common_count",
+    "shown_count",
     "notes",
     "schema_summary",
     "nodes",

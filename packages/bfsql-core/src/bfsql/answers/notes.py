@@ -10,7 +10,15 @@ from itertools import chain
 
 from bfsql import call
 from bfsql.answers.clean import clean_text, plain
-from bfsql.models import BfsResult, ConditionFacts, Facts, IntersectionResult, Omission
+from bfsql.models import (
+    MOST_PATHS,
+    BfsResult,
+    ConditionFacts,
+    DeadEnd,
+    Facts,
+    IntersectionResult,
+    Omission,
+)
 from bfsql.models.condition import quoted
 
 SHOWN = 5
@@ -21,7 +29,7 @@ def subgraph_notes(result: BfsResult | IntersectionResult) -> list[str]:
     """What a model has to know of the answer to a traversal."""
     facts = result.facts
     if isinstance(result, BfsResult):
-        own = chain(_traversal(facts, "max_hops"), _pages(result))
+        own = chain(_traversal(facts, "max_hops"), _walks(result), _pages(result))
     else:
         own = chain(_traversal(facts, "k"), _cut_by_type(facts))
     return [*own, *_conditions(facts), *_detail(facts), *left_out(facts.omissions)]
@@ -123,22 +131,62 @@ def _removing(facts: Facts) -> str:
     return "exclude_node_types or min_mentions"
 
 
+def _walks(result: BfsResult) -> Iterator[str]:
+    shown = result.shown
+    if shown is None:
+        return
+    if not result.node_count:
+        yield from _nothing_found(result, shown.dead_end)
+    if shown.walks == "too large":
+        yield (
+            "The walks of even one shown node did not fit the token budget, so the nodes are "
+            "shown alone. Raise max_tokens, or name a node in to for its walks."
+        )
+    if shown.many:
+        yield f"paths={MOST_PATHS} stands for that many walks or more."
+
+
+def _nothing_found(result: BfsResult, end: DeadEnd | None) -> Iterator[str]:
+    if end is None:
+        yield "No complete walk: those from the seeds and those to the nodes of to do not meet."
+    elif not end.step:
+        yield "No seed has the type in front of the first step."
+    elif end.backwards:
+        yield (
+            f"Step {end.step} ({plain(end.text)}) leads to none of the "
+            f"{counted(end.nodes, 'node')} that it would have to reach for a walk to end in to."
+        )
+    else:
+        yield (
+            f"Step {end.step} ({plain(end.text)}) found nothing from {counted(end.nodes, 'node')}."
+        )
+    if end is not None and end.removed:
+        yield "What it found was removed by exclude_node_types, min_mentions or where."
+    if end is not None and end.turned is not None:
+        yield f"The other direction would have found something: {plain(end.turned)}."
+    under_way = call.current()
+    if result.facts.omissions or (under_way is not None and under_way.omissions):
+        yield "The store left out edges, so this is no proof that there is nothing."
+
+
 def _pages(result: BfsResult) -> Iterator[str]:
-    facts, shown = result.facts, len(result.page.ids)
+    facts, what = result.facts, "node" if result.shown is None else "shown node"
+    total = result.node_count if result.shown is None else result.shown.count
+    shown = len(result.page.ids if result.shown is None else result.shown.paths)
     end = result.offset + shown
     if facts.past_the_end:
         yield (
-            f"offset={result.offset} is past the end: there are {result.node_count} nodes. "
+            f"offset={result.offset} is past the end: there are {total} {what}s. "
             "Use a smaller offset."
         )
     if facts.cut_nodes:
         yield (
-            f"{counted(facts.cut_nodes, 'node')} did not fit the token budget. Continue with "
+            f"{counted(facts.cut_nodes, what)} did not fit the token budget. Continue with "
             f"offset={end}, limit={shown}."
         )
-    elif shown and end < result.node_count:
+    elif shown and end < total:
         yield (
-            f"Nodes {result.offset + 1} to {end} of {result.node_count}. Continue with "
+            f"{what.capitalize()}s {result.offset + 1} to {end} of {total}. Continue with "
             f"offset={end}, limit={result.limit or shown}."
         )
     if facts.edges_to_earlier:

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
-from bfsql.models.traversal import MAX_HOPS
+from bfsql.models import MAX_HOPS, MAX_STEPS
 
 Notes = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]
 """Sentences on what is missing; absent when there is nothing to say (`protocol.md` 11)."""
@@ -56,6 +56,21 @@ class FullViaNode(FullNode):
     via: Literal[True]
 
 
+class ShownNode(StubNode):
+    """A node that the page of a path counts."""
+
+    paths: Count
+    distinct: Count = 0
+    """Only with `count_distinct`."""
+
+
+class FullShownNode(FullNode):
+    """The same in full."""
+
+    paths: Count
+    distinct: Count = 0
+
+
 class StubEdge(_Exact):
     """An edge without detail: the bare triple."""
 
@@ -92,7 +107,11 @@ class _Subgraph(_Exact):
 class BfsAnswer(_Subgraph):
     """What `bfs_query` gives."""
 
-    max_hops: Depth
+    max_hops: Annotated[int, Field(ge=1, le=MAX_STEPS)]
+    """At most 5 without a path."""
+    shown_count: Count = 0
+    """Only with a path."""
+    nodes: list[StubNode | FullNode | ShownNode | FullShownNode]
 
 
 class IntersectionAnswer(_Subgraph):

@@ -17,6 +17,7 @@ from bfsql.models import (
     IntersectionResult,
     Metadata,
     SchemaDescription,
+    Shown,
     Subgraph,
     Triple,
 )
@@ -69,9 +70,9 @@ class SubgraphWriter:
     def document(self, result: Result) -> Document:
         """The answer; what explains it stands before what a host may cut off."""
         if isinstance(result, BfsResult):
-            name, depth, common = "max_hops", result.max_hops, None
+            name, depth, common, shown = "max_hops", result.max_hops, None, result.shown
         else:
-            name, depth, common = "k", result.k, result.common_count
+            name, depth, common, shown = "k", result.k, result.common_count, None
         notes = [*self._notes, *subgraph_notes(result)]
         return {
             "seeds": list(result.seeds),
@@ -79,6 +80,7 @@ class SubgraphWriter:
             "node_count": result.node_count,
             "edge_count": result.edge_count,
             **({} if common is None else {"common_count": common}),
+            **({} if shown is None else {"shown_count": shown.count}),
             **({"notes": notes} if notes else {}),
             "schema_summary": {
                 "entity_types_found": result.schema_summary.entity_types_found,
@@ -86,7 +88,7 @@ class SubgraphWriter:
                 "node_counts": result.schema_summary.node_counts,
                 "edge_counts": result.schema_summary.edge_counts,
             },
-            "nodes": _marked(self._node_list(result.page), common),
+            "nodes": _counted(_marked(self._node_list(result.page), common), shown),
             "edges": self._edge_list(result.page),
         }
 
@@ -115,6 +117,19 @@ class SubgraphWriter:
             else {"subject": t[0], "predicate": t[1], "object": t[2]}
             for t in page.triples
         ]
+
+
+def _counted(nodes: list[Document], shown: Shown | None) -> list[Document]:
+    """The nodes, those that the page of a path counts with their numbers."""
+    if shown is None:
+        return nodes
+    paths, distinct = shown.paths, shown.distinct
+    return [
+        node
+        if (i := node["id"]) not in paths
+        else {**node, "paths": paths[i]} | ({} if distinct is None else {"distinct": distinct[i]})
+        for node in nodes
+    ]
 
 
 def _marked(nodes: list[Document], common: int | None) -> list[Document]:

@@ -26,6 +26,7 @@ from bfsql.models import (
     ConditionFacts,
     IntersectionQuery,
     Metadata,
+    PathQuery,
     Triple,
 )
 from bfsql.models.comparison import scalars, shown_as
@@ -42,7 +43,7 @@ VALUES_TOLD = 5
 async def conditions_of(
     db: GraphDbInterface,
     columns: Columns,
-    query: BfsQuery | IntersectionQuery,
+    query: BfsQuery | IntersectionQuery | PathQuery,
     *,
     stripped: Collection[str] = (),
     steps: int | None = None,
@@ -96,7 +97,7 @@ class Conditions:
         self,
         db: GraphDbInterface,
         columns: Columns,
-        query: BfsQuery | IntersectionQuery,
+        query: BfsQuery | IntersectionQuery | PathQuery,
         names: Names,
         *,
         stripped: Collection[str] = (),
@@ -133,6 +134,11 @@ class Conditions:
             self._conditions = self._read()
 
     @property
+    def reads_types(self) -> bool:
+        """Whether `keeps_nodes` looks at types."""
+        return bool(self._excluded) or any(one.type is not None for one in self._conditions)
+
+    @property
     def facts(self) -> tuple[ConditionFacts, ...]:
         """What each condition of `where` found so far."""
         return tuple(
@@ -144,7 +150,7 @@ class Conditions:
 
         Args:
             handles: Nodes.
-            types: The number of the type of each.
+            types: The number of the type of each; any where `reads_types` is false.
             step: The step of the path that reached them, 0 for the seeds; None in a call
                 without a path.
 

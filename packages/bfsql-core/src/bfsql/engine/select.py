@@ -16,6 +16,7 @@ from itertools import islice
 from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
@@ -30,12 +31,13 @@ from bfsql.models import (
     IntersectionQuery,
     IntersectionResult,
     Metadata,
+    PathQuery,
     SchemaSummary,
     Subgraph,
     Triple,
 )
 
-Query: TypeAlias = BfsQuery | IntersectionQuery
+Query: TypeAlias = BfsQuery | IntersectionQuery | PathQuery
 Result: TypeAlias = BfsResult | IntersectionResult
 
 K = TypeVar("K", str, Triple)
@@ -154,18 +156,16 @@ class Pages:
     def __init__(self, query: Query, selection: Selection) -> None:
         self.query = query
         self.selection = selection
-        self._start, limit = 0, None
-        if isinstance(query, BfsQuery):
-            self._start, limit = query.offset, query.limit
-        after = max(0, len(selection.nodes) - self._start)
-        self.wanted = after if limit is None else min(limit, after)
-        self.least = 1 if isinstance(query, BfsQuery) else 0
+        paged = not isinstance(query, IntersectionQuery)
+        self._start, self.wanted = window(query, len(selection.nodes))
+        self.least = 1 if paged else 0
         self._placed: _Placed | None = None
         self._prefix: _Prefix | None = None
 
     async def of(self, count: int) -> Result:
         """The result with the first `count` nodes as stubs; its facts count those cut off."""
         query, selection, start = self.query, self.selection, self._start
+        assert not isinstance(query, PathQuery)
         total = len(selection.nodes)
         prefix = await self._prefix_of(count)
         page = prefix.page(count)
@@ -228,6 +228,14 @@ class Pages:
                 size, lambda: _placed(self.selection, self._start, longer)
             )
         return self._placed
+
+
+def window(query: Query, count: int) -> tuple[int, int]:
+    """The first of some nodes that a page begins with, and how many it has."""
+    if isinstance(query, IntersectionQuery):
+        return 0, count
+    after = max(0, count - query.offset)
+    return query.offset, after if query.limit is None else min(query.limit, after)
 
 
 class _Prefix:
@@ -297,10 +305,26 @@ async def _prefix(selection: Selection, start: int, length: int, placed: _Placed
     inside = placed.later_ends < length
     edges, later_ends = marked(placed.edges, inside), placed.later_ends[inside]
     columns, part = selection.columns, slice(start, start + length)
-    nodes = selection.nodes[part]
+    ids, types, triples, order = await in_strings(
+        columns, selection.nodes[part], selection.types[part], edges
+    )
+    return _Prefix(ids, types, triples, later_ends[order].tolist(), placed.crossing)
+
+
+async def in_strings(
+    columns: Columns, nodes: IntArray, types: IntArray, edges: Ring
+) -> tuple[list[str], dict[str, str], list[Triple], npt.NDArray[np.intp]]:
+    """The ids of some nodes, their types by id, the edges between them, sorted, and their order.
+
+    Args:
+        columns: What the numbers mean.
+        nodes: Each once.
+        types: Number of the type of each.
+        edges: Edges whose two ends are among the nodes.
+    """
     ids = await call.within(columns.ids(nodes))
     names = columns.type_names
-    types = {i: names[t] for i, t in zip(ids, selection.types[part].tolist(), strict=True)}
+    type_of = {i: names[t] for i, t in zip(ids, types.tolist(), strict=True)}
     in_order = await columns.ordered(nodes)
     subjects, objects = (
         places_of(in_order, ends, columns.size) for ends in (edges.subjects, edges.objects)
@@ -322,7 +346,7 @@ async def _prefix(selection: Selection, start: int, length: int, placed: _Placed
             strict=True,
         )
     )
-    return _Prefix(ids, types, triples, later_ends[order].tolist(), placed.crossing)
+    return ids, type_of, triples, order
 
 
 async def with_node_metadata(db: GraphDbInterface, pages: Pages, result: Result) -> Result:

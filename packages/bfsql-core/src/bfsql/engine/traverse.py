@@ -110,7 +110,7 @@ async def traverse(columns: Columns, seeds: Sequence[Found], hops: int, bounds: 
             break
         rings.append(await columns.ordered(found))
     nodes = np.concatenate(rings)
-    types = await _types(columns, nodes)
+    types = await types_of(columns, nodes)
     real = types != NO_NODE
     missing = Handles(columns.size, nodes[~real])
     edges, dangling = await off_loop(
@@ -122,7 +122,7 @@ async def traverse(columns: Columns, seeds: Sequence[Found], hops: int, bounds: 
         by_distance = [np.flatnonzero(distance == d).astype(np.int32) for d in range(depth + 1)]
         rings = [await columns.ordered(ring) for ring in by_distance]
         nodes = np.concatenate(rings)
-        types = await _types(columns, nodes)
+        types = await types_of(columns, nodes)
         real = types != NO_NODE
         expanded = (distance >= 0) & (distance < depth)
         edges, dangling = (
@@ -241,7 +241,12 @@ def _count(edges: Sequence[Ring]) -> int:
     return sum(len(ring.subjects) for ring in edges)
 
 
-async def _types(columns: Columns, nodes: IntArray) -> IntArray:
+async def types_of(columns: Columns, nodes: IntArray) -> IntArray:
+    """The types of all nodes reached.
+
+    Raises:
+        TypesUnread: The deadline passed before.
+    """
     if not len(nodes):
         return nodes
     try:

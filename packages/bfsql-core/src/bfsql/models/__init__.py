@@ -14,6 +14,7 @@ from bfsql.models.merge import (
     with_evidence,
 )
 from bfsql.models.outline import Outline, Property, Relation, outline_of, properties_of
+from bfsql.models.path import MAX_STEPS, MOST_PATHS, DeadEnd, Path, Shown, Step
 from bfsql.models.records import (
     NO_METADATA,
     Edge,
@@ -38,6 +39,7 @@ from bfsql.models.traversal import (
     Facts,
     IntersectionQuery,
     IntersectionResult,
+    PathQuery,
     SchemaDescription,
     SchemaSummary,
     Subgraph,
@@ -45,11 +47,14 @@ from bfsql.models.traversal import (
 
 __all__ = [
     "MAX_HOPS",
+    "MAX_STEPS",
+    "MOST_PATHS",
     "NO_METADATA",
     "REPLACING",
     "BfsQuery",
     "BfsResult",
     "ConditionFacts",
+    "DeadEnd",
     "Edge",
     "EdgeDirection",
     "EdgeRecord",
@@ -69,12 +74,16 @@ __all__ = [
     "NodeRecord",
     "Omission",
     "Outline",
+    "Path",
+    "PathQuery",
     "Property",
     "Refusal",
     "Relation",
     "SchemaDescription",
     "SchemaSummary",
+    "Shown",
     "SourceAccount",
+    "Step",
     "Subgraph",
     "Triple",
     "combined",

@@ -14,6 +14,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from bfsql.models.condition import ConditionFacts
+from bfsql.models.path import Path, Shown
 from bfsql.models.records import (
     Edge,
     EdgeWithMetadata,
@@ -58,6 +59,26 @@ class BfsQuery(_Filters):
     max_hops: int = Field(ge=1, le=MAX_HOPS, description="Largest distance from any seed.")
     limit: int | None = Field(default=None, ge=0, description="Nodes a page; None is all.")
     offset: int = Field(default=0, ge=0, description="Nodes to skip before the page.")
+
+
+class PathQuery(_Filters):
+    """What lies on the walks along a path (`asking.md` 6)."""
+
+    path: Path = Field(description="The steps.")
+    show: int | None = Field(
+        default=None, ge=0, description="The step whose nodes are shown; None is the last."
+    )
+    walks: bool = Field(default=True, description="Whether the walks of shown nodes are shown.")
+    count_distinct: int | None = Field(
+        default=None, ge=0, description="A step whose different nodes are counted."
+    )
+    limit: int | None = Field(default=None, ge=0, description="Shown nodes a page; None is all.")
+    offset: int = Field(default=0, ge=0, description="Shown nodes to skip before the page.")
+
+    @property
+    def shown_step(self) -> int:
+        """The step whose nodes are shown; 0 is the seeds."""
+        return len(self.path.steps) if self.show is None else self.show
 
 
 class IntersectionQuery(_Filters):
@@ -192,6 +213,8 @@ class BfsResult(_Result):
     max_hops: int
     offset: int = 0
     limit: int | None = None
+    shown: Shown | None = None
+    """What the page of a path counts; None without a path."""
 
 
 @dataclass(frozen=True, slots=True)

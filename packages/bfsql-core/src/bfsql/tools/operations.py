@@ -23,6 +23,7 @@ from bfsql.errors import (
     BoundMet,
     FirstRingTooLarge,
     FirstRingUnfinished,
+    StepUnfinished,
     StoreError,
     StoreUnavailable,
     ToolError,
@@ -251,6 +252,9 @@ def translate_errors(limits: Limits, what: str) -> Iterator[None]:
             "edges.",
             kind="too_large",
         ) from full
+    except StepUnfinished as stopped:
+        kind = "deadline" if stopped.late else "too_large"
+        raise ToolError(str(stopped), kind=kind, argument="path") from stopped
     except (FirstRingUnfinished, TypesUnread) as late:
         raise ToolError(str(late), kind="deadline") from late
     except TimeoutError as late:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bfsql.models.traversal import MAX_HOPS
+from bfsql.models import MAX_HOPS, MAX_STEPS
 from bfsql.settings.server import LEAST_TOKENS
 
 Kind = Literal["text", "texts", "whole", "flag"]
@@ -18,8 +18,6 @@ MAX_SEEDS = 100
 """Seeds a call (`protocol.md` 2)."""
 MAX_IDS = 200
 """Ids a call (`protocol.md` 2)."""
-MAX_STEPS = 8
-"""Steps of a path (`asking.md` 6)."""
 MAX_CONDITIONS = 200
 """Conditions a call."""
 MAX_TEXT_BYTES = 16_384
@@ -44,6 +42,8 @@ class Parameter:
     """Whether 0 is taken too, below the smallest number; it means no bound."""
     least_items: int = 0
     """Fewest items of a list."""
+    repeats: bool = False
+    """Whether an item of a list may stand there twice."""
 
     def schema(self) -> dict[str, Any]:
         """Its JSON Schema, as a client lists it."""
@@ -156,6 +156,7 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
             '"<-tests- Trial" (entering), "-interacts_with-" (either), "-a|b->", "-->" (any), '
             '"-is_a->{1,3}". The answer: what lies on complete walks.',
             maximum=MAX_STEPS,
+            repeats=True,
         ),
         Parameter(
             "to",

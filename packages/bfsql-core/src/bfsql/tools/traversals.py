@@ -19,6 +19,7 @@ from bfsql.call import Limits
 from bfsql.columns import Columns, Found
 from bfsql.engine.conditions import Conditions, conditions_of
 from bfsql.engine.connect import Connector, connected, edges_among
+from bfsql.engine.follow import PathPages, follow
 from bfsql.engine.intersect import intersect
 from bfsql.engine.numbered import columns_of
 from bfsql.engine.select import Pages, Selection, select
@@ -28,6 +29,7 @@ from bfsql.models import MAX_HOPS, BfsQuery, IntersectionQuery
 from bfsql.tools.budget import Budget, detail, fit
 from bfsql.tools.descriptions import Schema
 from bfsql.tools.resolve import Names
+from bfsql.tools.steps import Given, Vocabulary, path_query, without_steps
 from bfsql.tools.validate import matched, missing, shown
 
 MAX_PAIRS = 100
@@ -57,18 +59,23 @@ class Traversals:
         *,
         path: Sequence[str],
         to: Sequence[str],
-        show: str | None,  # noqa: ARG002
-        count_distinct: int | None,  # noqa: ARG002
+        show: str | None,
+        count_distinct: int | None,
         **arguments: Any,
     ) -> Answer:
         """Traversal: the union of neighbourhoods, walks along a path, or shortest connections."""
         columns = columns_of(self._db)
+        if not path:
+            without_steps(show, count_distinct)
         if not path and not to:
             columns.read_ahead(arguments["seeds"])
         names = Names(self._db, self._schema)
         seeds, arguments = await self._prepared(columns, names, arguments)
         budget = Budget.of(self._limits, max_tokens)
-        if to and not path:
+        if path:
+            given = Given(path, to, show, count_distinct, max_hops)
+            return await self._path(columns, given, seeds, names, arguments, budget)
+        if to:
             query = BfsQuery(max_hops=max_hops or MAX_HOPS, **arguments)
             targets = await names.start(columns, to, "to")
             return await self._connections(columns, query, seeds, targets, names.notes, budget)
@@ -79,6 +86,50 @@ class Traversals:
         reach = await traverse(columns, seeds, query.max_hops, self._bounds())
         selection = await select(reach, conditions)
         return await self._subgraph(query, selection, names.notes, budget)
+
+    async def _path(  # noqa: PLR0917 - what every way of asking prepares
+        self,
+        columns: Columns,
+        given: Given,
+        seeds: Sequence[Found],
+        names: Names,
+        arguments: dict[str, Any],
+        budget: Budget,
+    ) -> Answer:
+        """The walks along a path."""
+        schema = await call.within(self._schema())
+        types = frozenset(columns.type_names[seed.type] for seed in seeds)
+        query, found = path_query(given, Vocabulary(schema, schema.comprehensive, types), arguments)
+        targets = None
+        if given.to:
+            last = query.path.steps[-1].types or ()
+            targets = await names.start(columns, given.to, "to", sorted(last))
+        conditions = await conditions_of(
+            self._db,
+            columns,
+            query,
+            stripped=self._limits.stripped,
+            steps=len(query.path.steps),
+            shown=query.shown_step,
+        )
+        followed = await follow(
+            columns, query, seeds, targets, conditions=conditions, bounds=self._bounds()
+        )
+        writer = SubgraphWriter(self._limits.stripped, [*names.notes, *found])
+        try:
+            for walks in (True, False) if query.walks else (False,):
+                pages = PathPages(followed, walks=walks, too_large=query.walks and not walks)
+                try:
+                    stubs = await fit(pages, writer, budget)
+                except NothingFits:
+                    if walks:
+                        continue
+                    raise
+                page = await detail(self._db, pages, stubs, writer, budget)
+                return page.answer()
+        except NothingFits:
+            pass
+        raise _too_small(budget)
 
     async def intersect_subgraphs(
         self,

@@ -156,7 +156,8 @@ def _texts(p: Parameter, value: Any) -> list[str]:
             kind="too_large",
             argument=p.name,
         )
-    return list(dict.fromkeys(_text(p, item, "a list of strings") for item in items))
+    texts = [_text(p, item, "a list of strings") for item in items]
+    return texts if p.repeats else list(dict.fromkeys(texts))
 
 
 def _listed(value: Any) -> list[Any] | None:

@@ -1,0 +1,296 @@
+"""Edges as a walk takes them, and how those of two consecutive steps meet.
+
+An arc is an edge with the way that a walk takes it. Two arcs meet where the first ends and
+the second begins, unless they are the same edge; a self-loop is one arc, whatever the
+direction (`asking.md` 6).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from bfsql.columns import BoolArray, Handles, IntArray, Ring
+from bfsql.engine.arrays import distinct_numbers, places_of
+from bfsql.models import MOST_PATHS, EdgeDirection
+
+LongArray = npt.NDArray[np.int64]
+
+MANY = MOST_PATHS + 1
+"""Stands for every number of walks above the largest exact one."""
+_HALF = 27
+"""Bits of the lower part of a number that is summed in two parts."""
+_EXACT = 2**53
+"""Sums of floats below are exact."""
+_KEY_BITS = 62
+FLIPPED: dict[EdgeDirection | None, EdgeDirection | None] = {"out": "in", "in": "out", None: None}
+"""A direction as seen from the other end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arcs:
+    """Arcs in columns, each once."""
+
+    origins: IntArray
+    """Handles of the nodes that they leave."""
+    predicates: IntArray
+    """Numbers of predicates."""
+    ends: IntArray
+    """Handles of the nodes that they reach."""
+    along: BoolArray
+    """Whether the edge leads from the origin to the end; True for a loop."""
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    @classmethod
+    def of(cls, ring: Ring, nodes: Handles, direction: EdgeDirection | None) -> Arcs:
+        """The arcs that leave some nodes.
+
+        Args:
+            ring: Edges with one of the nodes at either end, each once.
+            nodes: Where the arcs begin.
+            direction: Which edges they may take; None for all.
+        """
+        subjects, predicates, objects = ring
+        parts: list[tuple[IntArray, IntArray, IntArray, BoolArray]] = []
+        if direction != "in":
+            leaves = nodes.has(subjects)
+            parts.append(
+                (subjects[leaves], predicates[leaves], objects[leaves], np.ones(leaves.sum(), bool))
+            )
+        if direction != "out":
+            enters = nodes.has(objects)
+            loops = subjects == objects
+            if direction is None:
+                enters &= ~loops
+            parts.append((objects[enters], predicates[enters], subjects[enters], loops[enters]))
+        return cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+    @classmethod
+    def none(cls) -> Arcs:
+        """No arcs."""
+        nothing = np.empty(0, np.int32)
+        return cls(nothing, nothing, nothing, np.empty(0, bool))
+
+    def turned(self) -> Arcs:
+        """Each in the other direction."""
+        loops = self.origins == self.ends
+        return Arcs(self.ends, self.predicates, self.origins, ~self.along | loops)
+
+    def marked(self, kept: BoolArray) -> Arcs:
+        """Those that are marked."""
+        return Arcs(self.origins[kept], self.predicates[kept], self.ends[kept], self.along[kept])
+
+    @property
+    def ring(self) -> Ring:
+        """Their edges."""
+        return Ring(
+            np.where(self.along, self.origins, self.ends),
+            self.predicates,
+            np.where(self.along, self.ends, self.origins),
+        )
+
+
+class Junction:
+    """How the arcs of one step meet those of the next.
+
+    Args:
+        first: The arcs of the step before.
+        second: Those of the step behind it.
+        size: All handles are below.
+    """
+
+    def __init__(self, first: Arcs, second: Arcs, size: int) -> None:
+        self._first, self._second, self._size = first, second, size
+        self._nodes = nodes = distinct_numbers(first.ends)
+        self._count = len(nodes)
+        self._arriving = places_of(nodes, first.ends, size)
+        self._leaving = places_of(nodes, second.origins, size)
+
+    def onwards(self, weights: LongArray) -> LongArray:
+        """For each arc behind, the sum of the weights of the arcs before that it meets.
+
+        Args:
+            weights: Of the arcs before, from 0 to `MANY`.
+        """
+        back, _ = self._same_edges
+        return _sums(weights, self._arriving, self._leaving, back, self._count)
+
+    def backwards(self, weights: LongArray) -> LongArray:
+        """For each arc before, the sum of the weights of the arcs behind that it meets."""
+        _, on = self._same_edges
+        return _sums(weights, self._leaving, self._arriving, on, self._count)
+
+    def least_onwards(self, values: LongArray, nothing: int) -> LongArray:
+        """For each arc behind, the least value of the arcs before that it meets.
+
+        Args:
+            values: Of the arcs before.
+            nothing: The value of an arc that meets none; no value is larger.
+        """
+        back, _ = self._same_edges
+        return _least(
+            values, self._arriving, self._leaving, back, count=self._count, nothing=nothing
+        )
+
+    def least_backwards(self, values: LongArray, nothing: int) -> LongArray:
+        """For each arc before, the least value of the arcs behind that it meets."""
+        _, on = self._same_edges
+        return _least(values, self._leaving, self._arriving, on, count=self._count, nothing=nothing)
+
+    def pairs(self, sources: LongArray, arcs: LongArray) -> tuple[LongArray, LongArray]:
+        """Take one step with sources: which of them reach which arcs behind.
+
+        Args:
+            sources: Numbers of sources.
+            arcs: The arc before that each of them reaches; each pair once.
+
+        Returns:
+            The same for the arcs behind, each pair once.
+        """
+        at = self._arriving[arcs].astype(np.int64)
+        order = np.lexsort((at, sources))
+        sources, arcs, at = sources[order], arcs[order], at[order]
+        new = np.ones(len(at), bool)
+        new[1:] = (sources[1:] != sources[:-1]) | (at[1:] != at[:-1])
+        first = np.flatnonzero(new)
+        alone = np.diff(np.append(first, len(at))) == 1
+        sources, arcs, at = sources[first], arcs[first], at[first]
+        leaving, starts = self._by_origin
+        counts = starts[at + 1] - starts[at]
+        group = np.repeat(np.arange(len(at)), counts)
+        place = np.arange(len(group)) - np.repeat(np.cumsum(counts) - counts, counts)
+        behind = leaving[starts[at[group]] + place]
+        back, _ = self._same_edges
+        met = ~alone[group] | (back[behind] != arcs[group])
+        return sources[group[met]], behind[met]
+
+    def width(self, arcs: LongArray) -> int:
+        """At most so many pairs come out of `pairs` for so many arcs before."""
+        _, starts = self._by_origin
+        at = self._arriving[arcs]
+        return int((starts[at + 1] - starts[at]).sum())
+
+    @cached_property
+    def _by_origin(self) -> tuple[LongArray, LongArray]:
+        """The arcs behind in the order of their nodes, and where those of each node begin."""
+        known = np.flatnonzero(self._leaving >= 0)
+        order = known[np.argsort(self._leaving[known], kind="stable")]
+        counts = np.bincount(self._leaving[known], minlength=self._count)
+        return order, np.concatenate([[0], np.cumsum(counts)])
+
+    @cached_property
+    def _same_edges(self) -> tuple[LongArray, LongArray]:
+        """For each arc behind the arc before that is the same edge, and the reverse; -1 for none.
+
+        Only of arcs that end where the other begins.
+        """
+        first, second = self._first, self._second
+        back = np.full(len(second), -1, np.int64)
+        on = np.full(len(first), -1, np.int64)
+        begins = Handles(self._size, distinct_numbers(second.ends))
+        ones = np.flatnonzero(begins.has(first.origins))
+        others = np.flatnonzero(self._leaving >= 0)
+        if len(ones) and len(others):
+            turned = second.marked(self._leaving >= 0).turned()
+            one, other = _matches(_only(first, ones), turned, self._size)
+            back[others[other]], on[ones[one]] = ones[one], others[other]
+        return back, on
+
+
+def _only(arcs: Arcs, places: npt.NDArray[np.intp]) -> Arcs:
+    return Arcs(
+        arcs.origins[places], arcs.predicates[places], arcs.ends[places], arcs.along[places]
+    )
+
+
+def _matches(one: Arcs, other: Arcs, size: int) -> tuple[LongArray, LongArray]:
+    """The places of equal arcs in two sets of them."""
+    origins, ends, predicates, along = (
+        np.concatenate([getattr(one, column), getattr(other, column)])
+        for column in ("origins", "ends", "predicates", "along")
+    )
+    bits = max(1, (size - 1).bit_length())
+    numbers = max(1, int(predicates.max(initial=0)).bit_length())
+    if 2 * bits + numbers + 1 <= _KEY_BITS:
+        keys = origins.astype(np.int64) << bits | ends
+        keys = (keys << numbers | predicates) << 1 | along
+        order = np.argsort(keys, kind="stable")
+        columns = [keys[order]]
+    else:
+        order = np.lexsort((along, predicates, ends, origins))
+        columns = [column[order] for column in (origins, ends, predicates, along)]
+    equal = np.logical_and.reduce([column[1:] == column[:-1] for column in columns])
+    first = np.flatnonzero(equal)
+    # Sorting is stable, so the arc of the first set stands in front.
+    return order[first], order[first + 1] - len(one)
+
+
+def _sums(
+    weights: LongArray, at: IntArray, wanted: IntArray, same: LongArray, count: int
+) -> LongArray:
+    """For each wanted place the sum of the weights there, without the one of the same edge.
+
+    Args:
+        weights: From 0 to `MANY`.
+        at: Place of each weight; -1 for nowhere.
+        wanted: Places; -1 for nowhere.
+        same: For each wanted place the weight that does not count; -1 for none.
+        count: Number of places.
+    """
+    full = weights >= MANY
+    partial = np.where(full, 0, weights) if full.any() else weights
+    sums = summed(partial, at, count)[wanted]
+    own = np.flatnonzero(same >= 0)
+    sums[own] -= partial[same[own]]
+    if full.any():
+        fulls = summed(full.astype(np.int64), at, count)[wanted]
+        fulls[own] -= full[same[own]]
+        sums[fulls > 0] = MANY
+    return np.minimum(sums, MANY)
+
+
+def summed(weights: LongArray, at: IntArray, count: int) -> LongArray:
+    """The sums of some weights by place, and 0 behind the last; exact below 2 to the 55th.
+
+    Args:
+        weights: From 0 to `MANY`.
+        at: Place of each; -1 for nowhere.
+        count: Number of places.
+    """
+    sums = np.zeros(count + 1, np.int64)
+    if int(weights.max(initial=0)) * len(weights) < _EXACT:
+        sums[:count] = np.bincount(at + 1, weights, count + 1)[1:]
+    else:
+        low = np.bincount(at + 1, weights & (1 << _HALF) - 1, count + 1)[1:]
+        high = np.bincount(at + 1, weights >> _HALF, count + 1)[1:]
+        high = np.minimum(high, 1 << 55 - _HALF)
+        sums[:count] = (high.astype(np.int64) << _HALF) + low.astype(np.int64)
+    return sums
+
+
+def _least(
+    values: LongArray,
+    at: IntArray,
+    wanted: IntArray,
+    same: LongArray,
+    *,
+    count: int,
+    nothing: int,
+) -> LongArray:
+    """The same for the least value in place of the sum."""
+    order = np.lexsort((values, at))
+    begin = np.searchsorted(at[order], np.arange(count + 1))
+    stop = np.append(begin[1:], begin[count])
+    padded, with_nothing = np.append(order, -1), np.append(values, nothing)
+    places = [
+        np.where(begin + skip < stop, padded[np.minimum(begin + skip, len(order))], -1)
+        for skip in (0, 1)
+    ]
+    own = (same >= 0) & (same == places[0][wanted])
+    chosen: LongArray = with_nothing[np.where(own, places[1][wanted], places[0][wanted])]
+    return chosen

@@ -1,0 +1,297 @@
+"""The answer of a path: its complete walks, the nodes that are shown, and their pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bfsql.columns import NO_NODE, Columns, Found, Handles, IntArray, Ring, marked, numbers_of
+from bfsql.engine.arcs import FLIPPED, Arcs, LongArray
+from bfsql.engine.arrays import distinct_numbers, places_of
+from bfsql.engine.conditions import Conditions
+from bfsql.engine.path import Walked, walk
+from bfsql.engine.select import PLACED, Pages, Selection, in_strings, summarized, window
+from bfsql.engine.traverse import Bounds, off_loop, types_of
+from bfsql.engine.walks import Walks
+from bfsql.errors import BoundMet
+from bfsql.models import (
+    MOST_PATHS,
+    BfsResult,
+    DeadEnd,
+    Facts,
+    PathQuery,
+    Shown,
+    Step,
+    Subgraph,
+    Triple,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A path's whole answer, before its page is cut."""
+
+    query: PathQuery
+    walks: Walks
+    selection: Selection
+    """All nodes and edges."""
+    shown: IntArray
+    """Handles of the shown nodes, in order."""
+    paths: LongArray
+    """Walks through each."""
+    distinct: LongArray | None
+    """Different nodes of another step on these walks; None where none was named."""
+    dead_end: DeadEnd | None
+
+
+async def follow(
+    columns: Columns,
+    query: PathQuery,
+    seeds: Sequence[Found],
+    targets: Sequence[Found] | None,
+    *,
+    conditions: Conditions,
+    bounds: Bounds,
+) -> Followed:
+    """Walk a path and keep what is on complete walks.
+
+    Args:
+        columns: The graph.
+        query: The path, and the step that is shown.
+        seeds: Nodes that walks start at, each once.
+        targets: Nodes that they have to end at, each once; None for any.
+        conditions: Remove other nodes, and edges, before a walk goes on.
+        bounds: Of what is read.
+
+    Raises:
+        StepUnfinished: The deadline passed during a step, or it passes a bound.
+        TypesUnread: The deadline passed before the types were read.
+    """
+    walked = await walk(columns, query.path, seeds, targets, conditions=conditions, bounds=bounds)
+    size = sum(map(len, walked.arcs))
+    walks = await off_loop(size, lambda: Walks.of(walked))
+    types = await types_of(columns, walks.nodes)
+    missing, facts = Handles(columns.size, walks.nodes[types == NO_NODE]), Facts()
+    if missing:
+        walks, facts = await off_loop(size, lambda: _without(walks, missing))
+        types = await types_of(columns, walks.nodes)
+    dead_end = None if len(walks.nodes) else await _dead_end(walked)
+    shown = await columns.ordered(walks.nodes_of(query.shown_step))
+
+    told = replace(facts, conditions=conditions.facts)
+
+    def followed() -> Followed:
+        summary = summarized(columns, types, walks.edges)
+        selection = Selection(columns, walks.nodes, types, walks.edges, summary, told)
+        paths = walks.paths(query.shown_step, shown)
+        return Followed(query, walks, selection, shown, paths, None, dead_end)
+
+    return await off_loop(size, followed)
+
+
+def _without(walks: Walks, missing: Handles) -> tuple[Walks, Facts]:
+    """The walks over nodes alone, and what is left out because the store has no node for it."""
+    walks = walks.without(missing, ends=False)
+    last = walks.ending(missing)
+    ends = np.concatenate([last.subjects, last.objects])
+    return walks.without(missing, ends=True), Facts(
+        dangling_ids=len(distinct_numbers(ends[missing.has(ends)])),
+        dangling_edges=len(last.subjects),
+    )
+
+
+async def _dead_end(walked: Walked) -> DeadEnd | None:
+    """Where the longest walks ended; None where those from both sides do not meet."""
+    if not len(walked.starts):
+        return DeadEnd(0, "", len(walked.seeds))
+    layer = walked.dead_end
+    if layer is None:
+        return None
+    nodes, backwards, removed = walked.frontiers[layer]
+    number = walked.layers[layer].step
+    step = walked.path.steps[number]
+    turned = None
+    if step.direction is not None and not removed and not backwards:
+        other = replace(step, direction=FLIPPED[step.direction])
+        if await _finds(walked.columns, other, nodes):
+            turned = other.text
+    return DeadEnd(number + 1, step.text, len(nodes), removed, turned, backwards)
+
+
+async def _finds(columns: Columns, step: Step, nodes: IntArray) -> bool:
+    """Whether a step leads anywhere from some nodes."""
+    starts = Handles(columns.size, nodes)
+    batches = columns.rings(nodes, predicates=step.predicates, direction=step.direction)
+    try:
+        async with aclosing(batches):
+            async for ring in batches:
+                starts.cover(columns.size)
+                ends = distinct_numbers(Arcs.of(ring, starts, step.direction).ends)
+                types = await types_of(columns, ends)
+                wanted = step.types
+                if wanted is not None:
+                    types = types[np.isin(types, numbers_of(wanted, columns.type_names))]
+                if (types != NO_NODE).any():
+                    return True
+    except (BoundMet, TimeoutError):
+        return False
+    return False
+
+
+# --- pages ------------------------------------------------------------------------
+
+
+class PathPages(Pages):
+    """The pages of a path's answer that begin at the same shown node, of any length.
+
+    Args:
+        followed: The whole answer.
+        walks: Whether a page holds the walks of its nodes.
+        too_large: Whether that is because they do not fit.
+    """
+
+    def __init__(self, followed: Followed, *, walks: bool, too_large: bool = False) -> None:
+        super().__init__(followed.query, followed.selection)
+        self.query: PathQuery = followed.query
+        self._followed = followed
+        self._start, self.wanted = window(followed.query, len(followed.shown))
+        self._walks = walks
+        self._too_large = too_large
+        self._first: _Firsts | None = None
+        self._beginning: _Beginning | None = None
+
+    async def of(self, count: int) -> BfsResult:
+        """The result with the first `count` shown nodes as stubs; its facts count those cut off."""
+        query, followed, start = self.query, self._followed, self._start
+        total = len(followed.shown)
+        page, ids = (await self._beginning_of(count)).page(count)
+        bare = self.wanted_in_full(page) if count < self.wanted else ((), ())
+        facts = replace(
+            self.selection.facts,
+            past_the_end=start >= total > 0,
+            cut_nodes=self.wanted - count,
+            bare_nodes=len(bare[0]),
+            bare_edges=len(bare[1]),
+        )
+        part = slice(start, start + count)
+        paths = followed.paths[part]
+        numbers = None if followed.distinct is None else followed.distinct[part].tolist()
+        shown = Shown(
+            total,
+            query.shown_step,
+            dict(zip(ids, np.minimum(paths, MOST_PATHS).tolist(), strict=True)),
+            None if numbers is None else dict(zip(ids, numbers, strict=True)),
+            bool((paths > MOST_PATHS).any()),
+            "shown" if self._walks else "too large" if self._too_large else "left out",
+            followed.dead_end,
+        )
+        return BfsResult(
+            query.seeds,
+            len(self.selection.nodes),
+            len(self.selection.edges.subjects),
+            self.selection.summary,
+            page,
+            facts,
+            query.path.longest,
+            query.offset,
+            query.limit,
+            shown,
+        )
+
+    async def _beginning_of(self, count: int) -> _Beginning:
+        """A beginning of the page with at least so many shown nodes, and at most twice as many."""
+        length = min(self.wanted, 1 << max(count - 1, 0).bit_length())
+        known = self._beginning
+        if known is None or not count <= known.length <= 2 * length:
+            self._beginning = known = await self._made(length)
+        return known
+
+    async def _made(self, length: int) -> _Beginning:
+        columns, every = self.selection.columns, self.selection.nodes
+        shown = self._followed.shown[self._start : self._start + length]
+        if not self._walks:
+            no_edges = Ring(*(np.empty(0, np.int32) for _ in range(3)))
+            types = self._types(shown)
+            ids, type_of, _, _ = await in_strings(columns, shown, types, no_edges)
+            return _Beginning(ids, type_of, [], [], [], [])
+        firsts = await self._firsts_of(length)
+        passed = firsts.by_node < length
+        nodes = await columns.ordered(every[passed])
+        firsts_of_nodes = firsts.by_node[places_of(every, nodes, columns.size)]
+        inside = firsts.by_edge < length
+        edges = marked(firsts.edges, inside)
+        ids, type_of, triples, order = await in_strings(columns, nodes, self._types(nodes), edges)
+        id_of = dict(zip(nodes.tolist(), ids, strict=True))
+        return _Beginning(
+            [id_of[handle] for handle in shown.tolist()],
+            type_of,
+            ids,
+            firsts_of_nodes.tolist(),
+            triples,
+            firsts.by_edge[inside][order].tolist(),
+        )
+
+    def _types(self, nodes: IntArray) -> IntArray:
+        """The types of some nodes of the answer."""
+        selection = self.selection
+        return selection.types[places_of(selection.nodes, nodes, selection.columns.size)]
+
+    async def _firsts_of(self, length: int) -> _Firsts:
+        """What the walks of a longer beginning pass, since that goes through all arcs."""
+        if self._first is None or self._first.length < length:
+            longer = min(self.wanted, max(PLACED, 4 * length))
+            shown = self._followed.shown[self._start : self._start + longer]
+            walks, step = self._followed.walks, self.query.shown_step
+            size = len(self.selection.edges.subjects)
+            found = await off_loop(size, lambda: walks.firsts(step, shown))
+            self._first = _Firsts(longer, *found)
+        return self._first
+
+
+@dataclass(frozen=True, slots=True)
+class _Firsts:
+    """The first of some shown nodes that the walks through each node and edge pass."""
+
+    length: int
+    """Shown nodes that were looked at."""
+    by_node: LongArray
+    edges: Ring
+    by_edge: LongArray
+
+
+@dataclass(frozen=True, slots=True)
+class _Beginning:
+    """The beginning of a page in strings, which shorter ones are cut from."""
+
+    shown: Sequence[str]
+    """Ids of its shown nodes, in order."""
+    types: dict[str, str]
+    nodes: Sequence[str]
+    """Ids of all nodes on their walks, sorted; none where walks are not shown."""
+    firsts: Sequence[int]
+    """Of each, the place of the first shown node that its walks pass."""
+    triples: Sequence[Triple]
+    """Sorted."""
+    edge_firsts: Sequence[int]
+    """Likewise."""
+
+    @property
+    def length(self) -> int:
+        """How many shown nodes it has."""
+        return len(self.shown)
+
+    def page(self, count: int) -> tuple[Subgraph, Sequence[str]]:
+        """The first shown nodes with their walks, and the ids of the shown ones."""
+        shown = self.shown[:count]
+        listed = frozenset(shown)
+        others = [
+            i
+            for i, first in zip(self.nodes, self.firsts, strict=True)
+            if first < count and i not in listed
+        ]
+        inside = zip(self.triples, self.edge_firsts, strict=True)
+        triples = [t for t, first in inside if first < count]
+        return Subgraph([*shown, *others], self.types, triples), shown

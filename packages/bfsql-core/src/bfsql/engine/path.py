@@ -1,0 +1,365 @@
+"""Walks along a path: the arcs of each step, read from the seeds, from the targets, or from both.
+
+A step that may be taken several times has a layer of arcs for each time. What is read for a
+layer is the edges that its step names at the nodes that the layers before it reach or, from
+the targets, at those that the layers behind it leave. Which arcs are on complete walks is
+`bfsql.engine.walks`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from bfsql import call
+from bfsql.columns import NO_NODE, Columns, Found, Handles, IntArray, Ring, numbers_of
+from bfsql.engine.arcs import FLIPPED, Arcs, Junction
+from bfsql.engine.arrays import concatenated, distinct, distinct_numbers
+from bfsql.engine.conditions import Conditions
+from bfsql.engine.traverse import RING_SHARE, Bounds, off_loop
+from bfsql.errors import BoundMet, StepUnfinished
+from bfsql.models import Path, Step
+
+_NOTHING: IntArray = np.empty(0, np.int32)
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One time that a step is taken."""
+
+    step: int
+    """Number of the step, from 0."""
+    time: int
+    """How many times it has been taken with this one."""
+    before: tuple[int, ...]
+    """The layers that a walk may come from; none where it begins here."""
+    again: bool
+    """Whether the step may be taken once more."""
+    onwards: bool
+    """Whether the next step, or the end of the walk, may follow."""
+
+
+def layers_of(steps: Sequence[Step]) -> tuple[Layer, ...]:
+    """The layers of some steps; all that a walk may come from stand in front of a layer."""
+    layers: list[Layer] = []
+    done: tuple[int, ...] = ()
+    for number, step in enumerate(steps):
+        before, done = done, ()
+        for time in range(1, step.most + 1):
+            onwards = time >= step.least
+            layers.append(Layer(number, time, before, time < step.most, onwards))
+            before = (len(layers) - 1,)
+            done += before if onwards else ()
+    return tuple(layers)
+
+
+class Frontier(NamedTuple):
+    """Where the reading of a layer began."""
+
+    nodes: IntArray
+    backwards: bool
+    """Whether they are nodes that the layer has to reach."""
+    removed: bool
+    """Whether something was found there and removed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """The layers of a path, each with arcs from which pruning makes the answer."""
+
+    columns: Columns
+    path: Path
+    layers: tuple[Layer, ...]
+    seeds: IntArray
+    """Handles of all seeds."""
+    starts: IntArray
+    """Those that a walk may start at."""
+    targets: IntArray | None
+    """Handles of the nodes that a walk may end at; None for any."""
+    arcs: Sequence[Arcs]
+    """By layer."""
+    frontiers: Sequence[Frontier]
+    """By layer."""
+
+    @property
+    def dead_end(self) -> int | None:
+        """The layer at which the walks that came farthest ended; None where all layers have arcs.
+
+        From the targets where the walks from there ended.
+        """
+        ends = [n for way in (False, True) if (n := self._dead_end(backwards=way)) is not None]
+        return ends[0] if ends else None
+
+    def _dead_end(self, *, backwards: bool) -> int | None:
+        steps = range(len(self.path.steps))
+        for step in reversed(steps) if backwards else steps:
+            numbers = [n for n, layer in enumerate(self.layers) if layer.step == step]
+            empty = [
+                n
+                for n in numbers
+                if not len(self.arcs[n]) and self.frontiers[n].backwards == backwards
+            ]
+            leading = [n for n in numbers if backwards or self.layers[n].onwards]
+            if set(leading) <= set(empty):
+                started = [n for n in empty if len(self.frontiers[n].nodes)]
+                return started[-1 if backwards else 0] if started else empty[0]
+        return None
+
+
+async def walk(
+    columns: Columns,
+    path: Path,
+    seeds: Sequence[Found],
+    targets: Sequence[Found] | None,
+    *,
+    conditions: Conditions,
+    bounds: Bounds,
+) -> Walked:
+    """Read the arcs of all steps.
+
+    Args:
+        columns: The graph.
+        path: The steps.
+        seeds: Nodes that walks start at, each once.
+        targets: Nodes that they have to end at, each once; None for any.
+        conditions: Remove other nodes, and edges, before a walk goes on.
+        bounds: A step that passes one of them is not finished.
+
+    Raises:
+        StepUnfinished: The deadline passed during a step, or it passes a bound.
+    """
+    walker = _Walker(columns, path, seeds, targets, conditions=conditions, bounds=bounds)
+    return await walker.walk()
+
+
+class _Walker:
+    """The state of `walk`."""
+
+    def __init__(
+        self,
+        columns: Columns,
+        path: Path,
+        seeds: Sequence[Found],
+        targets: Sequence[Found] | None,
+        *,
+        conditions: Conditions,
+        bounds: Bounds,
+    ) -> None:
+        self._columns, self._path, self._conditions = columns, path, conditions
+        self._bounds = bounds
+        self._room = bounds.edges
+        self._nodes = Handles(columns.size)
+        self._node_count = 0
+        self._layers = layers_of(path.steps)
+        self._arcs: list[Arcs] = [Arcs.none()] * len(self._layers)
+        first, last = path.start_types, path.steps[-1].types
+        seed_handles, starts = _handles(columns, seeds, first)
+        self._ends: IntArray | None = None
+        exempt = [seed_handles]
+        if targets is not None:
+            every, self._ends = _handles(columns, targets, last)
+            exempt.append(every)
+        self._exempt = distinct_numbers(np.concatenate(exempt))
+        self._seeds, self._starts = seed_handles, starts
+        self._frontiers: dict[int, Frontier] = {}
+        self._done_front, self._done_back = 0, len(self._layers)
+
+    async def walk(self) -> Walked:
+        """Read all layers, always on the side with fewer nodes."""
+        while self._done_front < self._done_back:
+            front, back = self._front(), self._back()
+            if back is not None and len(back) < len(front):
+                self._done_back -= 1
+                await self._read(self._done_back, back, backwards=True)
+            else:
+                await self._read(self._done_front, front, backwards=False)
+                self._done_front += 1
+        return Walked(
+            self._columns,
+            self._path,
+            self._layers,
+            self._seeds,
+            self._starts,
+            self._ends,
+            self._arcs,
+            [self._frontiers[n] for n in range(len(self._layers))],
+        )
+
+    # --- frontiers ----------------------------------------------------------------
+
+    def _front(self) -> IntArray:
+        """The nodes that the next layer from the seeds starts at."""
+        before = self._layers[self._done_front].before
+        if not before:
+            return self._starts
+        return distinct_numbers(np.concatenate([self._arcs[n].ends for n in before]))
+
+    def _back(self) -> IntArray | None:
+        """The nodes that the next layer from the targets has to reach; None without targets."""
+        if self._ends is None:
+            return None
+        number = self._done_back - 1
+        behind = [n for n, one in enumerate(self._layers) if number in one.before]
+        parts = [self._arcs[n].origins for n in behind]
+        if self._layers[number].onwards and self._layers[number].step == len(self._path.steps) - 1:
+            parts.append(self._ends)
+        return distinct_numbers(np.concatenate([np.empty(0, np.int32), *parts]))
+
+    # --- one layer ----------------------------------------------------------------
+
+    async def _read(self, number: int, frontier: IntArray, *, backwards: bool) -> None:
+        """Read the arcs of a layer at some nodes, without what is removed.
+
+        Raises:
+            StepUnfinished: There is no time or no room for them.
+        """
+        layer = self._layers[number]
+        self._removed = False
+        if len(frontier):
+            left = call.remaining()
+            try:
+                async with asyncio.timeout(None if left is None else left * RING_SHARE):
+                    arcs = await self._fresh(layer, frontier, backwards=backwards)
+                    arcs = await self._kept(number, arcs, backwards=backwards)
+            except TimeoutError as late:
+                raise self._unfinished(layer, frontier, None) from late
+            except BoundMet as met:
+                raise self._unfinished(layer, frontier, met) from None
+            self._room -= len(arcs)
+            self._arcs[number] = arcs
+        self._frontiers[number] = Frontier(frontier, backwards, self._removed)
+
+    def _unfinished(self, layer: Layer, frontier: IntArray, met: BoundMet | None) -> StepUnfinished:
+        return StepUnfinished(
+            layer.step + 1,
+            self._path.steps[layer.step].text,
+            len(frontier),
+            call.seconds(),
+            met,
+        )
+
+    async def _fresh(self, layer: Layer, frontier: IntArray, *, backwards: bool) -> Arcs:
+        """The arcs of a step that leave some nodes or, backwards, end there.
+
+        Raises:
+            BoundMet: There are more edges than there is room for.
+        """
+        columns, step = self._columns, self._path.steps[layer.step]
+        direction = FLIPPED[step.direction] if backwards else step.direction
+        found: list[Ring] = []
+        count = 0
+        batches = columns.rings(frontier, predicates=step.predicates, direction=direction)
+        async with aclosing(batches):
+            async for batch in batches:
+                found.append(batch)
+                count += len(batch.subjects)
+                if count > self._room and columns.repeats:
+                    found = [distinct(concatenated(found), columns.size)]
+                    count = len(found[0].subjects)
+                if count > self._room:
+                    raise BoundMet("edges", self._bounds.edges)
+
+        def arcs() -> Arcs:
+            ring = concatenated(found)
+            if columns.repeats:
+                ring = distinct(ring, columns.size)
+            made = Arcs.of(ring, Handles(columns.size, frontier), direction)
+            return made.turned() if backwards else made
+
+        return await off_loop(count, arcs)
+
+    async def _kept(self, number: int, arcs: Arcs, *, backwards: bool) -> Arcs:
+        """The arcs that join those read before, without what is removed.
+
+        Raises:
+            BoundMet: They lead to more nodes than there is room for.
+        """
+        layer = self._layers[number]
+        arcs = await off_loop(len(arcs), lambda: self._joined(number, arcs, backwards=backwards))
+        if len(arcs):
+            self._conditions.learn(_NOTHING, arcs.predicates)
+            stays = await self._conditions.keeps_edges(arcs.ring, layer.step + 1)
+            self._removed |= not stays.all()
+            arcs = arcs.marked(stays)
+        if backwards:
+            if not layer.before:
+                return arcs.marked(Handles(self._columns.size, self._starts).has(arcs.origins))
+            reached, ended = arcs.origins, self._layers[layer.before[0]].step
+        else:
+            reached, ended = arcs.ends, layer.step
+        nodes = distinct_numbers(reached)
+        self._count(nodes)
+        kept = Handles(self._columns.size, await self._kept_nodes(nodes, ended))
+        return arcs.marked(kept.has(reached))
+
+    def _joined(self, number: int, arcs: Arcs, *, backwards: bool) -> Arcs:
+        """The arcs that meet one of a layer read before, which is another edge."""
+        size = self._columns.size
+        met = np.zeros(len(arcs), bool)
+        if backwards:
+            layer = self._layers[number]
+            if layer.onwards and layer.step == len(self._path.steps) - 1:
+                assert self._ends is not None
+                met |= Handles(size, self._ends).has(arcs.ends)
+            for n, one in enumerate(self._layers):
+                if number in one.before:
+                    behind = self._arcs[n]
+                    met |= Junction(arcs, behind, size).backwards(np.ones(len(behind), int)) > 0
+        else:
+            before = self._layers[number].before
+            if not before:
+                return arcs
+            for n in before:
+                one_before = self._arcs[n]
+                weights = np.ones(len(one_before), np.int64)
+                met |= Junction(one_before, arcs, size).onwards(weights) > 0
+        return arcs.marked(met)
+
+    def _count(self, nodes: IntArray) -> None:
+        """Count the nodes reached.
+
+        Raises:
+            BoundMet: They are more than there is room for.
+        """
+        self._nodes.cover(self._columns.size)
+        new = nodes[~self._nodes.has(nodes)]
+        self._nodes.add(new)
+        self._node_count += len(new)
+        if self._node_count > self._bounds.nodes:
+            raise BoundMet("nodes", self._bounds.nodes)
+
+    async def _kept_nodes(self, nodes: IntArray, step: int) -> IntArray:
+        """The nodes that a step may reach."""
+        columns, conditions = self._columns, self._conditions
+        wanted = self._path.steps[step].types
+        if not len(nodes):
+            return nodes
+        types = np.zeros(len(nodes), np.int32)
+        if wanted is not None or conditions.reads_types:
+            types = await columns.types(nodes)
+            kept = types != NO_NODE
+            if wanted is not None:
+                kept &= np.isin(types, numbers_of(wanted, columns.type_names))
+            nodes, types = nodes[kept], types[kept]
+            conditions.learn(types, _NOTHING)
+        exempt = Handles(columns.size, self._exempt).has(nodes)
+        stays = exempt.copy()
+        stays[~exempt] = await conditions.keeps_nodes(nodes[~exempt], types[~exempt], step + 1)
+        self._removed |= not stays.all()
+        return nodes[stays]
+
+
+def _handles(
+    columns: Columns, found: Sequence[Found], types: frozenset[str] | None
+) -> tuple[IntArray, IntArray]:
+    """The handles of some nodes, and of those that have one of some types."""
+    every = np.array([one.handle for one in found], np.int32)
+    if types is None:
+        return every, every
+    names = columns.type_names
+    return every, np.array([one.handle for one in found if names[one.type] in types], np.int32)

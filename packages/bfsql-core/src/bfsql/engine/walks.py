@@ -1,0 +1,221 @@
+"""Complete walks: which arcs lie on them, how many there are, and what they join.
+
+Everything goes through the layers once, forwards or backwards, and meets at junctions:
+numbers of walks, the first of some nodes that a walk passes, and pairs of nodes of two steps.
+No walk is listed (`asking.md` 6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from bfsql.columns import BoolArray, Columns, Handles, IntArray, Ring
+from bfsql.engine.arcs import MANY, Arcs, Junction, LongArray, summed
+from bfsql.engine.arrays import concatenated, distinct, distinct_numbers, places_of
+from bfsql.engine.path import Layer, Walked
+
+
+class Walks:
+    """The complete walks through some layers.
+
+    Args:
+        columns: The graph.
+        layers: The layers.
+        arcs: By layer; those that are on no complete walk are left out.
+        starts: Handles of the nodes that walks start at.
+        targets: Handles of the nodes that they end at; None for any.
+
+    Attributes:
+        arcs: By layer: those on complete walks.
+    """
+
+    def __init__(
+        self,
+        columns: Columns,
+        layers: Sequence[Layer],
+        arcs: Sequence[Arcs],
+        starts: IntArray,
+        targets: IntArray | None,
+    ) -> None:
+        self.columns, self.layers = columns, layers
+        self.steps = layers[-1].step + 1
+        self._starts, self._targets = starts, targets
+        size = columns.size
+        every = [
+            (before, n, Junction(arcs[before], arcs[n], size))
+            for n, layer in enumerate(layers)
+            for before in layer.before
+        ]
+        self._junctions = {(before, n): junction for before, n, junction in every}
+        self.arcs = list(arcs)
+        forwards, (leaving, again) = self._forwards(), self._backwards()
+        kept = [(forwards[n] > 0) & ((leaving[n] > 0) | (again[n] > 0)) for n in range(len(layers))]
+        if not all(mask.all() for mask in kept):
+            self.arcs = [one.marked(mask) for one, mask in zip(arcs, kept, strict=True)]
+            self._junctions = {
+                (before, n): Junction(self.arcs[before], self.arcs[n], size)
+                for before, n in self._junctions
+            }
+        self._walks_to = [w[mask] for w, mask in zip(forwards, kept, strict=True)]
+        self._walks_on = [w[mask] for w, mask in zip(leaving, kept, strict=True)]
+        self._walks_again = [w[mask] for w, mask in zip(again, kept, strict=True)]
+
+    @classmethod
+    def of(cls, walked: Walked) -> Walks:
+        """The complete walks of what was read."""
+        return cls(walked.columns, walked.layers, walked.arcs, walked.starts, walked.targets)
+
+    def without(self, nodes: Handles, *, ends: bool) -> Walks:
+        """The walks that pass none of some nodes.
+
+        Args:
+            nodes: The nodes.
+            ends: Whether they may not end there either.
+        """
+        passed = [nodes.has(one.origins) for one in self.arcs]
+        if ends:
+            passed = [p | nodes.has(one.ends) for p, one in zip(passed, self.arcs, strict=True)]
+        arcs = [one.marked(~p) for p, one in zip(passed, self.arcs, strict=True)]
+        return Walks(self.columns, self.layers, arcs, self._starts, self._targets)
+
+    # --- what is on them ------------------------------------------------------------
+
+    @cached_property
+    def nodes(self) -> IntArray:
+        """Handles of the nodes on them, ascending."""
+        ends = [end for one in self.arcs for end in (one.origins, one.ends)]
+        return distinct_numbers(np.concatenate(ends))
+
+    @cached_property
+    def edges(self) -> Ring:
+        """The edges on them, each once."""
+        return distinct(concatenated([one.ring for one in self.arcs]), self.columns.size)
+
+    def ending(self, nodes: Handles) -> Ring:
+        """The edges with which walks end at some nodes, each once."""
+        last = [self.arcs[n].marked(mask) for n, _, mask in self._reached(self.steps)]
+        rings = [one.marked(nodes.has(one.ends)).ring for one in last]
+        return distinct(concatenated(rings), self.columns.size)
+
+    def nodes_of(self, step: int) -> IntArray:
+        """Handles of the nodes that a step reaches, ascending; step 0 is where walks start."""
+        parts = [nodes for _, nodes, _ in self._reached(step)]
+        return distinct_numbers(np.concatenate([np.empty(0, np.int32), *parts]))
+
+    def paths(self, step: int, nodes: IntArray) -> LongArray:
+        """How many walks pass each of some nodes with a step, at most `MANY`."""
+        size, count = self.columns.size, len(nodes)
+        total = np.zeros(count, np.int64)
+        for number, reached, mask in self._reached(step):
+            if step:
+                to, on = self._walks_to[number][mask], self._walks_on[number][mask]
+            else:
+                on = self._walks_on[number] + self._walks_again[number]
+                to, on = np.ones(len(on), np.int64), np.minimum(on, MANY)
+            large = to.astype(float) * on.astype(float) >= MANY
+            walks = np.where(large, MANY, np.where(large, 0, to) * on)
+            total = np.minimum(total + _capped(walks, places_of(nodes, reached, size), count), MANY)
+        return total
+
+    def firsts(self, step: int, nodes: IntArray) -> tuple[LongArray, Ring, LongArray]:
+        """Which is the first of some nodes that the walks through each node and edge pass.
+
+        Args:
+            step: The step that reaches them.
+            nodes: Handles, each once, in order.
+
+        Returns:
+            By node of `nodes` of all walks: the place of the first, or the number of them where
+            there is none; the edges, each once; likewise by edge.
+        """
+        size, none = self.columns.size, len(nodes)
+        values = self._first_places(step, nodes)
+        least = np.full(len(self.nodes), none, np.int64)
+        for one, value in zip(self.arcs, values, strict=True):
+            for ends in (one.origins, one.ends):
+                np.minimum.at(least, places_of(self.nodes, ends, size), value)
+        rings = concatenated([one.ring for one in self.arcs])
+        value = np.concatenate([np.empty(0, np.int64), *values])
+        order = np.lexsort((value, rings.objects, rings.predicates, rings.subjects))
+        rings, value = Ring(*(column[order] for column in rings)), value[order]
+        new = np.ones(len(order), bool)
+        new[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in rings])
+        return least, Ring(*(column[new] for column in rings)), value[new]
+
+    def _first_places(self, step: int, nodes: IntArray) -> list[LongArray]:
+        """By layer and arc: the place of the first of some nodes that a walk over it passes."""
+        none, size = len(nodes), self.columns.size
+        values = [np.full(len(one), none, np.int64) for one in self.arcs]
+        for number, reached, mask in self._reached(step):
+            place = places_of(nodes, reached, size).astype(np.int64)
+            values[number][mask] = np.where(place < 0, none, place)
+        own = [value.copy() for value in values]
+        for n, layer in enumerate(self.layers):
+            for before in layer.before if layer.step >= step else ():
+                passed = own if self.layers[before].step == step - 1 else values
+                met = self._junctions[before, n].least_onwards(passed[before], none)
+                values[n] = np.minimum(values[n], met)
+        for n in reversed(range(len(self.layers))):
+            for before in self.layers[n].before if self.layers[n].step < step else ():
+                met = self._junctions[before, n].least_backwards(values[n], none)
+                values[before] = np.minimum(values[before], met)
+        return values
+
+    # --- arcs -----------------------------------------------------------------------
+
+    def _reached(self, step: int) -> Iterator[tuple[int, IntArray, BoolArray]]:
+        """The layers whose arcs end a step: number, the nodes, and which arcs do so.
+
+        Step 0 is where walks start.
+        """
+        if step == 0:
+            one = self.arcs[0]
+            yield 0, one.origins, np.ones(len(one), bool)
+            return
+        for n, layer in enumerate(self.layers):
+            if layer.step == step - 1 and layer.onwards:
+                mask = self._walks_on[n] > 0
+                yield n, self.arcs[n].ends[mask], mask
+
+    def _forwards(self) -> list[LongArray]:
+        """By layer and arc: how many walks come to it."""
+        walks: list[LongArray] = []
+        starts = Handles(self.columns.size, self._starts)
+        for n, (layer, one) in enumerate(zip(self.layers, self.arcs, strict=True)):
+            count = np.zeros(len(one), np.int64)
+            if not layer.before:
+                count[starts.has(one.origins)] = 1
+            for before in layer.before:
+                count += self._junctions[before, n].onwards(walks[before])
+                count = np.minimum(count, MANY)
+            walks.append(count)
+        return walks
+
+    def _backwards(self) -> tuple[list[LongArray], list[LongArray]]:
+        """By layer and arc: how many walks go on with the next step, and with the same one."""
+        leaving = [np.zeros(len(one), np.int64) for one in self.arcs]
+        again = [np.zeros(len(one), np.int64) for one in self.arcs]
+        for n in reversed(range(len(self.layers))):
+            layer, one = self.layers[n], self.arcs[n]
+            if layer.onwards and layer.step == self.steps - 1:
+                targets = self._targets
+                leaving[n] += (
+                    1 if targets is None else Handles(self.columns.size, targets).has(one.ends)
+                )
+            total = np.minimum(leaving[n] + again[n], MANY)
+            for before in layer.before:
+                part = again if self.layers[before].step == layer.step else leaving
+                part[before] += self._junctions[before, n].backwards(total)
+                part[before] = np.minimum(part[before], MANY)
+        return leaving, again
+
+
+def _capped(weights: LongArray, at: IntArray, count: int) -> LongArray:
+    """The sums of some weights by place, at most `MANY`; places that are -1 count nowhere."""
+    full = weights >= MANY
+    sums = summed(np.where(full, 0, weights), at, count)
+    sums[summed(full.astype(np.int64), at, count) > 0] = MANY
+    return np.minimum(sums[:count], MANY)

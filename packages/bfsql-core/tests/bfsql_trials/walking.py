@@ -1,0 +1,144 @@
+"""Walks by brute force: every one is listed, which the engine never does."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import strategies as st
+
+from bfsql.models import EdgeRecord, NodeRecord, Step, Triple
+from bfsql.models.merge import merge_node_records
+from bfsql_trials import drawn
+
+Walk = tuple[tuple[tuple[str, ...], tuple[Triple, ...]], ...]
+"""By step: the nodes that it reaches, one by one, and the edges that it takes."""
+
+
+@dataclass(frozen=True)
+class Walker:
+    """The walks of a drawn graph."""
+
+    types: dict[str, str]
+    triples: frozenset[Triple]
+
+    @classmethod
+    def of(cls, graph: drawn.Drawn) -> Walker:
+        described: dict[str, list[NodeRecord]] = {}
+        for record in graph.records:
+            if isinstance(record, NodeRecord):
+                described.setdefault(record.id, []).append(record)
+        types = {i: merge_node_records(records)[0] for i, records in described.items()}
+        return cls(types, frozenset(graph.triples))
+
+    def walks(
+        self,
+        seeds: Collection[str],
+        steps: Sequence[Step],
+        *,
+        to: Collection[str] | None = None,
+        removed: Collection[str] = (),
+    ) -> list[tuple[str, Walk]]:
+        """Every complete walk, with the seed that it starts at.
+
+        Args:
+            seeds: Where they start.
+            steps: What they follow.
+            to: Where they end; None for anywhere.
+            removed: Nodes that they do not come to.
+        """
+        return [
+            (seed, walk)
+            for seed in seeds
+            for walk in self._rest(seed, None, steps, frozenset(removed))
+            if to is None or walk[-1][0][-1] in to
+        ]
+
+    def _rest(
+        self, at: str, last: Triple | None, steps: Sequence[Step], removed: frozenset[str]
+    ) -> Iterator[Walk]:
+        if not steps:
+            yield ()
+            return
+        step = steps[0]
+        for times in range(step.least, step.most + 1):
+            for nodes, edges in self._taken(at, last, step, times, removed):
+                for rest in self._rest(nodes[-1], edges[-1], steps[1:], removed):
+                    yield ((nodes, edges), *rest)
+
+    def _taken(
+        self, at: str, last: Triple | None, step: Step, times: int, removed: frozenset[str]
+    ) -> Iterator[tuple[tuple[str, ...], tuple[Triple, ...]]]:
+        if not times:
+            yield (), ()
+            return
+        for edge, end in self._arcs(at, step):
+            if edge != last and end not in removed:
+                for nodes, edges in self._taken(end, edge, step, times - 1, removed):
+                    yield (end, *nodes), (edge, *edges)
+
+    def _arcs(self, at: str, step: Step) -> Iterator[tuple[Triple, str]]:
+        for edge in self.triples:
+            subject, predicate, other = edge
+            if step.predicates is not None and predicate not in step.predicates:
+                continue
+            ends: set[str] = set()
+            if subject == at and step.direction != "in":
+                ends.add(other)
+            if other == at and step.direction != "out":
+                ends.add(subject)
+            if subject == at == other:
+                ends = {at}
+            for end in ends:
+                known = self.types.get(end)
+                if known is not None and (step.types is None or known in step.types):
+                    yield edge, end
+
+
+def on_them(walks: Iterable[tuple[str, Walk]]) -> tuple[set[str], set[Triple]]:
+    """The nodes and the edges on some walks."""
+    nodes: set[str] = set()
+    edges: set[Triple] = set()
+    for seed, walk in walks:
+        nodes |= {seed, *(node for reached, _ in walk for node in reached)}
+        edges |= {edge for _, taken in walk for edge in taken}
+    return nodes, edges
+
+
+def node_at(seed: str, walk: Walk, step: int) -> str:
+    """The node that a step of a walk reaches; step 0 is the seed."""
+    return walk[step - 1][0][-1] if step else seed
+
+
+@st.composite
+def steps(draw: st.DrawFn, most: int = 3, *, times: bool = True) -> list[Step]:
+    """Steps over the names of drawn graphs."""
+    names = st.none() | st.frozensets(st.sampled_from(drawn.PREDICATES), min_size=1, max_size=2)
+    kinds = st.none() | st.none() | st.frozensets(st.sampled_from(drawn.TYPES), min_size=1)
+    found = []
+    for _ in range(draw(st.integers(1, most), label="steps")):
+        least = draw(st.integers(1, 2)) if times and draw(st.booleans()) else 1
+        upper = draw(st.integers(least, 2)) if times else 1
+        direction = draw(st.sampled_from(["out", "in", None]))
+        found.append(Step(draw(names), direction, draw(kinds), least, upper))
+    return found
+
+
+@st.composite
+def tangles(draw: st.DrawFn) -> drawn.Drawn:
+    """A graph of few nodes and many edges: loops, parallel and opposite edges."""
+    ids = drawn.PLAIN[: draw(st.integers(1, 5), label="nodes")]
+    ends = st.sampled_from([*ids, *ids, drawn.GONE[0]])
+    edge = st.tuples(ends, st.sampled_from(drawn.PREDICATES), ends)
+    triples = draw(st.frozensets(edge, max_size=14), label="triples")
+    nodes = [NodeRecord(i, draw(st.sampled_from(drawn.TYPES)), {}) for i in ids]
+    nodes += [NodeRecord(f"apart:{name}", name, {}) for name in drawn.TYPES]
+    one, other, *_ = drawn.TYPES  # so that every name is known
+    triples |= {(f"apart:{one}", name, f"apart:{other}") for name in drawn.PREDICATES}
+    return drawn.Drawn((*nodes, *(EdgeRecord(*t) for t in sorted(triples))), ids, triples)
+
+
+def arguments(found: Sequence[Step]) -> dict[str, Any]:
+    """The steps as a call gives them."""
+    return {"path": [step.text for step in found]}

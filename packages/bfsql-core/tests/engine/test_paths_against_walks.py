@@ -1,0 +1,77 @@
+"""Paths against walks that are listed one by one, on small graphs full of loops and parallels."""
+
+from collections import Counter
+
+from bfsql_trials import asking, walking
+from bfsql_trials.columns import ColumnsOverMemory
+from bfsql_trials.walking import Walker, node_at, on_them
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bfsql import CachedGraphDb, Graph, Limits, MemoryBackend
+
+SEEDS = st.sets(st.integers(0, 4), min_size=1, max_size=2)
+
+
+def over(backend):
+    return Graph(backend, "", Limits(max_tokens=0), None)
+
+
+def wanted(walks, step):
+    """Nodes, edges, and walks by shown node."""
+    nodes, edges = on_them(walks)
+    return nodes, edges, Counter(node_at(seed, walk, step) for seed, walk in walks)
+
+
+def given_by(answer):
+    nodes = {node["id"] for node in answer["nodes"]}
+    edges = {(e["subject"], e["predicate"], e["object"]) for e in answer["edges"]}
+    shown = [(node["id"], node["paths"]) for node in answer["nodes"] if "paths" in node]
+    return nodes, edges, shown
+
+
+@settings(max_examples=150)
+@given(graph=walking.tangles(), steps=walking.steps(), seeds=SEEDS, data=st.data())
+async def test_a_path_is_what_lies_on_complete_walks(graph, steps, seeds, data):
+    names = [graph.ids[number % len(graph.ids)] for number in sorted(seeds)]
+    names = list(dict.fromkeys(names))
+    targets = data.draw(st.none() | st.lists(st.sampled_from(graph.ids), min_size=1, unique=True))
+    walks = Walker.of(graph).walks(names, steps, to=targets)
+    nodes, edges, paths = wanted(walks, len(steps))
+    call = {"seeds": names, **walking.arguments(steps)} | ({"to": targets} if targets else {})
+    for backend in (MemoryBackend(graph.records), ColumnsOverMemory(graph.records, 3)):
+        answer = await asking.read(over(backend), "bfs_query", **call)
+        assert given_by(answer) == (nodes, edges, sorted(paths.items()))
+        assert answer["shown_count"] == len(paths)
+        assert answer["max_hops"] == sum(step.most for step in steps)
+        assert (answer["node_count"], answer["edge_count"]) == (len(nodes), len(edges))
+
+
+@given(graph=walking.tangles(), steps=walking.steps(), data=st.data())
+async def test_every_step_can_be_shown(graph, steps, data):
+    step = data.draw(st.integers(0, len(steps)))
+    walks = Walker.of(graph).walks(graph.ids[:2], steps)
+    _, _, paths = wanted(walks, step)
+    call = {"seeds": graph.ids[:2], **walking.arguments(steps), "show": step}
+    answer = await asking.read(over(MemoryBackend(graph.records)), "bfs_query", **call)
+    assert given_by(answer) == (set(paths), set(), sorted(paths.items()))
+
+
+@given(graph=walking.tangles(), steps=walking.steps(), limit=st.integers(1, 3))
+async def test_pages_hold_the_walks_of_their_shown_nodes(graph, steps, limit):
+    walks = Walker.of(graph).walks(graph.ids[:1], steps)
+    every = sorted({node_at(seed, walk, len(steps)) for seed, walk in walks})
+    served = over(CachedGraphDb(MemoryBackend(graph.records)))
+    call = {"seeds": graph.ids[:1], **walking.arguments(steps), "limit": limit}
+    offset = 0
+    while True:
+        answer = await asking.read(served, "bfs_query", **call, offset=offset)
+        names = every[offset : offset + limit]
+        through = [one for one in walks if node_at(*one, len(steps)) in names]
+        nodes, edges, paths = wanted(through, len(steps))
+        assert given_by(answer) == (nodes, edges, sorted(paths.items()))
+        further = asking.continuation(answer)
+        if not further:
+            break
+        offset = further["offset"]
+    assert offset + limit >= len(every)
