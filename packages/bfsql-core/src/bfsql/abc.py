@@ -504,6 +504,11 @@ class AdaptedGraphDb(DelegatingGraphDb):
                 first.setdefault(stub.id, stub)
         return list(first.values())
 
+    def forget_schema(self) -> None:
+        """Have a cache, where there is one, ask for the schema again."""
+        if isinstance(self._inner, AdaptedGraphDb):
+            self._inner.forget_schema()
+
     def numbered(self) -> NumberedRings | None:
         """The rings that a cache holds in numbers, for one call; None where there is no cache."""
         return self._inner.numbered() if isinstance(self._inner, AdaptedGraphDb) else None

@@ -122,9 +122,23 @@ class Graph:
         """Intersect: nodes reachable from every seed. Also takes filters and `max_tokens`."""
         return await self.call("intersect_subgraphs", {"seeds": seeds, "k": k, **arguments})
 
+    def begin(self) -> None:
+        """Begin to count what the graph is made of, in the background."""
+        self._operations.known.count()
+
+    async def end(self) -> None:
+        """Stop what runs in the background."""
+        await self._operations.known.close()
+
     def definitions(self) -> tuple[ToolDefinition, ...]:
         """The six as a client lists them, this graph's schema injected where it is small."""
-        return tools.definitions(self.schema)
+        known = self._operations.known
+        return tools.definitions(known.latest or self.schema, known.known_outline)
+
+    async def listed(self) -> tuple[ToolDefinition, ...]:
+        """The same, after some seconds at the most in which the graph may be counted."""
+        await self._operations.known.outline()
+        return self.definitions()
 
     def instructions(self, operator: str | None = None) -> str:
         """What a client reads before its first call; the operator's own text stands last."""
@@ -169,7 +183,11 @@ async def open_graph(
     )
     try:
         schema = await _schema_in_time(Operations(db, "", limits))
-        yield Graph(db, graph_description or NO_DESCRIPTION, limits, schema, chosen)
+        graph = Graph(db, graph_description or NO_DESCRIPTION, limits, schema, chosen)
+        try:
+            yield graph
+        finally:
+            await graph.end()
     finally:
         if opened is backend:
             await db.release()

@@ -55,6 +55,7 @@ async def test_the_outline_of_a_graph_counts_its_types_and_relations():
         (("a" * 41, "a" * 41), Property("x", "text")),
         ((True, False, True, True), Property("x", "flag", values=("false", "true"))),
         ((dt.date(2020, 1, 2), "2019-05-06"), Property("x", "date", "2019-05-06", "2020-01-02")),
+        ((0.5, 1.0, 0.5, 1.0), Property("x", "number", 0.5, 1.0)),
         ((["a", "b"], ["a", "b"]), Property("x", "list", values=("a", "b"))),
         (([0.1, 0.2, 0.3],), Property("x", "list")),
         (({"a": 1}, {"a": 1}), Property("x", "object")),

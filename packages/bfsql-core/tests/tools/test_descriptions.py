@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bfsql.cache import CachedGraphDb
-from bfsql.call import Limits
+from bfsql.call import Limits, third_of_bytes
 from bfsql.graph import open_graph
 from bfsql.memory import MemoryBackend
+from bfsql.models import Outline, outline_of
 from bfsql.sources import read_all
 from bfsql.tools import TOOLS, Operations, Schema, definitions
-from bfsql.tools.descriptions import USAGE_NOTES
+from bfsql.tools.descriptions import USAGE_NOTES, injection
 from bfsql.tools.parameters import PARAMETERS
 
 
@@ -40,15 +42,44 @@ async def test_with_the_medlit_schema_the_six_stay_within_their_tokens(
     async with open_graph(MemoryBackend(read_all([medlit]))) as graph:
         assert graph.schema is not None
         assert (len(graph.schema.entity_types), len(graph.schema.predicates)) == (19, 16)
-        listed = graph.definitions()
+        listed = await graph.listed()
     described = next(tool.description for tool in listed if tool.name == "bfs_query")
     assert all(name in described for name in (*graph.schema.entity_types, *graph.schema.predicates))
     inputs = [
         {"name": t.name, "description": t.description, "inputSchema": t.input_schema}
         for t in listed
     ]
+    text = json.dumps(inputs, separators=(",", ":"), ensure_ascii=False)
+    assert third_of_bytes(text.encode()) < 3_000
     assert tokens(inputs) < 2_500
     assert tokens([t.output_schema for t in listed]) < 1_000
+
+
+def outline_with(relations: int) -> Outline:
+    return outline_of(
+        {"A": 1, "B": 1, "Alone": 1}, {("A", f"p{i:02}", "B"): i + 1 for i in range(relations)}
+    )
+
+
+@pytest.mark.parametrize(("relations", "listed"), [(1, True), (40, True), (41, False), (0, False)])
+def test_few_relations_are_injected_in_place_of_the_lists(relations, listed):
+    schema = Schema(("A", "Alone", "B"), ("p00", "unused"), comprehensive=True)
+    text = injection(schema, outline_with(relations))
+    assert ("A -p00-> B (1)" in text) is listed
+    assert ("entity types: A, Alone, B" in text) is not listed
+    if listed:
+        assert "other entity types: Alone" in text
+        assert "other predicates: unused" in text
+
+
+def test_relations_of_a_sample_are_not_injected():
+    schema = Schema(("A", "B"), ("p00",), comprehensive=True)
+    outline = replace(outline_with(1), sampled=True)
+    assert "->" not in injection(schema, outline)
+
+
+def test_nothing_is_injected_of_a_graph_that_is_empty():
+    assert injection(Schema((), (), comprehensive=True)) == ""
 
 
 def test_a_schema_is_injected_only_when_it_is_complete_and_small():

@@ -25,6 +25,7 @@ Notes = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)
 Count = Annotated[int, Field(ge=0)]
 Depth = Annotated[int, Field(ge=1, le=MAX_HOPS)]
 _NOTHING_TO_SAY: Any = Field(default=[], validate_default=False)
+_NO_PROPERTIES: Any = Field(default={}, validate_default=False)
 
 
 class _Exact(BaseModel):
@@ -180,6 +181,10 @@ class SchemaAnswer(_Exact):
     notes: Notes = _NOTHING_TO_SAY
     entity_types: list[str]
     predicates: list[str]
+    relations: Annotated[list[str], Field(min_length=1)] = _NOTHING_TO_SAY
+    """`Trial -studies-> Disease (2087)`, the most frequent first; where the store can count."""
+    properties: Annotated[dict[str, list[str]], Field(min_length=1)] = _NO_PROPERTIES
+    """A type or predicate to texts as `phase: 1 | 2 | 3`."""
     next_steps: str
     tool_usage_notes: str
 

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from bfsql.answers.clean import as_sent, clean, clean_metadata, clean_records, clean_text, encode
 from bfsql.answers.notes import subgraph_notes
+from bfsql.answers.outline import NO_PICTURE, Picture
 from bfsql.models import (
     BfsResult,
     EntityStub,
@@ -217,7 +218,9 @@ def entity_document(
     return record
 
 
-def schema_document(schema: SchemaDescription, notes: Sequence[str] = ()) -> Document:
+def schema_document(
+    schema: SchemaDescription, notes: Sequence[str] = (), shown: Picture = NO_PICTURE
+) -> Document:
     """The schema, its lists sorted as they came."""
     return {
         "graph_description": clean_text(schema.graph_description),
@@ -225,6 +228,8 @@ def schema_document(schema: SchemaDescription, notes: Sequence[str] = ()) -> Doc
         **({"notes": list(notes)} if notes else {}),
         "entity_types": schema.entity_types,
         "predicates": schema.predicates,
+        **({"relations": list(shown.relations)} if shown.relations else {}),
+        **({"properties": dict(shown.properties)} if shown.properties else {}),
         "next_steps": clean_text(schema.next_steps),
         "tool_usage_notes": schema.tool_usage_notes,
     }

@@ -23,7 +23,16 @@ from bfsql.cache.store import (
     restored,
     snapshots,
 )
-from bfsql.models import NO_METADATA, Edge, EdgeDirection, EntityStub, Metadata, Node, Triple
+from bfsql.models import (
+    NO_METADATA,
+    Edge,
+    EdgeDirection,
+    EntityStub,
+    Metadata,
+    Node,
+    Outline,
+    Triple,
+)
 
 K = TypeVar("K", str, Triple)
 
@@ -69,7 +78,8 @@ class CachedGraphDb(AdaptedGraphDb):
         self._own = frozenset(method for method in BATCHES if implements(backend, method))
         lifetime = FOREVER if ttl is None else ttl
         policy = CachePolicy(CacheBudget(maxsize), lifetime, clock)
-        self._search: CachedMethod[Any] = CachedMethod(policy, weigh=lengths, ids=False)
+        brief: dict[str, Any] = {"ids": False, "is_brief": _holds_nothing}
+        self._search: CachedMethod[Any] = CachedMethod(policy, weigh=lengths, **brief)
         self._leaving: CachedMethod[str] = CachedMethod(policy, weigh=lengths)
         self._entering: CachedMethod[str] = CachedMethod(policy, weigh=lengths)
         self._policy, self._max_edges = policy, max_edges
@@ -84,7 +94,7 @@ class CachedGraphDb(AdaptedGraphDb):
         self._provenance: CachedMethod[Any] = CachedMethod(policy, **detail)
         # Small, and used by every session: a budget of its own, so that it is never evicted.
         schema = CachePolicy(CacheBudget(1_000), lifetime, clock)
-        self._schema: CachedMethod[str] = CachedMethod(schema, ids=False)
+        self._schema: CachedMethod[str] = CachedMethod(schema, **brief)
 
     # --- the eight ----------------------------------------------------------
 
@@ -220,6 +230,15 @@ class CachedGraphDb(AdaptedGraphDb):
         """The backend's advice, asked once."""
         return str(await self._schema.one("next_steps", super().next_steps))
 
+    async def outline(self) -> Outline | None:
+        """What the graph is made of, asked once."""
+        outline: Outline | None = await self._schema.one("outline", super().outline)
+        return outline
+
+    def forget_schema(self) -> None:
+        """Ask for the lists, the outline and the advice again when they are wanted next."""
+        self._schema.forget()
+
     async def release(self) -> None:
         """End the calls under way, and leave the backend open."""
         for part in [v for v in vars(self).values() if isinstance(v, CachedMethod | HeldRings)]:
@@ -269,6 +288,11 @@ async def _part(
 
     rest = await parts.many([(of, wanted) for of in asked if of not in found], fetch)
     return found | {of: known for (of, _), known in rest.items()}
+
+
+def _holds_nothing(answer: Any) -> bool:
+    """Whether an answer is an empty list, or the outline of an empty graph."""
+    return answer == () or (isinstance(answer, Outline) and not answer.node_counts)
 
 
 async def _tuple(answer: Any) -> tuple[Any, ...]:

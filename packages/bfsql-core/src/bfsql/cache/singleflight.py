@@ -24,7 +24,7 @@ Fetch: TypeAlias = Callable[[list[K]], Awaitable[dict[K, Any]]]
 """Asks the backend for these keys; those that it has nothing for are left out."""
 
 UNKNOWN_SECONDS = 5.0
-"""How long an unknown id is remembered as such."""
+"""How long an unknown id is remembered as such, and an answer that is brief."""
 
 
 class SharedCall(Generic[T]):
@@ -137,6 +137,8 @@ class CachedMethod(Generic[K]):
         weigh: Number of records in some answers, as they are held.
         ids: Whether the keys are ids, so that KeyError is an answer.
         id_of: The id that a key is about, whose omissions belong to it.
+        is_brief: Whether an answer is held for `UNKNOWN_SECONDS` only, because the store may
+            soon have more: an empty list, for instance.
     """
 
     def __init__(
@@ -148,8 +150,10 @@ class CachedMethod(Generic[K]):
         weigh: Callable[[Collection[Any]], int] = len,
         ids: bool = True,
         id_of: Callable[[K], Any] = lambda key: key,
+        is_brief: Callable[[Any], bool] | None = None,
     ) -> None:
         self._id_of = id_of
+        self._is_brief = is_brief
         self._absence: tuple[type[Exception], ...] = (KeyError,) if ids else ()
         self._policy = policy
         self._keep = keep
@@ -216,6 +220,12 @@ class CachedMethod(Generic[K]):
             found = {key: value for key, value in found.items() if not self._held.omissions([key])}
         return found if self._give is None else self._give(found)
 
+    def forget(self) -> None:
+        """Hold nothing of what was asked before."""
+        for held in (self._held, self._unknown):
+            held.turn()
+            held.turn()
+
     def drop(self) -> None:
         """Take no part in the budget any more; what is held goes with this object."""
         self._policy.budget.caches.remove(self._held)
@@ -277,11 +287,14 @@ class CachedMethod(Generic[K]):
 
     def _hold(self, fetched: _Fetched[K]) -> None:
         now, ttl = self._policy.clock(), self._policy.ttl
+        brief = min(ttl, UNKNOWN_SECONDS)
+        if self._is_brief is not None and any(map(self._is_brief, fetched.kept.values())):
+            ttl = brief
         self._held.put(fetched.kept, now + ttl, fetched.omissions)
         self._any_omission = self._any_omission or bool(fetched.omissions)
         if len(fetched.kept) < len(fetched.asked) and not fetched.respelled:
             unknown = dict.fromkeys(fetched.asked - fetched.kept.keys(), not fetched.kept)
-            self._unknown.put(unknown, now + min(ttl, UNKNOWN_SECONDS), {})
+            self._unknown.put(unknown, now + brief, {})
 
 
 def _by_key(

@@ -28,7 +28,7 @@ MOST_PROPERTIES = 40
 COMMON_VALUES = 8
 """Values of a property that an outline names at the most."""
 
-_DISTINCT = 64
+_DISTINCT = 32
 """Different values up to which a property is a choice between them, not free text."""
 _REPEATED = 2
 """How often a value of a choice occurs on average, at the least: names are no choice."""
@@ -191,16 +191,13 @@ class _Values:
     def described(self, name: str) -> Property:
         """The property that has these values."""
         kind: Kind = next(iter(self._kinds)) if len(self._kinds) == 1 else "text"
-        ranged = kind in {"number", "date"}
         values, further = self._choice()
-        return Property(
-            name,
-            kind,
-            self._least if ranged else None,
-            self._greatest if ranged else None,
-            () if ranged and further else values,
-            0 if ranged else further,
-        )
+        if further and kind != "text":
+            values, further = (), 0
+        if kind not in {"number", "date"}:
+            return Property(name, kind, values=values, further_values=further)
+        measured = isinstance(self._least, float) or isinstance(self._greatest, float)
+        return Property(name, kind, self._least, self._greatest, () if measured else values)
 
     def _choice(self) -> tuple[tuple[str, ...], int]:
         """The most frequent values in order, and the number of the others."""

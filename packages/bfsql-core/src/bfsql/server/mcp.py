@@ -179,6 +179,7 @@ class BfsqlServer(Server[Graph]):
     async def _opened(self) -> AsyncIterator[Graph]:
         async with self._open_graph() as graph:
             self.instructions = graph.instructions(self._operator_text)
+            graph.begin()
             yield graph
 
     async def _list_tools(
@@ -186,7 +187,7 @@ class BfsqlServer(Server[Graph]):
         ctx: _Context,
         params: PaginatedRequestParams | None,  # noqa: ARG002 - six tools are one page
     ) -> ListToolsResult:
-        definitions = ctx.lifespan_context.definitions()
+        definitions = await ctx.lifespan_context.listed()
         return ListToolsResult(tools=[_tool(d, structured=self._structured) for d in definitions])
 
     async def _call_tool(self, ctx: _Context, params: CallToolRequestParams) -> CallToolResult:

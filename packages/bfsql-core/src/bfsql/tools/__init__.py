@@ -1,9 +1,10 @@
 """The six operations, and what is written down about them."""
 
 from bfsql.call import STRIPPED, Estimator, Limits, third_of_bytes
-from bfsql.tools.descriptions import TOOLS, Schema, ToolDefinition, definitions
+from bfsql.tools.descriptions import TOOLS, ToolDefinition, definitions
 from bfsql.tools.operations import Operations, translate_errors
 from bfsql.tools.parameters import PARAMETERS, Parameter
+from bfsql.tools.schema import Schema
 
 __all__ = [
     "PARAMETERS",

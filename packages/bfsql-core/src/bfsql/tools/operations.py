@@ -7,17 +7,18 @@ given of them (`protocol.md` 12).
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from bfsql import answers, call
 from bfsql.abc import DEFAULT_NEXT_STEPS, GraphDbInterface, adapted
 from bfsql.answers import Answer
 from bfsql.answers.notes import counted, left_out, listed
+from bfsql.answers.outline import NO_PICTURE, picture
 from bfsql.call import Caller, Limits
 from bfsql.errors import (
     BoundMet,
@@ -33,10 +34,11 @@ from bfsql.models import SchemaDescription
 from bfsql.plugins import NO_HOOKS, Hooks
 from bfsql.tools.audit import audited
 from bfsql.tools.budget import Budget, thinned
-from bfsql.tools.descriptions import USAGE_NOTES, Schema
+from bfsql.tools.descriptions import USAGE_NOTES
 from bfsql.tools.hits import find
 from bfsql.tools.redaction import RedactedGraphDb
 from bfsql.tools.resolve import Names
+from bfsql.tools.schema import GraphSchema, Schema
 from bfsql.tools.traversals import Traversals, vocabulary
 from bfsql.tools.validate import checked, shown
 
@@ -44,6 +46,10 @@ log = logging.getLogger("bfsql")
 
 EVIDENCE_ITEMS = 20
 """Items of evidence in a description (`protocol.md` 16)."""
+EMPTY = "The graph has no nodes and no edges at present. While it is being loaded, ask again."
+COUNTING = (
+    "relations and properties are still being counted; describe_schema shows them in some seconds."
+)
 
 
 class Operations:
@@ -57,17 +63,19 @@ class Operations:
 
     Attributes:
         db: The graph without what the hooks redact.
+        known: What is known of its schema.
     """
 
     def __init__(
         self, db: GraphDbInterface, description: str, limits: Limits, hooks: Hooks = NO_HOOKS
     ) -> None:
         self.db = RedactedGraphDb(db, hooks) if hooks.redacts else adapted(db)
+        self.known = GraphSchema(self.db)
         self._hooks = hooks
         self._description = description
         self._limits = limits
         self._audited = bool(hooks)
-        self._traversals = Traversals(self.db, limits, self.schema)
+        self._traversals = Traversals(self.db, limits, self.known)
 
     async def run(
         self, tool: str, arguments: Any = None, *, caller: Caller | None = None
@@ -95,44 +103,50 @@ class Operations:
     async def _answered(self, tool: str, values: dict[str, Any]) -> Answer:
         with translate_errors(self._limits, tool):
             answer: Answer = await getattr(self, tool)(**values)
+            self.known.saw(tool, answer.content)
             return answer
 
     async def schema(self) -> Schema:
         """The vocabulary of the graph."""
-        types, predicates, complete = await asyncio.gather(
-            self.db.entity_types(), self.db.predicates(), self.db.comprehensive()
-        )
-        return Schema(tuple(sorted(set(types))), tuple(sorted(set(predicates))), complete)
+        return await self.known.lists()
 
     async def describe_schema(self, seeds: Sequence[str] = ()) -> Answer:  # noqa: ARG002
         """Orientation: what the graph contains."""
         schema = await call.within(self.schema())
         steps = await call.within(self.db.next_steps()) or DEFAULT_NEXT_STEPS
+        outline, counting = await self.known.outline()
+        whole = picture(outline, self._limits.stripped) if outline else NO_PICTURE
+        if schema.empty and schema.comprehensive:
+            whole = replace(whole, notes=[EMPTY])
+        elif counting:
+            whole = replace(whole, notes=[*whole.notes, COUNTING])
         types, predicates = schema.entity_types, schema.predicates
 
         def document(share: int) -> dict[str, Any]:
-            """The schema with a share of its lists, in thousandths."""
+            """The schema: up to 1,000 a share of its lists, above that also of its picture."""
             parts = [thinned(v, -(-len(v) * share // 1000)) for v in (types, predicates)]
-            whole = share == 1000  # noqa: PLR2004
-            notes = [] if whole else [_thinned_note(parts, schema)]
+            thin = share < 1000  # noqa: PLR2004
+            shown = NO_PICTURE if thin else whole.part(share - 1000)
+            notes = [_thinned_note(parts, schema)] if thin else shown.notes
             return answers.schema_document(
                 SchemaDescription(
                     graph_description=self._description,
-                    comprehensive=schema.comprehensive and whole,
+                    comprehensive=schema.comprehensive and not thin,
                     entity_types=parts[0],
                     predicates=parts[1],
                     next_steps=steps,
                     tool_usage_notes=USAGE_NOTES,
                 ),
                 notes,
+                shown,
             )
 
-        share = Budget.of(self._limits).longest(1000, lambda n: answers.encode(document(n)))
+        share = Budget.of(self._limits).longest(2000, lambda n: answers.encode(document(n)))
         return answers.document_answer(document(share))
 
     async def search_entities(self, query: str, node_types: Sequence[str]) -> Answer:
         """Resolution: a name to ids."""
-        types, notes = await vocabulary(self.schema, "node_types", node_types)
+        types, notes = await vocabulary(self.known, "node_types", node_types)
         found = await find(self.db, query, types)
         stubs = await self._hooks.reranked(query, types, [hit.stub for hit in found.hits])
         if not found.hits:
@@ -215,7 +229,7 @@ def _thinned_note(parts: Sequence[Sequence[str]], schema: Schema) -> str:
         f"The lists are samples, thinned for the token budget: {len(parts[0])} of "
         f"{counted(len(schema.entity_types), 'entity type')} and {len(parts[1])} of "
         f"{counted(len(schema.predicates), 'predicate')}. schema_summary in an answer lists those "
-        "of a neighbourhood."
+        "of a neighbourhood; describe_schema(seeds=[...]) shows its relations."
     )
 
 

@@ -71,10 +71,15 @@ def _schema(p: Parameter) -> dict[str, Any]:
 
 
 _NODE_TYPES = Parameter(
-    "node_types", "texts", "Types to show in full; other nodes stay as stubs {id, entity_type}."
+    "node_types",
+    "texts",
+    "DETAIL, no filter: types to show with metadata; other nodes stay as stubs {id, entity_type}.",
 )
 _PREDICATES = Parameter(
-    "predicates", "texts", "Predicates to show in full; other edges stay as bare triples."
+    "predicates",
+    "texts",
+    "DETAIL, no filter: predicates to show with metadata; other edges stay as bare triples. To "
+    "follow only some: path.",
 )
 _TOPOLOGY_ONLY = Parameter(
     "topology_only",
@@ -83,12 +88,15 @@ _TOPOLOGY_ONLY = Parameter(
     default=False,
 )
 _EXCLUDE = Parameter(
-    "exclude_node_types", "texts", "Types to REMOVE, with all edges that touch them."
+    "exclude_node_types",
+    "texts",
+    "REMOVE nodes of these types with their edges. A removed node still bridges, except on path, "
+    "to and connect: what lies behind it stays.",
 )
 _MIN_MENTIONS = Parameter(
     "min_mentions",
     "whole",
-    "REMOVE nodes whose total_mentions is lower; nodes without it stay.",
+    "REMOVE nodes whose total_mentions is lower; nodes without it stay. Bridges likewise.",
     default=1,
     minimum=1,
 )
@@ -104,15 +112,15 @@ _MAX_TOKENS = Parameter(
 _WHERE = Parameter(
     "where",
     "texts",
-    'Conditions that all hold: "Trial.status=terminated", "year>=2010", "name~desmo" (contains), '
-    '"inhibits.confidence>0.8", "2.year<2000" (step 2). With a type, predicate or step in front: '
-    "REMOVE what does not meet it.",
+    'Conditions that all hold, by = != < <= > >= ~ (contains): "year>=2010", "status=a|b". With a '
+    'type, predicate or step in front ("TYPE.year>=2010", "2.year<2000") REMOVE what does not '
+    "meet it.",
     maximum=MAX_CONDITIONS,
 )
 _SORT_BY = Parameter(
     "sort_by",
     "text",
-    "A property, degree, or with path: paths, distinct. - in front: descending.",
+    'A property, degree, or with path: paths, distinct. "-year" descends.',
 )
 _FIELDS = Parameter(
     "fields", "texts", 'Metadata keys to show; ["name"] is the cheapest readable answer.'
@@ -125,19 +133,19 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "seeds",
             "texts",
-            "Ids or names: the relations of their neighbourhood at one hop instead.",
+            "Ids or names: only the relations around them, at one hop.",
             maximum=MAX_SEEDS,
         ),
     ),
     "search_entities": (
         Parameter("query", "text", "Name, alias, part of a name, or id.", required=True),
-        Parameter("node_types", "texts", "Only entities of these types."),
+        Parameter("node_types", "texts", "FILTER: only entities of these types."),
     ),
     "bfs_query": (
         Parameter(
             "seeds",
             "texts",
-            "Canonical ids to start from; the answer is the union of their neighbourhoods.",
+            'Ids or exact names to start from ("TYPE: name" for a namesake).',
             required=True,
             least_items=1,
             maximum=MAX_SEEDS,
@@ -145,35 +153,35 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "max_hops",
             "whole",
-            "Largest distance from any seed. Start with 1. Left out with path or to.",
+            "Largest distance from any seed; start with 1. Leave it out with path.",
             minimum=1,
             maximum=MAX_HOPS,
         ),
         Parameter(
             "path",
             "texts",
-            'Relations to follow, one string a step: "-studies-> Disease" (leaving), '
-            '"<-tests- Trial" (entering), "-interacts_with-" (either), "-a|b->", "-->" (any), '
-            '"-is_a->{1,3}". The answer: what lies on complete walks.',
+            'Relations to follow, one string a step: "-p-> TYPE" (leaving), "<-p- TYPE" '
+            '(entering), "-p-" (either), "-a|b->" (one of two), "-->" (any), "-p->{1,3}" '
+            "(repeated). The answer: what lies on complete walks.",
             maximum=MAX_STEPS,
             repeats=True,
         ),
         Parameter(
             "to",
             "texts",
-            "Ids or names where it has to end: with path the walks that end there; without, the "
-            "shortest connections of each seed and target.",
+            "Ids or names where it has to end: with path its walks that end there, without path "
+            "the shortest connections.",
             maximum=MAX_SEEDS,
         ),
         Parameter(
             "show",
             "text",
-            "With path: all (default), ends (the last step's nodes alone), or a step's number.",
+            "With path: ends (nodes of the last step alone), all (default), or a step's number.",
         ),
         Parameter(
             "count_distinct",
             "whole",
-            "With path: each shown node counts the different nodes of this step on its walks.",
+            "With path: distinct counts the different nodes of this step for each shown node.",
             minimum=0,
             maximum=MAX_STEPS,
         ),
@@ -182,19 +190,17 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
         _SORT_BY,
         _FIELDS,
         Parameter(
-            "limit", "whole", "Nodes a page (0: counts alone); counts tell of the whole.", minimum=0
+            "limit", "whole", "Nodes a page; 0: counts alone. Counts are of the whole.", minimum=0
         ),
         Parameter("offset", "whole", "Nodes to skip before the page.", default=0, minimum=0),
         _MAX_TOKENS,
     ),
-    "describe_entity": (
-        Parameter("id", "text", "Canonical id, from a search or a stub.", required=True),
-    ),
+    "describe_entity": (Parameter("id", "text", "Id or exact name.", required=True),),
     "describe_entities": (
         Parameter(
             "ids",
             "texts",
-            "Canonical ids, from searches or stubs.",
+            "Ids or exact names.",
             required=True,
             least_items=1,
             maximum=MAX_IDS,
@@ -204,7 +210,7 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "seeds",
             "texts",
-            "Two or more different canonical ids.",
+            "Ids or exact names of two or more entities.",
             required=True,
             least_items=2,
             maximum=MAX_SEEDS,

@@ -7,10 +7,11 @@ note or error sees what must not leave.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 from bfsql.abc import AdaptedGraphDb, GraphDbInterface, only
-from bfsql.models import Edge, EntityStub, Metadata, Node, Triple
+from bfsql.models import Edge, EntityStub, Metadata, Node, Outline, Triple
 from bfsql.plugins import Hooks
 
 _TRIPLE = ("subject", "predicate", "object")
@@ -72,6 +73,11 @@ class RedactedGraphDb(AdaptedGraphDb):
         """The evidence, each item redacted except for its triple."""
         evidence = await self._inner.provenance_for_node(entity_id, limit)
         return {**evidence, "items": [self._item(item) for item in evidence.get("items", ())]}
+
+    async def outline(self) -> Outline | None:
+        """Types and relations; properties were counted before anything was redacted."""
+        outline = await self._inner.outline()
+        return outline and replace(outline, node_properties={}, edge_properties={})
 
     def _node(self, node: Node) -> Node:
         return node._replace(metadata=self._hooks.redacted("node", node.id, node.metadata))

@@ -6,7 +6,7 @@ traverse, select, fit, detail, answer.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,8 @@ from bfsql.engine.traverse import Bounds, traverse
 from bfsql.errors import NothingFits, ToolError
 from bfsql.models import MAX_HOPS, BfsQuery, IntersectionQuery
 from bfsql.tools.budget import Budget, detail, fit
-from bfsql.tools.descriptions import Schema
 from bfsql.tools.resolve import Names
+from bfsql.tools.schema import GraphSchema
 from bfsql.tools.steps import Given, Vocabulary, path_query, without_steps
 from bfsql.tools.validate import matched, missing, shown
 
@@ -42,12 +42,10 @@ class Traversals:
     Args:
         db: The graph without what the hooks redact.
         limits: What one call may cost.
-        schema: Gives the vocabulary of the graph.
+        schema: Has the vocabulary of the graph.
     """
 
-    def __init__(
-        self, db: AdaptedGraphDb, limits: Limits, schema: Callable[[], Awaitable[Schema]]
-    ) -> None:
+    def __init__(self, db: AdaptedGraphDb, limits: Limits, schema: GraphSchema) -> None:
         self._db = db
         self._limits = limits
         self._schema = schema
@@ -230,20 +228,20 @@ class Traversals:
 
 
 async def vocabulary(
-    schema: Callable[[], Awaitable[Schema]], argument: str, values: Sequence[str]
+    schema: GraphSchema, argument: str, values: Sequence[str]
 ) -> tuple[list[str], list[str]]:
     """Types or predicates in the graph's spelling, and notes on those that it does not have.
 
     Args:
-        schema: Gives the vocabulary of the graph.
+        schema: Has the vocabulary of the graph.
         argument: The argument that they came in.
         values: As the call named them.
     """
     if not values:
         return [], []
-    known = await call.within(schema())
-    names = known.predicates if argument == "predicates" else known.entity_types
-    return matched(argument, values, names, complete=known.comprehensive)
+    part = "predicates" if argument == "predicates" else "entity_types"
+    names, complete = await call.within(schema.vocabulary(part, values))
+    return matched(argument, values, names, complete=complete)
 
 
 def _too_small(budget: Budget) -> ToolError:

@@ -1,0 +1,133 @@
+"""An outline as a model reads it: a short text for each relation and property (`asking.md` 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+
+from bfsql.answers.clean import clean_text, plain
+from bfsql.answers.notes import counted
+from bfsql.models import Outline, Property, Relation
+
+MOST_RELATIONS = 100
+"""Relations that an answer lists."""
+MOST_PROPERTIES = 20
+"""Properties of a type or predicate that an answer lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """What `describe_schema` shows of an outline."""
+
+    relations: Sequence[str] = ()
+    """`Trial -studies-> Disease (2087)`, the most frequent first."""
+    properties: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """A type or predicate to texts as `phase: 1 | 2 | 3`."""
+    notes: Sequence[str] = ()
+    """What is not shown, and what is a sample."""
+
+    def part(self, share: int) -> Picture:
+        """The picture with a share of its lists, in thousandths, and a note on the rest."""
+        if share >= 1000 or not (self.relations or self.properties):  # noqa: PLR2004 - thousandths
+            return self
+        relations = self.relations[: len(self.relations) * share // 1000]
+        owners = list(self.properties)[: len(self.properties) * share // 1000]
+        note = (
+            f"{len(relations)} of {counted(len(self.relations), 'relation')} and the properties "
+            f"of {len(owners)} of {len(self.properties)} types and predicates fit the token "
+            "budget; describe_schema(seeds=[...]) shows the relations around an entity."
+        )
+        return Picture(
+            relations, {name: self.properties[name] for name in owners}, [*self.notes, note]
+        )
+
+
+NO_PICTURE = Picture()
+"""Of a store that gives no outline."""
+
+
+def picture(outline: Outline, stripped: Collection[str]) -> Picture:
+    """The texts of an outline.
+
+    Args:
+        outline: Of the whole graph.
+        stripped: Keys of edge metadata that traversals leave out; they are not shown.
+    """
+    owners = dict(outline.node_properties)
+    for predicate, described in outline.edge_properties.items():
+        kept = [known for known in described if known.name not in stripped]
+        owners[f"-{predicate}->" if predicate in owners else predicate] = kept
+    return Picture(
+        _texts(outline.relations),
+        {
+            name: [property_text(known) for known in described[:MOST_PROPERTIES]]
+            for name, described in owners.items()
+            if described
+        },
+        list(_notes(outline, owners)),
+    )
+
+
+def relations_around(counts: Mapping[tuple[str, str, str], int]) -> Picture:
+    """The relations of a neighbourhood.
+
+    Args:
+        counts: Edges by type of the subject, predicate and type of the object.
+    """
+    ranked = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+    relations = [Relation(*ends, edges) for ends, edges in ranked]
+    return Picture(_texts(relations), {}, list(_more_relations(len(relations))))
+
+
+def relation_text(relation: Relation) -> str:
+    """A relation as a step of `path` is written, the first type in front, and its count."""
+    subject, predicate, obj, edges = relation
+    return f"{plain(subject)} -{plain(predicate)}-> {plain(obj)} ({edges})"
+
+
+def property_text(known: Property) -> str:
+    """A property with its range, or with the values that it has most often."""
+    name = clean_text(known.name)
+    if known.values:
+        more = ["..."] if known.further_values else []
+        return f"{name}: {' | '.join([*map(clean_text, known.values), *more])}"
+    if known.minimum is None:
+        return name
+    if known.minimum == known.maximum:
+        return f"{name}: {known.minimum}"
+    return f"{name}: {known.minimum}..{known.maximum}"
+
+
+def _texts(relations: Sequence[Relation]) -> list[str]:
+    return [relation_text(relation) for relation in relations[:MOST_RELATIONS]]
+
+
+def _notes(outline: Outline, owners: Mapping[str, Sequence[Property]]) -> Iterator[str]:
+    if outline.sampled:
+        yield (
+            "relations and properties come from a sample of the graph: their numbers are those of "
+            "the sample, and there may be others."
+        )
+    yield from _more_relations(len(outline.relations) + outline.relations_left_out)
+    hidden = sum(len(described[MOST_PROPERTIES:]) for described in owners.values())
+    if hidden:
+        yield (
+            f"{hidden} more properties of types or predicates that have more than "
+            f"{MOST_PROPERTIES} are not listed."
+        )
+    cut = [p for p in chain.from_iterable(owners.values()) if p.further_values]
+    if cut:
+        more = sum(p.further_values for p in cut)
+        yield (
+            f"... marks properties that have more values than the {len(cut[0].values)} most "
+            f"frequent ones; {counted(more, 'value')} of {len(cut)} such are not listed."
+        )
+
+
+def _more_relations(count: int) -> Iterator[str]:
+    if count > MOST_RELATIONS:
+        yield (
+            f"relations: the {MOST_RELATIONS} most frequent of {count}; "
+            "describe_schema(seeds=[...]) shows those around an entity."
+        )

@@ -1,0 +1,183 @@
+"""The schema of a graph as a server knows it, and how it is kept from going stale (`asking.md` 4).
+
+The lists of types and predicates come from the cache. They are read again when an
+answer holds what they lack, and before a call is told that a value is unknown.
+The outline is counted in the background; a call waits for it a few seconds at the
+most.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bfsql import call
+from bfsql.abc import AdaptedGraphDb
+from bfsql.models import Outline, Relation
+
+log = logging.getLogger("bfsql")
+
+OUTLINE_SECONDS = 60.0
+"""How long a store may count, in the background."""
+AGAIN_SECONDS = 300.0
+"""How long a store that could not count is left in peace."""
+WAIT_SECONDS = 3.0
+"""How long a call waits for that."""
+FRESH_SECONDS = 5.0
+"""How long the lists count as read just now; longer where they take long to read."""
+SLOW_FACTOR = 10
+"""How many times as long as their last reading."""
+MOST_SEEN = 10_000
+"""Types and predicates of answers that are remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The vocabulary of a graph."""
+
+    entity_types: tuple[str, ...]
+    predicates: tuple[str, ...]
+    comprehensive: bool
+    """Whether the two lists are complete."""
+
+    @property
+    def empty(self) -> bool:
+        """Whether both lists are."""
+        return not self.entity_types and not self.predicates
+
+
+class GraphSchema:
+    """What is known of the types, predicates and relations of one graph.
+
+    Args:
+        db: The graph, without what the hooks redact.
+
+    Attributes:
+        latest: The lists as they were last read; None before.
+        known_outline: The outline as it was last counted; None before, and where the
+            store cannot tell.
+    """
+
+    def __init__(self, db: AdaptedGraphDb) -> None:
+        self.latest: Schema | None = None
+        self.known_outline: Outline | None = None
+        self._db = db
+        self._read_at, self._took = -float("inf"), 0.0
+        self._seen: dict[str, set[str]] = {"entity_types": set(), "predicates": set()}
+        self._counting: asyncio.Task[None] | None = None
+        self._not_before = 0.0
+
+    # --- the lists ----------------------------------------------------------
+
+    async def lists(self) -> Schema:
+        """Types and predicates, from the cache where it holds them."""
+        began = time.monotonic()
+        types, predicates, complete = await asyncio.gather(
+            self._db.entity_types(), self._db.predicates(), self._db.comprehensive()
+        )
+        schema = Schema(tuple(sorted(set(types))), tuple(sorted(set(predicates))), complete)
+        if self.latest is None:
+            self._read_at, self._took = began, time.monotonic() - began
+        self.latest = schema
+        return schema
+
+    async def read_again(self) -> Schema:
+        """The lists as the store has them just now."""
+        if time.monotonic() - self._read_at < max(FRESH_SECONDS, SLOW_FACTOR * self._took):
+            return await self.lists()
+        self._db.forget_schema()
+        began = time.monotonic()
+        schema = await self.lists()
+        self._read_at, self._took = began, time.monotonic() - began
+        return schema
+
+    async def vocabulary(self, part: str, wanted: Iterable[str] = ()) -> tuple[list[str], bool]:
+        """The valid types or predicates: those listed, and those that answers have had.
+
+        Args:
+            part: `entity_types` or `predicates`.
+            wanted: Values to be looked up; where one is not known and the list is
+                complete, it is read again first.
+
+        Returns:
+            The names, sorted, and whether there are no others.
+        """
+        schema = await self.lists()
+        names = {*getattr(schema, part), *self._seen[part]}
+        if schema.comprehensive and not names.issuperset(wanted):
+            schema = await self.read_again()
+            names = {*getattr(schema, part), *self._seen[part]}
+        return sorted(names), schema.comprehensive
+
+    def saw(self, tool: str, content: Mapping[str, Any]) -> None:
+        """Learn the types and predicates of an answer, which are valid from now on.
+
+        Args:
+            tool: Which gave it.
+            content: Its structured content.
+        """
+        match tool:
+            case "bfs_query" | "intersect_subgraphs":
+                summary = content["schema_summary"]
+                self._learn("entity_types", set(summary["entity_types_found"]))
+                self._learn("predicates", set(summary["predicates_found"]))
+            case "search_entities" | "describe_entities":
+                self._learn("entity_types", {hit["entity_type"] for hit in content["result"]})
+            case "describe_entity":
+                self._learn("entity_types", {content["entity_type"]})
+
+    def _learn(self, part: str, names: set[str]) -> None:
+        seen = self._seen[part]
+        new = names - seen
+        if not new or len(seen) + len(new) > MOST_SEEN:
+            return
+        seen |= new
+        schema = self.latest
+        if schema and schema.comprehensive and not new.issubset(getattr(schema, part)):
+            self._db.forget_schema()
+
+    # --- the outline --------------------------------------------------------
+
+    def count(self) -> None:
+        """Begin to count the graph in the background, where that is not under way."""
+        idle = self._counting is None or self._counting.done()
+        if idle and time.monotonic() >= self._not_before:
+            self._counting = asyncio.get_running_loop().create_task(self._count())
+
+    async def outline(self, wait: float = WAIT_SECONDS) -> tuple[Outline | None, bool]:
+        """The outline as far as it is known, and whether it is still being counted.
+
+        Args:
+            wait: Seconds to wait for it at the most; a call under way waits for half of the
+                time that it has left.
+        """
+        self.count()
+        assert self._counting is not None
+        left = call.remaining()
+        seconds = wait if left is None else min(wait, left / 2)
+        if not self._counting.done():
+            await asyncio.wait({self._counting}, timeout=seconds)
+        return self.known_outline, not self._counting.done()
+
+    async def relations(self) -> Sequence[Relation]:
+        """The relations that are known by now, for hints; none where there is no outline."""
+        outline, _ = await self.outline(wait=0)
+        return () if outline is None else outline.relations
+
+    async def close(self) -> None:
+        """Stop counting."""
+        if self._counting is not None:
+            self._counting.cancel()
+            await asyncio.wait([self._counting])
+
+    async def _count(self) -> None:
+        try:
+            with call.scope(seconds=OUTLINE_SECONDS):
+                self.known_outline = await call.within(self._db.outline())
+        except Exception as fault:  # noqa: BLE001 - a driver's own; the tools work without it
+            self._not_before = time.monotonic() + AGAIN_SECONDS
+            log.warning("The backend gave no outline: %s: %s", type(fault).__name__, fault)

@@ -1,0 +1,233 @@
+"""The schema is a picture of the graph, and answers are never contradicted by it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from bfsql_trials import asking
+
+from bfsql.cache import CachedGraphDb
+from bfsql.call import Limits
+from bfsql.graph import Graph, open_graph
+from bfsql.memory import MemoryBackend
+from bfsql.models import EdgeRecord, GraphRecord, NodeRecord, outline_of
+from bfsql.tools import schema as schemas
+from bfsql.tools.operations import COUNTING
+
+TRIALS: list[GraphRecord] = [
+    NodeRecord("d1", "Disease", {"name": "Gout"}),
+    NodeRecord("d2", "Disease", {"name": "Flu"}),
+    *(
+        NodeRecord(f"t{i}", "Trial", {"name": f"Trial {i}", "phase": 1 + i % 3, "year": 1998 + i})
+        for i in range(28)
+    ),
+    *(EdgeRecord(f"t{i}", "studies", "d1") for i in range(20)),
+    *(
+        EdgeRecord(f"t{i}", "follows", f"t{i + 1}", {"confidence": i / 10, "text_span": "..."})
+        for i in range(5)
+    ),
+]
+
+
+async def schema_of(backend: Any, **limits: Any) -> dict[str, Any]:
+    async with open_graph(backend, limits=Limits(**limits), hooks=()) as graph:
+        document: dict[str, Any] = await asking.read(graph, "describe_schema")
+        return document
+
+
+async def test_the_schema_shows_relations_and_properties():
+    document = await schema_of(MemoryBackend(TRIALS))
+    assert document["relations"] == ["Trial -studies-> Disease (20)", "Trial -follows-> Trial (5)"]
+    assert document["properties"] == {
+        "Disease": ["name"],
+        "Trial": ["name", "phase: 1 | 2 | 3", "year: 1998..2025"],
+        "follows": ["confidence: 0.0..0.4"],
+    }
+    assert "notes" not in document
+
+
+async def test_keys_that_traversals_strip_are_not_shown():
+    document = await schema_of(MemoryBackend(TRIALS), stripped=("confidence",))
+    assert document["properties"]["follows"] == ["text_span: ..."]
+
+
+async def test_a_property_of_a_predicate_that_is_called_like_a_type_is_told_apart():
+    records = [NodeRecord("a", "x", {"k": 1}), EdgeRecord("a", "x", "a", {"l": 2})]
+    document = await schema_of(MemoryBackend(records))
+    assert document["properties"] == {"x": ["k: 1"], "-x->": ["l: 2"]}
+
+
+async def test_a_hundred_relations_are_listed_and_the_others_counted():
+    records = [NodeRecord("a", "T"), *(EdgeRecord("a", f"p{i:03}", "a") for i in range(130))]
+    document = await schema_of(MemoryBackend(records))
+    assert len(document["relations"]) == 100
+    assert any("100 most frequent of 130" in note for note in document["notes"])
+
+
+async def test_values_beyond_the_common_ones_are_counted():
+    records = [NodeRecord(f"n{i}", "T", {"country": f"c{i % 11:02}"}) for i in range(44)]
+    document = await schema_of(MemoryBackend(records))
+    [text] = document["properties"]["T"]
+    assert text.endswith("c07 | ...")
+    assert any("3 values of 1" in note for note in document["notes"])
+
+
+async def test_a_sample_is_called_one():
+    class Sampling(MemoryBackend):
+        async def outline(self):
+            return outline_of({"T": 1}, {("T", "p", "T"): 1}, sampled=True)
+
+    document = await schema_of(Sampling([NodeRecord("a", "T")]))
+    assert document["relations"] == ["T -p-> T (1)"]
+    assert any("sample" in note for note in document["notes"])
+
+
+async def test_a_store_without_an_outline_answers_as_before():
+    class Untold(MemoryBackend):
+        async def outline(self):
+            return None
+
+    document = await schema_of(Untold(TRIALS))
+    assert {"relations", "properties", "notes"}.isdisjoint(document)
+
+
+async def test_a_store_whose_outline_fails_is_asked_once_and_answers_without(caplog):
+    class Failing(MemoryBackend):
+        asked = 0
+
+        async def outline(self):
+            self.asked += 1
+            raise RuntimeError("no statistics")
+
+    store = Failing(TRIALS)
+    async with open_graph(store) as graph:
+        for _ in range(3):
+            assert "relations" not in await asking.read(graph, "describe_schema")
+    assert store.asked == 1
+    assert "no statistics" in caplog.text
+
+
+async def test_an_outline_that_takes_long_is_awaited_in_the_background(monkeypatch):
+    monkeypatch.setattr(schemas, "WAIT_SECONDS", 0.01)
+
+    class Slow(MemoryBackend):
+        gate = asyncio.Event()
+        asked = 0
+
+        async def outline(self):
+            self.asked += 1
+            await self.gate.wait()
+            return await super().outline()
+
+    store = Slow(TRIALS)
+    async with open_graph(store) as graph:
+        first = await asking.read(graph, "describe_schema")
+        assert first["notes"] == [COUNTING]
+        assert "relations" not in first
+        one_hop = await graph.bfs_query(["d1"], 1)
+        store.gate.set()
+        await asyncio.sleep(0.01)
+        assert "relations" in await asking.read(graph, "describe_schema")
+        assert (await graph.bfs_query(["d1"], 1)).text == one_hop.text
+    assert store.asked == 1
+
+
+async def test_closing_the_graph_ends_the_counting():
+    class Endless(MemoryBackend):
+        cancelled = False
+
+        async def outline(self):
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                self.cancelled = True
+                raise
+
+    store = Endless(TRIALS)
+    async with open_graph(store) as graph:
+        graph.begin()
+        await asyncio.sleep(0.01)
+    assert store.cancelled
+
+
+@pytest.mark.parametrize("tokens", [1_500, 2_500, 4_000])
+async def test_relations_and_properties_that_do_not_fit_the_budget_are_counted(tokens):
+    records: list[GraphRecord] = [NodeRecord("a", "T")]
+    records += [EdgeRecord("a", f"predicate_{i:03}", "a", {"weight": 1}) for i in range(90)]
+    document = await schema_of(MemoryBackend(records), max_tokens=tokens)
+    shown = len(document.get("relations", ()))
+    assert len(document["predicates"]) == 90 or shown == 0
+    assert shown == 90 or document["notes"]
+
+
+async def test_a_redacting_hook_leaves_relations_and_no_properties():
+    from bfsql.plugins import hookimpl
+
+    class Hide:
+        @hookimpl
+        def redact_metadata(self, kind, key, metadata):
+            return {k: v for k, v in metadata.items() if k != "phase"}
+
+    async with open_graph(MemoryBackend(TRIALS), hooks=[Hide()]) as graph:
+        document = await asking.read(graph, "describe_schema")
+    assert document["relations"]
+    assert "properties" not in document
+
+
+# --- staleness ----------------------------------------------------------------
+
+
+class Growing(MemoryBackend):
+    """A store that is loaded while it is served."""
+
+    def grow(self, records: list[GraphRecord]) -> None:
+        """Hold these records from now on."""
+        MemoryBackend.__init__(self, records)
+
+
+async def test_a_store_that_was_empty_at_the_start_is_asked_again():
+    seconds = [0.0]
+    store = Growing()
+    db = CachedGraphDb(store, clock=lambda: seconds[0])
+    graph = Graph(db, "", Limits(), None)
+    empty = await asking.read(graph, "describe_schema")
+    assert empty["entity_types"] == []
+    assert any("no nodes and no edges" in note for note in empty["notes"])
+    assert await asking.read(graph, "search_entities", query="Gout") == []
+    store.grow(TRIALS)
+    seconds[0] = 10.0
+    document = await asking.read(graph, "describe_schema")
+    assert document["entity_types"] == ["Disease", "Trial"]
+    assert document["relations"]
+    assert len(await asking.read(graph, "search_entities", query="Gout")) == 1
+
+
+async def test_a_type_that_an_answer_contains_is_a_valid_filter_at_once():
+    store = Growing([NodeRecord("a", "T", {"name": "A"}), NodeRecord("d1", "T")])
+    async with open_graph(store) as graph:
+        assert (await asking.read(graph, "describe_schema"))["entity_types"] == ["T"]
+        store.grow([*TRIALS, NodeRecord("a", "T", {"name": "A"})])
+        surveyed = await asking.read(graph, "bfs_query", seeds=["t1"], max_hops=1)
+        assert "Disease" in surveyed["schema_summary"]["entity_types_found"]
+        found = await graph.bfs_query(
+            ["t1"], 1, node_types=["Disease"], predicates=["studies"], topology_only=False
+        )
+        assert found.notes == ()
+        told = await asking.read(graph, "describe_schema")
+        assert told["entity_types"] == ["Disease", "T", "Trial"]
+        assert json.dumps(told["relations"]).count("studies") == 1
+
+
+async def test_a_type_is_called_unknown_only_after_the_schema_was_read_again(monkeypatch):
+    monkeypatch.setattr(schemas, "FRESH_SECONDS", 0.0)
+    monkeypatch.setattr(schemas, "SLOW_FACTOR", 0)
+    store = Growing([NodeRecord("t1", "T", {"name": "A"})])
+    async with open_graph(store) as graph:
+        store.grow(TRIALS)
+        answer = await graph.bfs_query(["t1"], 1, node_types=["Disease"])
+        assert answer.notes == ()
+        [note] = (await graph.bfs_query(["t1"], 1, node_types=["Diseases"])).notes
+        assert '"Diseases"' in note
