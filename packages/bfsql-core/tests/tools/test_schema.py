@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from typing import Any
 
 import pytest
-from bfsql_trials import asking
+from bfsql_trials import asking, drawn
+from hypothesis import given, settings
 
+from bfsql.answers.outline import relations_around
 from bfsql.cache import CachedGraphDb
 from bfsql.call import Limits
+from bfsql.errors import ToolError
 from bfsql.graph import Graph, open_graph
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, GraphRecord, NodeRecord, outline_of
+from bfsql.tools import orientation
 from bfsql.tools import schema as schemas
-from bfsql.tools.operations import COUNTING
+from bfsql.tools.orientation import COUNTING, MOST_DIRECTIONS, UNCOUNTED
 
 TRIALS: list[GraphRecord] = [
     NodeRecord("d1", "Disease", {"name": "Gout"}),
@@ -231,3 +236,95 @@ async def test_a_type_is_called_unknown_only_after_the_schema_was_read_again(mon
         assert answer.notes == ()
         [note] = (await graph.bfs_query(["t1"], 1, node_types=["Diseases"])).notes
         assert '"Diseases"' in note
+
+
+# --- around entities ----------------------------------------------------------
+
+
+async def test_the_schema_around_entities_counts_the_relations_that_touch_them():
+    async with open_graph(MemoryBackend(TRIALS)) as graph:
+        document = await asking.read(graph, "describe_schema", seeds=["t1", "t4"])
+        one = await asking.read(graph, "bfs_query", seeds=["t1", "t4"], max_hops=1)
+    assert document == {
+        "seeds": ["t1", "t4"],
+        "node_count": one["node_count"],
+        "edge_count": one["edge_count"],
+        "entity_types": ["Disease", "Trial"],
+        "predicates": ["follows", "studies"],
+        "node_counts": {"Disease": 1, "Trial": 6},
+        "relations": ["Trial -follows-> Trial (4)", "Trial -studies-> Disease (2)"],
+    }
+
+
+async def test_an_entity_without_edges_has_a_schema_of_itself():
+    async with open_graph(MemoryBackend(TRIALS)) as graph:
+        document = await asking.read(graph, "describe_schema", seeds=["d2"])
+        with pytest.raises(ToolError, match="d9") as refused:
+            await graph.call("describe_schema", {"seeds": ["d9"]})
+    assert document["relations"] == []
+    assert document["node_counts"] == {"Disease": 1}
+    assert refused.value.argument == "seeds"
+
+
+@given(drawn.graphs_with_seeds(seeds=3))
+@settings(max_examples=30)
+async def test_relations_around_entities_are_those_of_their_edges(case):
+    drawn_graph, seeds = case
+    store = MemoryBackend(drawn_graph.records)
+    types = {n.id: n.entity_type for n in await store.get_nodes_batch(list(drawn_graph.ids))}
+    ring = {edge for edge in await store.edges_batch(seeds) if {edge[0], edge[2]} <= types.keys()}
+    counts = Counter((types[s], p, types[o]) for s, p, o in ring)
+    async with open_graph(store, hooks=()) as graph:
+        document = await asking.read(graph, "describe_schema", seeds=seeds)
+        entity = await asking.read(graph, "describe_entity", id=seeds[0])
+    assert document["relations"] == list(relations_around(counts).relations)
+    assert document["edge_count"] == len(ring)
+    steps = Counter(f"-{p}->" for s, p, _ in ring if s == seeds[0])
+    steps.update(f"<-{p}-" for _, p, o in ring if o == seeds[0])
+    assert entity.get("edges", {}) == steps
+    assert list(entity.get("edges", {}).values()) == sorted(steps.values(), reverse=True)
+
+
+# --- what there is to walk ----------------------------------------------------
+
+
+async def test_an_entity_is_described_with_its_edges_by_predicate_and_direction(monkeypatch):
+    async with open_graph(MemoryBackend(TRIALS)) as graph:
+        disease = await asking.read(graph, "describe_entity", id="d1")
+        trial = await asking.read(graph, "describe_entity", id="t1")
+        alone = await asking.read(graph, "describe_entity", id="d2")
+    assert disease["edges"] == {"<-studies-": 20}
+    assert trial["edges"] == {"-follows->": 1, "-studies->": 1, "<-follows-": 1}
+    assert "edges" not in alone
+
+
+async def test_edges_that_cannot_be_counted_in_time_are_said(monkeypatch):
+    monkeypatch.setattr(orientation, "COUNT_SECONDS", 0.01)
+
+    class Slow(MemoryBackend):
+        async def edges_batch(self, ids, *, predicates=None, direction=None):
+            await asyncio.Event().wait()
+
+    async with open_graph(Slow(TRIALS)) as graph:
+        entity = await asking.read(graph, "describe_entity", id="d1")
+    assert entity["notes"] == [UNCOUNTED]
+    assert "edges" not in entity
+
+
+async def test_edges_of_very_many_predicates_are_bounded():
+    many = MOST_DIRECTIONS + 20
+    records = [NodeRecord("a", "T"), NodeRecord("b", "T")]
+    edges = [EdgeRecord("a", f"p{i:03}", "b") for i in range(many)]
+    async with open_graph(MemoryBackend([*records, *edges])) as graph:
+        entity = await asking.read(graph, "describe_entity", id="a")
+    assert len(entity["edges"]) == MOST_DIRECTIONS
+    [note] = entity["notes"]
+    assert f"of {many}" in note
+
+
+async def test_metadata_called_edges_keeps_a_place_of_its_own():
+    records = [NodeRecord("a", "T", {"edges": 7}), EdgeRecord("a", "p", "a")]
+    async with open_graph(MemoryBackend(records)) as graph:
+        entity = await asking.read(graph, "describe_entity", id="a")
+    assert entity["edges"] == {"-p->": 1, "<-p-": 1}
+    assert entity["metadata.edges"] == 7

@@ -9,6 +9,7 @@ from bfsql.answers.write import (
     entity_document,
     evidence_item,
     list_answer,
+    neighbourhood_document,
     schema_document,
     search_document,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "entity_document",
     "evidence_item",
     "list_answer",
+    "neighbourhood_document",
     "schema_document",
     "search_document",
 ]

@@ -25,7 +25,7 @@ Notes = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)
 Count = Annotated[int, Field(ge=0)]
 Depth = Annotated[int, Field(ge=1, le=MAX_HOPS)]
 _NOTHING_TO_SAY: Any = Field(default=[], validate_default=False)
-_NO_PROPERTIES: Any = Field(default={}, validate_default=False)
+_NOTHING_KNOWN: Any = Field(default={}, validate_default=False)
 
 
 class _Exact(BaseModel):
@@ -170,6 +170,8 @@ class EntityAnswer(EntityRecord):
     """What `describe_entity` gives: the record, and the evidence that touches the entity."""
 
     notes: Notes = _NOTHING_TO_SAY
+    edges: Annotated[dict[str, Annotated[int, Field(ge=1)]], Field(min_length=1)] = _NOTHING_KNOWN
+    """Its edges by predicate and direction, as steps of a path: `-inhibits->` to 3."""
     provenance: Provenance = Provenance(total=0, items=[])
 
 
@@ -183,14 +185,27 @@ class SchemaAnswer(_Exact):
     predicates: list[str]
     relations: Annotated[list[str], Field(min_length=1)] = _NOTHING_TO_SAY
     """`Trial -studies-> Disease (2087)`, the most frequent first; where the store can count."""
-    properties: Annotated[dict[str, list[str]], Field(min_length=1)] = _NO_PROPERTIES
+    properties: Annotated[dict[str, list[str]], Field(min_length=1)] = _NOTHING_KNOWN
     """A type or predicate to texts as `phase: 1 | 2 | 3`."""
     next_steps: str
     tool_usage_notes: str
 
 
+class NeighbourhoodSchema(_Exact):
+    """What `describe_schema` gives with `seeds`: the edges that touch them."""
+
+    seeds: Annotated[list[str], Field(min_length=1)]
+    node_count: Count
+    edge_count: Count
+    notes: Notes = _NOTHING_TO_SAY
+    entity_types: list[str]
+    predicates: list[str]
+    node_counts: dict[str, Count]
+    relations: list[str]
+
+
 ANSWERS: dict[str, TypeAdapter[Any]] = {
-    "describe_schema": TypeAdapter(SchemaAnswer),
+    "describe_schema": TypeAdapter(SchemaAnswer | NeighbourhoodSchema),
     "search_entities": TypeAdapter(Annotated[list[SearchHit], Field(max_length=20)]),
     "bfs_query": TypeAdapter(BfsAnswer),
     "describe_entity": TypeAdapter(EntityAnswer),

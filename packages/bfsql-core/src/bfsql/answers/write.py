@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from bfsql.answers.clean import as_sent, clean, clean_metadata, clean_records, clean_text, encode
@@ -26,7 +27,9 @@ from bfsql.models import (
 Document: TypeAlias = dict[str, Any]
 Result: TypeAlias = BfsResult | IntersectionResult
 
-_RESERVED = re.compile(r"(metadata\.)*(id|entity_type|provenance|notes)")
+NO_EDGES: Mapping[str, int] = MappingProxyType({})
+
+_RESERVED = re.compile(r"(metadata\.)*(id|entity_type|edges|provenance|notes)")
 """Keys of a flat record that metadata cannot have, or that stand in for them (`protocol.md` 15)."""
 
 
@@ -201,15 +204,27 @@ def entity_document(
     entity_type: str,
     metadata: Metadata,
     *,
+    edges: Mapping[str, int] = NO_EDGES,
     provenance: dict[str, Any] | None = None,
     notes: Sequence[str] = (),
 ) -> Document:
-    """A flat record: "the id, entity_type, and all metadata fields merged at the top level"."""
+    """A flat record: "the id, entity_type, and all metadata fields merged at the top level".
+
+    Args:
+        entity_id: Canonical id.
+        entity_type: Its one type.
+        metadata: As the store has it.
+        edges: Steps of a path to the number of its edges.
+        provenance: Its evidence.
+        notes: What is missing.
+    """
     record: Document = {"id": entity_id, "entity_type": entity_type}
     if notes:
         record["notes"] = list(notes)
     for key, value in clean_metadata(metadata).items():
         record[f"metadata.{key}" if _RESERVED.fullmatch(key) else key] = value
+    if edges:
+        record["edges"] = dict(edges)
     if provenance is not None:
         record["provenance"] = {
             "total": provenance.get("total"),
@@ -232,6 +247,34 @@ def schema_document(
         **({"properties": dict(shown.properties)} if shown.properties else {}),
         "next_steps": clean_text(schema.next_steps),
         "tool_usage_notes": schema.tool_usage_notes,
+    }
+
+
+def neighbourhood_document(
+    seeds: Sequence[str],
+    node_counts: Mapping[str, int],
+    relations: Mapping[tuple[str, str, str], int],
+    shown: Picture,
+    notes: Sequence[str] = (),
+) -> Document:
+    """The schema of the edges that touch some entities.
+
+    Args:
+        seeds: Their ids.
+        node_counts: They and their neighbours by type.
+        relations: The edges by type of the subject, predicate and type of the object.
+        shown: These as texts.
+        notes: What is missing.
+    """
+    return {
+        "seeds": list(seeds),
+        "node_count": sum(node_counts.values()),
+        "edge_count": sum(relations.values()),
+        **({"notes": list(notes)} if notes else {}),
+        "entity_types": sorted(node_counts),
+        "predicates": sorted({predicate for _, predicate, _ in relations}),
+        "node_counts": {name: node_counts[name] for name in sorted(node_counts)},
+        "relations": list(shown.relations),
     }
 
 

@@ -149,6 +149,7 @@ _OUTPUTS: dict[str, dict[str, Any]] = {
         "id": {"type": "string"},
         "entity_type": {"type": "string"},
         "notes": _TEXTS,
+        "edges": {"type": "object", "description": "Counts by predicate and direction."},
         "provenance": {"type": "object", "description": "{total, items}: evidence."},
     },
     "describe_entities": {

@@ -11,14 +11,12 @@ import logging
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 from bfsql import answers, call
-from bfsql.abc import DEFAULT_NEXT_STEPS, GraphDbInterface, adapted
+from bfsql.abc import GraphDbInterface, adapted
 from bfsql.answers import Answer
 from bfsql.answers.notes import counted, left_out, listed
-from bfsql.answers.outline import NO_PICTURE, picture
 from bfsql.call import Caller, Limits
 from bfsql.errors import (
     BoundMet,
@@ -30,12 +28,11 @@ from bfsql.errors import (
     ToolError,
     TypesUnread,
 )
-from bfsql.models import SchemaDescription
 from bfsql.plugins import NO_HOOKS, Hooks
 from bfsql.tools.audit import audited
-from bfsql.tools.budget import Budget, thinned
-from bfsql.tools.descriptions import USAGE_NOTES
+from bfsql.tools.budget import Budget
 from bfsql.tools.hits import find
+from bfsql.tools.orientation import directions, schema_around, whole_schema
 from bfsql.tools.redaction import RedactedGraphDb
 from bfsql.tools.resolve import Names
 from bfsql.tools.schema import GraphSchema, Schema
@@ -46,10 +43,6 @@ log = logging.getLogger("bfsql")
 
 EVIDENCE_ITEMS = 20
 """Items of evidence in a description (`protocol.md` 16)."""
-EMPTY = "The graph has no nodes and no edges at present. While it is being loaded, ask again."
-COUNTING = (
-    "relations and properties are still being counted; describe_schema shows them in some seconds."
-)
 
 
 class Operations:
@@ -110,39 +103,12 @@ class Operations:
         """The vocabulary of the graph."""
         return await self.known.lists()
 
-    async def describe_schema(self, seeds: Sequence[str] = ()) -> Answer:  # noqa: ARG002
-        """Orientation: what the graph contains."""
-        schema = await call.within(self.schema())
-        steps = await call.within(self.db.next_steps()) or DEFAULT_NEXT_STEPS
-        outline, counting = await self.known.outline()
-        whole = picture(outline, self._limits.stripped) if outline else NO_PICTURE
-        if schema.empty and schema.comprehensive:
-            whole = replace(whole, notes=[EMPTY])
-        elif counting:
-            whole = replace(whole, notes=[*whole.notes, COUNTING])
-        types, predicates = schema.entity_types, schema.predicates
-
-        def document(share: int) -> dict[str, Any]:
-            """The schema: up to 1,000 a share of its lists, above that also of its picture."""
-            parts = [thinned(v, -(-len(v) * share // 1000)) for v in (types, predicates)]
-            thin = share < 1000  # noqa: PLR2004
-            shown = NO_PICTURE if thin else whole.part(share - 1000)
-            notes = [_thinned_note(parts, schema)] if thin else shown.notes
-            return answers.schema_document(
-                SchemaDescription(
-                    graph_description=self._description,
-                    comprehensive=schema.comprehensive and not thin,
-                    entity_types=parts[0],
-                    predicates=parts[1],
-                    next_steps=steps,
-                    tool_usage_notes=USAGE_NOTES,
-                ),
-                notes,
-                shown,
-            )
-
-        share = Budget.of(self._limits).longest(2000, lambda n: answers.encode(document(n)))
-        return answers.document_answer(document(share))
+    async def describe_schema(self, seeds: Sequence[str] = ()) -> Answer:
+        """Orientation: what the graph contains, or what there is around some entities."""
+        if seeds:
+            names = Names(self.db, self.schema)
+            return await schema_around(names, seeds, self._traversals.bounds(), self._limits)
+        return await whole_schema(self.db, self.known, self._description, self._limits)
 
     async def search_entities(self, query: str, node_types: Sequence[str]) -> Answer:
         """Resolution: a name to ids."""
@@ -175,7 +141,9 @@ class Operations:
         evidence = await call.within(self.db.provenance_for_node(node.id, EVIDENCE_ITEMS))
         items = list(evidence.get("items", ()))[:EVIDENCE_ITEMS]
         total = evidence.get("total")
-        notes = [*names.notes, *_evidence_notes(evidence, len(items)), *left_out()]
+        edges, uncounted = await directions(self.db, node.id, self._traversals.bounds())
+        own = _evidence_notes(evidence, len(items))
+        notes = [*names.notes, *own, *uncounted, *left_out()]
 
         def document(count: int) -> dict[str, Any]:
             cut = len(items) - count
@@ -184,6 +152,7 @@ class Operations:
                 node.id,
                 node.entity_type,
                 metadata,
+                edges=edges,
                 provenance={"total": total, "items": items[:count]} if items or total else None,
                 notes=[*notes, left] if cut else notes,
             )
@@ -222,15 +191,6 @@ class Operations:
 
 def _list_answer(records: Sequence[dict[str, Any]], notes: Sequence[str]) -> Answer:
     return answers.list_answer(records, [*notes, *left_out()])
-
-
-def _thinned_note(parts: Sequence[Sequence[str]], schema: Schema) -> str:
-    return (
-        f"The lists are samples, thinned for the token budget: {len(parts[0])} of "
-        f"{counted(len(schema.entity_types), 'entity type')} and {len(parts[1])} of "
-        f"{counted(len(schema.predicates), 'predicate')}. schema_summary in an answer lists those "
-        "of a neighbourhood; describe_schema(seeds=[...]) shows its relations."
-    )
 
 
 def _evidence_notes(evidence: dict[str, Any], count: int) -> list[str]:

@@ -22,8 +22,8 @@ from bfsql.errors import ToolError
 from bfsql.models import EntityStub, Node
 from bfsql.models.json_values import is_text
 from bfsql.models.matching import MatchClass
-from bfsql.tools.descriptions import Schema
 from bfsql.tools.hits import Hits, find
+from bfsql.tools.schema import Schema
 from bfsql.tools.validate import shown
 
 MOST_NAMES = 20

@@ -12,7 +12,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bfsql import call
@@ -106,12 +106,21 @@ class GraphSchema:
         Returns:
             The names, sorted, and whether there are no others.
         """
-        schema = await self.lists()
-        names = {*getattr(schema, part), *self._seen[part]}
-        if schema.comprehensive and not names.issuperset(wanted):
-            schema = await self.read_again()
-            names = {*getattr(schema, part), *self._seen[part]}
-        return sorted(names), schema.comprehensive
+        schema = self.valid(await self.lists())
+        if schema.comprehensive and not set(wanted).issubset(getattr(schema, part)):
+            schema = self.valid(await self.read_again())
+        return list(getattr(schema, part)), schema.comprehensive
+
+    def valid(self, schema: Schema) -> Schema:
+        """The lists, and the names that answers have had beside them."""
+        types, predicates = self._seen["entity_types"], self._seen["predicates"]
+        if types.issubset(schema.entity_types) and predicates.issubset(schema.predicates):
+            return schema
+        return replace(
+            schema,
+            entity_types=tuple(sorted(types.union(schema.entity_types))),
+            predicates=tuple(sorted(predicates.union(schema.predicates))),
+        )
 
     def saw(self, tool: str, content: Mapping[str, Any]) -> None:
         """Learn the types and predicates of an answer, which are valid from now on.
@@ -163,9 +172,13 @@ class GraphSchema:
             await asyncio.wait({self._counting}, timeout=seconds)
         return self.known_outline, not self._counting.done()
 
-    async def relations(self) -> Sequence[Relation]:
-        """The relations that are known by now, for hints; none where there is no outline."""
-        outline, _ = await self.outline(wait=0)
+    async def relations(self, wait: float = 0) -> Sequence[Relation]:
+        """The relations, for hints; none where there is no outline or it takes too long.
+
+        Args:
+            wait: As of `outline`.
+        """
+        outline, _ = await self.outline(wait)
         return () if outline is None else outline.relations
 
     async def close(self) -> None:

@@ -24,7 +24,7 @@ from bfsql.answers.clean import plain
 from bfsql.answers.notes import listed
 from bfsql.errors import ToolError
 from bfsql.models import MAX_STEPS, EdgeDirection, Path, PathQuery, Relation, Step
-from bfsql.tools.descriptions import Schema
+from bfsql.tools.schema import Schema
 from bfsql.tools.validate import shown
 
 GRAMMAR = (

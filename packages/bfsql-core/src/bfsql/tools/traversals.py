@@ -25,10 +25,10 @@ from bfsql.engine.numbered import columns_of
 from bfsql.engine.select import Pages, Selection, select
 from bfsql.engine.traverse import Bounds, traverse
 from bfsql.errors import NothingFits, ToolError
-from bfsql.models import MAX_HOPS, BfsQuery, IntersectionQuery
+from bfsql.models import MAX_HOPS, BfsQuery, IntersectionQuery, PathQuery
 from bfsql.tools.budget import Budget, detail, fit
 from bfsql.tools.resolve import Names
-from bfsql.tools.schema import GraphSchema
+from bfsql.tools.schema import WAIT_SECONDS, GraphSchema
 from bfsql.tools.steps import Given, Vocabulary, path_query, without_steps
 from bfsql.tools.validate import matched, missing, shown
 
@@ -67,7 +67,7 @@ class Traversals:
             without_steps(show, count_distinct)
         if not path and not to:
             columns.read_ahead(arguments["seeds"])
-        names = Names(self._db, self._schema)
+        names = Names(self._db, self._schema.lists)
         seeds, arguments = await self._prepared(columns, names, arguments)
         budget = Budget.of(self._limits, max_tokens)
         if path:
@@ -81,7 +81,7 @@ class Traversals:
             raise missing("bfs_query", "max_hops")
         query = BfsQuery(max_hops=max_hops, **arguments)
         conditions = await self._conditions(columns, query)
-        reach = await traverse(columns, seeds, query.max_hops, self._bounds())
+        reach = await traverse(columns, seeds, query.max_hops, self.bounds())
         selection = await select(reach, conditions)
         return await self._subgraph(query, selection, names.notes, budget)
 
@@ -95,9 +95,8 @@ class Traversals:
         budget: Budget,
     ) -> Answer:
         """The walks along a path."""
-        schema = await call.within(self._schema())
         types = frozenset(columns.type_names[seed.type] for seed in seeds)
-        query, found = path_query(given, Vocabulary(schema, schema.comprehensive, types), arguments)
+        query, found = await self._path_query(given, types, arguments)
         targets = None
         if given.to:
             last = query.path.steps[-1].types or ()
@@ -111,7 +110,7 @@ class Traversals:
             shown=query.shown_step,
         )
         followed = await follow(
-            columns, query, seeds, targets, conditions=conditions, bounds=self._bounds()
+            columns, query, seeds, targets, conditions=conditions, bounds=self.bounds()
         )
         writer = SubgraphWriter(self._limits.stripped, [*names.notes, *found])
         try:
@@ -129,6 +128,23 @@ class Traversals:
             pass
         raise _too_small(budget)
 
+    async def _path_query(
+        self, given: Given, types: frozenset[str], arguments: dict[str, Any]
+    ) -> tuple[PathQuery, list[str]]:
+        """The query of a path; the schema is read again before a name is called unknown."""
+        try:
+            vocabulary = await call.within(self._vocabulary(types, again=False))
+            return path_query(given, vocabulary, arguments)
+        except ToolError:
+            vocabulary = await call.within(self._vocabulary(types, again=True))
+            return path_query(given, vocabulary, arguments)
+
+    async def _vocabulary(self, types: frozenset[str], *, again: bool) -> Vocabulary:
+        known = self._schema
+        schema = known.valid(await (known.read_again() if again else known.lists()))
+        relations = await (known.relations(wait=WAIT_SECONDS) if again else known.relations())
+        return Vocabulary(schema, schema.comprehensive, types, relations)
+
     async def intersect_subgraphs(
         self,
         max_tokens: int | None,
@@ -140,9 +156,9 @@ class Traversals:
         """Intersection: what all seeds share."""
         columns = columns_of(self._db)
         columns.read_ahead(arguments["seeds"])
-        names = Names(self._db, self._schema)
+        names = Names(self._db, self._schema.lists)
         seeds, arguments = await self._prepared(columns, names, arguments, at_least=2)
-        bounds = self._bounds()
+        bounds = self.bounds()
         for depth in range(1, MAX_HOPS + 1) if k is None else [k]:
             query = IntersectionQuery(k=depth, **arguments)
             conditions = await self._conditions(columns, query)
@@ -177,7 +193,7 @@ class Traversals:
                 argument="to",
             )
         conditions = await self._conditions(columns, query)
-        search = Connector(columns, conditions, self._bounds())
+        search = Connector(columns, conditions, self.bounds())
         found = await search.connections(seeds, targets, query.max_hops)
         notes = [*notes, *connection_notes(found.pairs, query.max_hops)]
         return await self._subgraph(query, found.selection, notes, budget)
@@ -203,7 +219,8 @@ class Traversals:
     ) -> Conditions:
         return await conditions_of(self._db, columns, query, stripped=self._limits.stripped)
 
-    def _bounds(self) -> Bounds:
+    def bounds(self) -> Bounds:
+        """What a traversal may hold."""
         return Bounds.of(self._db, self._limits.max_nodes, self._limits.max_edges)
 
     async def _prepared(

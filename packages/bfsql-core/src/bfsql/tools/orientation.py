@@ -1,0 +1,154 @@
+"""Orientation: the schema of the graph or of a neighbourhood, and what there is to walk."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+from bfsql import answers, call
+from bfsql.abc import DEFAULT_NEXT_STEPS, AdaptedGraphDb
+from bfsql.answers import Answer
+from bfsql.answers.notes import counted, left_out
+from bfsql.answers.outline import NO_PICTURE, picture, relations_around
+from bfsql.call import Limits
+from bfsql.engine.counting import directions_of, relations_of
+from bfsql.engine.numbered import columns_of
+from bfsql.engine.traverse import Bounds, traverse
+from bfsql.errors import FirstRingTooLarge, FirstRingUnfinished, TypesUnread
+from bfsql.models import SchemaDescription
+from bfsql.tools.budget import Budget, thinned
+from bfsql.tools.descriptions import USAGE_NOTES
+from bfsql.tools.resolve import Names
+from bfsql.tools.schema import GraphSchema, Schema
+
+COUNT_SECONDS = 5.0
+"""How long a description may take to count edges; half of the time that is left where less."""
+MOST_DIRECTIONS = 100
+"""Predicates and directions of a description."""
+
+COUNTING = (
+    "relations and properties are still being counted; describe_schema shows them in some seconds."
+)
+EMPTY = "The graph has no nodes and no edges at present. While it is being loaded, ask again."
+UNCOUNTED = (
+    "edges: too many to be counted in time. bfs_query with a path reads those of one predicate."
+)
+_WHOLE = 1000
+"""All of a list, in thousandths."""
+
+
+async def whole_schema(
+    db: AdaptedGraphDb, known: GraphSchema, description: str, limits: Limits
+) -> Answer:
+    """What the graph contains.
+
+    Args:
+        db: The graph.
+        known: What is known of its schema.
+        description: The operator's description of it.
+        limits: Has the budget of the answer, and the keys that are not shown.
+    """
+    schema = await call.within(known.lists())
+    steps = await call.within(db.next_steps()) or DEFAULT_NEXT_STEPS
+    outline, counting = await known.outline()
+    whole = picture(outline, limits.stripped) if outline else NO_PICTURE
+    if schema.empty and schema.comprehensive:
+        whole = replace(whole, notes=[EMPTY])
+    elif counting:
+        whole = replace(whole, notes=[*whole.notes, COUNTING])
+    types, predicates = schema.entity_types, schema.predicates
+
+    def document(share: int) -> dict[str, Any]:
+        """The schema: up to `_WHOLE` a share of its lists, above that also of its picture."""
+        parts = [thinned(v, -(-len(v) * share // _WHOLE)) for v in (types, predicates)]
+        thin = share < _WHOLE
+        shown = NO_PICTURE if thin else whole.part(share - _WHOLE)
+        notes = [_thinned_note(parts, schema)] if thin else shown.notes
+        return answers.schema_document(
+            SchemaDescription(
+                graph_description=description,
+                comprehensive=schema.comprehensive and not thin,
+                entity_types=parts[0],
+                predicates=parts[1],
+                next_steps=steps,
+                tool_usage_notes=USAGE_NOTES,
+            ),
+            notes,
+            shown,
+        )
+
+    share = Budget.of(limits).longest(2 * _WHOLE, lambda n: answers.encode(document(n)))
+    return answers.document_answer(document(share))
+
+
+async def schema_around(
+    names: Names, seeds: Sequence[str], bounds: Bounds, limits: Limits
+) -> Answer:
+    """What the edges that touch some entities are.
+
+    Args:
+        names: Looks the entities up.
+        seeds: Their ids or names.
+        bounds: What may be read.
+        limits: Has the budget of the answer.
+
+    Raises:
+        ToolError: There is no such entity.
+        FirstRingUnfinished: The deadline passed before the edges were read.
+        FirstRingTooLarge: They pass one of the bounds.
+    """
+    columns = columns_of(names.db)
+    found = await names.start(columns, seeds)
+    reach = await traverse(columns, found, 1, bounds)
+    relations = await relations_of(reach)
+    numbers = Counter(reach.types.tolist())
+    node_counts = {columns.type_names[number]: count for number, count in numbers.items()}
+    whole = relations_around(relations)
+
+    def document(share: int) -> dict[str, Any]:
+        shown = whole.part(share)
+        notes = [*names.notes, *shown.notes, *left_out()]
+        return answers.neighbourhood_document(reach.seeds, node_counts, relations, shown, notes)
+
+    share = Budget.of(limits).longest(_WHOLE, lambda n: answers.encode(document(n)))
+    return answers.document_answer(document(share))
+
+
+async def directions(
+    db: AdaptedGraphDb, entity_id: str, bounds: Bounds
+) -> tuple[dict[str, int], list[str]]:
+    """The edges of an entity, counted by predicate and direction, and notes on what is missing.
+
+    Args:
+        db: The graph.
+        entity_id: The entity, by its canonical id.
+        bounds: What may be read.
+    """
+    columns, left = columns_of(db), call.remaining()
+    seconds = COUNT_SECONDS if left is None else min(COUNT_SECONDS, left / 2)
+    try:
+        async with asyncio.timeout(seconds):
+            [node] = await columns.find([entity_id])
+            edges = await directions_of(columns, node, bounds) if node else {}
+    except (TimeoutError, FirstRingUnfinished, FirstRingTooLarge, TypesUnread):
+        return {}, [UNCOUNTED]
+    if len(edges) <= MOST_DIRECTIONS:
+        return edges, []
+    note = (
+        f"edges: the {MOST_DIRECTIONS} most frequent of {len(edges)} predicates and directions; "
+        "describe_schema(seeds=[...]) counts the others by relation."
+    )
+    return dict(islice(edges.items(), MOST_DIRECTIONS)), [note]
+
+
+def _thinned_note(parts: Sequence[Sequence[str]], schema: Schema) -> str:
+    return (
+        f"The lists are samples, thinned for the token budget: {len(parts[0])} of "
+        f"{counted(len(schema.entity_types), 'entity type')} and {len(parts[1])} of "
+        f"{counted(len(schema.predicates), 'predicate')}. schema_summary in an answer lists those "
+        "of a neighbourhood; describe_schema(seeds=[...]) shows its relations."
+    )
