@@ -67,7 +67,7 @@ def test_notes_of_a_list_go_to_standard_error(loaded: Run) -> None:
         (["bfs-query", "--max-hops", "1"], "seeds"),
         (["search-entities"], "query"),
         (["describe-entity", "p:99"], "p:99"),
-        (["bfs-query", "p:1", "--max-hops", "1", "--limit", "0"], "limit"),
+        (["bfs-query", "p:1", "--max-hops", "1", "--limit", "-1"], "limit"),
     ],
 )
 def test_the_tools_own_sentence_comes_with_exit_code_2(

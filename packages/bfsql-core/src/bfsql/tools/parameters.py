@@ -153,7 +153,7 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "max_hops",
             "whole",
-            "Largest distance from any seed; start with 1. Leave it out with path.",
+            "Largest distance from any seed. Start with 1. Leave it out with path.",
             minimum=1,
             maximum=MAX_HOPS,
         ),
