@@ -27,7 +27,7 @@ BOTH = {"seeds": ["RxNorm:3251", "MeSH:D003480"], "k": 1}
         ("intersect_subgraphs", {**BOTH, "limit": 5}, ("unknown_argument", "limit"), ["limit"]),
         (
             "bfs_query",
-            {"seeds": ["a"]},
+            {"seeds": BFS["seeds"]},
             ("missing_argument", "max_hops"),
             ["max_hops", "Start with"],
         ),
