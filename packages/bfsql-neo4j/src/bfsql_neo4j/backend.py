@@ -6,14 +6,24 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import Any, Self, TypeVar
 
 from bfsql import call
-from bfsql.abc import BatchGraphDb, TypedTriple
+from bfsql.abc import BatchGraphDb, TypedTriple, only
 from bfsql.embedding import Embedder, open_embedder
 from bfsql.models.json_values import is_text
-from bfsql.models.merge import evidence_items, sorted_union
-from bfsql.models.records import NO_METADATA, Edge, EntityStub, Metadata, Node, Omission, Triple
+from bfsql.models.merge import evidence_items, merged_from, sorted_union
+from bfsql.models.records import (
+    NO_METADATA,
+    Edge,
+    EdgeDirection,
+    EntityStub,
+    Metadata,
+    Node,
+    Omission,
+    Triple,
+)
 from bfsql.settings import resolve
 from bfsql_neo4j import queries
 from bfsql_neo4j.connection import Reader
@@ -31,6 +41,7 @@ from bfsql_neo4j.values import (
     from_driver,
     from_properties,
     is_readable,
+    stored_names,
 )
 
 Key = TypeVar("Key")
@@ -164,17 +175,33 @@ class Neo4jBackend(BatchGraphDb):
             nodes = nodes if newer is schema else await self._nodes(newer, ids)
         return nodes
 
-    async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:  # type: ignore[override]
+    async def edges_batch(
+        self,
+        ids: Sequence[str],
+        *,
+        predicates: Collection[str] | None = None,
+        direction: EdgeDirection | None = None,
+    ) -> list[Triple]:
         """Every edge with a given node at either end, one statement for both directions."""
-        async with aclosing(self.edges_stream(ids)) as batches:
+        stream = self.edges_stream(ids, predicates=predicates, direction=direction)
+        async with aclosing(stream) as batches:
             return [row[:3] async for rows in batches for row in rows]
 
-    async def edges_stream(self, ids: Sequence[str]) -> AsyncGenerator[list[TypedTriple]]:  # type: ignore[override]
+    async def edges_stream(
+        self,
+        ids: Sequence[str],
+        *,
+        predicates: Collection[str] | None = None,
+        direction: EdgeDirection | None = None,
+    ) -> AsyncGenerator[list[TypedTriple]]:
         """The same with the types of both ends, in batches as they arrive."""
         schema = self._monitor.schema
+        if predicates is not None and not set(schema.predicates.values()).issuperset(predicates):
+            schema = await self._monitor.current()  # they may be new
         while True:
+            part = ring_batches(self._reader, schema, _chunks(ids), predicates, direction)
             try:
-                async with aclosing(ring_batches(self._reader, schema, _chunks(ids))) as batches:
+                async with aclosing(part) as batches:
                     async for rows in batches:
                         yield rows
             except NewName:  # from the start again: an edge may come twice
@@ -182,21 +209,28 @@ class Neo4jBackend(BatchGraphDb):
             else:
                 return
 
-    async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:  # type: ignore[override]
-        """Properties by id."""
+    async def metadata_for_nodes_batch(
+        self, ids: Sequence[str], keys: Collection[str] | None = None
+    ) -> dict[str, Metadata]:
+        """Properties by id; with `keys`, the properties that hold them are read, and no others."""
         schema = self._monitor.schema
+        wanted = None if keys is None else stored_names(keys) | schema.every_id_property
         found: dict[str, Metadata] = {}
         for chunk in _chunks(ids):
             asked = set(chunk)
-            rows = await self._with_properties(queries.node_metadata, schema, chunk)
+            query = partial(queries.node_metadata, wanted=wanted)
+            rows = await self._with_properties(query, schema, chunk)
             for row in rows:
                 if row[0] in asked and row[0] not in found:
                     found[row[0]] = self._node_metadata(schema, row)
-        return found
+        return found if keys is None else only(found, keys)
 
-    async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:  # type: ignore[override]
-        """Properties by triple; several relationships of one triple are merged."""
+    async def metadata_for_edges_batch(
+        self, edges: Collection[Triple], keys: Collection[str] | None = None
+    ) -> dict[Triple, Metadata]:
+        """Properties by triple, of `keys` as for nodes; relationships of one triple are merged."""
         schema = self._monitor.schema
+        wanted = None if keys is None else stored_names(merged_from(keys))
         types = {predicate: name for name, predicate in schema.predicates.items()}
         texts = [edge for edge in edges if is_text("".join(edge))]
         elements: dict[str, Any] = {}
@@ -206,15 +240,16 @@ class Neo4jBackend(BatchGraphDb):
                 elements.setdefault(entity_id, element)
         found: dict[Triple, Metadata] = {}
         for chunk in _chunks(texts):
-            keys = [
+            asked = [
                 [at, elements.get(s), types.get(p), elements.get(o)]
                 for at, (s, p, o) in enumerate(chunk)
             ]
             several: dict[int, list[dict[str, Any]]] = {}
-            for at, properties in await self._with_properties(queries.edge_metadata, schema, keys):
+            query = partial(queries.edge_metadata, wanted=wanted)
+            for at, properties in await self._with_properties(query, schema, asked):
                 several.setdefault(at, []).append(dict(properties))
             found |= {chunk[at]: edge_metadata(records) for at, records in several.items()}
-        return found
+        return found if keys is None else only(found, keys)
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
         """The evidence of the entity's edges, and what it supplied as a document.
@@ -325,7 +360,7 @@ class Neo4jBackend(BatchGraphDb):
         """
         text, parameters = query(schema, keys)
         rows: list[list[Any]] = await self._reader.one(text, **parameters)
-        broken = {row[0] for row in rows if not all(map(is_readable, row[-1].values()))}
+        broken = {row[0] for row in rows if not all(map(is_readable, dict(row[-1]).values()))}
         if not broken:
             return rows
         again = [key for key in keys if (key if isinstance(key, str) else key[0]) in broken]

@@ -18,6 +18,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from bfsql.models.merge import UNTYPED
+from bfsql.models.records import EdgeDirection
 from bfsql_neo4j.schema import GraphSchema
 from bfsql_neo4j.values import DOCUMENTS, ELEMENT, candidates
 
@@ -95,14 +96,20 @@ def _each(schema: GraphSchema, ids: Collection[str], *values: str) -> Statement:
     return _about(schema, ids, f"RETURN collect([{', '.join([_id(schema, 'n'), *values])}])")
 
 
-def _ends(schema: GraphSchema, left: str, right: str, *values: str) -> str:
-    """`[type, other end, *values]` of a node's relationships in one direction."""
+def _ends(
+    schema: GraphSchema, left: str, right: str, *values: str, types: Sequence[str] | None = None
+) -> str:
+    """`[type, other end, *values]` of a node's relationships in one direction.
+
+    With `types`, only of these, which have to be some that are followed.
+    """
     if schema.followed == ():
         return "[]"
     where = _is_node(schema, "m")
     kept = "" if where == "true" else f" WHERE {where}"
     shown = ", ".join(["type(r)", _id(schema, "m"), *values])
-    return f"[(n){left}[r{_types(schema)}]{right}(m){kept} | [{shown}]]"
+    followed = _types(schema) if types is None else f":{_any_of(types)}"
+    return f"[(n){left}[r{followed}]{right}(m){kept} | [{shown}]]"
 
 
 def _types(schema: GraphSchema) -> str:
@@ -149,11 +156,21 @@ def _first(variable: str, names: Iterable[str]) -> str:
     return values[0] if len(values) == 1 else f"coalesce({', '.join(values)})"
 
 
-def _texts(variable: str) -> str:
+def _properties(variable: str, wanted: Collection[str] | None, *, as_text: bool) -> str:
+    """Properties as a map or as a list of key and value: all, or those of `$wanted`."""
+    if as_text:
+        return _texts(variable, f"keys({variable})" if wanted is None else "$wanted")
+    if wanted is None:
+        return f"properties({variable})"
+    value = f"{variable}[key]"
+    return f"[key IN $wanted WHERE {value} IS NOT NULL | [key, {value}]]"
+
+
+def _texts(variable: str, keys: str) -> str:
     """Properties as a list of key and value, times as text."""
     value = f"{variable}[key]"
     return (
-        f"[key IN keys({variable}) | [key, CASE "
+        f"[key IN {keys} WHERE {value} IS NOT NULL | [key, CASE "
         f"WHEN valueType({value}) =~ '(DATE|LOCAL|ZONED).*' THEN toString({value}) "
         f"WHEN valueType({value}) =~ 'LIST<(DATE|LOCAL|ZONED).*' "
         f"THEN [item IN {value} | toString(item)] ELSE {value} END]]"
@@ -177,12 +194,24 @@ def stubs(schema: GraphSchema, ids: Collection[str]) -> Statement:
     return _about(schema, ids, f"RETURN collect({_candidate(schema, 'null')})")
 
 
-def node_metadata(schema: GraphSchema, ids: Collection[str], *, as_text: bool = False) -> Statement:
-    """`[id, labels, properties]` of the nodes that exist.
+def node_metadata(
+    schema: GraphSchema,
+    ids: Collection[str],
+    wanted: Collection[str] | None = None,
+    *,
+    as_text: bool = False,
+) -> Statement:
+    """`[id, labels, properties]` of the nodes that exist; with `wanted`, only of these names.
 
     With `as_text`, times are text: the driver cannot read years beyond 1 to 9999.
     """
-    return _each(schema, ids, "labels(n)", _texts("n") if as_text else "properties(n)")
+    shown = _properties("n", wanted, as_text=as_text)
+    text, parameters = _each(schema, ids, "labels(n)", shown)
+    return text, parameters | _wanted_names(wanted)
+
+
+def _wanted_names(wanted: Collection[str] | None) -> dict[str, list[str]]:
+    return {} if wanted is None else {"wanted": sorted(wanted)}
 
 
 def node_elements(schema: GraphSchema, ids: Collection[str]) -> Statement:
@@ -198,18 +227,27 @@ def whole_nodes(schema: GraphSchema, ids: Collection[str]) -> Statement:
 # --- edges ----------------------------------------------------------------------
 
 
-def ring(schema: GraphSchema, ids: Collection[str]) -> Statement:
+def ring(
+    schema: GraphSchema,
+    ids: Collection[str],
+    types: Sequence[str] | None = None,
+    direction: EdgeDirection | None = None,
+) -> Statement:
     """The edges of the nodes that exist, in records of a list of `PARTS` parts each.
+
+    With `types`, at least one of those that are followed, only their edges are read; with a
+    direction, only those that leave the nodes, or that enter them.
 
     A part is `[id, labels, bearer, leaving, entering]`, the lists of `[type, other end, its
     labels]`. A node has one part with all its edges and null for the bearer of its id; or, beyond
     `PART` edges in a direction, several, and its element id for the bearer.
     """
+    leaving = "[]" if direction == "in" else _ends(schema, "-", "->", "labels(m)", types=types)
+    entering = "[]" if direction == "out" else _ends(schema, "<-", "-", "labels(m)", types=types)
     return _about(
         schema,
         ids,
-        f"WITH n, {_ends(schema, '-', '->', 'labels(m)')} AS leaving, "
-        f"{_ends(schema, '<-', '-', 'labels(m)')} AS entering "
+        f"WITH n, {leaving} AS leaving, {entering} AS entering "
         "WITH n, leaving, entering, CASE WHEN size(leaving) > size(entering) "
         "THEN size(leaving) ELSE size(entering) END AS longer "
         f"UNWIND range(0, longer, {PART}) AS start "
@@ -232,7 +270,11 @@ def entering(schema: GraphSchema, ids: Collection[str]) -> Statement:
 
 
 def edge_metadata(
-    schema: GraphSchema, edges: Collection[Sequence[Any]], *, as_text: bool = False
+    schema: GraphSchema,
+    edges: Collection[Sequence[Any]],
+    wanted: Collection[str] | None = None,
+    *,
+    as_text: bool = False,
 ) -> Statement:
     """`[position, properties]` for edges, lists of position, element, type, element."""
     element, given = schema.dialect.element, schema.dialect.given
@@ -242,9 +284,9 @@ def edge_metadata(
         f"UNWIND $edges AS e MATCH (a) WHERE {element}(a) = {given('e[1]')} "
         f"MATCH (b) WHERE {element}(b) = {given('e[3]')} WITH e, a, b ORDER BY e[0] "
         "MATCH (a)-[r]->(b) WHERE type(r) = e[2] "
-        f"RETURN collect([e[0], {_texts('r') if as_text else 'properties(r)'}])"
+        f"RETURN collect([e[0], {_properties('r', wanted, as_text=as_text)}])"
     )
-    return text, {"edges": edges}
+    return text, {"edges": edges} | _wanted_names(wanted)
 
 
 def evidence_of_node(schema: GraphSchema, ids: Collection[str]) -> Statement:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Sequence
 from contextlib import aclosing
 from itertools import count
 from typing import Any
 
 from bfsql import call
 from bfsql.abc import TypedTriple
-from bfsql.models.records import Omission
+from bfsql.models.records import EdgeDirection, Omission
 from bfsql_neo4j import queries
 from bfsql_neo4j.connection import Reader
 from bfsql_neo4j.schema import GraphSchema
@@ -38,7 +38,11 @@ class _Types(dict[tuple[str, ...], str]):
 
 
 async def ring_batches(
-    reader: Reader, schema: GraphSchema, chunks: Iterable[Sequence[str]]
+    reader: Reader,
+    schema: GraphSchema,
+    chunks: Iterable[Sequence[str]],
+    predicates: Collection[str] | None = None,
+    direction: EdgeDirection | None = None,
 ) -> AsyncGenerator[list[TypedTriple]]:
     """Every edge with an asked node at either end; one between two of them comes twice.
 
@@ -46,14 +50,19 @@ async def ring_batches(
         reader: The server.
         schema: How the graph is read.
         chunks: Ids, a statement for each chunk.
+        predicates: Only edges of these; None for all.
+        direction: Only edges that leave or that enter the asked nodes; None for both.
 
     Raises:
         NewName: The schema has to be read again, and then the ring.
     """
     types = _Types(schema)
     rows: list[TypedTriple] = []
+    followed = None if predicates is None else schema.relationship_types(predicates)
+    if followed == ():
+        return
     for chunk in chunks:
-        text, parameters = queries.ring(schema, chunk)
+        text, parameters = queries.ring(schema, chunk, followed, direction)
         asked, bearers, number = set(chunk), dict[str, Any](), count()
         async with aclosing(reader.stream(text, **parameters)) as records:
             async for (parts,) in records:

@@ -103,6 +103,16 @@ class GraphSchema:
         """Parameters that every statement about nodes takes."""
         return {"aliased": list(self.aliased)} if self.aliased else {}
 
+    def relationship_types(self, predicates: Collection[str]) -> tuple[str, ...]:
+        """The relationship types of some predicates, sorted."""
+        wanted = frozenset(predicates)
+        return tuple(sorted(name for name, one in self.predicates.items() if one in wanted))
+
+    @cached_property
+    def every_id_property(self) -> frozenset[str]:
+        """The properties that may hold the id of a node, whatever its labels are."""
+        return frozenset(self.common_ids).union(*self.label_ids.values())
+
     def id_properties(self, labels: Collection[str]) -> Sequence[str]:
         """Properties that may hold the id of a node with these labels, best first."""
         own = (names for label, names in self.label_ids.items() if label in labels)

@@ -27,7 +27,7 @@ from typing import Any
 from neo4j.spatial import Point, WGS84Point
 from neo4j.time import Date, DateTime, Duration, Time
 
-from bfsql.models.json_values import encode, iso_text, json_number
+from bfsql.models.json_values import encode, is_text, iso_text, json_number
 from bfsql.models.merge import merge_edges, sorted_union, with_evidence
 
 ELEMENT = "neo4j:element:"
@@ -199,6 +199,18 @@ def from_properties(properties: Mapping[str, Any], taken: Collection[str] = ()) 
             del metadata[key]
             metadata.update(value)
     return metadata
+
+
+def stored_names(keys: Collection[str]) -> set[str]:
+    """The properties from which `from_properties` makes these keys."""
+    names = {SUFFIX}
+    for key in keys:
+        names.add(key + SUFFIX)
+        while key.endswith(SUFFIX):
+            names.add(key)
+            key = key.removesuffix(SUFFIX)  # noqa: PLW2901 - the shorter one counts, too
+        names.add(key)
+    return {name for name in names if is_text(name)} - {""}
 
 
 def edge_metadata(relationships: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -9,7 +9,13 @@ from functools import lru_cache, partial
 from typing import Any
 
 from bfsql.abc import only
-from bfsql.models.merge import evidence_items, merge_edges, merge_node_records, with_evidence
+from bfsql.models.merge import (
+    evidence_items,
+    merge_edges,
+    merge_node_records,
+    merged_from,
+    with_evidence,
+)
 from bfsql.models.records import Metadata, NodeRecord, Triple
 from bfsql_postgres import queries
 from bfsql_postgres.connection import Pool
@@ -26,8 +32,6 @@ MOST_STATEMENTS = 50
 
 _LIFTED = "properties."
 """Before a key of JSON that a row has a column for."""
-_MERGED = frozenset({"confidence", "confidences", "multiplicity"})
-"""Keys that depend on each other where an edge has several rows."""
 
 
 class MetadataReader:
@@ -162,8 +166,7 @@ class _Source:
 
 def _read_for(keys: Collection[str]) -> set[str]:
     """The keys of columns and of JSON that the values of some keys depend on."""
-    read = {key for one in keys for key in (one, one.removeprefix(_LIFTED))}
-    return read if _MERGED.isdisjoint(read) else read | _MERGED
+    return merged_from({key for one in keys for key in (one, one.removeprefix(_LIFTED))})
 
 
 def _readers(source: queries.Rows, start: int) -> list[Reader]:

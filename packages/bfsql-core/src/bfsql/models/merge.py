@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import math
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -30,6 +30,9 @@ ITEM_FIELDS = ("document_id", "section", "text_span", "confidence")
 """What `describe_entity` shows of an item, after its triple (`protocol.md` 16)."""
 
 Item = dict[str, Any]
+
+_TOGETHER = frozenset({"confidence", "confidences", "multiplicity"})
+"""Keys of an edge that depend on each other."""
 
 _RANKS = {bool: 0, int: 1, float: 1, str: 2}
 _OTHER = 3
@@ -111,6 +114,12 @@ def created_node(entity_id: str, default_type: str) -> NodeRecord:
 
 def _is_created(record: NodeRecord, default_type: str) -> bool:
     return record.entity_type in {"", default_type} and record.metadata == {"name": record.id}
+
+
+def merged_from(keys: Collection[str]) -> set[str]:
+    """The keys of records that these keys depend on, in what `merge_edges` makes of the records."""
+    read = set(keys)
+    return read if _TOGETHER.isdisjoint(read) else read | _TOGETHER
 
 
 def merge_edges(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
