@@ -509,6 +509,21 @@ class AdaptedGraphDb(DelegatingGraphDb):
         if isinstance(self._inner, AdaptedGraphDb):
             self._inner.forget_schema()
 
+    async def few_edges(self, ids: Sequence[str], most: int) -> set[Triple] | None:
+        """The ring of a few nodes, from the store itself; None where it has more than `most` edges.
+
+        The store is asked to stop there. No cache holds the ring.
+        """
+        if isinstance(self._inner, AdaptedGraphDb):
+            return await self._inner.few_edges(ids, most)
+        edges: set[Triple] = set()
+        async with aclosing(DelegatingGraphDb.edges_stream(self, ids)) as batches:
+            async for rows in batches:
+                edges.update((row[0], row[1], row[2]) for row in rows)
+                if len(edges) > most:
+                    return None
+        return edges
+
     def numbered(self) -> NumberedRings | None:
         """The rings that a cache holds in numbers, for one call; None where there is no cache."""
         return self._inner.numbered() if isinstance(self._inner, AdaptedGraphDb) else None

@@ -126,11 +126,13 @@ def test_no_metadata_key_hides_another_in_a_flat_record(metadata):
 )
 def test_a_score_is_a_number_or_null(score, wanted):
     hits = search_document(
-        [EntityStub("a", "T", "A\u202e", score), EntityStub("b", "T")], {"a": "name", "b": "id"}
+        [EntityStub("a", "T", "A\u202e", score), EntityStub("b", "T")],
+        {"a": "name", "b": "id"},
+        {"b": ["in Z"]},
     )
     assert hits == [
         {"id": "a", "entity_type": "T", "name": "A", "score": wanted, "match": "name"},
-        {"id": "b", "entity_type": "T", "score": None, "match": "id"},
+        {"id": "b", "entity_type": "T", "score": None, "match": "id", "context": ["in Z"]},
     ]
 
 

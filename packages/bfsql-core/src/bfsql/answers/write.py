@@ -184,17 +184,23 @@ def list_answer(records: Sequence[Document], notes: Sequence[str]) -> Answer:
     return Answer(text.decode(), content, tuple(notes))
 
 
-def search_document(stubs: Iterable[EntityStub], matches: Mapping[str, str]) -> list[Document]:
+def search_document(
+    stubs: Iterable[EntityStub],
+    matches: Mapping[str, str],
+    contexts: Mapping[str, Sequence[str]],
+) -> list[Document]:
     """Search hits; `score` is null unless vectors made it, a missing name is left out.
 
     Args:
         stubs: The hits.
         matches: The class of each match by id.
+        contexts: What tells namesakes apart, by id.
     """
     return [
         {"id": stub.id, "entity_type": stub.entity_type}
         | ({"name": clean_text(stub.name)} if stub.name is not None else {})
         | {"score": _score(stub.score), "match": matches[stub.id]}
+        | ({"context": list(contexts[stub.id])} if stub.id in contexts else {})
         for stub in stubs
     ]
 

@@ -32,6 +32,7 @@ from bfsql.plugins import NO_HOOKS, Hooks
 from bfsql.tools.audit import audited
 from bfsql.tools.budget import Budget
 from bfsql.tools.hits import find
+from bfsql.tools.namesakes import contexts, namesakes
 from bfsql.tools.orientation import directions, schema_around, whole_schema
 from bfsql.tools.redaction import RedactedGraphDb
 from bfsql.tools.resolve import Names
@@ -122,7 +123,8 @@ class Operations:
                 "name, or leave out node_types."
             )
         matches = {hit.stub.id: hit.match.kind.value for hit in found.hits}
-        records = answers.search_document(stubs, matches)
+        facts = await contexts(self.db, namesakes(stubs))
+        records = answers.search_document(stubs, matches, facts)
         return _list_answer(records, [*found.notes(query), *notes])
 
     async def bfs_query(self, **arguments: Any) -> Answer:

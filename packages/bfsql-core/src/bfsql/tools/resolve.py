@@ -8,14 +8,13 @@ them a call.
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from bfsql import call
 from bfsql.abc import AdaptedGraphDb, each
 from bfsql.answers.clean import clean_text, plain
-from bfsql.answers.notes import counted
 from bfsql.columns import Columns, Found
 from bfsql.engine.numbered import nodes_of
 from bfsql.errors import ToolError
@@ -23,6 +22,7 @@ from bfsql.models import EntityStub, Node
 from bfsql.models.json_values import is_text
 from bfsql.models.matching import MatchClass
 from bfsql.tools.hits import Hits, find
+from bfsql.tools.namesakes import contexts
 from bfsql.tools.schema import Schema
 from bfsql.tools.validate import shown
 
@@ -110,7 +110,8 @@ class Names:
                 f"No such entity, left out: {', '.join(map(shown, unknown))}. "
                 "search_entities resolves names to ids."
             )
-        self.notes += [f"Left out: {self._ambiguous(name)}" for name in failed if name.candidates]
+        several = [name for name in failed if name.candidates]
+        self.notes += [f"Left out: {text}" for text in await self._ambiguous(several)]
         if skipped := [name.value for name in failed if name.skipped]:
             self.notes.append(f"Left out: {_too_many(skipped)}")
         return known
@@ -194,29 +195,20 @@ class Names:
         self.notes.append(f"{shown(name.value)} was taken as {plain(stub.id)} ({kind}){others}.")
 
     async def _error(self, argument: str, failed: Sequence[_Name]) -> ToolError:
-        for name in failed:
-            if name.candidates:
-                sentence = f"{argument}: {self._ambiguous(name)}"
-                return ToolError(sentence, kind="ambiguous_name", argument=argument)
+        if several := [name for name in failed if name.candidates]:
+            [sentence] = await self._ambiguous(several[:1])
+            return ToolError(f"{argument}: {sentence}", kind="ambiguous_name", argument=argument)
         unknown = [name.value for name in failed if not name.skipped]
         if unknown:
             return await _no_such(self.db, argument, unknown)
         sentence = f"{argument}: {_too_many([name.value for name in failed])}"
         return ToolError(sentence, kind="too_large", argument=argument)
 
-    def _ambiguous(self, name: _Name) -> str:
-        listed = name.candidates[:MOST_CANDIDATES]
-        more = len(name.candidates) - len(listed)
-        rest = f"; and {more} more" if more else ""
-        number = counted(len(name.candidates), "entity").replace("entitys", "entities")
-        several = f"at least {number}" if name.full else number
-        types = dict.fromkeys(stub.entity_type for stub in listed)
-        typed = f', or put a type in front: "{plain(next(iter(types)))}: ..."'
-        return (
-            f"{shown(name.value)} is the name of {several}: "
-            f"{'; '.join(map(_candidate, listed))}{rest}. Give the id of the one that is meant"
-            f"{typed if len(types) > 1 else ''}."
-        )
+    async def _ambiguous(self, names: Sequence[_Name]) -> list[str]:
+        """A sentence for each name, with what tells its candidates apart."""
+        listed = [[stub.id for stub in name.candidates[:MOST_CANDIDATES]] for name in names]
+        facts = await contexts(self.db, listed)
+        return [_ambiguous(name, facts) for name in names]
 
 
 async def require(db: AdaptedGraphDb, argument: str, entity_id: str) -> Node:
@@ -246,6 +238,19 @@ def _called(value: str, found: Hits) -> _Name:
         if candidates := found.of(kind):
             return _Name(value, candidates, found.full)
     return _Name(value)
+
+
+def _ambiguous(name: _Name, facts: Mapping[str, Sequence[str]]) -> str:
+    shared = len(name.candidates)
+    listed = name.candidates[:MOST_CANDIDATES]
+    candidates = "; ".join(_candidate(stub, facts.get(stub.id, ())) for stub in listed)
+    more = f"; and {shared - len(listed)} more" if shared > len(listed) else ""
+    types = list(dict.fromkeys(plain(stub.entity_type) for stub in listed))
+    typed = f', or put the type in front: "{types[0]}: ..."' if len(types) > 1 else ""
+    return (
+        f"{shown(name.value)} is the name of {'at least ' if name.full else ''}{shared} entities: "
+        f"{candidates}{more}. Give the id of the one that is meant{typed}."
+    )
 
 
 def _too_many(values: Sequence[str]) -> str:
@@ -285,6 +290,6 @@ async def _near(db: AdaptedGraphDb, entity_id: str) -> list[EntityStub]:
     return [hit.stub for hit in found.hits][:NEAR_IDS]
 
 
-def _candidate(stub: EntityStub) -> str:
+def _candidate(stub: EntityStub, facts: Sequence[str] = ()) -> str:
     name = f"{clean_text(stub.name)}, " if stub.name else ""
-    return f"{plain(stub.id)} ({name}{plain(stub.entity_type)})"
+    return f"{plain(stub.id)} ({', '.join([name + plain(stub.entity_type), *facts])})"
