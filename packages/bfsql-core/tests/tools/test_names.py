@@ -139,3 +139,9 @@ async def test_where_the_search_was_full_the_note_says_that_there_may_be_others(
     answer = await asking.asked(over(MemoryBackend(records)), "describe_entities", ids="paris")
     [note] = answer.notes
     assert "there may be others" in note
+
+
+async def test_no_ids_give_an_empty_list(named):
+    answer = await asking.asked(named, "describe_entities", ids=[])
+    assert answer.text == "[]"
+    assert not answer.notes

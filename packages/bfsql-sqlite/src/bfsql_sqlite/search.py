@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import repeat
 from operator import itemgetter
@@ -21,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bfsql.models.json_values import is_text
+from bfsql.models.matching import Wanted
 from bfsql.models.records import EntityStub
 from bfsql_sqlite import queries
 from bfsql_sqlite import search_text as terms
@@ -46,8 +46,6 @@ GRAM_BUDGET = 1 << 18
 """Places of trigrams that a misspelling is looked for by in a block, the rarest trigrams first."""
 COMPARED = 48
 """Entries that share the most trigrams, which are compared letter by letter."""
-ALIKE = 0.7
-"""Least likeness, 0 to 1, of a misspelling; `cusing diseas` and `cushing disease` have 0.93."""
 
 _PLACES = np.dtype("<u2")
 _NODES = np.dtype("<i4")
@@ -147,17 +145,23 @@ class _Looks:
         )
 
     def alike(self) -> list[int]:
-        """Entries with a label that the text may be a misspelling of, the most alike first."""
+        """Entries that the text may be a misspelling of, the most alike first.
+
+        Also those whose words begin with its words, or are written together in it.
+        """
         if not 1 < len(self._text) <= LONGEST:
             return []
         nearest = self._index.sharing([terms.TRIGRAM + gram for gram in grams(self._text)])
-        to_text = _Likeness(self._text)
-        likeness = {
-            n: max(to_text.of(label) for label in (name, *others.split("\n")))
-            for n, (name, others) in self._index.labels(nearest).items()
+        ids = {
+            n: entity_id
+            for statement, keys in queries.chunks(nearest, queries.stubs)
+            for n, entity_id, *_ in self._connection.execute(statement, keys)
         }
-        kept = [n for n in nearest if likeness[n] >= ALIKE]
-        return sorted(kept, key=lambda n: -likeness[n])[:LIMIT]
+        wanted, order = Wanted(self._query), {}
+        for n, (name, others) in self._index.labels(nearest).items():
+            if match := wanted.match(ids[n], name, others.split("\n")):
+                order[n] = (*match.order, len(name), n)
+        return sorted(order, key=order.__getitem__)[:LIMIT]
 
 
 def _within(text: str) -> list[list[str]]:
@@ -295,53 +299,3 @@ def _counted(lists: Collection[Places], size: int) -> NDArray[np.int16]:
             break
         kept.append(places)
     return np.bincount(np.concatenate(kept), minlength=size).astype(np.int16)
-
-
-# --- letter by letter ----------------------------------------------------------
-
-
-class _Likeness:
-    """How alike labels are to a text; words that labels share are compared once.
-
-    Args:
-        text: Folded text.
-    """
-
-    def __init__(self, text: str) -> None:
-        self._whole = SequenceMatcher(b=text, autojunk=False)
-        self._words = words(text)[:MOST_WORDS]
-        self._ratios: dict[tuple[str, str], float] = {}
-
-    def of(self, label: str) -> float:
-        """0 to 1: as a whole, or word by word against the best word of the label.
-
-        Below `ALIKE` it is some number below `ALIKE`.
-        """
-        best = self._by_words(words(label[:LONGEST]))
-        self._whole.set_seq1(label[:LONGEST])
-        least = max(best, ALIKE)
-        if self._whole.real_quick_ratio() >= least and self._whole.quick_ratio() >= least:
-            best = max(best, self._whole.ratio())
-        return best
-
-    def _by_words(self, given: list[str]) -> float:
-        if not self._words or not given:
-            return 0.0
-        enough = ALIKE * len(self._words)
-        total = 0.0
-        for left, word in zip(range(len(self._words), 0, -1), self._words, strict=True):
-            if total + left < enough:
-                return 0.0
-            total += self._best(word, given)
-        return total / len(self._words)
-
-    def _best(self, word: str, given: list[str]) -> float:
-        if word in given:
-            return 1.0
-        best = 0.0
-        for other in given:
-            if 2 * min(len(word), len(other)) > best * (len(word) + len(other)):
-                if (word, other) not in self._ratios:
-                    self._ratios[word, other] = SequenceMatcher(None, word, other).ratio()
-                best = max(best, self._ratios[word, other])
-        return best

@@ -101,10 +101,14 @@ class CachedGraphDb(AdaptedGraphDb):
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
     ) -> list[EntityStub]:
-        """Candidates; the backend is given the types where its signature takes them."""
-        types = tuple(node_types or ())
-        ask = lambda: _tuple(AdaptedGraphDb.search_entities(self, query, list(types)))
-        return list(await self._search.one((query, types), ask))
+        """Candidates; a search that finds nothing is remembered for a few seconds only."""
+        key = (query, tuple(node_types or ()))
+
+        async def fetch(_: list[Any]) -> dict[Any, tuple[EntityStub, ...]]:
+            found = tuple(await AdaptedGraphDb.search_entities(self, query, list(key[1])))
+            return {key: found} if found else {}
+
+        return list((await self._search.many([key], fetch)).get(key, ()))
 
     async def edges_from(self, entity_id: str) -> list[Edge]:
         """All edges that leave the entity."""

@@ -110,6 +110,8 @@ class Wanted:
     ) -> Match | None:
         """How an entity matches; None where it is not near.
 
+        In its id, which is seldom made of words, words are looked for last.
+
         Args:
             entity_id: Its id, which counts as the name of an entity that has none.
             name: Its display name.
@@ -129,7 +131,7 @@ class Wanted:
     def shares_word(self, entity_id: str, name: str | None, aliases: Iterable[str]) -> bool:
         """Whether the entity has some of the words, so that its match is seen to be partial."""
         labels = _Labels(entity_id, name, aliases)
-        return any(_is_met(word, labels) for word in self.words)
+        return any(_is_met(word, labels.in_words) for word in self.words)
 
     @cached_property
     def _joined(self) -> str:
@@ -144,14 +146,16 @@ class Wanted:
             return MatchClass.ALIAS
         if labels.shown.startswith(wanted):
             return MatchClass.PREFIX
-        if self.words and (
-            all(_is_met(word, labels) for word in self.words)
-            or any(self._joined == "".join(label) for label in labels.in_words)
-        ):
+        named, known = labels.in_words[:-1], labels.in_words
+        if self._has_all(named) or any(self._joined == "".join(label) for label in named):
             return MatchClass.WORDS
-        if any(wanted in text for text in labels.texts):
+        if any(wanted in text for text in labels.texts) or self._has_all(known):
             return MatchClass.PART
         return None
+
+    def _has_all(self, labels: Sequence[Sequence[str]]) -> bool:
+        """Whether each word of the text is one of some labels, begins one, or is several."""
+        return bool(self.words) and all(_is_met(word, labels) for word in self.words)
 
     def _errors(self, labels: _Labels) -> int | None:
         """The fewest typing errors that make the text a name; None for too many."""
@@ -172,11 +176,12 @@ class Wanted:
         return _numbers(self.words)
 
     def _errors_by_word(self, labels: _Labels) -> int | None:
-        """Typing errors in all words, each against the nearest word of the names."""
-        known = list(labels.spelt)[:MOST_COMPARED]
+        """Typing errors in all words, each against the nearest word of the entity."""
+        every = dict.fromkeys(word for label in labels.in_words for word in label)
+        known = list(every)[:MOST_COMPARED]
         total = 0
         for word in self.words:
-            if _is_met(word, labels):
+            if _is_met(word, labels.in_words):
                 continue
             most = allowed_errors(word)
             found = (typing_errors(word, other, most) for other in known) if most else ()
@@ -205,26 +210,16 @@ class _Labels:
 
     @cached_property
     def in_words(self) -> list[list[str]]:
-        """The words of the name and of each alias."""
-        return [_WORD.findall(text) for text in (self.shown, *self.aliases)]
-
-    @cached_property
-    def spelt(self) -> dict[str, None]:
-        """All words of the name and the aliases."""
-        return dict.fromkeys(word for words in self.in_words for word in words)
-
-    @cached_property
-    def words(self) -> dict[str, None]:
-        """All words of the name, the aliases and the id."""
-        return {**self.spelt, **dict.fromkeys(_WORD.findall(self.texts[-1]))}
+        """The words of the name, of each alias, and of the id."""
+        return [_WORD.findall(text) for text in self.texts]
 
 
-def _is_met(word: str, labels: _Labels) -> bool:
-    """Whether a word is one of the entity's, begins one, or is some of them run together."""
-    return (
-        word in labels.words
-        or any(other.startswith(word) for other in labels.words)
-        or any(word == joined for words in labels.in_words for joined in _run_together(word, words))
+def _is_met(word: str, labels: Iterable[Sequence[str]]) -> bool:
+    """Whether a word begins one of some labels, or is several of them run together."""
+    return any(
+        any(other.startswith(word) for other in label)
+        or any(word == joined for joined in _run_together(word, label))
+        for label in labels
     )
 
 
@@ -244,14 +239,17 @@ def _run_together(word: str, words: Sequence[str]) -> Iterator[str]:
 
 
 def allowed_errors(word: str) -> int:
-    """Typing errors that a word of its length may have; a number may have none."""
+    """Typing errors that a word of its length may have.
+
+    A number may have none, a word with digits in it one: the next one is something else.
+    """
     if len(word) < ONE_ERROR or word.isdecimal():
         return 0
-    return 1 if len(word) < TWO_ERRORS else 2
+    return 1 if len(word) < TWO_ERRORS or any(map(str.isdecimal, word)) else 2
 
 
 def typing_errors(one: str, other: str, most: int) -> int | None:
-    """The letters to insert, drop, replace or swap with the next; None for more than `most`."""
+    """The letters to insert, drop, replace or swap; None for more than `most`."""
     if abs(len(one) - len(other)) > most:
         return None
     start = 0
@@ -271,18 +269,22 @@ def typing_errors(one: str, other: str, most: int) -> int | None:
 
 
 def _distance(one: str, other: str) -> int:
-    """Optimal string alignment distance."""
-    before: list[int] = []
-    last = list(range(len(other) + 1))
+    """Damerau-Levenshtein distance: letters that were swapped may have others between them."""
+    far = len(one) + len(other)
+    rows: list[list[int]] = [[far] * (len(other) + 2), [far, *range(len(other) + 1)]]
+    last_row: dict[str, int] = {}
     for i, a in enumerate(one, 1):
-        row = [i]
+        row, above = [far, i], rows[i]
+        last_match = 0
         for j, b in enumerate(other, 1):
-            best = min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (a != b))
-            if i > 1 and j > 1 and a == other[j - 2] and one[i - 2] == b:
-                best = min(best, before[j - 2] + 1)
-            row.append(best)
-        before, last = last, row
-    return last[-1]
+            k, m = last_row.get(b, 0), last_match
+            if a == b:
+                last_match = j
+            swapped = rows[k][m] + (i - k - 1) + 1 + (j - m - 1)
+            row.append(min(above[j] + (a != b), row[j] + 1, above[j + 1] + 1, swapped))
+        rows.append(row)
+        last_row[a] = i
+    return rows[-1][-1]
 
 
 def _numbers(words: Iterable[Any]) -> list[str]:

@@ -202,7 +202,6 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
             "texts",
             "Ids or exact names.",
             required=True,
-            least_items=1,
             maximum=MAX_IDS,
         ),
     ),

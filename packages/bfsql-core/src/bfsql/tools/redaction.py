@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from bfsql.abc import AdaptedGraphDb, GraphDbInterface, only
-from bfsql.models import Edge, EntityStub, Metadata, Node, Outline, Triple
+from bfsql.models import NO_METADATA, Edge, EntityStub, Metadata, Node, Outline, Triple
 from bfsql.plugins import Hooks
 
 _TRIPLE = ("subject", "predicate", "object")
@@ -32,8 +32,11 @@ class RedactedGraphDb(AdaptedGraphDb):
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
     ) -> list[EntityStub]:
-        """Candidates, their names redacted."""
-        return [self._stub(stub) for stub in await super().search_entities(query, node_types)]
+        """Candidates, their names as the redaction of their whole records leaves them."""
+        found = await super().search_entities(query, node_types)
+        named = [stub.id for stub in found if stub.name is not None]
+        records = await self._inner.metadata_for_nodes_batch(named) if named else {}
+        return [self._stub(stub, records.get(stub.id, NO_METADATA)) for stub in found]
 
     async def get_node(self, entity_id: str) -> Node:
         """The node, its metadata redacted."""
@@ -82,10 +85,11 @@ class RedactedGraphDb(AdaptedGraphDb):
     def _node(self, node: Node) -> Node:
         return node._replace(metadata=self._hooks.redacted("node", node.id, node.metadata))
 
-    def _stub(self, stub: EntityStub) -> EntityStub:
+    def _stub(self, stub: EntityStub, record: Metadata) -> EntityStub:
         if stub.name is None:
             return stub
-        name = self._hooks.redacted("node", stub.id, {"name": stub.name}).get("name")
+        whole = record if "name" in record else {**record, "name": stub.name}
+        name = self._hooks.redacted("node", stub.id, whole).get("name")
         return stub._replace(name=name if isinstance(name, str) else None)
 
     def _item(self, item: Metadata) -> Metadata:

@@ -1,0 +1,108 @@
+"""How a text matches what an entity is called."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bfsql.models.matching import MatchClass, Wanted, allowed_errors, typing_errors
+
+ID, NAME, ALIASES = "X:77", "Dorzol Golve syndrome", ["Vetorjor", "TNF alpha"]
+
+
+@pytest.mark.parametrize(
+    ("query", "kind"),
+    [
+        ("X:77", "id"),
+        (" X:77 ", "id"),
+        ("dorzol  GOLVE syndrome ", "name"),
+        ("vétorjor", "alias"),
+        ("Dorzol G", "prefix"),
+        ("syndrome golve", "words"),
+        ("syn dor", "words"),
+        ("DorzolGolve", "words"),
+        ("dorzolgolvesyndrome", "words"),
+        ("tnfalpha", "words"),
+        ("orzol", "part"),
+        ("rzol Gol", "part"),
+        ("x:7", "part"),
+        ("vetorjor 77", "part"),
+        ("Dorzul", "similar"),
+        ("Dorzol Glove", "similar"),
+        ("dorzolgolbe syndrom", "similar"),
+        ("syndrome vetorjr", "similar"),
+        ("tnf beta", None),
+        ("dorzol disease", None),
+        ("aspirin", None),
+        ("X:78", None),
+        ("tn alpha beta", None),
+        ("", None),
+        ("  ", None),
+        ("!?", None),
+    ],
+)
+def test_the_class_of_a_match(query, kind):
+    match = Wanted(query).match(ID, NAME, ALIASES)
+    assert (match and match.kind) == kind
+
+
+def test_an_entity_without_a_name_is_called_by_its_id():
+    assert Wanted("Alice").match("Alice", None, ()).kind is MatchClass.ID
+    assert Wanted("alice").match("Alice", None, ()).kind is MatchClass.PREFIX
+    assert Wanted("alise").match("Alice", None, ()).kind is MatchClass.SIMILAR
+
+
+def test_numbers_are_not_misspelt():
+    assert Wanted("phase 2").match("a", "Phase 3", ()) is None
+    assert Wanted("study 20211").match("a", "Study 20212", ()) is None
+    assert Wanted("BRCA3").match("a", "BRCA1", ()).kind is MatchClass.SIMILAR
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "errors"),
+    [
+        ("aspirin", "aspirn", 1),
+        ("aspirin", "asprin", 1),
+        ("aspirin", "apsirin", 1),
+        ("aspirin", "aspirine", 1),
+        ("aspirin", "aspiryn", 1),
+        ("ca", "abc", 2),
+        ("mutrucour", "mutrucorcu", 2),
+        ("kitten", "sitting", None),
+        ("boston", "houston", 2),
+    ],
+)
+def test_typing_errors(one, other, errors):
+    assert typing_errors(one, other, 2) == typing_errors(other, one, 2) == errors
+
+
+def plain_distance(one: str, other: str) -> int:
+    """Levenshtein by recursion over prefixes, the oracle."""
+    rows = [list(range(len(other) + 1))]
+    for i, a in enumerate(one, 1):
+        row = [i]
+        for j, b in enumerate(other, 1):
+            row.append(min(rows[-1][j] + 1, row[-1] + 1, rows[-1][j - 1] + (a != b)))
+        rows.append(row)
+    return rows[-1][-1]
+
+
+@given(st.text("abc", max_size=7), st.text("abc", max_size=7))
+def test_swaps_only_bring_texts_nearer(one, other):
+    errors, without_swaps = typing_errors(one, other, 99), plain_distance(one, other)
+    assert errors is not None
+    assert without_swaps / 2 <= errors <= without_swaps
+    assert typing_errors(other, one, 99) == errors
+    assert (errors == 0) == (one == other)
+    for most in range(4):
+        assert typing_errors(one, other, most) == (errors if errors <= most else None)
+
+
+@given(st.text("abcdefgh ", min_size=6, max_size=20), st.data())
+def test_one_typing_error_in_a_long_word_is_found(name, data):
+    longest = max(name.split() or [""], key=len)
+    if allowed_errors(longest):
+        at = data.draw(st.integers(0, len(longest) - 1))
+        wrong = longest[:at] + "z" + longest[at + 1 :]
+        assert Wanted(wrong).match("id", name, ()) is not None
