@@ -1,6 +1,6 @@
 """Paths against walks that are listed one by one, on small graphs full of loops and parallels."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 
 from bfsql_trials import asking, walking
 from bfsql_trials.columns import ColumnsOverMemory
@@ -75,3 +75,18 @@ async def test_pages_hold_the_walks_of_their_shown_nodes(graph, steps, limit):
             break
         offset = further["offset"]
     assert offset + limit >= len(every)
+
+
+@settings(max_examples=150)
+@given(graph=walking.tangles(), steps=walking.steps(), data=st.data())
+async def test_different_nodes_of_another_step_are_counted(graph, steps, data):
+    step, counted = (data.draw(st.integers(0, len(steps))) for _ in range(2))
+    call = {**walking.arguments(steps), "show": step, "count_distinct": counted}
+    answer = await asking.read(
+        over(MemoryBackend(graph.records)), "bfs_query", seeds=graph.ids[:3], **call
+    )
+    others = defaultdict(set)
+    for one in Walker.of(graph).walks(graph.ids[:3], steps):
+        others[node_at(*one, step)].add(node_at(*one, counted))
+    wanted = {name: len(nodes) for name, nodes in others.items()}
+    assert {node["id"]: node["distinct"] for node in answer["nodes"]} == wanted

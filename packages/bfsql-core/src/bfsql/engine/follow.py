@@ -69,6 +69,7 @@ async def follow(
     Raises:
         StepUnfinished: The deadline passed during a step, or it passes a bound.
         TypesUnread: The deadline passed before the types were read.
+        TimeoutError: It passed while different nodes were counted.
     """
     walked = await walk(columns, query.path, seeds, targets, conditions=conditions, bounds=bounds)
     size = sum(map(len, walked.arcs))
@@ -87,7 +88,11 @@ async def follow(
         summary = summarized(columns, types, walks.edges)
         selection = Selection(columns, walks.nodes, types, walks.edges, summary, told)
         paths = walks.paths(query.shown_step, shown)
-        return Followed(query, walks, selection, shown, paths, None, dead_end)
+        counted = query.count_distinct
+        distinct = None
+        if counted is not None:
+            distinct = walks.distinct(query.shown_step, shown, counted)
+        return Followed(query, walks, selection, shown, paths, distinct, dead_end)
 
     return await off_loop(size, followed)
 

@@ -12,10 +12,14 @@ from functools import cached_property
 
 import numpy as np
 
+from bfsql import call
 from bfsql.columns import BoolArray, Columns, Handles, IntArray, Ring
 from bfsql.engine.arcs import MANY, Arcs, Junction, LongArray, summed
 from bfsql.engine.arrays import concatenated, distinct, distinct_numbers, places_of
 from bfsql.engine.path import Layer, Walked
+
+_PAIRS = 4_000_000
+"""Pairs of nodes and arcs that are made at once, about."""
 
 
 class Walks:
@@ -120,6 +124,37 @@ class Walks:
             total = np.minimum(total + _capped(walks, places_of(nodes, reached, size), count), MANY)
         return total
 
+    def distinct(self, step: int, nodes: IntArray, counted: int) -> LongArray:
+        """How many different nodes of one step are on the walks through each node of another.
+
+        Args:
+            step: The step that reaches the nodes.
+            nodes: Handles, each once.
+            counted: The step whose nodes are counted.
+
+        Raises:
+            TimeoutError: The deadline of the call passed.
+        """
+        size, count = self.columns.size, len(nodes)
+        if step == counted:
+            return np.ones(count, np.int64)
+        sources = nodes if step < counted else self.nodes_of(counted)
+        total = np.zeros(count, np.int64)
+        start, chunk = 0, len(sources)
+        while start < len(sources):
+            part = sources[start : start + chunk]
+            pairs = self._pairs(min(step, counted), max(step, counted), part)
+            if pairs is None:
+                chunk = -(-len(part) // 4)
+                continue
+            at, ends = pairs
+            if step < counted:
+                total[start : start + len(part)] = np.bincount(at, minlength=len(part))
+            else:
+                total += np.bincount(places_of(nodes, ends, size), minlength=count)
+            start += len(part)
+        return total
+
     def firsts(self, step: int, nodes: IntArray) -> tuple[LongArray, Ring, LongArray]:
         """Which is the first of some nodes that the walks through each node and edge pass.
 
@@ -163,6 +198,47 @@ class Walks:
                 met = self._junctions[before, n].least_backwards(values[n], none)
                 values[before] = np.minimum(values[before], met)
         return values
+
+    def _pairs(self, first: int, last: int, sources: IntArray) -> tuple[LongArray, IntArray] | None:
+        """Which nodes of a later step are on walks through some nodes of an earlier one.
+
+        Args:
+            first: The earlier step.
+            last: The later one.
+            sources: Handles of nodes of the earlier one, each once.
+
+        Returns:
+            Places of sources and handles of nodes, each pair once; None where there are too many
+            to make them for several sources at once.
+
+        Raises:
+            TimeoutError: The deadline of the call passed.
+        """
+        reached: dict[int, tuple[LongArray, LongArray]] = {}
+        for n, nodes, mask in self._reached(first):
+            place = places_of(sources, nodes, self.columns.size)
+            reached[n] = place[place >= 0].astype(np.int64), np.flatnonzero(mask)[place >= 0]
+        for n, layer in enumerate(self.layers):
+            if layer.step < first or layer.step >= last or not layer.before:
+                continue
+            junctions = [(self._junctions[p, n], reached[p]) for p in layer.before if p in reached]
+            width = sum(junction.width(arcs) for junction, (_, arcs) in junctions)
+            if width > _PAIRS and len(sources) > 1:
+                return None
+            if call.remaining() == 0:
+                raise TimeoutError
+            parts = [junction.pairs(*pairs) for junction, pairs in junctions]
+            keys = np.concatenate([at * len(self.arcs[n]) + arcs for at, arcs in parts])
+            at, arcs = np.divmod(np.unique(keys), max(1, len(self.arcs[n])))
+            reached[n] = at, arcs
+        size, keys = self.columns.size, np.empty(0, np.int64)
+        for n, _, mask in self._reached(last):
+            at, arcs = reached[n]
+            ending = mask[arcs]
+            ends = at[ending] * size + self.arcs[n].ends[arcs[ending]]
+            keys = np.unique(np.concatenate([keys, ends]))
+        at, ends = np.divmod(keys, size)
+        return at, ends.astype(np.int32)
 
     # --- arcs -----------------------------------------------------------------------
 
