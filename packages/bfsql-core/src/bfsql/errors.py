@@ -142,6 +142,24 @@ class StepUnfinished(BfsqlError):
         self.late = met is None
 
 
+class NodesUncounted(BfsqlError, TimeoutError):
+    """The deadline passed while the different nodes of one step of a path were counted.
+
+    Args:
+        first: The earlier of the two steps.
+        last: The later one.
+        seconds: The deadline of the call.
+    """
+
+    def __init__(self, first: int, last: int, seconds: float | None) -> None:
+        within = "in time" if seconds is None else f"within {seconds:g} s"
+        super().__init__(
+            f"The pairs of nodes of the steps {first} and {last} could not be counted {within}. "
+            "Name fewer seeds, a type or a predicate in each step, or the nodes that walks have to "
+            "end at in to; without count_distinct the walks are counted."
+        )
+
+
 class NothingFits(BfsqlError, ValueError):
     """The budget is too small for what every answer has to say; `tools` makes the sentence."""
 

@@ -283,7 +283,7 @@ def _least(
     nothing: int,
 ) -> LongArray:
     """The same for the least value in place of the sum."""
-    order = np.lexsort((values, at))
+    order = np.argsort(at.astype(np.int64) * (nothing + 1) + values, kind="stable")
     begin = np.searchsorted(at[order], np.arange(count + 1))
     stop = np.append(begin[1:], begin[count])
     padded, with_nothing = np.append(order, -1), np.append(values, nothing)

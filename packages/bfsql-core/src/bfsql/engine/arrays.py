@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from bfsql.columns import Handles, IntArray, Ring, is_sparse, marked, places_in
+from bfsql.columns import BoolArray, Handles, IntArray, Ring, is_sparse, marked, places_in
 
 FEW = 256
 """Numbers that Python counts faster than numpy."""
@@ -83,6 +83,24 @@ def distinct(ring: Ring, size: int) -> Ring:
     new = np.ones(len(order), bool)
     new[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in sorted_])
     return marked(sorted_, new)
+
+
+def runs(ring: Ring, size: int) -> tuple[npt.NDArray[np.intp], BoolArray]:
+    """An order in which equal edges stand together, and which of them is the first in it.
+
+    Args:
+        ring: Edges, in any order.
+        size: All numbers in it are below.
+    """
+    bits = max(1, (size - 1).bit_length())
+    columns: tuple[npt.NDArray[np.integer], ...] = ring
+    if 3 * bits <= _KEY_BITS:
+        subjects, predicates, objects = ring
+        columns = ((subjects.astype(np.int64) << bits | predicates) << bits | objects,)
+    order = np.lexsort(columns[::-1])
+    new = np.ones(len(order), bool)
+    new[1:] = np.logical_or.reduce([c[order][1:] != c[order][:-1] for c in columns])
+    return order, new
 
 
 def places_of(nodes: IntArray, wanted: IntArray, size: int) -> IntArray:

@@ -69,7 +69,7 @@ async def follow(
     Raises:
         StepUnfinished: The deadline passed during a step, or it passes a bound.
         TypesUnread: The deadline passed before the types were read.
-        TimeoutError: It passed while different nodes were counted.
+        NodesUncounted: It passed while different nodes were counted.
     """
     walked = await walk(columns, query.path, seeds, targets, conditions=conditions, bounds=bounds)
     size = sum(map(len, walked.arcs))
@@ -146,6 +146,9 @@ async def _finds(columns: Columns, step: Step, nodes: IntArray) -> bool:
     return False
 
 
+NODE_BYTES, EDGE_BYTES = 26, 41
+"""Bytes of a node and of an edge without their names."""
+
 # --- pages ------------------------------------------------------------------------
 
 
@@ -205,6 +208,14 @@ class PathPages(Pages):
             query.limit,
             shown,
         )
+
+    async def least_bytes(self, count: int) -> int:
+        """Bytes that the first `count` shown nodes take at the least."""
+        if not self._walks or not count:
+            return count * NODE_BYTES
+        firsts = await self._firsts_of(count)
+        nodes, edges = ((part < count).sum() for part in (firsts.by_node, firsts.by_edge))
+        return int(nodes * NODE_BYTES + edges * EDGE_BYTES)
 
     async def _beginning_of(self, count: int) -> _Beginning:
         """A beginning of the page with at least so many shown nodes, and at most twice as many."""

@@ -199,6 +199,10 @@ class Pages:
             seeds, total, edge_count, summary, page, facts, query.k, selection.common
         )
 
+    async def least_bytes(self, count: int) -> int:  # noqa: ARG002
+        """Bytes that an answer with the first `count` nodes takes at the least, where known."""
+        return 0
+
     def wanted_in_full(self, page: Subgraph) -> tuple[Sequence[str], Sequence[Triple]]:
         """The nodes and the edges of a page that the filters want in full."""
         if self.query.topology_only:

@@ -15,8 +15,9 @@ import numpy as np
 from bfsql import call
 from bfsql.columns import BoolArray, Columns, Handles, IntArray, Ring
 from bfsql.engine.arcs import MANY, Arcs, Junction, LongArray, summed
-from bfsql.engine.arrays import concatenated, distinct, distinct_numbers, places_of
+from bfsql.engine.arrays import at, concatenated, distinct, distinct_numbers, places_of, runs
 from bfsql.engine.path import Layer, Walked
+from bfsql.errors import NodesUncounted
 
 _PAIRS = 4_000_000
 """Pairs of nodes and arcs that are made at once, about."""
@@ -133,7 +134,7 @@ class Walks:
             counted: The step whose nodes are counted.
 
         Raises:
-            TimeoutError: The deadline of the call passed.
+            NodesUncounted: The deadline of the call passed.
         """
         size, count = self.columns.size, len(nodes)
         if step == counted:
@@ -147,9 +148,9 @@ class Walks:
             if pairs is None:
                 chunk = -(-len(part) // 4)
                 continue
-            at, ends = pairs
+            found, ends = pairs
             if step < counted:
-                total[start : start + len(part)] = np.bincount(at, minlength=len(part))
+                total[start : start + len(part)] = np.bincount(found, minlength=len(part))
             else:
                 total += np.bincount(places_of(nodes, ends, size), minlength=count)
             start += len(part)
@@ -173,12 +174,10 @@ class Walks:
             for ends in (one.origins, one.ends):
                 np.minimum.at(least, places_of(self.nodes, ends, size), value)
         rings = concatenated([one.ring for one in self.arcs])
-        value = np.concatenate([np.empty(0, np.int64), *values])
-        order = np.lexsort((value, rings.objects, rings.predicates, rings.subjects))
-        rings, value = Ring(*(column[order] for column in rings)), value[order]
-        new = np.ones(len(order), bool)
-        new[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in rings])
-        return least, Ring(*(column[new] for column in rings)), value[new]
+        order, new = runs(rings, size)
+        value = np.concatenate(values)[order]
+        first = np.minimum.reduceat(value, np.flatnonzero(new)) if len(value) else value
+        return least, at(rings, order[new]), first
 
     def _first_places(self, step: int, nodes: IntArray) -> list[LongArray]:
         """By layer and arc: the place of the first of some nodes that a walk over it passes."""
@@ -212,7 +211,7 @@ class Walks:
             to make them for several sources at once.
 
         Raises:
-            TimeoutError: The deadline of the call passed.
+            NodesUncounted: The deadline of the call passed.
         """
         reached: dict[int, tuple[LongArray, LongArray]] = {}
         for n, nodes, mask in self._reached(first):
@@ -226,19 +225,18 @@ class Walks:
             if width > _PAIRS and len(sources) > 1:
                 return None
             if call.remaining() == 0:
-                raise TimeoutError
+                raise NodesUncounted(first, last, call.seconds())
             parts = [junction.pairs(*pairs) for junction, pairs in junctions]
-            keys = np.concatenate([at * len(self.arcs[n]) + arcs for at, arcs in parts])
-            at, arcs = np.divmod(np.unique(keys), max(1, len(self.arcs[n])))
-            reached[n] = at, arcs
+            keys = np.concatenate([found * len(self.arcs[n]) + arcs for found, arcs in parts])
+            reached[n] = np.divmod(np.unique(keys), max(1, len(self.arcs[n])))
         size, keys = self.columns.size, np.empty(0, np.int64)
         for n, _, mask in self._reached(last):
-            at, arcs = reached[n]
+            found, arcs = reached[n]
             ending = mask[arcs]
-            ends = at[ending] * size + self.arcs[n].ends[arcs[ending]]
+            ends = found[ending] * size + self.arcs[n].ends[arcs[ending]]
             keys = np.unique(np.concatenate([keys, ends]))
-        at, ends = np.divmod(keys, size)
-        return at, ends.astype(np.int32)
+        found, ends = np.divmod(keys, size)
+        return found, ends.astype(np.int32)
 
     # --- arcs -----------------------------------------------------------------------
 

@@ -33,6 +33,8 @@ TRIED_WHOLE = 1_000
 
 RECORD_TOKENS = 100
 """Room for the metadata of a node or edge; where there is that for all, it is read at once."""
+TOKEN_BYTES = 32
+"""Bytes that no token stands for on the average."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,10 @@ class Budget:
         """Whether the answer keeps within it; written only where there is a budget."""
         return not self.tokens or self.estimator(draft.text) <= self.tokens
 
+    def refuses(self, size: int) -> bool:
+        """Whether so many bytes are too many, however they are counted."""
+        return 0 < self.tokens * TOKEN_BYTES < size
+
     def longest(self, count: int, text_of: Callable[[int], bytes]) -> int:
         """How many of `count` parts fit, at least 0."""
         if not self.tokens or self.estimator(text_of(count)) <= self.tokens:
@@ -67,6 +73,8 @@ async def fit(pages: Pages, writer: SubgraphWriter, budget: Budget) -> Draft:
     Raises:
         NothingFits: Not even the fewest nodes that are worth an answer do.
     """
+    if budget.refuses(await pages.least_bytes(pages.wanted)):
+        return await _cut(pages, writer, budget, pages.wanted)
     if not budget.tokens or pages.wanted <= TRIED_WHOLE:
         whole = writer.draft(await pages.of(pages.wanted))
         return whole if budget.keeps(whole) else await _cut(pages, writer, budget, pages.wanted - 1)
@@ -113,8 +121,11 @@ async def _cut(pages: Pages, writer: SubgraphWriter, budget: Budget, most: int) 
     size = next(sizes, None)
     try:
         while size is not None:
-            drafts[size] = draft = writer.draft(await pages.of(size))
-            size = sizes.send(budget.keeps(draft))
+            fits = not budget.refuses(await pages.least_bytes(size))
+            if fits:
+                drafts[size] = draft = writer.draft(await pages.of(size))
+                fits = budget.keeps(draft)
+            size = sizes.send(fits)
     except StopIteration as found:
         if found.value >= pages.least:
             return drafts[found.value]

@@ -22,6 +22,7 @@ from bfsql.errors import (
     BoundMet,
     FirstRingTooLarge,
     FirstRingUnfinished,
+    NodesUncounted,
     StepUnfinished,
     StoreError,
     StoreUnavailable,
@@ -231,7 +232,7 @@ def translate_errors(limits: Limits, what: str) -> Iterator[None]:
     except StepUnfinished as stopped:
         kind = "deadline" if stopped.late else "too_large"
         raise ToolError(str(stopped), kind=kind, argument="path") from stopped
-    except (FirstRingUnfinished, TypesUnread) as late:
+    except (FirstRingUnfinished, NodesUncounted, TypesUnread) as late:
         raise ToolError(str(late), kind="deadline") from late
     except TimeoutError as late:
         raise ToolError(_too_slow(limits), kind="deadline") from late
