@@ -8,7 +8,7 @@ that keeps its graph in integers gives them as `Columns`; for one that speaks in
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Hashable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -58,7 +58,12 @@ class Columns(ABC):
 
     Handles are 0 to `size` - 1. Of a store's own columns they ascend with the ids in code
     point order, so that sorting needs no strings.
+
+    Attributes:
+        kept: Answers in integers of earlier calls, where a cache holds them.
     """
+
+    kept: KeptAnswers | None = None
 
     @property
     @abstractmethod
@@ -277,6 +282,16 @@ class _Types(dict[str | None, int]):
 
     def of(self, names: Iterable[Any], count: int) -> IntArray:
         return np.fromiter(map(self.__getitem__, names), np.int32, count)
+
+
+class KeptAnswers(Protocol):
+    """What was found in a store's own columns, by what was asked; values are not changed."""
+
+    def find(self, asked: Hashable) -> Any:
+        """What was found; None where nothing is held."""
+
+    def keep(self, asked: Hashable, found: Any, records: int) -> None:
+        """Hold what was found, unless it is too large."""
 
 
 class NumberedRings(Protocol):

@@ -17,12 +17,14 @@ from bfsql.cache.singleflight import CachedMethod, CachePolicy
 from bfsql.cache.store import (
     FOREVER,
     CacheBudget,
+    HeldAnswers,
     lengths,
     own_node,
     pages,
     restored,
     snapshots,
 )
+from bfsql.columns import Columns
 from bfsql.models import (
     NO_METADATA,
     Edge,
@@ -84,6 +86,7 @@ class CachedGraphDb(AdaptedGraphDb):
         self._entering: CachedMethod[str] = CachedMethod(policy, weigh=lengths)
         self._policy, self._max_edges = policy, max_edges
         self._rings = self._no_rings()
+        self._answers = HeldAnswers(policy.budget, policy.ttl, policy.clock)
         self._nodes: CachedMethod[str] = CachedMethod(policy)
         detail: dict[str, Any] = {"keep": snapshots, "give": restored, "weigh": pages}
         self._node_metadata: CachedMethod[str] = CachedMethod(policy, **detail)
@@ -184,6 +187,13 @@ class CachedGraphDb(AdaptedGraphDb):
     ) -> AsyncGenerator[Sequence[Triple]]:
         """A ring or a part of it, which is held as a whole."""
         yield await self.edges_batch(ids, predicates=predicates, direction=direction)
+
+    def columns(self) -> Columns | None:
+        """The graph in integers, with what earlier calls found in it."""
+        columns = super().columns()
+        if columns is not None:
+            columns.kept = self._answers
+        return columns
 
     def numbered(self) -> HeldRings | None:
         """The rings that are held; None where the backend gives edges of one node only."""

@@ -141,6 +141,34 @@ class GenerationalCache(Generic[K]):
             old.move(answers.keys(), self._young)
 
 
+class HeldAnswers:
+    """Answers in integers, each held as a whole.
+
+    Args:
+        budget: The bound, shared with the methods of the cache.
+        ttl: Seconds for which an answer is good.
+        clock: Seconds, never going back.
+    """
+
+    def __init__(self, budget: CacheBudget, ttl: float, clock: Callable[[], float]) -> None:
+        self._held: GenerationalCache[Hashable] = GenerationalCache(budget, _records)
+        self._ttl = ttl
+        self._clock = clock
+
+    def find(self, asked: Hashable) -> Any:
+        """What was found; None where nothing is held."""
+        found = self._held.find([asked], self._clock())
+        return found[asked][0] if found else None
+
+    def keep(self, asked: Hashable, found: Any, records: int) -> None:
+        """Hold what was found, unless it is too large."""
+        self._held.put({asked: (found, records)}, self._clock() + self._ttl, {})
+
+
+def _records(held: Collection[tuple[Any, int]]) -> int:
+    return sum(records for _, records in held)
+
+
 # --- how many records are in some answers -------------------------------------
 
 

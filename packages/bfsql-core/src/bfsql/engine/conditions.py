@@ -115,6 +115,10 @@ class Conditions:
         self._conditions = self._read()
         self._tallies = {text: _Tally() for text in self._where}
 
+    def __bool__(self) -> bool:
+        """Whether there is anything that could remove something."""
+        return bool(self._excluded or self._where or self._least > 1)
+
     def learn(self, types: IntArray, predicates: IntArray) -> None:
         """Let a scope name types and predicates that were reached, known before or not.
 

@@ -14,6 +14,7 @@ from bfsql.engine.select import (
     Query,
     Result,
     select,
+    selected,
     with_metadata,
 )
 from bfsql.engine.traverse import Bounds, traverse
@@ -89,12 +90,11 @@ async def _unbounded(db: GraphDbInterface, query: Query, hops: int, bounds: Boun
         unknown = tuple(i for i, seed in zip(asked, found, strict=True) if seed is None)
         ids = [seed.id for seed in seeds]
         if isinstance(query, BfsQuery):
-            reach = await traverse(columns, seeds, hops, bounds)
+            selection = await selected(columns, seeds, hops, bounds, conditions)
         else:
             reach = await traverse(columns, [] if unknown else seeds, hops, bounds)
-            reach = await intersect(reach, bounds)
+            selection = await select(await intersect(reach, bounds), conditions)
             ids = [*ids, *unknown]
-        selection = await select(reach, conditions)
         pages = Pages(query.model_copy(update={"seeds": ids}), selection)
         result = await with_metadata(db, pages, await pages.of(pages.wanted))
         facts = replace(result.facts, unknown_seeds=unknown, omissions=under_way.omissions)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import NamedTuple, TypeAlias, TypeVar
 
@@ -20,10 +20,10 @@ import numpy.typing as npt
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
-from bfsql.columns import Columns, Handles, IntArray, Ring, marked
+from bfsql.columns import Columns, Found, Handles, IntArray, Ring, marked
 from bfsql.engine.arrays import at, counted_numbers, distinct_numbers, places_of, within
 from bfsql.engine.conditions import Conditions
-from bfsql.engine.traverse import Reach, off_loop
+from bfsql.engine.traverse import Bounds, Reach, off_loop, traverse
 from bfsql.models import (
     BfsQuery,
     BfsResult,
@@ -64,6 +64,37 @@ class Selection:
     """What the traversal and the removing filters left out."""
     common: int | None = None
     """How many of the first nodes are those of an intersection; the others connect them."""
+    last_page: list[tuple[int, _Placed, _Prefix]] = field(default_factory=list, compare=False)
+    """Where the last page began that was looked up, and what was found; at most one."""
+
+
+async def selected(
+    columns: Columns, seeds: Sequence[Found], hops: int, bounds: Bounds, conditions: Conditions
+) -> Selection:
+    """Traverse and select; what was found before, with nothing removed, is not searched again.
+
+    Args:
+        columns: The graph.
+        seeds: Nodes, each once.
+        hops: Rings to expand, 1 to 5.
+        bounds: Of the traversal.
+        conditions: Of this call.
+
+    Raises:
+        FirstRingUnfinished: As `traverse`, and so are the others.
+        FirstRingTooLarge: Likewise.
+        TypesUnread: Likewise.
+        TimeoutError: As `select`.
+    """
+    kept = None if conditions else columns.kept
+    asked = (tuple(seed.handle for seed in seeds), hops, bounds)
+    found: Selection | None = None if kept is None else kept.find(asked)
+    if found is None:
+        reach = await traverse(columns, seeds, hops, bounds)
+        found = await select(reach, conditions)
+        if kept is not None and reach.stopped_by is None:
+            kept.keep(asked, found, len(found.nodes) + len(found.edges.subjects))
+    return found
 
 
 async def select(reach: Reach, conditions: Conditions) -> Selection:
@@ -77,10 +108,13 @@ async def select(reach: Reach, conditions: Conditions) -> Selection:
         TimeoutError: The deadline passed while metadata was read.
     """
     columns, nodes, types, edges = reach.columns, reach.nodes, reach.types, reach.edges
+    size = len(reach.nodes) + len(edges.subjects)
+    if not conditions:
+        facts = _facts(reach, nodes)
+        return await off_loop(size, lambda: _selection(columns, nodes, types, edges, facts))
     conditions.learn(types, edges.predicates)
     kept = await conditions.keeps_nodes(nodes, types, None)
     nodes, types = nodes[kept], types[kept]
-    size = len(reach.nodes) + len(edges.subjects)
     if len(nodes) < len(reach.nodes):
         members = Handles(columns.size, nodes)
         edges = await off_loop(size, lambda: within(reach.edges, members))
@@ -161,6 +195,9 @@ class Pages:
         self.least = 1 if paged else 0
         self._placed: _Placed | None = None
         self._prefix: _Prefix | None = None
+        for start, placed, prefix in selection.last_page:
+            if start == self._start:
+                self._placed, self._prefix = placed, prefix
 
     async def of(self, count: int) -> Result:
         """The result with the first `count` nodes as stubs; its facts count those cut off."""
@@ -221,6 +258,7 @@ class Pages:
         if known is None or not count <= known.length <= 2 * length:
             placed = await self._placed_of(length)
             self._prefix = known = await _prefix(self.selection, self._start, length, placed)
+            self.selection.last_page[:] = [(self._start, placed, known)]
         return known
 
     async def _placed_of(self, length: int) -> _Placed:

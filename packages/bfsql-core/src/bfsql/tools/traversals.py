@@ -22,7 +22,7 @@ from bfsql.engine.connect import Connector, connected, edges_among
 from bfsql.engine.follow import PathPages, follow
 from bfsql.engine.intersect import intersect
 from bfsql.engine.numbered import columns_of
-from bfsql.engine.select import Pages, Selection, select
+from bfsql.engine.select import Pages, Selection, select, selected
 from bfsql.engine.traverse import Bounds, traverse
 from bfsql.errors import NothingFits, ToolError
 from bfsql.models import MAX_HOPS, BfsQuery, IntersectionQuery, PathQuery
@@ -81,8 +81,8 @@ class Traversals:
             raise missing("bfs_query", "max_hops")
         query = BfsQuery(max_hops=max_hops, **arguments)
         conditions = await self._conditions(columns, query)
-        reach = await traverse(columns, seeds, query.max_hops, self.bounds())
-        selection = await select(reach, conditions)
+        bounds = self.bounds()
+        selection = await selected(columns, seeds, query.max_hops, bounds, conditions)
         return await self._subgraph(query, selection, names.notes, budget)
 
     async def _path(  # noqa: PLR0917 - what every way of asking prepares
