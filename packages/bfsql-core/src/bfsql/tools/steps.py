@@ -18,7 +18,7 @@ import difflib
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from bfsql.answers.clean import plain
 from bfsql.answers.notes import listed
@@ -99,10 +99,18 @@ class Given:
     max_hops: int | None
 
 
-def path_query(
-    given: Given, vocabulary: Vocabulary, arguments: Mapping[str, Any]
-) -> tuple[PathQuery, list[str]]:
-    """The query of a call with a path, and notes on what was taken for what.
+class Asked(NamedTuple):
+    """The query of a call with a path, and notes on its names."""
+
+    query: PathQuery
+    taken: list[str]
+    """What was taken for what."""
+    doubts: list[str]
+    """Names that are in no sample of the schema: a reason to give where nothing is found."""
+
+
+def path_query(given: Given, vocabulary: Vocabulary, arguments: Mapping[str, Any]) -> Asked:
+    """The query of a call with a path.
 
     Args:
         given: What speaks of the path.
@@ -112,7 +120,7 @@ def path_query(
     Raises:
         ToolError: The path cannot be read, or something does not agree with it.
     """
-    path, notes = parsed(given.path, vocabulary)
+    path, taken, doubts = parsed(given.path, vocabulary)
     last = len(path.steps)
     if given.max_hops not in (None, path.longest):
         raise ToolError(
@@ -124,13 +132,14 @@ def path_query(
     shown_step, walks = _shown_step(given.show, last)
     if given.count_distinct is not None and given.count_distinct > last:
         raise _no_step("count_distinct", given.count_distinct, last)
-    return PathQuery(
+    query = PathQuery(
         path=path,
         show=shown_step,
         walks=walks,
         count_distinct=given.count_distinct,
         **arguments,
-    ), notes
+    )
+    return Asked(query, taken, doubts)
 
 
 def without_steps(show: str | None, count_distinct: int | None) -> None:
@@ -191,8 +200,8 @@ class _Raw:
     most: int = 1
 
 
-def parsed(texts: Sequence[str], vocabulary: Vocabulary) -> tuple[Path, list[str]]:
-    """The path that some strings mean, and notes on what was taken for what.
+def parsed(texts: Sequence[str], vocabulary: Vocabulary) -> tuple[Path, list[str], list[str]]:
+    """The path that some strings mean, what was taken for what, and names that may not exist.
 
     Args:
         texts: One string a step, or several steps in one.
@@ -207,8 +216,7 @@ def parsed(texts: Sequence[str], vocabulary: Vocabulary) -> tuple[Path, list[str
         raw += _Reader(text, vocabulary, len(raw)).steps()
     if len(raw) > MAX_STEPS:
         raise _error(f"path has {len(raw)} steps; at most {MAX_STEPS} are taken.", "too_large")
-    notes: list[str] = []
-    names = _Names(vocabulary, notes)
+    names = _Names(vocabulary)
     steps: list[Step] = []
     start: frozenset[str] | None = None
     at: Collection[str] | None = vocabulary.seed_types or None
@@ -234,7 +242,7 @@ def parsed(texts: Sequence[str], vocabulary: Vocabulary) -> tuple[Path, list[str
             "upper bound in {m,n}.",
             "too_large",
         )
-    return path, notes
+    return path, names.taken, names.doubts
 
 
 def _narrowed(step: Step, front: frozenset[str], one: _Raw) -> Step:
@@ -346,6 +354,8 @@ class _Reader:
 
     def _arrow(self, one: _Raw) -> bool:
         """An arrow with its predicates; False where it cannot be read."""
+        if self._plain_arrow(one):
+            return True
         if short := _SHORT.match(self._text, self._at):
             self._at = short.end()
             one.direction = "in" if short[1] in "<^" else "out"
@@ -364,6 +374,20 @@ class _Reader:
             if not self._skip(r"\s*\]"):
                 return False
         return self._tail(one, entering=bool(head[1]), closed=bracket or not one.predicates)
+
+    def _plain_arrow(self, one: _Raw) -> bool:
+        """An arrow with known predicates, whatever characters they have."""
+        begin = self._at
+        head = re.compile(r"(<?)-\s*").match(self._text, begin)
+        if head is None:
+            return False
+        self._at = head.end()
+        if self._predicates.at(self._text, self._at, _PREDICATE_END) is not None:
+            one.predicates = self._name_list(self._predicates, _PREDICATE_END)
+            if self._tail(one, entering=bool(head[1]), closed=True):
+                return True
+        self._at, one.predicates = begin, []
+        return False
 
     def _tail(self, one: _Raw, *, entering: bool, closed: bool) -> bool:
         """The end of an arrow, which `<-tests Trial` may lack."""
@@ -389,7 +413,8 @@ class _Reader:
         names: list[str] = []
         while True:
             self._blank()
-            self._skip(r":")
+            if known.at(self._text, self._at, end) is None:
+                self._skip(r":")
             name = self._name(known, end)
             if not name:
                 return names
@@ -399,7 +424,8 @@ class _Reader:
 
     def _type_list(self, one: _Raw) -> list[str]:
         """Types, perhaps as Cypher writes a node."""
-        node = self._opened(r"\s*\(")
+        known = self._types.at(self._text, self._at, _TYPE_END)
+        node = known is None and self._opened(r"\s*\(")
         if node and self._skip(r"\s*\)"):
             return []
         names = self._name_list(self._types, _TYPE_END)
@@ -488,10 +514,12 @@ def _ends(text: str, at: int, end: re.Pattern[str]) -> bool:
 
 
 class _Names:
-    """Takes names as the graph spells them."""
+    """Takes names as the graph spells them, and has notes on it."""
 
-    def __init__(self, vocabulary: Vocabulary, notes: list[str]) -> None:
-        self._vocabulary, self._notes = vocabulary, notes
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
+        self.taken: list[str] = []
+        self.doubts: list[str] = []
 
     def predicates(self, one: _Raw, at: Collection[str] | None) -> frozenset[str] | None:
         """The predicates of a step; None for any."""
@@ -513,10 +541,15 @@ class _Names:
             return name
         same = [other for other in known if other.casefold() == name.casefold()]
         if len(same) == 1:
-            self._notes.append(f"path: took {shown(same[0])} for {shown(name)}.")
+            self.taken.append(f"path: took {shown(same[0])} for {shown(name)}.")
             return same[0]
         if same or self._vocabulary.certain:
             raise self._unknown(one, name, known, what, at)
+        near = difflib.get_close_matches(name, known, n=_NEAR)
+        nearest = f" The nearest: {listed(near)}." if near else ""
+        self.doubts.append(
+            f"path: the sample of this graph's schema has no {what} {shown(name)}.{nearest}"
+        )
         return name
 
     def _unknown(

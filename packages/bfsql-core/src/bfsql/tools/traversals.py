@@ -25,11 +25,11 @@ from bfsql.engine.numbered import columns_of
 from bfsql.engine.select import Pages, Selection, select, selected
 from bfsql.engine.traverse import Bounds, traverse
 from bfsql.errors import NothingFits, ToolError
-from bfsql.models import MAX_HOPS, BfsQuery, IntersectionQuery, PathQuery
+from bfsql.models import MAX_HOPS, BfsQuery, IntersectionQuery
 from bfsql.tools.budget import Budget, detail, fit
 from bfsql.tools.resolve import Names
 from bfsql.tools.schema import WAIT_SECONDS, GraphSchema
-from bfsql.tools.steps import Given, Vocabulary, path_query, without_steps
+from bfsql.tools.steps import Asked, Given, Vocabulary, path_query, without_steps
 from bfsql.tools.validate import matched, missing, shown
 
 MAX_PAIRS = 100
@@ -96,7 +96,7 @@ class Traversals:
     ) -> Answer:
         """The walks along a path."""
         types = frozenset(columns.type_names[seed.type] for seed in seeds)
-        query, found = await self._path_query(given, types, arguments)
+        query, taken, doubts = await self._path_query(given, types, arguments)
         targets = None
         if given.to:
             last = query.path.steps[-1].types or ()
@@ -112,7 +112,8 @@ class Traversals:
         followed = await follow(
             columns, query, seeds, targets, conditions=conditions, bounds=self.bounds()
         )
-        writer = SubgraphWriter(self._limits.stripped, [*names.notes, *found])
+        notes = [*names.notes, *taken, *(() if len(followed.shown) else doubts)]
+        writer = SubgraphWriter(self._limits.stripped, notes)
         try:
             for walks in (True, False) if query.walks else (False,):
                 pages = PathPages(followed, walks=walks, too_large=query.walks and not walks)
@@ -130,7 +131,7 @@ class Traversals:
 
     async def _path_query(
         self, given: Given, types: frozenset[str], arguments: dict[str, Any]
-    ) -> tuple[PathQuery, list[str]]:
+    ) -> Asked:
         """The query of a path; the schema is read again before a name is called unknown."""
         try:
             vocabulary = await call.within(self._vocabulary(types, again=False))

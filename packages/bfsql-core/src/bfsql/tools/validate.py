@@ -15,6 +15,7 @@ import difflib
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -22,7 +23,7 @@ from bfsql.answers.notes import SHOWN as LISTED
 from bfsql.answers.notes import listed
 from bfsql.columns import Found
 from bfsql.errors import ToolError
-from bfsql.models import Node
+from bfsql.models import MAX_STEPS, Node
 from bfsql.tools.parameters import MAX_TEXT_BYTES, PARAMETERS, Parameter
 
 SHOWN = 60
@@ -59,6 +60,8 @@ def checked(tool: str, arguments: Any) -> dict[str, Any]:
         )
     parameters = {p.name: p for p in PARAMETERS[tool]}
     given = _given(tool, arguments)
+    if given.get("path") and "max_hops" in parameters:  # its steps may be more
+        parameters["max_hops"] = replace(parameters["max_hops"], maximum=MAX_STEPS)
     for name in given:
         if name not in parameters:
             raise _unknown_argument(tool, name, list(parameters))

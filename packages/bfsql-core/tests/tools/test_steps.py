@@ -1,0 +1,200 @@
+"""Steps of a path in every spelling that models use, and what cannot be read."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bfsql.errors import ToolError
+from bfsql.models import Relation, Step
+from bfsql.tools.schema import Schema
+from bfsql.tools.steps import Vocabulary, parsed
+
+IRI = "http://ex.org/a-b->c#d"
+SCHEMA = Schema(
+    ("Cell-Line", "Disease", "Protein", "Trial", "a b"),
+    ("interacts_with", "is_a", "odd name|x", "studies", "tests", "works", "works-at", IRI),
+    True,
+)
+RELATIONS = (
+    Relation("Trial", "studies", "Disease", 9),
+    Relation("Trial", "tests", "Protein", 8),
+    Relation("Protein", "interacts_with", "Protein", 7),
+    Relation("Disease", "is_a", "Disease", 6),
+)
+
+
+def read(*texts, at="Trial", schema=SCHEMA, relations=RELATIONS):
+    vocabulary = Vocabulary(schema, schema.comprehensive, frozenset({at}), relations)
+    return parsed(texts, vocabulary)
+
+
+def steps(*texts, **known):
+    return [step.text for step in read(*texts, **known)[0].steps]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("-studies-> Disease", "-studies-> Disease"),
+        ("  -studies->Disease ", "-studies-> Disease"),
+        ("- studies -> Disease", "-studies-> Disease"),
+        ("<-tests- Trial", "<-tests- Trial"),
+        ("<-tests Trial", "<-tests- Trial"),
+        ("-interacts_with- Protein", "-interacts_with- Protein"),
+        ("-interacts_with-Protein", "-interacts_with- Protein"),
+        ("-tests|studies->", "-studies|tests->"),
+        ("-tests | studies-> Disease | Protein", "-studies|tests-> Disease|Protein"),
+        ("-->", "-->"),
+        ("--", "--"),
+        ("<-- Trial", "<-- Trial"),
+        ("-->Disease", "--> Disease"),
+        ("-is_a->{1,3}", "-is_a->{1,3}"),
+        ("-is_a->{1,3} Disease", "-is_a->{1,3} Disease"),
+        ("-is_a-> Disease{2,3}", "-is_a->{2,3} Disease"),
+        ("-is_a->{2}", "-is_a->{2,2}"),
+        ("-is_a->{,2}", "-is_a->{1,2}"),
+        ("-is_a->{1}", "-is_a->"),
+        (">studies", "-studies->"),
+        ("> studies Disease", "-studies-> Disease"),
+        ("->studies Disease", "-studies-> Disease"),
+        ("<tests", "<-tests-"),
+        ("^tests", "<-tests-"),
+        ("^tests Trial", "<-tests- Trial"),
+        ("-[:STUDIES]->(Disease)", "-studies-> Disease"),
+        ("-[:studies]->(:Disease)", "-studies-> Disease"),
+        ("-[r:studies|tests]->(d:Disease)", "-studies|tests-> Disease"),
+        ("<-[:tests]-(:Trial)", "<-tests- Trial"),
+        ("-[:is_a*1..3]->", "-is_a->{1,3}"),
+        ("-[]->()", "-->"),
+        ("studies", "-studies->"),
+        ("studies Disease", "-studies-> Disease"),
+        ("Trial -studies-> Disease (2087)", "-studies-> Disease"),
+        ("-`odd name|x`->", "-odd name|x->"),
+        ("-odd name|x- Cell-Line", "-odd name|x- Cell-Line"),
+        ("-works-at->", "-works-at->"),
+        ("-works-> a b", "-works-> a b"),
+        (f"-{IRI}-> a b", f"-{IRI}-> a b"),
+        (f"<-{IRI}|works-at- Cell-Line", f"<-{IRI}|works-at- Cell-Line"),
+    ],
+)
+def test_every_spelling_that_can_mean_one_thing_is_taken(text, wanted):
+    assert steps(text) == [wanted]
+
+
+def test_one_string_may_hold_several_steps():
+    wanted = ["-studies-> Disease", "<-studies- Trial", "-tests-> Protein"]
+    assert steps("-studies-> Disease <-studies- Trial -tests-> Protein") == wanted
+    assert steps("-studies->Disease<-studies-Trial-tests->Protein") == wanted
+    assert steps("-studies-> Disease, <-studies- Trial, -tests-> Protein") == wanted
+    assert steps("(:Trial)-[:studies]->(:Disease)<-[:studies]-(:Trial)-[:tests]->(:Protein)") == (
+        wanted
+    )
+
+
+def test_the_same_step_may_follow_itself():
+    assert steps("-is_a->", "-is_a->") == ["-is_a->", "-is_a->"]
+
+
+def test_a_type_in_front_is_a_condition_on_the_step_before():
+    path, _, _ = read("Trial -studies-> Disease (12)", "Disease -is_a-> Disease")
+    assert path.start_types == {"Trial"}
+    assert [step.types for step in path.steps] == [{"Disease"}, {"Disease"}]
+    path, _, _ = read("-studies->", "Disease -is_a->")
+    assert path.steps[0].types == {"Disease"}
+    with pytest.raises(ToolError, match="starts at Protein, but the step before it ends at Dis"):
+        read("-studies-> Disease", "Protein -interacts_with-> Protein")
+
+
+def test_a_bare_predicate_has_the_direction_that_the_types_allow():
+    assert steps("studies", at="Disease") == ["<-studies-"]
+    assert steps("-studies-> Disease", "studies Trial") == [
+        "-studies-> Disease",
+        "<-studies- Trial",
+    ]
+    for known in ({"at": "Disease"}, {"at": "Protein"}):
+        name = "is_a" if known["at"] == "Disease" else "interacts_with"
+        with pytest.raises(ToolError) as caught:
+            steps(name, **known)
+        assert f'"-{name}->" (leaving) or "<-{name}-" (entering)' in str(caught.value)
+    with pytest.raises(ToolError, match="both may be meant"):
+        steps("studies", relations=())
+
+
+def test_another_case_is_taken_with_a_note():
+    path, taken, _ = read("-STUDIES-> disease")
+    assert path.steps[0].text == "-studies-> Disease"
+    assert taken == ['path: took "studies" for "STUDIES".', 'path: took "Disease" for "disease".']
+
+
+def test_a_name_that_a_sample_lacks_is_asked_as_written():
+    sample = Schema(SCHEMA.entity_types, SCHEMA.predicates, False)
+    path, taken, doubts = read("-studied-> Nothing", schema=sample)
+    assert path.steps[0].text == "-studied-> Nothing"
+    assert taken == []
+    assert len(doubts) == 2
+    assert "The nearest: studies." in doubts[0]
+
+
+@pytest.mark.parametrize(
+    ("texts", "parts"),
+    [
+        (["-study->"], ['"study"', "The nearest: studies.", '"-studies-> Disease"']),
+        (["-nope-at-> Trial"], ['"nope-at"', "Relations at Trial"]),
+        (["-studies-> Diseas"], ['a type that this graph does not have: "Diseas"']),
+        (["-studies-> Disease", "-test->"], ["step 2", "Relations at Disease", "<-studies- Trial"]),
+        (["->"], ["step 1", "cannot be read"]),
+        (["<-tests->"], ["cannot be read"]),
+        (["-studies"], ["cannot be read"]),
+        (["Trial"], ["Trial"]),
+        (["studies tests"], ['"tests"']),
+        (["-is_a->{1,}"], ["{1,}", "upper bound"]),
+        (["-is_a->*"], ["upper bound"]),
+        (["-is_a->{0,2}"], ["from 1 on"]),
+        (["-is_a->{3,2}"], ["{3,2}"]),
+        (["-is_a->{1,9}"], ["9 times", "at most 8"]),
+        (["-is_a->{1,5}", "-is_a->{1,5}"], ["10 steps in all", "at most 8"]),
+        (["--> " * 9], ["9 steps", "at most 8"]),
+        (["MATCH (n) RETURN n"], ["MATCH"]),
+        (["'; DROP TABLE nodes; --"], ["DROP"]),
+        (["(a|b)*c"], ["(a|b)*c"]),
+        (["\x00\u202e"], ["step 1"]),
+    ],
+)
+def test_what_cannot_be_read_shows_the_grammar_and_what_is_near(texts, parts):
+    with pytest.raises(ToolError) as caught:
+        read(*texts)
+    sentence = str(caught.value)
+    assert caught.value.argument == "path"
+    assert 'A step is "-predicate-> Type" (leaving)' in sentence
+    assert all(part in sentence for part in parts), sentence
+    assert sentence.isprintable()
+
+
+NAMES = st.text("ab-<>|{}()[]: /#'\"*^,1.", min_size=1, max_size=6).filter(
+    lambda name: name == name.strip()
+)
+
+
+@given(st.text("ab-<>|{}()[]: ^*,1", max_size=12))
+def test_any_text_is_read_or_refused(text):
+    schema = Schema(("a", "b a"), ("b", "a-b"), True)
+    try:
+        found = steps(text, schema=schema, at="a")
+    except ToolError:
+        return
+    assert steps(*found, schema=schema, at="a") == found
+
+
+@given(
+    predicates=st.sets(NAMES, min_size=1, max_size=2),
+    kinds=st.sets(NAMES.map("a".__add__), max_size=1),
+    direction=st.sampled_from(["out", "in", None]),
+    least=st.integers(1, 3),
+    more=st.integers(0, 2),
+)
+def test_a_step_of_odd_names_is_read_back(predicates, kinds, direction, least, more):
+    schema = Schema(tuple(sorted(kinds)), tuple(sorted(predicates)), True)
+    name = min(predicates)
+    step = Step(frozenset({name}), direction, frozenset(kinds) or None, least, least + more)
+    path, _, _ = read(step.text, schema=schema, at="a", relations=())
+    assert path.steps == (step,)
