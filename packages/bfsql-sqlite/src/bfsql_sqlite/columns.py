@@ -41,7 +41,9 @@ class Schema(NamedTuple):
         types = [name for (name,) in reader.execute(queries.TYPES)]
         predicates = [name for (name,) in reader.execute(queries.PREDICATES)]
         numbers = {name: p for p, name in enumerate(predicates)}
-        return cls(types, predicates, numbers, Adjacency.of(reader))
+        edges = Adjacency.of(reader)
+        edges.types(reader)
+        return cls(types, predicates, numbers, edges)
 
 
 class SqliteColumns(Columns):
@@ -85,8 +87,7 @@ class SqliteColumns(Columns):
     async def types(self, handles: IntArray) -> IntArray:
         """The number of each handle's type."""
         types = self._schema.edges.known_types
-        if types is None:
-            types = await self._pool.run(self._schema.edges.types)
+        assert types is not None  # `Schema.read` has read them
         return types[handles].astype(np.int32)
 
     async def rings(
@@ -100,7 +101,7 @@ class SqliteColumns(Columns):
         edges = self._schema.edges
         numbers = None if predicates is None else numbers_of(predicates, self.predicate_names)
         part = Part(numbers, direction)
-        if len(handles) <= FEW_LISTS and edges.known_types is not None:
+        if len(handles) <= FEW_LISTS:
             small = partial(edges.small_ring, nodes=handles.tolist(), part=part)
             ring = self._pool.at_once(small)
             if ring is not None:

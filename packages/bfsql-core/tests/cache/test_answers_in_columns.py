@@ -1,0 +1,99 @@
+"""What a traversal found in a store's own columns is held: not searched again, and bounded."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+
+import pytest
+from bfsql_trials.columns import ColumnsOverMemory, PlainColumns
+
+from bfsql import Graph, Limits
+from bfsql.cache import CachedGraphDb
+from bfsql.columns import IntArray, Ring
+from bfsql.models import EdgeRecord, NodeRecord
+
+RECORDS = [
+    *(NodeRecord(f"n{i}", "thing", {"name": f"name {i}", "rank": i}) for i in range(40)),
+    *(EdgeRecord("n0", "knows", f"n{i}") for i in range(1, 40)),
+]
+
+
+class Counted(PlainColumns):
+    """Columns that count the rings that are read."""
+
+    rings_read = 0
+
+    async def rings(self, handles: IntArray, **part) -> AsyncGenerator[Ring]:
+        Counted.rings_read += 1
+        async for ring in super().rings(handles, **part):
+            yield ring
+
+
+class Watched(ColumnsOverMemory):
+    kind = Counted
+
+
+@pytest.fixture(autouse=True)
+def nothing_read() -> None:
+    Counted.rings_read = 0
+
+
+def opened(limits: Limits | None = None, **options) -> Graph:
+    return Graph(CachedGraphDb(Watched(RECORDS), **options), "", limits or Limits(), None)
+
+
+async def test_the_same_neighbourhood_is_searched_once_whatever_is_shown_of_it() -> None:
+    graph, plain = opened(), Graph(Watched(RECORDS), "", Limits(), None)
+    calls = [
+        {},
+        {"topology_only": True},
+        {"limit": 5},
+        {"limit": 5, "offset": 30},
+        {"limit": 5, "offset": 30, "max_tokens": 500},
+        {"node_types": ["other"]},
+        {},
+    ]
+    for shown in calls:
+        cached = await graph.bfs_query(seeds=["n0"], max_hops=1, **shown)
+        read = Counted.rings_read
+        assert cached.text == (await plain.bfs_query(seeds=["n0"], max_hops=1, **shown)).text
+        Counted.rings_read = read
+    assert Counted.rings_read == 1
+
+
+async def test_another_question_is_searched_anew() -> None:
+    graph = opened()
+    for asked in (
+        {"seeds": ["n0"], "max_hops": 1},
+        {"seeds": ["n0"], "max_hops": 1, "where": ["rank<9"]},
+        {"seeds": ["n0"], "max_hops": 1, "min_mentions": 2},
+        {"seeds": ["n0"], "max_hops": 1, "exclude_node_types": ["thing"]},
+        {"seeds": ["n0", "n1"], "max_hops": 1},
+    ):
+        before = Counted.rings_read
+        await graph.bfs_query(**asked)
+        assert Counted.rings_read == before + 1
+
+
+async def test_an_answer_is_good_for_the_time_to_live() -> None:
+    now = [0.0]
+    graph = opened(ttl=10.0, clock=lambda: now[0])
+    for time, read in ((0.0, 1), (9.0, 1), (11.0, 2)):
+        now[0] = time
+        await graph.bfs_query(seeds=["n0"], max_hops=1)
+        assert Counted.rings_read == read
+
+
+async def test_an_answer_larger_than_half_of_the_cache_is_not_held() -> None:
+    graph = opened(maxsize=100)  # 40 nodes and 39 edges
+    for read in (1, 2):
+        await graph.bfs_query(seeds=["n0"], max_hops=1, topology_only=True)
+        assert Counted.rings_read == read
+
+
+async def test_an_answer_that_a_bound_cut_short_is_not_held() -> None:
+    graph = opened(Limits(max_nodes=20))
+    for read in (2, 4):
+        found = await graph.bfs_query(seeds=["n1"], max_hops=2)
+        assert found.content["node_count"] == 2
+        assert Counted.rings_read == read
