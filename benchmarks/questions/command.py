@@ -20,7 +20,7 @@ from questions.suite import Report, Sum, questions_about
 from questions.worlds import Size, World
 
 STORES = ("sqlite", "postgres", "neo4j", "oxigraph")
-SCALES = (1, 6, 40)
+SCALES = (1, 6, 20)
 GOAL = 1.5
 """Characters of our answers, as a multiple of those of Cypher."""
 
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="questions", description=__doc__)
     parser.add_argument("stores", nargs="*", default=STORES, help=f"of {', '.join(STORES)}; all")
     parser.add_argument(
-        "--scale", type=int, nargs="+", default=SCALES, help="sizes of the worlds (1 6 40)"
+        "--scale", type=int, nargs="+", default=SCALES, help="sizes of the worlds (1 6 20)"
     )
     given = parser.parse_args(arguments)
     if unknown := set(given.stores) - set(STORES):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from questions.drawing import Drawing
@@ -193,9 +194,9 @@ class TreatedByAMisspeltCompound(Kind):
         step = "-treats-> Disease"
         try:
             return names(await ask.walk(compound, step))
-        except CallRefused:
-            [hit, *_] = await ask.call("search_entities", query=compound)
-            return names(await ask.walk(hit["id"], step))
+        except CallRefused as refused:
+            [meant] = re.findall(r"COM:\d+", str(refused))  # the sentence names what is alike
+            return names(await ask.walk(meant, step))
 
     async def cypher(self, ask: CypherTools, compound: str) -> list[str]:
         pattern = "MATCH (c:Compound)-[:treats]->(d:Disease) WHERE c.name"

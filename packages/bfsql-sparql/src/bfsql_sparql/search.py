@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from bfsql import call
 from bfsql.models.json_values import is_text
+from bfsql.models.matching import Wanted, allowed_errors, words_of
 from bfsql.models.merge import fold, without_accents
 from bfsql.models.rdf import WELL_KNOWN, Literal, is_iri
 from bfsql.models.records import EntityStub, Omission
@@ -36,6 +37,8 @@ LONGEST_LOCAL = 200
 """Characters of a text that may be the last part of an id."""
 LONGEST_ACCENTED = 60
 """Characters of a text that is made a regular expression."""
+SHORTEST_PART = 3
+"""Letters of a part of a word that misspelt names are looked for by."""
 _SPECIAL = re.compile(r"[\\.^$*+?{}\[\]()|\-]")
 _LETTERS = (*range(0xC0, 0x250), *range(0x1E00, 0x1F00))
 _SHARE = 0.8  # of the time of a call; what was found has to be described in the rest
@@ -163,6 +166,24 @@ class EntitySearch:
                     texts.with_id, parts, self._types, self._mapping, only_typed=only_typed
                 )
                 await self._look(with_id)
+        if not self._nodes:
+            await self._spelt_alike()
+
+    async def _spelt_alike(self) -> None:
+        """Names with a part of the text that typing errors have left as it is."""
+        parts = _unbroken(self._text.lower())
+        if parts:
+            length = len(self._text)
+            await self._look(
+                lambda limit: texts.with_parts(parts, length, self._types, self._mapping, limit),
+                needed=False,
+            )
+            wanted = Wanted(self._text)
+            self._nodes = {
+                node: one
+                for node, one in self._nodes.items()
+                if wanted.match(one.stub.id, one.stub.name, one.others)
+            }
 
     async def _containing(self) -> bool:
         text = self._text.lower()
@@ -243,6 +264,20 @@ def _local(text: str, namespaces: Iterable[str]) -> list[str]:
 
 def _in_iri(text: str) -> bool:
     return is_iri(f"x:{text}")
+
+
+def _unbroken(text: str) -> list[str]:
+    """Parts of the longest word, one of which at least is in a word with a typing error more.
+
+    Empty where the word is too short to be misspelt, or too long to be a name.
+    """
+    word = max(words_of(text), key=len, default="")
+    errors = allowed_errors(word)
+    if not errors or len(text) > LONGEST_LOCAL:
+        return []
+    size = max(len(word) // (errors + 2), SHORTEST_PART)
+    starts = [*range(0, len(word) - size, size), len(word) - size]
+    return list(dict.fromkeys(word[start : start + size] for start in starts))
 
 
 def _any_accents(text: str) -> str | None:

@@ -83,6 +83,19 @@ def alike(expression: str, types: Sequence[str], mapping: RdfMapping, limit: int
     )
 
 
+def with_parts(
+    parts: Iterable[str], length: int, types: Sequence[str], mapping: RdfMapping, limit: int
+) -> str:
+    """A pattern for nodes whose label or alias contains one of some texts in lower case.
+
+    `length` is that of the label that is looked for; the nearest in length come first.
+    """
+    label = "LCASE(STR(?label))"
+    tests = " || ".join(f"CONTAINS({label}, {text(part)})" for part in parts)
+    order = f"ABS(STRLEN(STR(?label)) - {length})"
+    return _best(f"{_called(mapping)} FILTER({tests})", order, types, mapping, limit)
+
+
 def by_words(found: str, types: Sequence[str], mapping: RdfMapping, limit: int) -> str:
     """A pattern for what a full-text search finds, which binds `?s` and perhaps `?score`."""
     return (
