@@ -7,7 +7,7 @@ import json
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -15,6 +15,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
@@ -34,9 +36,20 @@ Outcome = tuple[dict[str, list[Any]], dict[str, Any]] | str
 
 
 def outcome(
-    paths: tuple[Path, ...], options: SourceOptions, how: LoadOptions, file: Path, bulk: bool
+    paths: Sequence[Path], options: SourceOptions, how: LoadOptions, file: Path, bulk: bool
 ) -> Outcome:
-    """What is in the tables of the file, and the report; or the error."""
+    """What is in the tables of the file, and the report; or the error.
+
+    In mode APPEND the first path is in the file already.
+    """
+    if how.mode is LoadMode.APPEND:
+        first, *paths = paths
+        there = Reading(plugin, [first], options, how=replace(how, mode=LoadMode.REPLACE))
+        there.records.tables = ()
+        try:
+            asyncio.run(load_graph(SqliteSettings(path=file), there.records, there.how))
+        except BfsqlError:
+            file.unlink(missing_ok=True)
     reading = Reading(plugin, paths, options, how=how)
     if not bulk:
         reading.records.tables = ()
@@ -161,8 +174,21 @@ def test_records_of_one_edge_in_several_batches(tmp_path: Path) -> None:
     one, two = tmp_path / "1.csv", tmp_path / "2.csv"
     one.write_text("subject,object,w\n" + "a,b,1\na,b,2\na,c,\n" * 20)
     two.write_text("subject,object\n" + "a,b\na,d\nb,b\n" * 20)
-    with patch("bfsql_sqlite.bulk.BATCH_EDGES", 7):
+    with patch("bfsql_sqlite.bulk_graph.BATCH_EDGES", 7):
         assert check(tmp_path, one, two)
+
+
+def test_what_is_added_to_a_graph(tmp_path: Path) -> None:
+    nodes, edges, more = (tmp_path / name for name in ("n.csv", "e.jsonl", "m.csv"))
+    nodes.write_text("id,type,name,mass\na,Drug,Aspirin,1\nb,,Ä,\n")
+    edges.write_text('{"subject": "b", "predicate": "p", "object": "a", "w": [1, {"k": null}]}\n')
+    more.write_text("subject,predicate,object,w\na,q,b,1\nb,p,a,2\nb,p,c,\n")
+    appending = replace(CREATING, mode=LoadMode.APPEND)
+    assert check(tmp_path, nodes, edges, more, how=appending)
+    assert check(tmp_path, more, nodes, edges, how=appending)
+    edges.write_text('{"subject": "b", "predicate": "p", "object": "a", "provenance": "seen"}\n')
+    assert not check(tmp_path, edges, nodes, how=appending)
+    assert not check(tmp_path, nodes, edges, how=appending)
 
 
 @pytest.mark.parametrize("phase", ["reading", "merging", "writing"])
@@ -261,20 +287,107 @@ def tables(draw: st.DrawFn) -> tuple[str, bytes]:
     return (".tsv" if tabs else ".csv"), draw(st.sampled_from([b"", b"\xef\xbb\xbf"])) + data
 
 
+VALUES = st.one_of(
+    TEXTS,
+    st.sampled_from([None, True, 0, 7, -3, 1.0, 1.5, 1e300, 2**63, 10**30, 0.1 + 0.2]),
+    st.sampled_from([[], ["a", None], [1, 1.0], {"k": "v"}, {"k": [{"l": None}]}, [[]], {}]),
+)
+KEYS = st.sampled_from(
+    [
+        *("id", "type", "name", "synonyms", "mass", "label", "subject", "predicate", "object", "w"),
+        *("confidence", "provenance", "multiplicity", "x y", "ä"),
+    ]
+)
+ODD_LINES = st.sampled_from(
+    [
+        *("", " ", "{", "[]", "1", "null", "{}", '{"id": "a", "id": "b"}', '{"id": "\\ud800"}'),
+        *('{"id": "a", "name": "\\ud800 \\u0000"}', '{"id": "\\u0000"}', '{"id": "a\\nb"}'),
+        *('{"subject": "a", "object": "b", "w": NaN}', '{"id": "a", "x": 1e999, "y": -Infinity}'),
+        *(
+            '  {"subject":"a" ,"object":"\\u00e4","w":1.50e0} ',
+            '{"id": 1, "n": 100000000000000000}',
+        ),
+        *('{"id": "a", "name": "x"} {"id": "b"}', '{"subject": "a", "object": "b", }', "\ufeff{}"),
+    ]
+)
+
+
+@st.composite
+def json_tables(draw: st.DrawFn) -> tuple[str, bytes]:
+    """The same of JSONL."""
+    header = draw(st.sampled_from(HEADERS[:9] + HEADERS[-2:]))
+    row, texts = (st.fixed_dictionaries(dict.fromkeys(header, some)) for some in (VALUES, TEXTS))
+    some = st.dictionaries(st.one_of(KEYS, st.sampled_from(header)), VALUES, max_size=5)
+    lines = [json.dumps(dict(zip(header, "abcdefgh", strict=False)))]
+    for _ in range(draw(st.integers(0, 12))):
+        written = st.one_of(texts, texts, row, some).map(
+            lambda value: json.dumps(value, ensure_ascii=draw(st.booleans()))
+        )
+        lines.append(draw(st.one_of(written, written, written, ODD_LINES)))
+    end = draw(st.sampled_from(["\n", "\n", "\r\n"]))
+    data = (end.join(lines) + draw(st.sampled_from(["", end]))).encode()
+    if draw(st.integers(0, 9)) == 0:
+        data += b'\n{"id": "\xff"}\n'
+    return ".jsonl", draw(st.sampled_from([b"", b"", b"\xef\xbb\xbf"])) + data
+
+
+COLUMNS: list[tuple[pa.DataType, st.SearchStrategy[Any]]] = [
+    *[(pa.string(), TEXTS)] * 4,
+    (pa.large_string(), TEXTS),
+    (pa.dictionary(pa.int8(), pa.string()), TEXTS),
+    (pa.string_view(), TEXTS),
+    (pa.int64(), st.integers(-(2**63), 2**63 - 1)),
+    (pa.uint64(), st.integers(0, 2**64 - 1)),
+    (pa.float64(), st.floats()),
+    (pa.float32(), st.floats(width=32)),
+    (pa.bool_(), st.booleans()),
+    (pa.null(), st.none()),
+    (pa.binary(), st.sampled_from([b"a", b"\xff", b"\x00", b""])),
+    (pa.date32(), st.dates()),
+    (pa.timestamp("ns"), st.integers(-(2**63) + 1, 2**63 - 1)),
+    (pa.timestamp("us", "UTC"), st.datetimes()),
+    (pa.timestamp("s"), st.integers(-(10**12), 10**12)),
+    (pa.decimal128(10, 2), st.decimals(-1000, 1000, places=2)),
+    (pa.list_(pa.string()), st.lists(st.one_of(st.none(), TEXTS), max_size=3)),
+    (pa.struct([("a", pa.int8())]), st.fixed_dictionaries({"a": st.integers(0, 9)})),
+    (pa.map_(pa.string(), pa.int8()), st.dictionaries(TEXTS, st.integers(0, 9), max_size=2)),
+]
+
+
+@st.composite
+def parquet_tables(draw: st.DrawFn) -> tuple[str, bytes]:
+    """The same of Parquet."""
+    header = draw(st.sampled_from(HEADERS[:4] + HEADERS[6:10] + HEADERS[-2:]))
+    count = draw(st.integers(0, 12))
+    columns = {}
+    for name in header:
+        type_, values = draw(st.sampled_from(COLUMNS))
+        nullable = values if draw(st.booleans()) else st.one_of(st.none(), values)
+        found = draw(st.lists(nullable, min_size=count, max_size=count))
+        columns[name] = pa.array(found, type_)
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table(columns), sink, row_group_size=draw(st.sampled_from([3, 100])))
+    return ".parquet", sink.getvalue().to_pybytes()
+
+
 @given(
-    st.lists(tables(), min_size=1, max_size=3),
-    st.booleans(),
+    st.lists(st.one_of(tables(), json_tables(), parquet_tables()), min_size=1, max_size=3),
+    st.tuples(st.booleans(), st.booleans()),
     st.sampled_from(["", "Thing"]),
     st.sampled_from([False, False, False, True]),
     st.sampled_from([3, 50, 1_000_000]),
 )
 @settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
 def test_whatever_the_tables_are(
-    contents: list[tuple[str, bytes]], create: bool, default_type: str, strict: bool, batch: int
+    contents: list[tuple[str, bytes]],
+    flags: tuple[bool, bool],
+    default_type: str,
+    strict: bool,
+    batch: int,
 ) -> None:
-    how = LoadOptions(
-        LoadMode.REPLACE, create_nodes=create, default_type=default_type or "Node", strict=strict
-    )
+    append, create = flags
+    mode = LoadMode.APPEND if append and len(contents) > 1 else LoadMode.REPLACE
+    how = LoadOptions(mode, create_nodes=create, default_type=default_type or "Node", strict=strict)
     with TemporaryDirectory() as name:
         folder = Path(name)
         paths = [folder / f"{at}{suffix}" for at, (suffix, _) in enumerate(contents)]
@@ -286,6 +399,8 @@ def test_whatever_the_tables_are(
             return
         with (
             patch("bfsql_sqlite.plain._BLOCK", batch),
-            patch("bfsql_sqlite.bulk.BATCH_EDGES", batch),
+            patch("bfsql_sqlite.bulk_graph.BATCH_EDGES", batch),
+            patch("bfsql_sqlite.bulk_graph._IDS_TWICE", batch),
+            patch("bfsql_sqlite.old_graph.BATCH", batch),
         ):
-            event(f"in bulk: {check(folder, *paths, how=how, default_type=default_type)}")
+            event(f"{mode} in bulk: {check(folder, *paths, how=how, default_type=default_type)}")

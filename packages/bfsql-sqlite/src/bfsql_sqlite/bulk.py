@@ -1,11 +1,8 @@
-"""Reads tables with DuckDB: the same graph as their records make, merged, in columns.
+"""Fills a graph file from tables by DuckDB: with the graph that their records make.
 
-Each table is made plain first (`bfsql_sqlite.plain`). DuckDB reads the copies, numbers the ids in
-code point order and sorts the edges, on disk where they are too many for its share of memory. No
-string of an edge passes through Python. The cells of metadata do, each distinct one once, so that
-the reader of records' own functions make the values; so do records of one thing that are merged.
+CSV is made plain first (`bfsql_sqlite.plain`), so that DuckDB can read it (`bulk_table`). The
+records of other tables are written as CSV (`record_table`).
 """
-# ruff: noqa: S608 - what is put into these texts are numbers, and literals made by `_literal`
 
 from __future__ import annotations
 
@@ -13,29 +10,28 @@ import os
 import shutil
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import duckdb
 import numpy as np
-from pydantic_core import to_json
 
-from bfsql.columns import BATCH_EDGES, NO_NODE, IntArray, Numbering
+from bfsql.columns import NO_NODE, IntArray, Numbering
 from bfsql.loading import RefusalFilter
-from bfsql.loading.intake import EXAMPLES, Stopped
-from bfsql.models.json_values import decode, encode, is_text
-from bfsql.models.load import LoadOptions, LoadReport
-from bfsql.models.merge import created_node, merge_edges, merge_node_records
-from bfsql.models.records import NodeRecord
-from bfsql.sources.columns import EdgeColumns, NodeColumns
-from bfsql_sqlite.bulk_table import BATCH, BulkTable
+from bfsql.loading.intake import Stopped
+from bfsql.models.json_values import is_text
+from bfsql.models.load import LoadMode, LoadOptions, LoadReport, SourceAccount
+from bfsql.sources.tables import Table
+from bfsql_sqlite.bulk_graph import BATCH, BulkGraph, EdgeTable, NodeTable
+from bfsql_sqlite.bulk_table import BulkTable
 from bfsql_sqlite.edge_tables import write_edges
 from bfsql_sqlite.external_sort import SpillError
 from bfsql_sqlite.graph_file import Making
+from bfsql_sqlite.old_graph import OldGraph
 from bfsql_sqlite.plain import NotPlain, copy
+from bfsql_sqlite.record_table import RecordTable, record_rows
 
 MEMORY = "1GB"
 """What DuckDB may use; beyond it, its files grow."""
@@ -47,254 +43,9 @@ _CONFIG = {
     "allow_community_extensions": "false",
     "memory_limit": MEMORY,
 }
+_FOLDER = "duckdb"
 _LOOK = 0.1
 """Seconds between two looks at whether the load is cancelled."""
-
-
-class Triples(NamedTuple):
-    """Edges in integers."""
-
-    triples: IntArray
-    """Subject, predicate and object in a row."""
-    metadata: list[tuple[int, str]]
-    """Number of the edge, and JSON text, of those that have any."""
-
-
-class BulkGraph:
-    """The graph of some tables: every id and triple once, metadata merged.
-
-    Attributes:
-        report: Complete, but for edges that dangle, when `nodes` and `leaving` have been read.
-        predicates: Names by number, in code point order.
-    """
-
-    def __init__(
-        self,
-        connection: duckdb.DuckDBPyConnection,
-        tables: Sequence[BulkTable],
-        options: LoadOptions,
-    ) -> None:
-        self.report = LoadReport()
-        self.predicates: list[str] = []
-        self._connection = connection
-        self._tables = tables
-        self._options = options
-        self._nodes = [table for table in tables if isinstance(table.columns, NodeColumns)]
-        self._edges = [table for table in tables if isinstance(table.columns, EdgeColumns)]
-        self._has_metadata = any(table.keys for table in self._edges)
-
-    # --- in DuckDB ------------------------------------------------------------
-
-    def number(self) -> None:
-        """Number the ids and predicates, and sort the edges."""
-        names = [f"SELECT name FROM {table.name}_predicate" for table in self._edges]
-        self._name("predicate", "name", names)
-        found = self._connection.execute("SELECT name FROM predicate ORDER BY rowid").fetchall()
-        self.predicates = [name for (name,) in found]
-        nodes = [f"SELECT id FROM {table.rows}" for table in self._nodes]
-        ends = [f"SELECT {end} FROM {table.rows}" for table in self._edges for end in ("s", "o")]
-        # To find the distinct ends of all edges takes a third of the time; mostly all are nodes.
-        self._name("id", "id", nodes)
-        self._sort()
-        if self._count("edge") < sum(table.count for table in self._edges):
-            self._name("id", "id", nodes + ends)
-            self._sort()
-
-    def _name(self, table: str, column: str, queries: Sequence[str]) -> None:
-        """Make a table of the distinct texts that some queries give, in code point order."""
-        texts = _union(queries or ["SELECT '' WHERE false"])
-        self._connection.execute(
-            f"CREATE OR REPLACE TABLE {table} AS "
-            f"SELECT DISTINCT {column} FROM ({texts}) AS t ({column}) ORDER BY {column}"
-        )
-
-    def _sort(self) -> None:
-        """Make `edge`: the records of edges in numbers, sorted, those with ends in `id`."""
-        more = ", metadata" if self._has_metadata else ""
-        rows = [f"SELECT s, p, o{more} FROM {table.rows}" for table in self._edges]
-        nothing = f"SELECT '' AS s, '' AS p, '' AS o{more and ', NULL AS metadata'} WHERE false"
-        self._connection.execute(
-            "CREATE OR REPLACE TABLE edge AS SELECT a.rowid::INTEGER AS s, "
-            f"predicate.rowid::INTEGER AS p, b.rowid::INTEGER AS o{more} "
-            f"FROM ({_union(rows or [nothing])}) AS e JOIN id AS a ON a.id = e.s "
-            "JOIN predicate ON name = e.p JOIN id AS b ON b.id = e.o ORDER BY 1, 2, 3"
-        )
-
-    @property
-    def size(self) -> int:
-        """The number of ids."""
-        return self._count("id")
-
-    def _count(self, table: str) -> int:
-        found = self._connection.execute(f"SELECT count(*) FROM {table}").fetchone()
-        assert found is not None
-        return int(found[0])
-
-    # --- ids and nodes --------------------------------------------------------
-
-    def ids(self) -> Iterator[str]:
-        """Every id, in the order of their numbers."""
-        found = self._connection.cursor().execute("SELECT id FROM id ORDER BY rowid")
-        while batch := found.fetchmany(BATCH):
-            yield from (id_ for (id_,) in batch)
-
-    def nodes(self) -> Iterator[tuple[int, str, str]]:
-        """Number, type and metadata as JSON text of every node, by number."""
-        rows = self._described()
-        row = next(rows, None)
-        while row is not None:
-            n, id_, place, *_ = records = row
-            several = []
-            for row in rows:
-                if row[0] != n:
-                    break
-                several.append(row)
-            else:
-                row = None
-            if place is None:
-                if self._options.create_nodes:
-                    yield n, *self._created(id_)
-                continue
-            self.report.nodes += 1
-            if several:
-                self.report.duplicate_nodes += len(several)
-                yield n, *self._merged([records, *several])
-                continue
-            record = self._record(records)
-            yield (
-                n,
-                record.entity_type or self._options.default_type,
-                to_json(record.metadata).decode(),
-            )
-
-    def _described(self) -> Iterator[tuple[Any, ...]]:
-        """Rows `(n, id, place of the table, cells)`, the place None for an id without a node."""
-        width = max((table.width for table in self._nodes), default=0)
-        columns = "".join(f", c{at}" for at in range(width))
-        rows = [
-            f"SELECT {place}, r, id, {table.padded(width)} FROM {table.rows}"
-            for place, table in enumerate(self._nodes)
-        ] or ["SELECT NULL, NULL, NULL WHERE false"]
-        found = self._connection.cursor().execute(
-            f"SELECT id.rowid, id.id, k{columns} FROM id "
-            f"LEFT JOIN ({_union(rows)}) AS d (k, r, id{columns}) ON d.id = id.id "
-            "ORDER BY id.rowid, k, r"
-        )
-        while batch := found.fetchmany(BATCH):
-            yield from batch
-
-    def _record(self, row: Sequence[Any]) -> NodeRecord:
-        table = self._nodes[row[2]]
-        record = table.record(row[3 : 3 + table.width])
-        assert isinstance(record, NodeRecord)
-        return record
-
-    def _merged(self, rows: Sequence[Sequence[Any]]) -> tuple[str, str]:
-        records = list(map(self._record, rows))
-        entity_type, metadata = merge_node_records(records, self._options.default_type)
-        return entity_type, encode(metadata)
-
-    def _created(self, id_: str) -> tuple[str, str]:
-        report = self.report
-        report.nodes += 1
-        report.created_nodes += 1
-        if report.created_nodes <= EXAMPLES:
-            report.created_examples.append(id_)
-        node = created_node(id_, self._options.default_type)
-        return node.entity_type, encode(node.metadata)
-
-    # --- edges ----------------------------------------------------------------
-
-    def leaving(self) -> Iterator[Triples]:
-        """Every triple once, sorted by (subject, predicate, object), with its metadata."""
-        report, before = self.report, 0
-        for rows, starts, end in self._grouped("edge"):
-            triples = rows.triples[starts]
-            counts = np.diff(starts, append=end)
-            report.edges += len(triples)
-            report.duplicate_edges += end - len(triples)
-            yield Triples(triples, list(_merged(rows, starts, counts, before)))
-            before += len(triples)
-
-    def entering(self) -> Iterator[IntArray]:
-        """The same triples, sorted by (object, predicate, subject)."""
-        self._connection.execute(
-            "CREATE TABLE entering AS SELECT s, p, o FROM edge ORDER BY o, p, s"
-        )
-        for rows, starts, _ in self._grouped("entering"):
-            yield rows.triples[starts]
-
-    def _grouped(self, table: str) -> Iterator[tuple[_Rows, IntArray, int]]:
-        """Rows of a sorted table, where another triple begins among them, and where the last ends.
-
-        All rows of a triple come together.
-        """
-        columns = "s, p, o"
-        if self._has_metadata and table == "edge":
-            columns += ", metadata"
-        number, rest = self._count(table), None
-        for first in range(0, number, BATCH_EDGES):
-            last = first + BATCH_EDGES - 1
-            found = self._connection.execute(
-                f"SELECT {columns} FROM {table} WHERE rowid BETWEEN {first} AND {last}"
-            ).fetchnumpy()
-            triples = np.column_stack([found["s"], found["p"], found["o"]])
-            rows = _Rows(triples, found.get("metadata"))
-            rows = rows if rest is None else rest.followed_by(rows)
-            starts = rows.starts()
-            # The rows of the last triple may go on.
-            end = len(rows.triples) if last + 1 >= number else int(starts[-1])
-            rest = rows.behind(end)
-            if end:
-                yield rows, starts[starts < end], end
-
-
-class _Rows(NamedTuple):
-    """Sorted records of edges."""
-
-    triples: IntArray
-    """Subject, predicate and object in a row."""
-    metadata: Any
-    """An array of texts, the fields of a JSON object each; None where no record has any."""
-
-    def behind(self, end: int) -> _Rows:
-        return _Rows(self.triples[end:], None if self.metadata is None else self.metadata[end:])
-
-    def followed_by(self, other: _Rows) -> _Rows:
-        metadata = None
-        if self.metadata is not None:
-            metadata = np.concatenate([self.metadata, other.metadata])
-        return _Rows(np.concatenate([self.triples, other.triples]), metadata)
-
-    def starts(self) -> IntArray:
-        new = (self.triples[1:] != self.triples[:-1]).any(axis=1)
-        return np.flatnonzero(np.concatenate([[True], new])).astype(np.int32)
-
-
-def _merged(
-    rows: _Rows, starts: IntArray, counts: IntArray, before: int
-) -> Iterator[tuple[int, str]]:
-    """The number of each triple that has metadata, and the JSON text.
-
-    Args:
-        rows: The records.
-        starts: Where those of each triple begin.
-        counts: How many these are.
-        before: How many triples there were before.
-    """
-    have = counts > 1
-    if rows.metadata is not None:
-        have |= rows.metadata[starts] != ""
-    for place in np.flatnonzero(have).tolist():
-        start, count = int(starts[place]), int(counts[place])
-        texts = [] if rows.metadata is None else rows.metadata[start : start + count].tolist()
-        if not any(texts):
-            text = encode({"multiplicity": count})
-        elif count == 1:
-            text = f"{{{texts[0]}}}"
-        else:
-            text = encode(merge_edges([decode(f"{{{one}}}") for one in texts]))
-        yield before + place, text
 
 
 # --- writing ------------------------------------------------------------------
@@ -319,7 +70,7 @@ def write_tables(
         SpillError: A file cannot be written.
     """
     try:
-        with bulk_graph(records, making.folder, stopped, options) as tables:
+        with bulk_graph(records, making, stopped, options) as tables:
             if tables is None:
                 return None
             if options.progress:
@@ -366,29 +117,31 @@ def _with_metadata(tables: BulkGraph, graph: sqlite3.Connection) -> Iterator[Int
 
 @contextmanager
 def bulk_graph(
-    records: RefusalFilter, folder: Path, stopped: Callable[[], bool], options: LoadOptions
+    records: RefusalFilter, making: Making, stopped: Callable[[], bool], options: LoadOptions
 ) -> Iterator[BulkGraph | None]:
     """The graph of the tables that the records are made of, and the records themselves unread.
 
     Args:
         records: What is to be loaded.
-        folder: Where DuckDB and the copies of the tables have their files.
+        making: In whose folder DuckDB and the copies of the tables have their files, and whose
+            target is added to in mode APPEND.
         stopped: Whether the load is cancelled.
         options: Of the load.
 
     Returns:
         None where the records have to be read: some are not from tables, or a table is not plain,
-        or one of its lines is refused in strict mode.
+        or one of its lines is refused in strict mode, or the graph that is added to has evidence.
 
     Raises:
         Stopped: The load was cancelled.
         OSError: A file cannot be written.
         duckdb.Error: Likewise.
     """
-    if not records.tables or not is_text(f"{folder}{options.default_type}"):
+    sound = is_text(f"{making.folder}{options.default_type}")
+    if not records.tables or options.remove or not sound:
         yield None
         return
-    place = folder / "duckdb"
+    place = making.folder / _FOLDER
     place.mkdir()
     config: dict[str, str | bool | int | float | list[str]] = {
         **_CONFIG,
@@ -400,7 +153,7 @@ def bulk_graph(
             duckdb.connect(":memory:", config=config) as connection,
             _interrupted(connection, stopped),
         ):
-            yield _read(connection, records, place, stopped, options)
+            yield _read(connection, records, making, stopped, options)
     finally:
         shutil.rmtree(place, ignore_errors=True)
 
@@ -408,29 +161,69 @@ def bulk_graph(
 def _read(
     connection: duckdb.DuckDBPyConnection,
     records: RefusalFilter,
-    folder: Path,
+    making: Making,
     stopped: Callable[[], bool],
     options: LoadOptions,
 ) -> BulkGraph | None:
+    folder = making.folder / _FOLDER
+    told = [_Told(source.account) for source in records.tables]
+    graph = None
     try:
-        tables = []
-        for number, source in enumerate(records.tables):
-            made = copy(source, folder / f"table_{number}.csv", stopped, records.progress)
-            tables.append(BulkTable(f"table_{number}", made, connection))
+        tables = list(_tables(connection, records, folder, stopped))
         for table in tables:
             table.read()
         refused = any(table.refused for table in tables)
-        if (refused and records.strict) or not any(table.count for table in tables):
-            return None
-        if options.progress:
-            options.progress("merging", None)
-        graph = BulkGraph(connection, tables, options)
-        graph.number()
+        nodes: list[NodeTable] = [table.nodes for table in tables if table.nodes is not None]
+        edges: list[EdgeTable] = [table.edges for table in tables if table.edges is not None]
+        count = sum(table.count for table in nodes) + sum(table.count for table in edges)
+        if count and not (refused and records.strict):
+            if options.progress:
+                options.progress("merging", None)
+            if options.mode is LoadMode.APPEND and making.target.header:
+                old = OldGraph(making.target.path, folder, connection, stopped)
+                old.read(options)
+                nodes, edges = [old.nodes, *nodes], [old.edges, *edges]
+            graph = BulkGraph(connection, nodes, edges, options)
+            graph.number()
     except (NotPlain, duckdb.OutOfMemoryException, duckdb.InvalidInputException):
+        graph = None
+    if graph is None:
+        for account in told:
+            account.take_back()
         return None
     for table, source in zip(tables, records.tables, strict=True):
         table.tell(source, records)
     return graph
+
+
+def _tables(
+    connection: duckdb.DuckDBPyConnection,
+    records: RefusalFilter,
+    folder: Path,
+    stopped: Callable[[], bool],
+) -> Iterator[BulkTable | RecordTable]:
+    for number, source in enumerate(records.tables):
+        name = f"table_{number}"
+        if isinstance(source.table, Table):
+            made = copy(source, folder / f"{name}.csv", stopped, records.progress)
+            yield BulkTable(name, made, connection)
+        else:
+            rows = record_rows(source, name, folder, connection)
+            yield RecordTable(source, rows, stopped, records.progress)
+
+
+class _Told:
+    """What an account says before the source is read."""
+
+    def __init__(self, account: SourceAccount) -> None:
+        self._account = account
+        self._before = len(account.columns), len(account.notes)
+
+    def take_back(self) -> None:
+        """Leave only that in the account."""
+        columns, notes = self._before
+        del self._account.columns[columns:]
+        del self._account.notes[notes:]
 
 
 @contextmanager
@@ -458,7 +251,3 @@ def _interrupted(
     finally:
         over.set()
         thread.join()
-
-
-def _union(queries: Sequence[str]) -> str:
-    return " UNION ALL ".join(queries)

@@ -8,22 +8,21 @@ records' own functions make the values.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import duckdb
+from pydantic_core import to_json
 
 from bfsql.loading import KEPT, RefusalFilter
 from bfsql.models.json_values import encode, is_text
-from bfsql.models.records import Refusal
+from bfsql.models.records import NodeRecord, Refusal
 from bfsql.sources.columns import EdgeColumns, NodeColumns
 from bfsql.sources.fields import Unusable
 from bfsql.sources.open import Source
+from bfsql_sqlite.bulk_graph import BATCH, EdgeTable, NodeTable
 from bfsql_sqlite.plain import Copy, NotPlain
-
-BATCH = 5_000
-"""Rows with texts that are in memory at a time."""
 
 _LONGEST_LINE = 1 << 24
 """Bytes."""
@@ -37,32 +36,52 @@ class BulkTable:
         rows: Of the view with its records: `id` and `r` of nodes with all cells, otherwise `s`,
             `p`, `o` and `metadata`.
         columns: What its columns are.
+        nodes: The table, where it holds nodes.
+        edges: The table, where it holds edges.
+        predicates: Of the table of their predicates.
+        has_metadata: Whether edges may have metadata.
         keys: The columns of metadata of an edge table, by their place.
         refused: Lines that make no record.
         headers: Lines that repeat the header.
     """
 
-    def __init__(self, name: str, made: Copy, connection: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, name: str, copy: Copy, connection: duckdb.DuckDBPyConnection) -> None:
         self.name = name
         self.rows = f"{name}_rows"
-        self.columns = made.table.columns
-        self.width = len(made.table.head.columns)
-        self.record = made.table.maker()
-        self.refused = made.refused
-        self.refusals = made.refusals
+        self.predicates = f"{name}_predicate"
+        self.columns = copy.table.columns
+        self.width = len(copy.table.head.columns)
+        self._maker = copy.table.maker()
+        self.refused = copy.refused
+        self.refusals = copy.refusals
         self.headers: list[int] = []
         self.count = 0
-        self._made = made
+        self._copy = copy
         self._connection = connection
         self.keys: dict[int, tuple[str, Callable[[str], Any]]] = {}
         if isinstance(self.columns, EdgeColumns):
-            converts = enumerate(made.table.converts)
+            converts = enumerate(copy.table.converts)
             self.keys = {at: (key, make) for at, (key, make) in converts if key is not None}
+        self.has_metadata = bool(self.keys)
+        is_nodes = isinstance(self.columns, NodeColumns)
+        self.nodes: NodeTable | None = self if is_nodes else None
+        self.edges: EdgeTable | None = None if is_nodes else self
 
     def padded(self, width: int) -> str:
         """The cells as columns of this number."""
         have = [f"c{at}" for at in range(self.width)]
         return ", ".join(have + ["NULL"] * (width - self.width))
+
+    def record(self, cells: Sequence[str]) -> NodeRecord:
+        """The record of a row of nodes."""
+        record = self._maker(cells)
+        assert isinstance(record, NodeRecord)
+        return record
+
+    def described(self, cells: Sequence[str]) -> tuple[str, str]:
+        """The type, empty where the row has none, and the metadata as JSON text."""
+        record = self.record(cells)
+        return record.entity_type, to_json(record.metadata).decode()
 
     def read(self) -> None:
         """Make the view, and find the rows that make no record.
@@ -74,7 +93,7 @@ class BulkTable:
         # No cell has another null text.
         texts = (text for text in columns.null_texts if is_text(text) and "\0" not in text)
         nulls = ", ".join(map(_literal, sorted(texts)))
-        place = self._made.table.place
+        place = self._copy.table.place
         needed = (
             (columns.subject, columns.object) if isinstance(columns, EdgeColumns) else (columns.id,)
         )
@@ -84,7 +103,7 @@ class BulkTable:
         if isinstance(columns, NodeColumns):
             # The number of a row is its place in a table, and costs a pass elsewhere.
             run(f"CREATE TABLE {self.name} AS SELECT * FROM {source}")
-            self._made.path.unlink()
+            self._copy.path.unlink()
             source = f"(SELECT rowid AS r, * FROM {self.name})"
             id_ = f"{_literal(columns.group)} || c{place(columns.id)}"
             run(f"CREATE VIEW {self.rows} AS SELECT {id_} AS id, * FROM {source} WHERE NOT ({odd})")
@@ -96,12 +115,12 @@ class BulkTable:
                 given = f"c{place(columns.predicate)}"
                 predicate = f"CASE WHEN {given} IN ({nulls}) THEN {predicate} ELSE {given} END"
             run(
-                f"CREATE TABLE {self.name}_predicate AS SELECT {predicate} AS name, "
+                f"CREATE TABLE {self.predicates} AS SELECT {predicate} AS name, "
                 f"count(*) FILTER (WHERE {odd}) AS odd, count(*) AS everything "
                 f"FROM {source} GROUP BY ALL"
             )
-            found = self._number(f"SELECT coalesce(sum(odd), 0) FROM {self.name}_predicate")
-            run(f"DELETE FROM {self.name}_predicate WHERE odd = everything")
+            found = self._number(f"SELECT coalesce(sum(odd), 0) FROM {self.predicates}")
+            run(f"DELETE FROM {self.predicates} WHERE odd = everything")
             joins, metadata = self._metadata()
             run(
                 f"CREATE VIEW {self.rows} AS SELECT "
@@ -111,15 +130,15 @@ class BulkTable:
                 f"{metadata} AS metadata FROM {source} {joins} WHERE NOT ({odd})"
             )
             numbered = f"(SELECT row_number() OVER () - 1 AS r, * FROM {source})"
-        self.count = self._made.rows - found
+        self.count = self._copy.rows - found
         if found:
             self._refuse(numbered, odd)
 
     def _source(self) -> str:
-        return _read_csv(self._made.path, self.width, self._made.table.head.dialect.separator)
+        return read_csv(self._copy.path, self.width, self._copy.table.head.dialect.separator)
 
     def _is_header(self) -> str:
-        header = self._made.header
+        header = self._copy.header
         if header is None:
             return "false"
         return " AND ".join(f"c{at} = {_literal(cell)}" for at, cell in enumerate(header))
@@ -131,15 +150,15 @@ class BulkTable:
         refusals: list[Refusal] = []
         while batch := rows.fetchmany(BATCH):
             for row, *cells in batch:
-                line = self._made.line_of(row)
-                if cells == self._made.header:
+                line = self._copy.line_of(row)
+                if cells == self._copy.header:
                     self.headers.append(line)
                     continue
                 self.refused += 1
                 try:
-                    self.record(cells)
+                    self._maker(cells)
                 except Unusable as reason:
-                    refusals.append(Refusal(self._made.table.path, line, str(reason)))
+                    refusals.append(Refusal(self._copy.table.path, line, str(reason)))
                     refusals = refusals[:KEPT]
         self.refusals = sorted([*self.refusals, *refusals], key=lambda refusal: refusal.line or 0)
 
@@ -160,18 +179,18 @@ class BulkTable:
 
     def _convert(self, at: int, key: str, make: Callable[[str], Any], cells: str) -> None:
         """Make a table with the JSON field of every distinct cell of a column."""
-        path = self._made.path.with_name(f"{cells}.csv")
+        path = self._copy.path.with_name(f"{cells}.csv")
         rows = self._connection.execute(
             f"SELECT DISTINCT c{at} FROM {self._source()} WHERE c{at} <> ''"
         )
         with path.open("w", encoding="utf-8", newline="") as target:
             while batch := rows.fetchmany(BATCH):
                 target.writelines(
-                    f"{_quoted(cell)},{_quoted(encode({key: make(cell)})[1:-1])}\n"
+                    f"{quoted(cell)},{quoted(encode({key: make(cell)})[1:-1])}\n"
                     for (cell,) in batch
                 )
         self._connection.execute(
-            f"CREATE TABLE {cells} AS SELECT c0 AS cell, c1 AS field FROM {_read_csv(path, 2, ',')}"
+            f"CREATE TABLE {cells} AS SELECT c0 AS cell, c1 AS field FROM {read_csv(path, 2, ',')}"
         )
         path.unlink()
 
@@ -182,10 +201,10 @@ class BulkTable:
 
     def tell(self, source: Source, records: RefusalFilter) -> None:
         """Enter what was found where the reader of records enters it."""
-        table, account = self._made.table, source.account
+        table, account = self._copy.table, source.account
         for line in self.headers:
             table.tell_header(line)
-        table.tell_short(self._made.short)
+        table.tell_short(self._copy.short)
         if isinstance(self.columns, NodeColumns):
             account.nodes += self.count
         else:
@@ -194,8 +213,14 @@ class BulkTable:
         records.taken(self.refusals, self.refused)
 
 
-def _read_csv(path: Path, width: int, separator: str) -> str:
-    """What reads a plain copy, all cells as text."""
+def read_csv(path: Path, width: int, separator: str) -> str:
+    """What reads a plain copy, all cells as text.
+
+    Args:
+        path: Of the copy; in no case a pattern.
+        width: Number of columns.
+        separator: Between cells.
+    """
     names = [f"c{at}" for at in range(width)]
     columns = ", ".join(f"{name}: 'VARCHAR'" for name in names)
     # In a path these are patterns, unless each stands in brackets.
@@ -219,5 +244,6 @@ def _literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _quoted(cell: str) -> str:
+def quoted(cell: str) -> str:
+    """A cell in quotes."""
     return '"' + cell.replace('"', '""') + '"'

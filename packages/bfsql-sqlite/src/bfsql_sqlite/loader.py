@@ -75,8 +75,7 @@ async def load_graph(
     worker = Worker()
 
     def fill(making: Making) -> LoadReport:
-        bulk = options.mode is not LoadMode.APPEND
-        if bulk and isinstance(records, RefusalFilter) and records.tables:
+        if isinstance(records, RefusalFilter) and records.tables:
             from bfsql_sqlite.bulk import write_tables  # and with it DuckDB
 
             report = write_tables(records, making, worker.stopped, options)

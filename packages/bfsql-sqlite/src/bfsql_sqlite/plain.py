@@ -112,8 +112,8 @@ def copy(
         InterruptedError: `stopped` gave true.
         OSError: The copy cannot be written.
     """
-    assert source.table is not None
     table = source.table
+    assert isinstance(table, Table)
     dialect = table.head.dialect
     if dialect.trim or dialect.separator not in _SEPARATORS:
         raise NotPlain

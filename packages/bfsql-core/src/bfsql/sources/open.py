@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from bfsql.errors import SourceError
 from bfsql.models.load import SourceAccount
@@ -20,9 +20,9 @@ from bfsql.sources.gml import open_gml
 from bfsql.sources.graphml import open_graphml
 from bfsql.sources.json_graphs import open_json
 from bfsql.sources.kgraph import open_bundle
-from bfsql.sources.parquet_graphs import open_graphrag, open_parquet
+from bfsql.sources.parquet_graphs import ParquetGraph, open_graphrag, open_parquet
 from bfsql.sources.pipes import Copy, format_of_pipe, is_pipe, name_of
-from bfsql.sources.tables import Head, Table, head_of, open_table
+from bfsql.sources.tables import Head, JsonTable, Table, head_of, open_table
 
 _TABLES = frozenset({"csv", "tsv", "jsonl"})
 _GRAPHS = {
@@ -56,14 +56,19 @@ def open_source(path: Path | str, options: SourceOptions = NO_OPTIONS) -> GraphS
     return read_all([path], options)
 
 
+AnyTable: TypeAlias = Table | JsonTable | ParquetGraph
+"""A table whose records can be read any number of times."""
+
+
 class Source(NamedTuple):
     """A graph file that is open for reading, once."""
 
     account: SourceAccount
     """How it is read; its counts are complete after the last record."""
     records: GraphStream
-    table: Table | None = None
-    """What the records are made of, where that is one CSV file that is read in place."""
+    table: AnyTable | None = None
+    """What the records are made of, where that is one table in a file that is read in place. Its
+    own records are not counted in the account."""
     stamp: Stamp | None = None
     """Of the file of the table, before it is read."""
 
@@ -104,13 +109,13 @@ def open_sources(paths: Sequence[Path | str], options: SourceOptions = NO_OPTION
     for given in inputs:
         account = SourceAccount(given.name, given.format)
         with _faults(given):
-            opened: Table | GraphStream
+            opened: AnyTable | GraphStream
             head = heads.get(given.path)
             if head is not None:
                 opened = open_table(given.path, head, options, account, groups=groups)
             else:
                 opened = _open(given.path, options, account)
-        if isinstance(opened, Table):
+        if isinstance(opened, AnyTable):
             table = opened if given.copy is None else None
             records = _read(given, opened.records(), account)
             sources.append(Source(account, records, table, given.stamp))
@@ -174,7 +179,7 @@ def _read(given: _Input, records: GraphStream, account: SourceAccount) -> GraphS
         given.copy.close()
 
 
-def _open(path: Path, options: SourceOptions, account: SourceAccount) -> GraphStream:
+def _open(path: Path, options: SourceOptions, account: SourceAccount) -> ParquetGraph | GraphStream:
     format_ = account.format
     if format_ in RDF:
         from bfsql.sources.rdf import open_rdf

@@ -79,6 +79,7 @@ class ParquetTable:
         """
         import pyarrow.parquet as pq
 
+        self._binary.clear()
         names = self.names if only is None else [name for name in self.names if name in only]
         with _faults(self.path), pq.ParquetFile(self.path) as file:
             for batch in file.iter_batches(_BATCH, columns=names, use_threads=False):
@@ -90,7 +91,6 @@ class ParquetTable:
             f"{number:,} binary values of the column {name!r} were left out"
             for name, number in self._binary.items()
         ]
-        self._binary.clear()
 
     def _schema(self) -> pa.Schema:
         import pyarrow.parquet as pq

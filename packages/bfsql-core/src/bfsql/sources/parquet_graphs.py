@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from bfsql.errors import SourceError
 from bfsql.models.load import ColumnAccount, SourceAccount
@@ -52,7 +52,24 @@ _UNITS = "text_unit_ids"
 Row = dict[str, Any]
 
 
-def open_parquet(path: Path, options: SourceOptions, account: SourceAccount) -> GraphStream:
+class ParquetGraph(NamedTuple):
+    """The table in a Parquet file, and the records that it makes."""
+
+    path: Path
+    columns: NodeColumns | EdgeColumns
+    """What the columns are."""
+    table: ParquetTable
+    account: SourceAccount
+
+    def records(self) -> GraphStream:
+        """The records, and refusals of rows that cannot be used."""
+        told, columns = _Told(self.account), self.columns
+        return _rows(self.table, lambda row: [told.record(columns, row)])
+
+
+def open_parquet(
+    path: Path, options: SourceOptions, account: SourceAccount
+) -> ParquetGraph | GraphStream:
     """The nodes or the edges of a Parquet table.
 
     Args:
@@ -76,9 +93,7 @@ def open_parquet(path: Path, options: SourceOptions, account: SourceAccount) -> 
             f"this is GraphRAG's table of {part}, which has no nodes or edges; give the folder "
             "that it is in, or --format parquet to read it as any table",
         )
-    columns = columns_of(path, table.names, options)
-    told = _Told(account)
-    return _rows(table, lambda row: [told.record(columns, row)])
+    return ParquetGraph(path, columns_of(path, table.names, options), table, account)
 
 
 def open_graphrag(folder: Path, options: SourceOptions, account: SourceAccount) -> GraphStream:

@@ -59,8 +59,8 @@ class Head(NamedTuple):
 
 def open_table(
     path: Path, head: Head, options: SourceOptions, account: SourceAccount, *, groups: bool = False
-) -> Table | GraphStream:
-    """The nodes or the edges of a table: of JSONL the records.
+) -> Table | JsonTable | GraphStream:
+    """The nodes or the edges of a table.
 
     Args:
         path: The file.
@@ -85,7 +85,7 @@ def open_table(
         account.notes.append("its ids are written group:id, since there are several groups")
     if account.format == "jsonl":
         _tell(account, head, columns)
-        return records(path, lambda row: (columns.record(row),), head.encoding)
+        return JsonTable(path, head, columns)
     account.separator = head.dialect.separator
     have = head.columns
     if isinstance(columns, EdgeColumns) and options.predicate_column is None:
@@ -187,6 +187,20 @@ def _tells_direction(column: str, sample: Sequence[Mapping[str, Any]]) -> bool:
     if column.casefold() != "type" or told in (set(), _RELATION):
         return False
     return {text.casefold() for text in told} <= _DIRECTIONS
+
+
+class JsonTable(NamedTuple):
+    """The table in a JSONL file, and the records that it makes."""
+
+    path: Path
+    head: Head
+    columns: NodeColumns | EdgeColumns
+    """What the columns are."""
+
+    def records(self) -> GraphStream:
+        """The records, and refusals of lines that cannot be used."""
+        record = self.columns.record
+        return records(self.path, lambda row: (record(row),), self.head.encoding)
 
 
 class Table:

@@ -1,0 +1,242 @@
+"""A table whose records are made one by one, in columns that DuckDB reads.
+
+The reader of records makes the records, so whatever it refuses is refused here. They are written
+as CSV, metadata as JSON text.
+"""
+# ruff: noqa: S608 - what is put into these texts are names of tables
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+import duckdb
+
+from bfsql.errors import SourceError
+from bfsql.loading import KEPT, RefusalFilter
+from bfsql.models.json_values import decode, encode
+from bfsql.models.records import EdgeRecord, GraphRecord, NodeRecord, Refusal
+from bfsql.sources.columns import NodeColumns
+from bfsql.sources.files import check_unchanged, guarded
+from bfsql.sources.open import Source
+from bfsql_sqlite.bulk_graph import BATCH
+from bfsql_sqlite.bulk_table import quoted, read_csv
+from bfsql_sqlite.plain import NotPlain
+
+_UNWRITABLE = re.compile("[\0\n\r]")
+
+
+class NodeRows:
+    """Nodes in DuckDB, each with its type and metadata.
+
+    Args:
+        name: Of what belongs to it in DuckDB.
+        path: Where to write them for a while.
+        connection: To DuckDB.
+    """
+
+    width = 3
+
+    def __init__(self, name: str, path: Path, connection: duckdb.DuckDBPyConnection) -> None:
+        self.name = name
+        self.rows = f"{name}_rows"
+        self.count = 0
+        self._path = path
+        self._connection = connection
+
+    def fill(self, rows: Iterable[tuple[str, str, str]]) -> None:
+        """Take rows: id, type, and metadata as JSON text.
+
+        Raises:
+            NotPlain: One of the texts cannot be written.
+            OSError: The disk is full.
+        """
+        self.count = write_rows(self._path, rows)
+        run = self._connection.execute
+        run(f"CREATE TABLE {self.name} AS SELECT * FROM {read_csv(self._path, self.width, ',')}")
+        self._path.unlink()
+        run(f"CREATE VIEW {self.rows} AS SELECT rowid AS r, c0 AS id, * FROM {self.name}")
+
+    def padded(self, width: int) -> str:
+        """The cells as columns of this number."""
+        return "c0, c1, c2" + ", NULL" * (width - self.width)
+
+    def record(self, cells: Sequence[str]) -> NodeRecord:
+        """The record of a row."""
+        id_, entity_type, metadata = cells
+        return NodeRecord(id_, entity_type, decode(metadata))
+
+    def described(self, cells: Sequence[str]) -> tuple[str, str]:
+        """The type, and the metadata as JSON text."""
+        return cells[1], cells[2]
+
+
+class EdgeRows:
+    """Edges in DuckDB.
+
+    Args:
+        name: Of what belongs to it in DuckDB.
+        path: Where they are written.
+        connection: To DuckDB.
+    """
+
+    def __init__(self, name: str, path: Path, connection: duckdb.DuckDBPyConnection) -> None:
+        self.name = name
+        self.rows = f"{name}_rows"
+        self.predicates = f"{name}_predicate"
+        self.count = 0
+        self.has_metadata = False
+        self._path = path
+        self._connection = connection
+
+    def fill(self, rows: Iterable[tuple[str, str, str, str]]) -> None:
+        """Take rows: subject, predicate, object, and metadata as the fields of a JSON object.
+
+        Raises:
+            NotPlain: One of the texts cannot be written.
+            OSError: The disk is full.
+        """
+        self.count = write_rows(self._path, self._noted(rows))
+        source = read_csv(self._path, 4, ",")
+        run = self._connection.execute
+        run(
+            f"CREATE VIEW {self.rows} AS SELECT c0 AS s, c1 AS p, c2 AS o, c3 AS metadata "
+            f"FROM {source}"
+        )
+        run(f"CREATE TABLE {self.predicates} AS SELECT DISTINCT p AS name FROM {self.rows}")
+
+    def _noted(
+        self, rows: Iterable[tuple[str, str, str, str]]
+    ) -> Iterator[tuple[str, str, str, str]]:
+        for row in rows:
+            self.has_metadata = self.has_metadata or row[3] != ""
+            yield row
+
+
+class RecordTable:
+    """The nodes or the edges of a source that has one table.
+
+    Args:
+        source: The source; its records are not read, but those of its table.
+        made: Where they go.
+        stopped: Whether the load is cancelled.
+        progress: Called now and then.
+
+    Attributes:
+        nodes: What they make, where they are nodes.
+        edges: Where they are edges.
+        refused: Rows that make no record.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        made: NodeRows | EdgeRows,
+        stopped: Callable[[], bool],
+        progress: Callable[[int], object],
+    ) -> None:
+        assert source.table is not None
+        self.nodes = made if isinstance(made, NodeRows) else None
+        self.edges = made if isinstance(made, EdgeRows) else None
+        self.refused = 0
+        self._refusals: list[Refusal] = []
+        self._source = source
+        self._table = source.table
+        self._stopped = stopped
+        self._progress = progress
+
+    def read(self) -> None:
+        """Read the table.
+
+        Raises:
+            NotPlain: The records have to be read otherwise.
+            InterruptedError: The load was cancelled.
+            OSError: The disk is full.
+        """
+        records = self._accepted()
+        try:
+            if self.nodes is not None:
+                self.nodes.fill(
+                    (record.id, record.entity_type, encode(record.metadata))
+                    for record in records
+                    if isinstance(record, NodeRecord)
+                )
+            if self.edges is not None:
+                self.edges.fill(
+                    (record.subject, record.predicate, record.object, _fields(record))
+                    for record in records
+                    if isinstance(record, EdgeRecord)
+                )
+            if self._source.stamp is not None:
+                check_unchanged([(self._table.path, self._source.stamp)])
+        except (SourceError, ValueError) as error:
+            # Half of a surrogate pair, or metadata that is nested too deeply
+            raise NotPlain from error
+
+    def _accepted(self) -> Iterator[GraphRecord]:
+        records = guarded(self._table.path, self._table.records())
+        for number, record in enumerate(records):
+            if number % BATCH == 0:
+                if self._stopped():
+                    raise InterruptedError
+                self._progress(number)
+            if not isinstance(record, Refusal):
+                yield record
+                continue
+            self.refused += 1
+            if len(self._refusals) < KEPT:
+                self._refusals.append(record)
+
+    def tell(self, source: Source, records: RefusalFilter) -> None:
+        """Enter what was found where the reader of records enters it."""
+        if self.nodes is not None:
+            source.account.nodes += self.nodes.count
+        if self.edges is not None:
+            source.account.edges += self.edges.count
+        source.account.refused += self.refused
+        records.taken(self._refusals, self.refused)
+
+
+def record_rows(
+    source: Source, name: str, folder: Path, connection: duckdb.DuckDBPyConnection
+) -> NodeRows | EdgeRows:
+    """Where the records of a source go.
+
+    Args:
+        source: Has a table.
+        name: Of what belongs to it in DuckDB.
+        folder: Where there is room.
+        connection: To DuckDB.
+    """
+    assert source.table is not None
+    rows = NodeRows if isinstance(source.table.columns, NodeColumns) else EdgeRows
+    return rows(name, folder / f"{name}.csv", connection)
+
+
+def write_rows(path: Path, rows: Iterable[Sequence[str]]) -> int:
+    """Write rows as CSV; gives their number.
+
+    Raises:
+        NotPlain: A text holds a line end, or what is no text.
+        OSError: The disk is full.
+    """
+    count = 0
+    with path.open("w", encoding="utf-8", newline="") as target:
+        rows = iter(rows)
+        while batch := list(islice(rows, BATCH)):
+            lines = [",".join(map(quoted, row)) for row in batch]
+            if any(map(_UNWRITABLE.search, lines)):
+                raise NotPlain
+            target.write("\n".join(lines) + "\n")
+            count += len(lines)
+    return count
+
+
+def _fields(record: EdgeRecord) -> str:
+    if not record.metadata:
+        return ""
+    if "provenance" in record.metadata:
+        raise NotPlain
+    return encode(record.metadata)[1:-1]
