@@ -182,7 +182,65 @@ async def test_the_schema_says_where_batches_are_taken(web: httpx2.AsyncClient) 
         "relations": "/relations/batch",
         "limit": 10_000,
         "max_bytes": 1_000_000,
+        "parts": True,
     }
+
+
+async def test_a_part_of_a_ring_and_some_keys_are_given_as_asked(web: httpx2.AsyncClient) -> None:
+    ids = ["film:1", "film:2", "person:1"]
+    ring = (await web.post("/relations/batch", json={"ids": ids})).json()["relations"]
+    for direction in ("out", "in", "both"):
+        for predicates in (["DIRECTED"], ["ACTED_IN", "nothing"], [], None):
+            part = {"direction": direction, "predicates": predicates}
+            found = (await web.post("/relations/batch", json={"ids": ids, **part})).json()
+            assert found["relations"] == [
+                [s, p, o]
+                for s, p, o in ring
+                if (predicates is None or p in predicates)
+                and (direction == "both" or (s if direction == "out" else o) in ids)
+            ]
+    path = "/entities/film:2/relations?limit=1&direction=in&predicates=DIRECTED&predicates=ACTED_IN"
+    pages = [await read(web, path)]
+    while "next" in pages[-1]:
+        pages.append(await read(web, f"/entities/film:2/relations{pages[-1]['next']}"))
+    assert [list(edge.values()) for page in pages for edge in page["relations"]] == [
+        [s, p, o] for s, p, o in ring if o == "film:2"
+    ]
+    whole = await read(web, "/entities/film:1")
+    assert await read(web, "/entities/film:1?keys=name&keys=nothing") == {
+        key: whole[key] for key in ("@context", "id", "@type", "name")
+    }
+    asked = {"ids": ["film:1"], "metadata": True, "keys": ["name"]}
+    [known] = (await web.post("/entities/batch", json=asked)).json()["results"]
+    assert known == {"id": "film:1", "@type": "Film", "name": whole["name"]}
+    edge = ring[0]
+    query = "&".join(
+        f"{name}={quote(part)}"
+        for name, part in zip(("subject", "predicate", "object"), edge, strict=True)
+    )
+    assert (await read(web, f"/relations?{query}&keys=nothing"))["metadata"] == {}
+    asked = {"relations": [edge], "keys": ["nothing"]}
+    [known] = (await web.post("/relations/batch", json=asked)).json()["results"]
+    assert known["metadata"] == {}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "argument"),
+    [
+        ("/relations/batch", {"ids": ["a"], "direction": "up"}, "direction"),
+        ("/relations/batch", {"ids": ["a"], "predicates": "p"}, "predicates"),
+        ("/relations/batch", {"relations": [["a", "b", "c"]], "keys": [1]}, "keys"),
+        ("/relations/batch", {"relations": [["a", "b", "c"]], "direction": "in"}, None),
+        ("/relations/batch", {"keys": ["a"]}, None),
+        ("/entities/batch", {"ids": ["a"], "keys": {}}, "keys"),
+    ],
+)
+async def test_a_part_that_is_wrong_is_named(
+    web: httpx2.AsyncClient, path: str, body: Any, argument: str | None
+) -> None:
+    answer = await web.post(path, json=body)
+    assert answer.status_code == 400
+    assert answer.json().get("argument") == argument
 
 
 async def test_batches_leave_out_what_there_is_not(web: httpx2.AsyncClient) -> None:

@@ -78,7 +78,7 @@ async def test_an_unknown_relation_says_how_relations_are_found(web: httpx2.Asyn
         ("/entities?q=a&limit=1e3", "limit", "whole number"),
         ("/entities?q=a&limit=%D9%A3", "limit", "whole number"),
         ("/entities?q=a&node_types=Film", "node_types", "Did you mean types?"),
-        ("/entities/film:1?fields=name", "fields", "It takes none"),
+        ("/entities/film:1?fields=name", "fields", "It takes: keys"),
         ("/entities/film:1/relations?direction=up", "direction", "out, in, both"),
         ("/entities/film:1/relations?limit=10001", "limit", "from 1 to 10000"),
         ("/entities/film:1/relations?limit=" + "9" * 5_000, "limit", "from 1 to 10000"),

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Sequence
+from functools import partial
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from bfsql.abc import GraphDbInterface, each
+from bfsql.abc import GraphDbInterface, each, only, part_of
 from bfsql.errors import ConfigurationError
 from bfsql.models.json_values import is_text
-from bfsql.models.records import NO_METADATA, Edge, EntityStub, Metadata, Node, Triple
+from bfsql.models.records import (
+    NO_METADATA,
+    Edge,
+    EdgeDirection,
+    EntityStub,
+    Metadata,
+    Node,
+    Triple,
+)
 from bfsql.settings import resolve
 from bfsql_jsonld.attributes import Attributes
 from bfsql_jsonld.documents import CONTEXT_LINK, Contexts, Documents, Linked
@@ -149,32 +158,45 @@ class JsonLdBackend(GraphDbInterface):
         found = await self._batches.nodes(schema, ids, metadata=False)
         return [Node(node.id, node.entity_type, NO_METADATA) for node in found]
 
-    async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:  # type: ignore[override]
-        """A ring in one request where the API has a route for that."""
+    async def edges_batch(
+        self,
+        ids: Sequence[str],
+        *,
+        predicates: Collection[str] | None = None,
+        direction: EdgeDirection | None = None,
+    ) -> list[Triple]:
+        """A ring in one request where the API has a route for that; a part where it takes one."""
         schema = await self._schema.current(STEADY)
         if schema.relations_batch is not None:
-            return await self._batches.ring(schema, ids)
+            return await self._batches.ring(schema, ids, predicates, direction)
         known: Sequence[str] = ids
         if self._settings.relations == "route":  # an API may give relations of what is no entity
             known = [node.id for node in await self.get_nodes_batch(ids)]
-        rings = await each([i for i in known if is_text(i)], self._source.ring)
-        return [edge for ring in rings for edge in ring or ()]
+        ring = self._source.ring
+        if direction is not None:
+            ring = partial(self._source.edges, direction=direction)
+        rings = await each([i for i in known if is_text(i)], ring)
+        return part_of((edge for ring in rings for edge in ring or ()), ids, predicates, None)
 
-    async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:  # type: ignore[override]
+    async def metadata_for_nodes_batch(
+        self, ids: Sequence[str], keys: Collection[str] | None = None
+    ) -> dict[str, Metadata]:
         """In one request where the API has a route for that."""
         schema = await self._schema.current(STEADY)
         if schema.entities_batch is None:
-            return await super().metadata_for_nodes_batch(ids)
-        found = await self._batches.nodes(schema, ids, metadata=True)
-        return {node.id: node.metadata for node in found}
+            return await super().metadata_for_nodes_batch(ids, keys)
+        found = await self._batches.nodes(schema, ids, metadata=True, keys=keys)
+        return only({node.id: node.metadata for node in found}, keys)
 
-    async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:  # type: ignore[override]
+    async def metadata_for_edges_batch(
+        self, edges: Collection[Triple], keys: Collection[str] | None = None
+    ) -> dict[Triple, Metadata]:
         """In one request where the API has a route for that."""
         schema = await self._schema.current(STEADY)
         if schema.relations_batch is None:
-            return await super().metadata_for_edges_batch(edges)
+            return await super().metadata_for_edges_batch(edges, keys)
         asked = [(s, p, o) for s, p, o in edges]
-        return await self._batches.edges(schema, asked)
+        return only(await self._batches.edges(schema, asked, keys), keys)
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
         """From the API's route, or from the metadata of edges where it has none."""

@@ -6,16 +6,17 @@ Batches use the routes that an API announces for many ids in one request.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from pydantic_core import to_json
 
 from bfsql import call
+from bfsql.abc import part_of
 from bfsql.errors import StoreError
 from bfsql.models.json_values import is_text
-from bfsql.models.records import Metadata, Node, Triple
+from bfsql.models.records import EdgeDirection, Metadata, Node, Triple
 from bfsql_jsonld.fields import omissions, triple_of
 from bfsql_jsonld.replies import Reply, Request, Unreadable, joined, short
 from bfsql_jsonld.routes import Api, with_query
@@ -111,6 +112,7 @@ def _circle(url: str) -> StoreError:
     )
 
 
+_NOTHING: Mapping[str, Any] = {}
 _ENVELOPE = 100  # bytes of a request beside its keys
 
 Key = TypeVar("Key", str, Triple)
@@ -128,22 +130,38 @@ class Batches:
         self._routes = api.routes
         self._fields = api.fields
 
-    async def nodes(self, schema: Schema, ids: Sequence[str], *, metadata: bool) -> list[Node]:
-        """The entities that exist, with their metadata if that is asked for."""
+    async def nodes(
+        self,
+        schema: Schema,
+        ids: Sequence[str],
+        *,
+        metadata: bool,
+        keys: Collection[str] | None = None,
+    ) -> list[Node]:
+        """The entities that exist, with their metadata if that is asked for, or some keys of it."""
         found: list[Node] = []
-        for chunk in _chunks(ids, schema):
-            results = await self._ask(
-                schema.entities_batch, {"ids": chunk, "metadata": metadata}, "results"
-            )
+        more = _listed(schema, "keys", keys)
+        for chunk in _chunks(ids, schema, more):
+            question = {"ids": chunk, "metadata": metadata, **more}
+            results = await self._ask(schema.entities_batch, question, "results")
             with results.reply.read():
                 found += [self._fields.node(entry) for entry in results.entries]
         return found
 
-    async def ring(self, schema: Schema, ids: Sequence[str]) -> list[Triple]:
-        """Every relation that touches one of the ids."""
+    async def ring(
+        self,
+        schema: Schema,
+        ids: Sequence[str],
+        predicates: Collection[str] | None = None,
+        direction: EdgeDirection | None = None,
+    ) -> list[Triple]:
+        """Every relation that touches one of the ids, or a part of them."""
         found: list[Triple] = []
-        for chunk in _chunks(ids, schema):
-            results = await self._ask(schema.relations_batch, {"ids": chunk}, "relations")
+        more = _listed(schema, "predicates", predicates)
+        if direction is not None and schema.parts:
+            more["direction"] = direction
+        for chunk in _chunks(ids, schema, more):
+            results = await self._ask(schema.relations_batch, {"ids": chunk, **more}, "relations")
             asked = frozenset(chunk)
             with results.reply.read():
                 for row in results.entries:
@@ -154,13 +172,17 @@ class Batches:
                             "nothing that was asked for"
                         )
                     found.append(triple)
-        return found
+        return part_of(found, ids, predicates, direction)
 
-    async def edges(self, schema: Schema, edges: Sequence[Triple]) -> dict[Triple, Metadata]:
-        """Metadata of the relations that exist."""
+    async def edges(
+        self, schema: Schema, edges: Sequence[Triple], keys: Collection[str] | None = None
+    ) -> dict[Triple, Metadata]:
+        """Metadata of the relations that exist, or some keys of it."""
         found: dict[Triple, Metadata] = {}
-        for chunk in _chunks(edges, schema):
-            results = await self._ask(schema.relations_batch, {"relations": chunk}, "results")
+        more = _listed(schema, "keys", keys)
+        for chunk in _chunks(edges, schema, more):
+            question = {"relations": chunk, **more}
+            results = await self._ask(schema.relations_batch, question, "results")
             with results.reply.read():
                 for entry in results.entries:
                     triple = self._fields.triple(entry, "", "")
@@ -190,17 +212,26 @@ class _Results:
         self.entries = entries
 
 
-def _chunks(keys: Sequence[Key], schema: Schema) -> Iterator[list[Key]]:
-    """Distinct keys that JSON can hold, as many at once as a request takes."""
+def _listed(schema: Schema, field: str, names: Collection[str] | None) -> dict[str, Any]:
+    """The field of a request that names predicates or keys, where the API takes it."""
+    if names is None or not schema.parts:
+        return {}
+    return {field: sorted(filter(is_text, set(names)))}
+
+
+def _chunks(
+    keys: Sequence[Key], schema: Schema, more: Mapping[str, Any] = _NOTHING
+) -> Iterator[list[Key]]:
+    """Distinct keys that JSON can hold, as many at once as a request takes beside more fields."""
     chunk: list[Key] = []
-    held = _ENVELOPE
+    envelope = held = _ENVELOPE + (len(to_json(more)) if more else 0)
     for key in dict.fromkeys(keys):
         if not is_text("".join(key)):
             continue
         size = len(to_json(key)) + 1
         if chunk and (len(chunk) == schema.limit or held + size > schema.most_bytes):
             yield chunk
-            chunk, held = [], _ENVELOPE
+            chunk, held = [], envelope
         chunk.append(key)
         held += size
     if chunk:

@@ -40,6 +40,8 @@ class Schema:
     """Ids or relations that one batch may hold."""
     most_bytes: int = _BYTES
     """Bytes of its request."""
+    parts: bool = False
+    """Whether batches take predicates and a direction, or keys of metadata."""
 
 
 NO_SCHEMA = Schema([], [], comprehensive=False)
@@ -106,6 +108,7 @@ class SchemaReader:
             _route(batch.get("relations")),
             _number(batch.get("limit"), _BATCH),
             _number(batch.get("max_bytes"), _BYTES),
+            batch.get("parts") is True,
         )
 
     async def _relationships(self) -> list[str] | None:

@@ -6,9 +6,9 @@ import os
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Self
 
-from bfsql.abc import BatchGraphDb
+from bfsql.abc import BatchGraphDb, only
 from bfsql.errors import ConfigurationError, StoreError
-from bfsql.models import Edge, EntityStub, Metadata, Node, Triple
+from bfsql.models import Edge, EdgeDirection, EntityStub, Metadata, Node, Triple
 from bfsql.models.records import NO_METADATA
 from bfsql.settings import resolve
 from bfsql_sparql.batches import Batches
@@ -118,23 +118,36 @@ class SparqlBackend(BatchGraphDb):
         new = tuple.__new__  # Node(...) runs Python for each node
         return [new(Node, (id_(node), id_(type_), NO_METADATA)) for node, type_ in found.items()]
 
-    async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:  # type: ignore[override]
+    async def edges_batch(
+        self,
+        ids: Sequence[str],
+        *,
+        predicates: Collection[str] | None = None,
+        direction: EdgeDirection | None = None,
+    ) -> list[Triple]:
         """Every edge with an asked node at either end, by one query a direction."""
-        return await self._edges.around(list(self._asked(ids)))
+        return await self._edges.around(list(self._asked(ids)), predicates, direction)
 
-    async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:  # type: ignore[override]
-        """Literals and other types by id, by one query."""
+    async def metadata_for_nodes_batch(
+        self, ids: Sequence[str], keys: Collection[str] | None = None
+    ) -> dict[str, Metadata]:
+        """Literals and other types by id, by one query; with `keys`, of their properties alone."""
         asked = self._asked(ids)
-        found = await self._nodes.metadata(list(asked))
-        return {id_: metadata for node, metadata in found.items() for id_ in asked.get(node, ())}
+        found = await self._nodes.metadata(list(asked), keys)
+        by_id = {id_: metadata for node, metadata in found.items() for id_ in asked.get(node, ())}
+        return by_id if keys is None else only(by_id, keys)
 
-    async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:  # type: ignore[override]
+    async def metadata_for_edges_batch(
+        self, edges: Collection[Triple], keys: Collection[str] | None = None
+    ) -> dict[Triple, Metadata]:
         """What statements say, by triple; by no query where the store has no statements.
 
         Whether an edge exists is asked for up to a hundred edges: more come from a ring,
         and it would cost as much again to ask for what the ring has shown.
         """
-        return await self._edge_metadata.of([(edge[0], edge[1], edge[2]) for edge in edges])
+        asked = [(edge[0], edge[1], edge[2]) for edge in edges]
+        found = await self._edge_metadata.of(asked, keys)
+        return found if keys is None else only(found, keys)
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
         """The evidence of the edges that touch the entity, and what it supplied as a document."""

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from bfsql import call
 from bfsql.models import Metadata, Omission, Triple, evidence_items, merge_edges
-from bfsql.models.merge import merge_metadata, sorted_union
+from bfsql.models.merge import merge_metadata, merged_from, sorted_union
 from bfsql.models.rdf import WELL_KNOWN, Literal, value_of
 from bfsql_sparql.batches import (
     NOWHERE,
@@ -28,7 +28,7 @@ from bfsql_sparql.batches import (
 from bfsql_sparql.dataset import Blank, Row, Term, gather_or_cancel, links, rows
 from bfsql_sparql.mapping import TYPE, RdfMapping
 from bfsql_sparql.queries import graph as texts
-from bfsql_sparql.queries.graph import Direction, End, Lead
+from bfsql_sparql.queries.graph import Direction, End, Lead, Side
 from bfsql_sparql.store import Store
 
 BLANK = "the other end is a blank node, which has no id"
@@ -41,6 +41,8 @@ Links: TypeAlias = tuple[list[tuple[str, ...]], list[tuple[str, ...]]]
 
 CHECKED = 100
 """Edges up to which it is asked whether they exist; more come from a ring alone, and do."""
+_GRAPHS = frozenset({"graphs"})
+"""The key that is made of the names of graphs, and of no statement."""
 REFERENCE = WELL_KNOWN["prov"] + "wasDerivedFrom"
 """Property of a statement node of Wikibase to its references."""
 _DIRECT = "/prop/direct/"
@@ -73,29 +75,50 @@ class Edges:
         self._limit = store.settings.page_size + 1
         self._most = store.settings.max_edges
 
-    async def around(self, nodes: Sequence[str]) -> list[Triple]:
+    async def around(
+        self,
+        nodes: Sequence[str],
+        predicates: Collection[str] | None = None,
+        direction: Direction | None = None,
+    ) -> list[Triple]:
         """Every edge with one of these nodes at either end; one between two of them comes twice.
 
         Args:
             nodes: IRIs, without duplicates.
+            predicates: Ids of the predicates that are wanted; None for all.
+            direction: Only edges that leave the nodes, or that enter them; None for both.
         """
-        out, into = await gather_or_cancel(self._edges(nodes, "out"), self._edges(nodes, "in"))
-        return out + into
+        sides = self._sides(predicates, direction)
+        found = await gather_or_cancel(*(self._edges(nodes, side) for side in sides))
+        edges = [edge for part in found for edge in part]
+        if direction is None or not self._mapping.inverse:
+            return edges
+        at, asked = 0 if direction == "out" else 2, set(map(self._mapping.ids.id, nodes))
+        return [edge for edge in edges if edge[at] in asked]
+
+    def _sides(self, predicates: Collection[str] | None, direction: Direction | None) -> list[Side]:
+        """The triples to read; an edge of an inverse predicate leaves where its triple enters."""
+        mapping, inverse = self._mapping, self._mapping.inverse
+        ways: tuple[Direction, ...] = ("out", "in") if direction is None else (direction,)
+        if predicates is None:
+            return [Side(way) for way in (("out", "in") if inverse else ways)]
+        wanted = {iri for name in predicates if (iri := mapping.ids.iri(name))}
+        straight = {p for p in wanted if p not in inverse and mapping.is_walked(p)}
+        turned = {p for p, q in inverse.items() if q in wanted and mapping.is_walked(p)}
+        named: dict[Direction, set[str]] = {"out": set(), "in": set()}
+        for way in ways:
+            named[way] |= straight
+            named["in" if way == "out" else "out"] |= turned
+        return [Side(way, tuple(sorted(some))) for way, some in named.items() if some]
 
     async def one_way(self, node: str, direction: Direction) -> list[Triple]:
         """The edges that leave a node, or that enter it, each once."""
-        if not self._mapping.inverse:
-            found = await self._edges([node], direction)
-        else:  # an edge of an inverse predicate leaves where its triple enters
-            at = 0 if direction == "out" else 2
-            id_ = self._mapping.ids.id(node)
-            found = [edge for edge in await self.around([node]) if edge[at] == id_]
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(await self.around([node], None, direction)))
 
-    async def _edges(self, nodes: Sequence[str], direction: Direction) -> list[Triple]:
-        mapping, limit = self._mapping, self._limit
+    async def _edges(self, nodes: Sequence[str], side: Side) -> list[Triple]:
+        mapping, limit, direction = self._mapping, self._limit, side.direction
         question: Question[str, Links] = Question(
-            text=lambda some: texts.ring(some, direction, mapping, limit),
+            text=lambda some: texts.ring(some, side, mapping, limit),
             decode=links,
             count=lambda found: len(found[0]) + len(found[1]),
             harmless=NOWHERE,
@@ -103,7 +126,7 @@ class Edges:
         found: list[tuple[str, ...]] = []
         for part in await self._batches.read(nodes, question):
             if part.cut:
-                found += await self._hub(part.keys[0], direction)
+                found += await self._hub(part.keys[0], side)
             else:
                 found += part.rows[0]
                 self._omit_blank(part.rows[1], direction)
@@ -121,19 +144,19 @@ class Edges:
         for node, number in Counter(row[at] for row in set(rows)).items():
             self._omit(node, direction, number, BLANK)
 
-    async def _hub(self, node: str, direction: Direction) -> list[tuple[str, ...]]:
+    async def _hub(self, node: str, side: Side) -> list[tuple[str, ...]]:
         """The edges of a node that are too many for one answer, `max_edges` at the most."""
-        mapping = self._mapping
+        mapping, direction = self._mapping, side.direction
         windows: Windows[tuple[str, ...]] = Windows(
-            number=texts.degree(node, direction, mapping, blank=False),
-            text=lambda after, size: texts.ring_window(node, direction, mapping, after, size),
+            number=texts.degree(node, side, mapping, blank=False),
+            text=lambda after, size: texts.ring_window(node, side, mapping, after, size),
             decode=_pairs,
             end=lambda row: row[2],
         )
         late: Callable[[int], None] = lambda number: self._omit(
             node, direction, number, "the time was up"
         )
-        blank = texts.degree(node, direction, mapping, blank=True)
+        blank = texts.degree(node, side, mapping, blank=True)
         read = await read_windows(self._dataset, windows, self._most, late)
         if number := await counted(self._dataset, blank):
             self._omit(node, direction, number, BLANK)
@@ -170,21 +193,26 @@ class EdgeMetadata:
         self._mapping = store.mapping
         self._limit = store.settings.page_size + 1
 
-    async def of(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:
+    async def of(
+        self, edges: Collection[Triple], keys: Collection[str] | None = None
+    ) -> dict[Triple, Metadata]:
         """Metadata by triple of ids; edges that do not exist are left out.
 
         Whether they do is asked for few edges alone: a ring has looked at all others.
 
         Args:
             edges: Ids of subject, predicate and object.
+            keys: The keys that are wanted, where not all are; others may be given as well.
         """
         triples = self._triples(edges)
         asked = list(dict.fromkeys(triple for some in triples.values() for triple in some))
+        forms = self.forms if keys is None or not _GRAPHS.issuperset(keys) else []
+        names = self._read_for(keys)
         checked = len(asked) <= CHECKED
         there, *found = await gather_or_cancel(
             self._existing(asked if checked else []),
-            *(self._of_form(form, asked) for form in self.forms),
-            *([self._graphs(asked)] if self._mapping.statement_graph else []),
+            *(self._of_form(form, asked, names) for form in forms),
+            *([self._graphs(asked)] if self._has_graphs(keys) else []),
         )
         metadata: dict[Triple, Metadata] = {}
         for edge, some in triples.items():
@@ -265,13 +293,33 @@ class EdgeMetadata:
                 found[triple].add(self._mapping.ids.id(graph))
         return {triple: [{"graphs": sorted(names)}] for triple, names in found.items()}
 
-    async def _of_form(self, form: str, triples: Sequence[Triple]) -> Records:
+    def _has_graphs(self, keys: Collection[str] | None) -> bool:
+        return self._mapping.statement_graph and (keys is None or not _GRAPHS.isdisjoint(keys))
+
+    def _read_for(self, keys: Collection[str] | None) -> texts.Names:
+        """The properties of statements that these keys are made of; None for all.
+
+        Some keys depend on how many statements there are, also of those that have none of them.
+        """
+        if keys is None or merged_from(["confidence"]).intersection(keys):
+            return None
+        mapping = self._mapping
+        names = {iri for key in keys if (iri := mapping.ids.iri(key))}
+        if "source_documents" in keys:
+            names.update(mapping.sources)
+        return tuple(sorted(names))
+
+    async def _of_form(
+        self, form: str, triples: Sequence[Triple], names: texts.Names = None
+    ) -> Records:
         """The metadata in the statements of one form."""
         if form == "wikibase":
             return await self._claims(triples)
 
         def text(lead: Lead) -> Callable[[Sequence[Triple]], str]:
-            return lambda some: texts.statements(form, some, self._mapping, self._limit, lead)
+            return lambda some: texts.statements(
+                form, some, self._mapping, self._limit, lead, names=names
+            )
 
         groups = by_lead(form, triples)
         found = await gather_or_cancel(

@@ -44,13 +44,18 @@ class Nodes:
             found |= dict.fromkeys(await self._existing(untyped), UNTYPED)
         return found
 
-    async def metadata(self, nodes: Sequence[str]) -> dict[str, Metadata]:
-        """Metadata by IRI, of the nodes that exist."""
-        question = rows_question(lambda some: texts.properties(some, self._mapping, self._limit))
+    async def metadata(
+        self, nodes: Sequence[str], keys: Collection[str] | None = None
+    ) -> dict[str, Metadata]:
+        """Metadata by IRI, of the nodes that exist; with `keys`, from what these are made of."""
+        names = None if keys is None else self._read_for(keys)
+        question = rows_question(
+            lambda some: texts.properties(some, self._mapping, names, self._limit)
+        )
         by_node: dict[str, dict[str, list[Term]]] = {}
         asked = frozenset(nodes)
         for part in await self._batches.read(nodes, question):
-            for subject, predicate, value in await self._all_rows(part):
+            for subject, predicate, value in await self._all_rows(part, names):
                 if subject in asked and value is not None:
                     properties = by_node.setdefault(str(subject), {})
                     properties.setdefault(str(predicate), []).append(value)
@@ -96,13 +101,25 @@ class Nodes:
 
     # --- metadata -----------------------------------------------------------
 
-    async def _all_rows(self, part: Part[str, list[Row]]) -> list[Row]:
+    def _read_for(self, keys: Collection[str]) -> texts.Names:
+        """The properties whose literals these keys of metadata are made of."""
+        mapping = self._mapping
+        names = {iri for key in keys if (iri := mapping.ids.iri(key))}
+        if not {"name", "synonyms"}.isdisjoint(keys):
+            names.update(mapping.names)
+        if "description" in keys or not names.isdisjoint(mapping.descriptions):
+            names.update(mapping.descriptions)
+        return tuple(sorted(names))
+
+    async def _all_rows(self, part: Part[str, list[Row]], names: texts.Names) -> list[Row]:
         if not part.cut:
             return part.rows
         node = part.keys[0]
         windows: Windows[Row] = Windows(
-            number=texts.number_of_properties(node, self._mapping),
-            text=lambda after, size: texts.properties_window(node, self._mapping, after, size),
+            number=texts.number_of_properties(node, self._mapping, names),
+            text=lambda after, size: texts.properties_window(
+                node, self._mapping, names, after, size
+            ),
             decode=rows,
             end=lambda row: getattr(row[2], "text", ""),
         )

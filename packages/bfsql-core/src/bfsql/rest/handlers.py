@@ -20,7 +20,7 @@ from bfsql.answers import encode, evidence_item
 from bfsql.answers.clean import clean_metadata, clean_text
 from bfsql.call import within
 from bfsql.errors import ToolError
-from bfsql.models import Edge, EntityStub, Metadata, Triple
+from bfsql.models import Edge, EdgeDirection, EntityStub, Metadata, Triple
 from bfsql.rest.request import Api, ApiRequest, wrong_value
 from bfsql.rest.response import Reply, context, context_document, relation_context, reply
 from bfsql.tools.validate import shown
@@ -28,8 +28,13 @@ from bfsql.tools.validate import shown
 MAX_BATCH = 10_000
 """Ids or relations that one batch may name."""
 
+_DIRECTIONS: dict[str, EdgeDirection | None] = {"out": "out", "in": "in", "both": None}
+
 _PARTS = ("subject", "predicate", "object")
 """Of a relation, in their order."""
+
+_BATCHES = {"ids": {"ids", "predicates", "direction"}, "relations": {"relations", "keys"}}
+"""The fields of a batch of relations, by what it has to name."""
 
 _RESERVED = re.compile(r"id|omissions|@.*|metadata\..*", re.DOTALL)
 """Metadata keys that would mean something else in a document; they get a prefix."""
@@ -54,6 +59,7 @@ async def schema(request: ApiRequest) -> Reply:
                 "relations": "/relations/batch",
                 "limit": MAX_BATCH,
                 "max_bytes": api.max_request_bytes,
+                "parts": True,
             },
         }
     )
@@ -118,7 +124,12 @@ async def entity(request: ApiRequest) -> Reply:
     """All that is known of an entity."""
     db = request.api.db
     node = await request.api.node(request.path["id"])
-    metadata = _prefixed({**node.metadata, **await within(db.metadata_for_node(node.id))})
+    keys = request.query["keys"] or None
+    if keys is None:
+        known = await within(db.metadata_for_node(node.id))
+    else:
+        known = (await within(db.metadata_for_nodes_batch([node.id], keys))).get(node.id, {})
+    metadata = _prefixed(_of_keys({**node.metadata, **known}, keys))
     identity = {"id": node.id, "@type": node.entity_type}
     return reply({"@context": context("../", metadata), **identity, **metadata})
 
@@ -134,19 +145,20 @@ async def provenance(request: ApiRequest) -> Reply:
 
 async def entity_batch(request: ApiRequest) -> Reply:
     """Many entities at once; unknown ids are left out."""
-    given = request.fields(("ids", "metadata"))
+    given = request.fields(("ids", "metadata", "keys"))
     ids, detailed = _ids(given.get("ids")), given.get("metadata", False)
+    keys = _names("keys", given)
     if not isinstance(detailed, bool):
         raise wrong_value("metadata", "true or false", shown(detailed))
     db = request.api.db
     nodes = list(await within(db.get_nodes_batch(ids))) if ids else []
     known: Mapping[str, Metadata] = {}
     if detailed and nodes:
-        known = await within(db.metadata_for_nodes_batch([n.id for n in nodes]))
+        known = await within(db.metadata_for_nodes_batch([n.id for n in nodes], keys))
     results = [{"id": n.id, "@type": n.entity_type} for n in nodes]
     if detailed:
         for n, result in zip(nodes, results, strict=True):
-            result.update(_prefixed({**n.metadata, **known.get(n.id, {})}))
+            result.update(_prefixed(_of_keys({**n.metadata, **known.get(n.id, {})}, keys)))
     return reply({"results": results})
 
 
@@ -158,12 +170,25 @@ def _prefixed(metadata: Metadata) -> dict[str, Any]:
     }
 
 
+def _of_keys(metadata: Metadata, keys: Sequence[str] | None) -> Metadata:
+    return metadata if keys is None else {k: v for k, v in metadata.items() if k in keys}
+
+
 def _ids(given: Any) -> list[str]:
     """The ids of a batch, each once."""
+    return _strings("ids", given)
+
+
+def _names(field: str, given: Mapping[str, Any]) -> list[str] | None:
+    """The predicates or keys that a batch names, each once; None where it names none."""
+    return None if given.get(field) is None else _strings(field, given[field])
+
+
+def _strings(field: str, given: Any) -> list[str]:
     if not isinstance(given, list) or not all(isinstance(item, str) for item in given):
         have = "nothing" if given is None else shown(given)
-        raise wrong_value("ids", "a list of strings", have)
-    _check_size("ids", given)
+        raise wrong_value(field, "a list of strings", have)
+    _check_size(field, given)
     return list(dict.fromkeys(given))
 
 
@@ -185,7 +210,8 @@ async def relations(request: ApiRequest) -> Reply:
     direction, limit = request.query["direction"], request.query["limit"]
     after = _position(request.query["cursor"])
     node = await request.api.node(request.path["id"])
-    edges = await within(_edges(request.api, node.id, direction))
+    predicates = request.query["predicates"]
+    edges = await within(_edges(request.api, node.id, predicates or None, direction))
     start = 0 if after is None else bisect_right(edges, after)
     page = edges[start : start + limit]
     document: dict[str, Any] = {
@@ -195,13 +221,19 @@ async def relations(request: ApiRequest) -> Reply:
     }
     if start + limit >= len(edges):
         return reply(document)
-    link = "?" + urlencode({"direction": direction, "limit": limit, "cursor": _cursor(page[-1])})
+    of = [("predicates", name) for name in predicates]
+    more = [("direction", direction), *of, ("limit", limit), ("cursor", _cursor(page[-1]))]
+    link = "?" + urlencode(more)
     return reply(document | {"next": link}, headers={"Link": f'<{link}>; rel="next"'})
 
 
-async def _edges(api: Api, entity_id: str, direction: str) -> list[Triple]:
-    if direction == "both":
-        return _sorted(await api.db.edges_batch([entity_id]))
+async def _edges(
+    api: Api, entity_id: str, predicates: list[str] | None, direction: str
+) -> list[Triple]:
+    if predicates is not None or direction == "both":
+        way = _DIRECTIONS[direction]
+        ring = await api.db.edges_batch([entity_id], predicates=predicates, direction=way)
+        return _sorted(ring)
     one_way = api.db.edges_from if direction == "out" else api.db.edges_to
     return _sorted(await one_way(entity_id))
 
@@ -228,9 +260,14 @@ def _position(cursor: str | None) -> Triple | None:
 async def relation(request: ApiRequest) -> Reply:
     """A relation with its metadata."""
     subject, predicate, object_ = (request.query[part] for part in _PARTS)
-    edge = Edge(subject, predicate, object_)
+    edge, keys = Edge(subject, predicate, object_), request.query["keys"]
+    db = request.api.db
     try:
-        metadata = await within(request.api.db.metadata_for_edge(edge))
+        if keys:
+            triple = (subject, predicate, object_)
+            metadata = (await within(db.metadata_for_edges_batch([triple], keys)))[triple]
+        else:
+            metadata = await within(db.metadata_for_edge(edge))
     except KeyError:
         raise ToolError(
             f"There is no relation {shown(predicate)} from {shown(subject)} to {shown(object_)}. "
@@ -244,18 +281,27 @@ async def relation(request: ApiRequest) -> Reply:
 async def relation_batch(request: ApiRequest) -> Reply:
     """Every relation that touches one of the ids, or the metadata of relations."""
     db = request.api.db
-    given = request.fields(("ids", "relations"))
-    if len(given) != 1:
+    given = request.fields(("ids", "predicates", "direction", "relations", "keys"))
+    asked = next((kind for kind, fields in _BATCHES.items() if given.keys() <= fields), "")
+    if asked not in given:
         raise ToolError(
-            "A batch of relations takes either ids, for every relation that touches one of them, "
-            "or relations, for their metadata.",
+            "A batch of relations takes either ids, for every relation that touches one of them "
+            "(with predicates and direction for a part of these), or relations, for their metadata "
+            "(with keys for a part of it).",
             kind="bad_value",
         )
-    if "ids" in given:
-        ids = _ids(given["ids"])
-        return reply({"relations": _sorted(await within(db.edges_batch(ids))) if ids else []})
-    triples = _triples(given["relations"])
-    known = await within(db.metadata_for_edges_batch(triples)) if triples else {}
+    if asked == "ids":
+        ids, predicates = _ids(given["ids"]), _names("predicates", given)
+        direction = given.get("direction", "both")
+        if direction not in _DIRECTIONS:
+            raise wrong_value("direction", f"one of {', '.join(_DIRECTIONS)}", shown(direction))
+        way = _DIRECTIONS[direction]
+        if not ids:
+            return reply({"relations": []})
+        ring = await within(db.edges_batch(ids, predicates=predicates, direction=way))
+        return reply({"relations": _sorted(ring)})
+    triples, keys = _triples(given["relations"]), _names("keys", given)
+    known = await within(db.metadata_for_edges_batch(triples, keys)) if triples else {}
     results = [
         _relation(triple) | {"metadata": clean_metadata(known[triple])}
         for triple in triples

@@ -26,6 +26,9 @@ def _optional(description: str | None = None, **about: Any) -> Any:
     return Field(default=None, description=description, **about)
 
 
+_KEYS = "Keys of the metadata that are wanted, repeated; all where none is given."
+
+
 def _limit(default: int, maximum: int) -> Any:
     return Field(default, ge=1, le=maximum, description="How many at the most.")
 
@@ -48,6 +51,7 @@ class PageQuery(_Exact):
     direction: Literal["out", "in", "both"] = Field(
         "both", description="Those that leave it, enter it, or both."
     )
+    predicates: list[str] = _optional("Predicates to keep, repeated; all where none is given.")
     limit: int = _limit(1_000, 10_000)
     cursor: str = _optional("From `next` of the page before; opaque.")
 
@@ -58,12 +62,19 @@ class EvidenceQuery(_Exact):
     limit: int = _limit(20, 1_000)
 
 
+class EntityQuery(_Exact):
+    """Which metadata of an entity is wanted."""
+
+    keys: list[str] = _optional(_KEYS)
+
+
 class RelationQuery(_Exact):
     """The three parts of a relation."""
 
     subject: str = Field(description="Exact.")
     predicate: str = Field(description="Exact.")
     object: str = Field(description="Exact.")
+    keys: list[str] = _optional(_KEYS)
 
 
 class EntityBatch(_Exact):
@@ -71,18 +82,24 @@ class EntityBatch(_Exact):
 
     ids: list[str] = Field(max_length=handlers.MAX_BATCH)
     metadata: bool = False
+    keys: list[str] = _optional("Keys of the metadata that are wanted; all where it is absent.")
 
 
 class RingBatch(_Exact):
-    """The ring around ids."""
+    """The ring around ids, or a part of it."""
 
     ids: list[str] = Field(max_length=handlers.MAX_BATCH)
+    predicates: list[str] = _optional("Predicates to keep; all where it is absent.")
+    direction: Literal["out", "in", "both"] = Field(
+        "both", description="Relations that leave the ids, enter them, or both."
+    )
 
 
 class MetadataBatch(_Exact):
     """Metadata of relations."""
 
     relations: list[_Triple] = Field(max_length=handlers.MAX_BATCH)
+    keys: list[str] = _optional("Keys of the metadata that are wanted; all where it is absent.")
 
 
 class Omission(_Exact):
@@ -179,6 +196,9 @@ class Batches(_Exact):
     relations: str
     limit: int
     max_bytes: int
+    parts: Literal[True] = Field(
+        description="Rings can be asked for by predicates and direction, metadata by keys."
+    )
 
 
 class Schema(_Document):
@@ -212,7 +232,7 @@ ROUTES = (
     _get("/context", handlers.json_ld_context, "The context", Context),
     _get("/entities", handlers.search, "A search", Hits, SearchQuery),
     _post("/entities/batch", handlers.entity_batch, "A batch of entities", Entities, EntityBatch),
-    _one("/entities/{id}", handlers.entity, "An entity", Entity),
+    _one("/entities/{id}", handlers.entity, "An entity", Entity, EntityQuery),
     _one("/entities/{id}/relations", handlers.relations, "Relations", Relations, PageQuery),
     _one("/entities/{id}/provenance", handlers.provenance, "Provenance", Provenance, EvidenceQuery),
     _one("/relations", handlers.relation, "A relation", RelationWithMetadata, RelationQuery),

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from bfsql.models.json_values import as_text
 from bfsql.models.rdf import Literal, is_iri
@@ -34,6 +34,9 @@ End: TypeAlias = typing.Literal["s", "o", "document"]
 
 Lead: TypeAlias = typing.Literal["s", "o"]
 """The end of an edge by which its statement is found."""
+
+NAMED = 4
+"""Predicates up to which each has a pattern of its own in the query of a ring."""
 
 _ESCAPES = str.maketrans(
     {
@@ -198,38 +201,57 @@ def _in_order(term: str, after: str, limit: int) -> tuple[str, str, str]:
 # --- edges ------------------------------------------------------------------
 
 
-def ring(nodes: Iterable[str], direction: Direction, mapping: RdfMapping, limit: int) -> str:
-    """Edges of nodes in one direction; those to blank nodes are included, to be counted."""
-    given, other = ("s", "o") if direction == "out" else ("o", "s")
-    triple = within(mapping, "?s ?p ?o .")
-    condition = f"({is_node(other, mapping)} || isBlank(?{other})) && {is_walked('p', mapping)}"
-    return (
-        f"SELECT ?s ?p ?o WHERE {{ VALUES ?{given} {{ {iris(nodes)} }} {triple} "
-        f"FILTER({condition}) }} LIMIT {limit}"
-    )
+class Side(NamedTuple):
+    """The triples at one end of nodes, which are a part of their ring."""
+
+    direction: Direction
+    predicates: tuple[str, ...] | None = None
+    """Those that are read, all of which are walked; None for all that are."""
 
 
-def ring_window(
-    node: str, direction: Direction, mapping: RdfMapping, after: str, limit: int
-) -> str:
+def ring(nodes: Iterable[str], side: Side, mapping: RdfMapping, limit: int) -> str:
+    """Edges of nodes at one side; those to blank nodes are included, to be counted."""
+    given, other = ("s", "o") if side.direction == "out" else ("o", "s")
+    start = f"VALUES ?{given} {{ {iris(nodes)} }}"
+    end = f"({is_node(other, mapping)} || isBlank(?{other}))"
+    if side.predicates is None or len(side.predicates) > NAMED:
+        triple = within(mapping, "?s ?p ?o .")
+        pattern = f"{start} {triple} FILTER({end} && {_is_of(side, mapping)})"
+    else:  # each by itself, so that the store's index leads to its triples alone
+        pattern = " UNION ".join(
+            f"{{ {start} {within(mapping, f'?s {iri(one)} ?o .')} FILTER({end}) "
+            f"BIND({iri(one)} AS ?p) }}"
+            for one in side.predicates
+        )
+    return f"SELECT ?s ?p ?o WHERE {{ {pattern} }} LIMIT {limit}"
+
+
+def ring_window(node: str, side: Side, mapping: RdfMapping, after: str, limit: int) -> str:
     """Edges of one node, in the order of their other ends: predicate, end, and its `?at`."""
     at, begin, order = _in_order("?end", after, limit)
-    edges = _edges_of(node, direction, mapping, blank=False)
+    edges = _edges_of(node, side, mapping, blank=False)
     return f"SELECT ?p ?end {at} WHERE {{ {edges} {begin} }} {order}"
 
 
-def degree(node: str, direction: Direction, mapping: RdfMapping, *, blank: bool) -> str:
+def degree(node: str, side: Side, mapping: RdfMapping, *, blank: bool) -> str:
     """Number of edges of one node, or of its triples that are none because of a blank node."""
     return (
         "SELECT (COUNT(*) AS ?n) WHERE { SELECT DISTINCT ?p ?end WHERE "
-        f"{{ {_edges_of(node, direction, mapping, blank=blank)} }} }}"
+        f"{{ {_edges_of(node, side, mapping, blank=blank)} }} }}"
     )
 
 
-def _edges_of(node: str, direction: Direction, mapping: RdfMapping, *, blank: bool) -> str:
-    triple = f"{iri(node)} ?p ?end ." if direction == "out" else f"?end ?p {iri(node)} ."
+def _edges_of(node: str, side: Side, mapping: RdfMapping, *, blank: bool) -> str:
+    triple = f"{iri(node)} ?p ?end ." if side.direction == "out" else f"?end ?p {iri(node)} ."
     end = "isBlank(?end)" if blank else is_node("end", mapping)
-    return f"{within(mapping, triple)} FILTER({end} && {is_walked('p', mapping)})"
+    return f"{within(mapping, triple)} FILTER({end} && {_is_of(side, mapping)})"
+
+
+def _is_of(side: Side, mapping: RdfMapping) -> str:
+    """The condition that `?p` is a predicate of one side."""
+    if side.predicates is None:
+        return is_walked("p", mapping)
+    return f"?p IN ({', '.join(map(iri, side.predicates))})"
 
 
 # --- nodes ------------------------------------------------------------------
@@ -266,31 +288,38 @@ def existing_nodes(nodes: Iterable[str], mapping: RdfMapping, limit: int) -> str
     )
 
 
-def properties(nodes: Iterable[str], mapping: RdfMapping, limit: int) -> str:
+Names: TypeAlias = tuple[str, ...] | None
+"""Properties whose literals are read; None for all."""
+
+
+def properties(nodes: Iterable[str], mapping: RdfMapping, names: Names, limit: int) -> str:
     """Literals and types of nodes: node, property and value."""
     return (
         f"SELECT ?s ?p ?o WHERE {{ VALUES ?s {{ {iris(nodes)} }} "
-        f"{_values_of('?s', mapping)} }} LIMIT {limit}"
+        f"{_values_of('?s', mapping, names)} }} LIMIT {limit}"
     )
 
 
-def properties_window(node: str, mapping: RdfMapping, after: str, limit: int) -> str:
+def properties_window(node: str, mapping: RdfMapping, names: Names, after: str, limit: int) -> str:
     """Literals and types of one node, in the order of their texts: property, value, `?at`."""
     at, begin, order = _in_order("?o", after, limit)
-    return f"SELECT ?p ?o {at} WHERE {{ {_values_of(iri(node), mapping)} {begin} }} {order}"
+    return f"SELECT ?p ?o {at} WHERE {{ {_values_of(iri(node), mapping, names)} {begin} }} {order}"
 
 
-def number_of_properties(node: str, mapping: RdfMapping) -> str:
+def number_of_properties(node: str, mapping: RdfMapping, names: Names) -> str:
     """How many literals and types a node has."""
     return (
         "SELECT (COUNT(*) AS ?n) WHERE { SELECT DISTINCT ?p ?o WHERE "
-        f"{{ {_values_of(iri(node), mapping)} }} }}"
+        f"{{ {_values_of(iri(node), mapping, names)} }} }}"
     )
 
 
-def _values_of(node: str, mapping: RdfMapping) -> str:
+def _values_of(node: str, mapping: RdfMapping, names: Names) -> str:
     by = ", ".join(map(iri, (*mapping.types, mapping.primary)))
-    return f"{within(mapping, f'{node} ?p ?o .')} FILTER(isLiteral(?o) || ?p IN ({by}))"
+    wanted = "isLiteral(?o)"
+    if names is not None:
+        wanted = f"(?p IN ({', '.join(map(iri, names))}) && isLiteral(?o))" if names else "false"
+    return f"{within(mapping, f'{node} ?p ?o .')} FILTER({wanted} || ?p IN ({by}))"
 
 
 # --- statements about edges -------------------------------------------------
@@ -323,15 +352,24 @@ def named_graphs(edges: Iterable[Triple], limit: int) -> str:
 
 
 def statements(
-    form: str, edges: Iterable[Triple], mapping: RdfMapping, limit: int, lead: Lead = "s"
+    form: str,
+    edges: Iterable[Triple],
+    mapping: RdfMapping,
+    limit: int,
+    lead: Lead = "s",
+    *,
+    names: Names = None,
 ) -> str:
     """What statements about each triple contain: position, statement, property and value.
 
     The form is `reification` or `rdf-1.2`; or `rdf-star`, where each triple has one statement.
-    A reified one is found by the end `lead`, the one with fewer edges.
+    A reified one is found by the end `lead`, the one with fewer edges. With `names`, only these
+    properties are read.
     """
     known = ", ".join(map(iri, (*NOT_EDGES, mapping.document)))
     condition = f"FILTER(?k NOT IN ({known}))"
+    if names is not None:
+        condition += f" FILTER(?k IN ({', '.join(map(iri, names))}))" if names else " FILTER(false)"
     if form == "rdf-star":  # stores that have it look up such values, and search for such patterns
         given = " ".join(f"({at} << {iris(edge)} >>)" for at, edge in enumerate(edges))
         values = within(mapping, "?t ?k ?v .")
