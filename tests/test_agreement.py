@@ -42,7 +42,7 @@ async def every_way(records, **limits) -> AsyncIterator[list[Graph]]:
 @given(
     case=drawn.graphs_with_seeds(seeds=2) | drawn.hubs_with_seeds(),
     depth=st.integers(1, 4),
-    filters=drawn.filtering(),
+    filters=drawn.narrowing(),
     limit=st.integers(1, 8),
     offset=st.integers(0, 8),
     max_tokens=BUDGETS,

@@ -210,3 +210,34 @@ def detailing() -> st.SearchStrategy[dict[str, Any]]:
 def filtering() -> st.SearchStrategy[dict[str, Any]]:
     """Arguments of all filters."""
     return st.tuples(detailing(), removing()).map(lambda both: both[0] | both[1])
+
+
+CONDITIONS = (
+    "total_mentions>=2",
+    "Drug.total_mentions<3.5",
+    "drug . name != Plain",
+    "name~o",
+    "name=METEO|other",
+    "synonyms=zeta",
+    "causes.confidence>0.5",
+    "associated with.note=others",
+    "confidence!=0.9",
+    "created_at>2020",
+    "causes.created_at<2025",
+    "nowhere=1",
+)
+ORDERS = ("name", "-name", "-total_mentions", "total_mentions", "degree", "-degree", "synonyms")
+FIELDS = ("name", "confidence", "total_mentions", "nested", "provenance", "id", "nowhere")
+
+
+def narrowing() -> st.SearchStrategy[dict[str, Any]]:
+    """All filters, and often conditions on metadata, an order, or the keys to show."""
+    further = st.fixed_dictionaries(
+        {},
+        optional={
+            "where": st.lists(st.sampled_from(CONDITIONS), min_size=1, max_size=3, unique=True),
+            "sort_by": st.sampled_from(ORDERS),
+            "fields": st.lists(st.sampled_from(FIELDS), min_size=1, max_size=3, unique=True),
+        },
+    )
+    return st.tuples(filtering(), further).map(lambda both: both[0] | both[1])

@@ -38,7 +38,7 @@ async def every_way(records: Sequence[GraphRecord], batch: int) -> AsyncIterator
 @given(
     case=drawn.graphs_with_seeds(seeds=2) | drawn.hubs_with_seeds(),
     depth=HOPS,
-    filters=drawn.filtering(),
+    filters=drawn.narrowing(),
     limit=st.integers(1, 8),
     offset=st.integers(0, 8),
     max_tokens=BUDGETS,

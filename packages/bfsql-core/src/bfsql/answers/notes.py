@@ -32,7 +32,7 @@ def subgraph_notes(result: BfsResult | IntersectionResult) -> list[str]:
         own = chain(_traversal(facts, "max_hops"), _walks(result), _pages(result))
     else:
         own = chain(_traversal(facts, "k"), _cut_by_type(facts))
-    return [*own, *_conditions(facts), *_detail(facts), *left_out(facts.omissions)]
+    return [*own, *_conditions(facts), *_order(facts), *_detail(facts), *left_out(facts.omissions)]
 
 
 def left_out(known: Iterable[Omission] = ()) -> Iterator[str]:
@@ -248,7 +248,31 @@ def _condition(facts: ConditionFacts) -> Iterator[str]:
         )
 
 
+def _order(facts: Facts) -> Iterator[str]:
+    order = facts.order
+    if order is None:
+        return
+    key = quoted(order.key)
+    if not order.had:
+        yield (
+            f"sort_by: no node of the answer has the property {key}, so they go by id. "
+            "describe_entity shows which properties an entity has."
+        )
+    if order.mixed:
+        yield f"sort_by: {key} is a number in some nodes and text in others; numbers come first."
+
+
 def _detail(facts: Facts) -> Iterator[str]:
+    if facts.absent_fields:
+        yield (
+            f"fields: nothing on this page has {listed(facts.absent_fields)}. describe_entity "
+            "shows which properties an entity has."
+        )
+    if facts.stripped_fields:
+        yield (
+            f"fields: traversals leave {listed(facts.stripped_fields)} out of edges. "
+            "describe_entity shows it."
+        )
     if facts.bare_nodes or facts.bare_edges:
         parts = [
             counted(count, thing)

@@ -58,10 +58,13 @@ class SubgraphWriter:
     Args:
         stripped: Edge metadata that traversals leave out.
         notes: Sentences about the call itself, in front of those about the result.
+
+    Attributes:
+        stripped: As given.
     """
 
     def __init__(self, stripped: Sequence[str], notes: Iterable[str] = ()) -> None:
-        self._stripped = frozenset(stripped)
+        self.stripped = frozenset(stripped)
         self._notes = tuple(notes)
         # Cleaning is the expensive part, and every size of the same answer shares it.
         self._nodes: dict[str, Document] = {}
@@ -114,7 +117,7 @@ class SubgraphWriter:
         if not full:
             return [{"subject": s, "predicate": p, "object": o} for s, p, o in page.triples]
         new = {t: m for t, m in full.items() if t not in known}
-        known |= clean_records(new, self._stripped)
+        known |= clean_records(new, self.stripped)
         return [
             {"subject": t[0], "predicate": t[1], "object": t[2], "metadata": known[t]}
             if t in full

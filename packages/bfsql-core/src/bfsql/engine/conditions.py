@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from itertools import compress
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -22,11 +22,8 @@ from bfsql.engine.arrays import distinct_numbers
 from bfsql.engine.traverse import off_loop
 from bfsql.models import (
     NO_METADATA,
-    BfsQuery,
     ConditionFacts,
-    IntersectionQuery,
     Metadata,
-    PathQuery,
     Triple,
 )
 from bfsql.models.comparison import scalars, shown_as
@@ -43,7 +40,7 @@ VALUES_TOLD = 5
 async def conditions_of(
     db: GraphDbInterface,
     columns: Columns,
-    query: BfsQuery | IntersectionQuery | PathQuery,
+    query: Filters,
     *,
     stripped: Collection[str] = (),
     steps: int | None = None,
@@ -77,6 +74,22 @@ async def _vocabulary(db: GraphDbInterface) -> tuple[Iterable[str], Iterable[str
     return types, predicates
 
 
+class Filters(Protocol):
+    """What a query removes."""
+
+    @property
+    def exclude_node_types(self) -> Sequence[str]:
+        """Types."""
+
+    @property
+    def min_mentions(self) -> int:
+        """The least `total_mentions`."""
+
+    @property
+    def where(self) -> Sequence[str]:
+        """Conditions on metadata."""
+
+
 class Conditions:
     """All that removes nodes and edges in one call.
 
@@ -97,7 +110,7 @@ class Conditions:
         self,
         db: GraphDbInterface,
         columns: Columns,
-        query: BfsQuery | IntersectionQuery | PathQuery,
+        query: Filters,
         names: Names,
         *,
         stripped: Collection[str] = (),
@@ -171,9 +184,8 @@ class Conditions:
             return kept
         keys = {c.key for c in judged} | ({MENTIONS} if self._least > 1 else set())
         ids = await call.within(self._columns.ids(handles[places]))
-        metadata = await self._node_metadata(ids, keys)
-        names = self._columns.type_names
-        of_types = [names[number] for number in types[places].tolist()]
+        metadata = await known_of_nodes(self._db, self._columns, ids, keys)
+        kinds, type_names = types[places].tolist(), self._columns.type_names
 
         def judge() -> BoolArray:
             stays = np.ones(len(ids), bool)
@@ -182,7 +194,7 @@ class Conditions:
                 stays &= np.fromiter((n >= self._least for n in mentions), bool, len(ids))
             for one in judged:
                 scoped = one.type is not None or step is not None
-                own = [one.type is None or t == one.type for t in of_types]
+                own = [one.type is None or type_names[kind] == one.type for kind in kinds]
                 stays &= self._met(one, ids, own, metadata, scoped=scoped)
             return stays
 
@@ -258,17 +270,6 @@ class Conditions:
         due = [t for t in distinct_numbers(types).tolist() if names[t] in scopes]
         return np.isin(types, np.array(due, np.int32))
 
-    async def _node_metadata(self, ids: Sequence[str], keys: set[str]) -> Mapping[str, Any]:
-        """The keys of nodes: those that came with them, and one batch where one is missing."""
-        brought = self._columns.brought
-        if all(brought.get(i, NO_METADATA).keys() >= keys for i in ids):
-            return brought
-        read = await call.within(self._db.metadata_for_nodes_batch(ids, keys))
-        return {
-            i: {**brought[i], **read.get(i, {})} if i in brought else read.get(i, NO_METADATA)
-            for i in ids
-        }
-
     async def _triples(self, ring: Ring) -> list[Triple]:
         ends = distinct_numbers(np.concatenate([ring.subjects, ring.objects]))
         ids = await call.within(self._columns.ids(ends))
@@ -343,6 +344,24 @@ class _Tally:
             unlike=self.unlike,
             values=() if self.met else tuple(common[:VALUES_TOLD]),
         )
+
+
+async def known_of_nodes(
+    db: GraphDbInterface, columns: Columns, ids: Sequence[str], keys: set[str]
+) -> Mapping[str, Metadata]:
+    """Some keys of the metadata of nodes: those that came with them, and one batch for the rest.
+
+    Raises:
+        TimeoutError: The deadline passed.
+    """
+    brought = columns.brought
+    if all(brought.get(i, NO_METADATA).keys() >= keys for i in ids):
+        return brought
+    read = await call.within(db.metadata_for_nodes_batch(ids, keys))
+    return {
+        i: {**brought[i], **read.get(i, {})} if i in brought else read.get(i, NO_METADATA)
+        for i in ids
+    }
 
 
 def _named(names: Sequence[str], numbers: IntArray) -> list[str]:

@@ -5,18 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bfsql import call
-from bfsql.abc import GraphDbInterface
+from bfsql.abc import GraphDbInterface, adapted
 from bfsql.engine.conditions import conditions_of
+from bfsql.engine.detail import with_absent_fields, with_metadata
 from bfsql.engine.intersect import intersect
 from bfsql.engine.numbered import columns_of
-from bfsql.engine.select import (
-    Pages,
-    Query,
-    Result,
-    select,
-    selected,
-    with_metadata,
-)
+from bfsql.engine.order import in_order_of
+from bfsql.engine.select import Pages, Query, Result, select, selected
 from bfsql.engine.traverse import Bounds, traverse
 from bfsql.models import BfsQuery, BfsResult, IntersectionQuery, IntersectionResult
 
@@ -82,6 +77,7 @@ async def neighborhood_intersection(
 
 async def _unbounded(db: GraphDbInterface, query: Query, hops: int, bounds: Bounds) -> Result:
     with call.joined() as under_way:
+        db = adapted(db)
         columns = columns_of(db)
         conditions = await conditions_of(db, columns, query)
         asked = list(dict.fromkeys(query.seeds))
@@ -95,7 +91,10 @@ async def _unbounded(db: GraphDbInterface, query: Query, hops: int, bounds: Boun
             reach = await traverse(columns, [] if unknown else seeds, hops, bounds)
             selection = await select(await intersect(reach, bounds), conditions)
             ids = [*ids, *unknown]
+        if query.sort_by is not None:
+            selection = await in_order_of(db, selection, query.sort_by)
         pages = Pages(query.model_copy(update={"seeds": ids}), selection)
         result = await with_metadata(db, pages, await pages.of(pages.wanted))
+        result = with_absent_fields(pages, result)
         facts = replace(result.facts, unknown_seeds=unknown, omissions=under_way.omissions)
         return replace(result, facts=facts)

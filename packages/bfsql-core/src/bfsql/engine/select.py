@@ -1,4 +1,4 @@
-"""What of a traversal is in the answer: its selection, its pages and their metadata.
+"""What of a traversal is in the answer: its selection and its pages.
 
 The selection is the whole answer in its order (`protocol.md` 3, 5). A page is a
 window of its nodes and the edges inside (`protocol.md` 4). `node_types` and
@@ -8,18 +8,15 @@ and costs the store nothing.
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from bfsql import call
-from bfsql.abc import GraphDbInterface
 from bfsql.columns import Columns, Found, Handles, IntArray, Ring, marked
 from bfsql.engine.arrays import at, counted_numbers, distinct_numbers, places_of, within
 from bfsql.engine.conditions import Conditions
@@ -30,7 +27,6 @@ from bfsql.models import (
     Facts,
     IntersectionQuery,
     IntersectionResult,
-    Metadata,
     PathQuery,
     SchemaSummary,
     Subgraph,
@@ -39,8 +35,6 @@ from bfsql.models import (
 
 Query: TypeAlias = BfsQuery | IntersectionQuery | PathQuery
 Result: TypeAlias = BfsResult | IntersectionResult
-
-K = TypeVar("K", str, Triple)
 
 PLACED = 4_096
 """Nodes, from the first of a page on, whose edges are found at once."""
@@ -389,88 +383,3 @@ async def in_strings(
         )
     )
     return ids, type_of, triples, order
-
-
-async def with_node_metadata(db: GraphDbInterface, pages: Pages, result: Result) -> Result:
-    """The result with node metadata.
-
-    It is that of all nodes that the filters want in full, or of none if the deadline passes first.
-    """
-    wanted, _ = pages.wanted_in_full(result.page)
-    selection = pages.selection
-    try:
-        found = await call.within(db.metadata_for_nodes_batch(wanted)) if wanted else {}
-    except TimeoutError:
-        return replace(result, facts=replace(result.facts, late=("nodes",)))
-    brought = selection.columns.brought
-    full: dict[str, Metadata] = {
-        i: {**brought[i], **found.get(i, {})} if i in brought else found.get(i, {}) for i in wanted
-    }
-    return replace(result, page=replace(result.page, node_metadata=full))
-
-
-async def with_edge_metadata(db: GraphDbInterface, pages: Pages, result: Result) -> Result:
-    """The result with edge metadata.
-
-    It is that of all edges that the filters want in full, or of none if the deadline passes first.
-    """
-    _, wanted = pages.wanted_in_full(result.page)
-    if not wanted:
-        return result
-    try:
-        found = await call.within(db.metadata_for_edges_batch(wanted))
-    except TimeoutError:
-        late = (*result.facts.late, "edges")
-        return replace(result, facts=replace(result.facts, late=late))
-    full = {triple: found.get(triple, {}) for triple in wanted}
-    return replace(result, page=replace(result.page, edge_metadata=full))
-
-
-async def with_metadata(db: GraphDbInterface, pages: Pages, result: Result) -> Result:
-    """The result with both, read at the same time."""
-    reading = asyncio.ensure_future(with_edge_metadata(db, pages, result))
-    reading.add_done_callback(lambda task: task.cancelled() or task.exception())
-    try:
-        nodes = await with_node_metadata(db, pages, result)
-        edges = await reading
-    finally:
-        reading.cancel()
-    return replace(
-        nodes,
-        page=replace(nodes.page, edge_metadata=edges.page.edge_metadata),
-        facts=replace(nodes.facts, late=nodes.facts.late + edges.facts.late),
-    )
-
-
-def without_edge_metadata(pages: Pages, result: Result) -> Result:
-    """The result whose nodes leave no room for the metadata of edges; its facts count them."""
-    _, wanted = pages.wanted_in_full(result.page)
-    return replace(result, facts=replace(result.facts, bare_edges=len(wanted)))
-
-
-def trimmed(result: Result, nodes: int, edges: int) -> Result:
-    """Keep the metadata of the first `nodes` nodes and `edges` edges; the facts count the rest.
-
-    Args:
-        result: With metadata.
-        nodes: How many of the nodes that have metadata keep it.
-        edges: How many of the edges.
-    """
-    page, facts = result.page, result.facts
-    return replace(
-        result,
-        page=replace(
-            page,
-            node_metadata=_first(page.node_metadata, nodes),
-            edge_metadata=_first(page.edge_metadata, edges),
-        ),
-        facts=replace(
-            facts,
-            bare_nodes=len(page.node_metadata) - nodes,
-            bare_edges=facts.bare_edges + len(page.edge_metadata) - edges,
-        ),
-    )
-
-
-def _first(full: dict[K, Metadata], count: int) -> dict[K, Metadata]:
-    return full if count == len(full) else dict(islice(full.items(), count))

@@ -17,7 +17,7 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any, TypeAlias
 
-from bfsql.models.json_values import iso_text, json_number
+from bfsql.models.json_values import iso_text, json_number, non_finite
 from bfsql.models.merge import fold
 
 Scalar: TypeAlias = str | int | float | bool
@@ -69,7 +69,7 @@ def scalars(value: Any) -> list[Scalar]:  # noqa: PLR0911 - one line a kind
         case int():
             return [int(value)]
         case float():
-            return [float(value) if math.isfinite(value) else str(value)]
+            return [float(value) if math.isfinite(value) else non_finite(value)]
         case Decimal():
             return [json_number(value)]
         case dt.date() | dt.time() | dt.timedelta():

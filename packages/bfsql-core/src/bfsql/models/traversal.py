@@ -117,6 +117,22 @@ class SchemaDescription:
 
 
 @dataclass(frozen=True, slots=True)
+class OrderFacts:
+    """What an answer is sorted by."""
+
+    key: str
+    """A property or a number."""
+    had: int
+    """Nodes that have it."""
+    mixed: bool
+    """Whether it is a number of some nodes and text of others."""
+
+    def joined(self, other: OrderFacts) -> OrderFacts:
+        """The same of two parts of an answer."""
+        return OrderFacts(self.key, self.had + other.had, self.mixed or other.mixed)
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """What an answer leaves out, and why; `bfsql.answers` makes the sentences."""
 
@@ -152,6 +168,12 @@ class Facts:
     """What the backend had to leave out."""
     conditions: tuple[ConditionFacts, ...] = ()
     """What the conditions of `where` found."""
+    absent_fields: tuple[str, ...] = ()
+    """Keys of `fields` that nothing on the page has."""
+    stripped_fields: tuple[str, ...] = ()
+    """Likewise, where traversals leave them out of edges."""
+    order: OrderFacts | None = None
+    """How the nodes are sorted, where `sort_by` says it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,14 +16,15 @@ from typing import TypeVar
 from bfsql.abc import GraphDbInterface
 from bfsql.answers import Draft, SubgraphWriter
 from bfsql.call import Estimator, Limits
-from bfsql.engine.select import (
-    Pages,
+from bfsql.engine.detail import (
     trimmed,
+    with_absent_fields,
     with_edge_metadata,
     with_metadata,
     with_node_metadata,
     without_edge_metadata,
 )
+from bfsql.engine.select import Pages
 from bfsql.errors import NothingFits
 
 T = TypeVar("T")
@@ -97,13 +98,14 @@ async def detail(
         return stubs
     records = sum(map(len, pages.wanted_in_full(stubs.result.page)))
     if not budget.tokens or records * RECORD_TOKENS <= budget.tokens:
-        result = await with_metadata(db, pages, stubs.result)
+        result = await with_metadata(db, pages, stubs.result, writer.stripped)
     else:
         result = await with_node_metadata(db, pages, stubs.result)
         if budget.keeps(writer.draft(result)):
-            result = await with_edge_metadata(db, pages, result)
+            result = await with_edge_metadata(db, pages, result, writer.stripped)
         else:
             result = without_edge_metadata(pages, result)
+    result = with_absent_fields(pages, result, writer.stripped)
     whole = writer.draft(result)
     if budget.keeps(whole):
         return whole

@@ -44,6 +44,8 @@ class Parameter:
     """Fewest items of a list."""
     repeats: bool = False
     """Whether an item of a list may stand there twice."""
+    alias: str | None = None
+    """Another name, which is taken in calls and listed nowhere."""
 
     def schema(self) -> dict[str, Any]:
         """Its JSON Schema, as a client lists it."""
@@ -121,6 +123,7 @@ _SORT_BY = Parameter(
     "sort_by",
     "text",
     'A property, degree, or with path: paths, distinct. "-year" descends.',
+    alias="order_by",
 )
 _FIELDS = Parameter(
     "fields", "texts", 'Metadata keys to show; ["name"] is the cheapest readable answer.'

@@ -22,6 +22,7 @@ from bfsql.engine.connect import Connector, connected, edges_among
 from bfsql.engine.follow import PathPages, follow
 from bfsql.engine.intersect import intersect
 from bfsql.engine.numbered import columns_of
+from bfsql.engine.order import in_order_of, in_order_of_walks
 from bfsql.engine.select import Pages, Selection, select, selected
 from bfsql.engine.traverse import Bounds, traverse
 from bfsql.errors import NothingFits, ToolError
@@ -112,6 +113,8 @@ class Traversals:
         followed = await follow(
             columns, query, seeds, targets, conditions=conditions, bounds=self.bounds()
         )
+        if query.sort_by is not None:
+            followed = await in_order_of_walks(self._db, followed, query.sort_by)
         notes = [*names.notes, *taken, *(() if len(followed.shown) else doubts)]
         writer = SubgraphWriter(self._limits.stripped, notes)
         try:
@@ -206,7 +209,9 @@ class Traversals:
         notes: Sequence[str],
         budget: Budget,
     ) -> Answer:
-        """Run the last three steps: fit, detail, answer."""
+        """Run the steps behind the selection: sort, fit, detail, answer."""
+        if query.sort_by is not None:
+            selection = await in_order_of(self._db, selection, query.sort_by)
         pages, writer = Pages(query, selection), SubgraphWriter(self._limits.stripped, notes)
         try:
             stubs = await fit(pages, writer, budget)
@@ -242,6 +247,10 @@ class Traversals:
                 self._schema, argument, arguments[argument]
             )
             names.notes += found
+        if prepared["fields"] and prepared["topology_only"]:
+            names.notes.append(
+                "fields: topology_only shows no metadata; leave it out to see fields."
+            )
         return seeds, prepared
 
 

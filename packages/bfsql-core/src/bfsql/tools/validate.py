@@ -59,7 +59,7 @@ def checked(tool: str, arguments: Any) -> dict[str, Any]:
             kind="unknown_tool",
         )
     parameters = {p.name: p for p in PARAMETERS[tool]}
-    given = _given(tool, arguments)
+    given = _given(tool, arguments, {p.alias: p.name for p in PARAMETERS[tool] if p.alias})
     if given.get("path") and "max_hops" in parameters:  # its steps may be more
         parameters["max_hops"] = replace(parameters["max_hops"], maximum=MAX_STEPS)
     for name in given:
@@ -87,7 +87,7 @@ def shown(value: Any) -> str:
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}... ({len(text)} characters)"
 
 
-def _given(tool: str, arguments: Any) -> Mapping[str, Any]:
+def _given(tool: str, arguments: Any, aliases: Mapping[str, str]) -> Mapping[str, Any]:
     if arguments is None:
         return {}
     if not isinstance(arguments, Mapping):
@@ -95,7 +95,11 @@ def _given(tool: str, arguments: Any) -> Mapping[str, Any]:
             f"{tool} takes its arguments as an object of names and values, not {shown(arguments)}.",
             kind="bad_value",
         )
-    return {str(name): value for name, value in arguments.items()}
+    given = {str(name): value for name, value in arguments.items()}
+    for alias, name in aliases.items():
+        if alias in given and name not in given:
+            given[name] = given.pop(alias)
+    return given
 
 
 def _unknown_argument(tool: str, name: str, known: list[str]) -> ToolError:

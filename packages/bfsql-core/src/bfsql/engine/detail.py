@@ -1,0 +1,149 @@
+"""The metadata of a page: what its filters and `fields` want, and no more.
+
+`node_types` and `predicates` choose the records, `fields` the keys of each (`asking.md` 8).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from itertools import islice
+from typing import TypeVar
+
+from bfsql import call
+from bfsql.abc import GraphDbInterface, only
+from bfsql.engine.select import Pages, Result
+from bfsql.models import Metadata, Triple
+
+K = TypeVar("K", str, Triple)
+
+
+async def with_node_metadata(db: GraphDbInterface, pages: Pages, result: Result) -> Result:
+    """The result with node metadata.
+
+    It is that of all nodes that the filters want in full, or of none if the deadline passes first.
+    """
+    wanted, _ = pages.wanted_in_full(result.page)
+    keys = _keys(pages)
+    try:
+        found = await call.within(db.metadata_for_nodes_batch(wanted, keys)) if wanted else {}
+    except TimeoutError:
+        return replace(result, facts=replace(result.facts, late=("nodes",)))
+    brought = pages.selection.columns.brought
+    came = only({i: brought[i] for i in wanted if i in brought}, keys)
+    full: dict[str, Metadata] = {
+        i: {**came[i], **found.get(i, {})} if i in came else found.get(i, {}) for i in wanted
+    }
+    return replace(result, page=replace(result.page, node_metadata=full))
+
+
+async def with_edge_metadata(
+    db: GraphDbInterface, pages: Pages, result: Result, stripped: Collection[str] = ()
+) -> Result:
+    """The result with edge metadata.
+
+    It is that of all edges that the filters want in full, or of none if the deadline passes first.
+
+    Args:
+        db: The graph.
+        pages: Those that the result is one of.
+        result: With or without node metadata.
+        stripped: Keys that no edge shows, so that `fields` does not find them.
+    """
+    _, wanted = pages.wanted_in_full(result.page)
+    keys = _keys(pages)
+    if keys is not None:
+        keys -= frozenset(stripped)
+    if not wanted or (keys is not None and not keys):
+        return result
+    try:
+        found = await call.within(db.metadata_for_edges_batch(wanted, keys))
+    except TimeoutError:
+        late = (*result.facts.late, "edges")
+        return replace(result, facts=replace(result.facts, late=late))
+    full = {triple: found.get(triple, {}) for triple in wanted}
+    if keys is not None:
+        full = {triple: known for triple, known in full.items() if _present(known)}
+    return replace(result, page=replace(result.page, edge_metadata=full))
+
+
+async def with_metadata(
+    db: GraphDbInterface, pages: Pages, result: Result, stripped: Collection[str] = ()
+) -> Result:
+    """The result with both, read at the same time."""
+    reading = asyncio.ensure_future(with_edge_metadata(db, pages, result, stripped))
+    reading.add_done_callback(lambda task: task.cancelled() or task.exception())
+    try:
+        nodes = await with_node_metadata(db, pages, result)
+        edges = await reading
+    finally:
+        reading.cancel()
+    return replace(
+        nodes,
+        page=replace(nodes.page, edge_metadata=edges.page.edge_metadata),
+        facts=replace(nodes.facts, late=nodes.facts.late + edges.facts.late),
+    )
+
+
+def without_edge_metadata(pages: Pages, result: Result) -> Result:
+    """The result whose nodes leave no room for the metadata of edges; its facts count them."""
+    _, wanted = pages.wanted_in_full(result.page)
+    return replace(result, facts=replace(result.facts, bare_edges=len(wanted)))
+
+
+def with_absent_fields(pages: Pages, result: Result, stripped: Collection[str] = ()) -> Result:
+    """The result whose facts name the fields that nothing on its page has.
+
+    Args:
+        pages: Those that the result is one of.
+        result: With all metadata that it is due.
+        stripped: As in `with_edge_metadata`.
+    """
+    facts = result.facts
+    if not pages.query.fields or facts.late or facts.bare_edges:
+        return result
+    records = (result.page.node_metadata, result.page.edge_metadata)
+    seen = {key for every in records for known in every.values() for key in _present(known)}
+    absent = [key for key in pages.query.fields if key not in seen]
+    hidden = tuple(key for key in absent if key in stripped)
+    unknown = tuple(key for key in absent if key not in stripped)
+    return replace(result, facts=replace(facts, absent_fields=unknown, stripped_fields=hidden))
+
+
+def trimmed(result: Result, nodes: int, edges: int) -> Result:
+    """Keep the metadata of the first `nodes` nodes and `edges` edges; the facts count the rest.
+
+    Args:
+        result: With metadata.
+        nodes: How many of the nodes that have metadata keep it.
+        edges: How many of the edges.
+    """
+    page, facts = result.page, result.facts
+    return replace(
+        result,
+        page=replace(
+            page,
+            node_metadata=_first(page.node_metadata, nodes),
+            edge_metadata=_first(page.edge_metadata, edges),
+        ),
+        facts=replace(
+            facts,
+            bare_nodes=len(page.node_metadata) - nodes,
+            bare_edges=facts.bare_edges + len(page.edge_metadata) - edges,
+        ),
+    )
+
+
+def _keys(pages: Pages) -> frozenset[str] | None:
+    """The keys that `fields` wants; None for all."""
+    return frozenset(pages.query.fields) or None
+
+
+def _present(metadata: Mapping[str, object]) -> list[str]:
+    """The keys that an answer shows."""
+    return [key for key, value in metadata.items() if value is not None]
+
+
+def _first(full: dict[K, Metadata], count: int) -> dict[K, Metadata]:
+    return full if count == len(full) else dict(islice(full.items(), count))

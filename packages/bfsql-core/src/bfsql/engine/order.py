@@ -1,0 +1,218 @@
+"""The order of the nodes of an answer: `sort_by` (`asking.md` 8).
+
+Numbers stand before text, and nodes without a value last, whatever the direction; equal ones
+go by id. Of a property only the one key is read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from bfsql import call
+from bfsql.abc import GraphDbInterface
+from bfsql.columns import Columns, IntArray
+from bfsql.engine.arrays import places_of
+from bfsql.engine.conditions import known_of_nodes
+from bfsql.engine.follow import Followed
+from bfsql.engine.select import Selection
+from bfsql.engine.traverse import off_loop
+from bfsql.errors import ToolError
+from bfsql.models import NO_METADATA, OrderFacts
+from bfsql.models.comparison import number_in, scalars, shown_as
+from bfsql.models.condition import quoted
+from bfsql.models.merge import fold
+
+Numbers: TypeAlias = npt.NDArray[np.integer[Any]]
+
+DEGREE, PATHS, DISTINCT = "degree", "paths", "distinct"
+"""What nodes may be sorted by beside their properties."""
+
+_DIRECTION = re.compile(r"(.*\S)\s+(asc|desc)(ending)?", re.IGNORECASE | re.DOTALL)
+
+
+class SortBy(NamedTuple):
+    """What nodes are sorted by."""
+
+    key: str
+    """A property, or one of the three numbers."""
+    descending: bool
+
+
+class Order(NamedTuple):
+    """An order of some nodes."""
+
+    places: IntArray
+    """Where each node of the new order stood before."""
+    facts: OrderFacts
+    """What the notes tell of it."""
+
+
+def sort_by(text: str, counted: Collection[str]) -> SortBy:
+    """What `sort_by` says.
+
+    Args:
+        text: `year`, `-year`; `year desc` is taken as well.
+        counted: Those of the three numbers that the answer has.
+
+    Raises:
+        ToolError: It names a number that the answer does not have.
+    """
+    key, descending = text.strip(), False
+    if found := _DIRECTION.fullmatch(key):
+        key, descending = found[1], found[2].lower() == "desc"
+    if key[:1] in "+-":
+        key, descending = key[1:].strip(), descending or key[0] == "-"
+    if not key:
+        raise _wrong(text, "names no property")
+    if key in (PATHS, DISTINCT) and key not in counted:
+        needs = "path" if key == PATHS or PATHS not in counted else "count_distinct"
+        raise _wrong(text, f"needs {needs}, which this call has not")
+    return SortBy(key, descending)
+
+
+async def in_order(
+    db: GraphDbInterface,
+    columns: Columns,
+    nodes: IntArray,
+    by: SortBy,
+    numbers: Numbers | None = None,
+) -> Order:
+    """The order of some nodes.
+
+    Args:
+        db: The graph; asked for one key of metadata where `numbers` is None.
+        columns: The graph in integers, for this call.
+        nodes: Handles, each once, in any order.
+        by: What they are sorted by.
+        numbers: The number of each where it is no property.
+
+    Raises:
+        TimeoutError: The deadline passed while metadata was read.
+    """
+    by_id = places_of(nodes, await columns.ordered(nodes), columns.size)
+    if numbers is not None:
+        signed = -numbers[by_id] if by.descending else numbers[by_id]
+        places = by_id[np.argsort(signed, kind="stable")]
+        return Order(places, OrderFacts(by.key, had=len(nodes), mixed=False))
+    ids = await call.within(columns.ids(nodes))
+    metadata = await known_of_nodes(db, columns, ids, {by.key})
+
+    def ordered() -> Order:
+        values = [
+            _value(metadata.get(i, NO_METADATA).get(by.key), descending=by.descending) for i in ids
+        ]
+        places, had, kinds = _sorted(by_id.tolist(), values, descending=by.descending)
+        return Order(places, OrderFacts(by.key, had=had, mixed=kinds > 1))
+
+    return await off_loop(len(ids), ordered)
+
+
+async def in_order_of(db: GraphDbInterface, selection: Selection, text: str) -> Selection:
+    """An answer whose nodes are sorted; those that connect the others stay behind them.
+
+    Args:
+        db: The graph.
+        selection: The whole answer.
+        text: `sort_by` as the call gives it.
+
+    Raises:
+        ToolError: It names what this answer does not have.
+        TimeoutError: The deadline passed while metadata was read.
+    """
+    by = sort_by(text, (DEGREE,))
+    nodes, columns = selection.nodes, selection.columns
+    numbers = _degrees(selection, nodes) if by.key == DEGREE else None
+    first = len(nodes) if selection.common is None else selection.common
+    parts, facts = [], OrderFacts(by.key, had=0, mixed=False)
+    for part in (slice(0, first), slice(first, None)):
+        order = await in_order(
+            db, columns, nodes[part], by, None if numbers is None else numbers[part]
+        )
+        parts.append(order.places + part.start)
+        facts = facts.joined(order.facts)
+    places = np.concatenate(parts)
+    return replace(
+        selection,
+        nodes=nodes[places],
+        types=selection.types[places],
+        facts=replace(selection.facts, order=facts if len(nodes) else None),
+        last_page=[],  # that of another order
+    )
+
+
+async def in_order_of_walks(db: GraphDbInterface, followed: Followed, text: str) -> Followed:
+    """A path's answer whose shown nodes are sorted.
+
+    Args:
+        db: The graph.
+        followed: The whole answer.
+        text: `sort_by` as the call gives it.
+
+    Raises:
+        ToolError: It names what this answer does not have.
+        TimeoutError: The deadline passed while metadata was read.
+    """
+    selection, shown = followed.selection, followed.shown
+    counts = {PATHS: followed.paths}
+    if followed.distinct is not None:
+        counts[DISTINCT] = followed.distinct
+    by = sort_by(text, (DEGREE, *counts))
+    numbers = _degrees(selection, shown) if by.key == DEGREE else counts.get(by.key)
+    places, facts = await in_order(db, selection.columns, shown, by, numbers)
+    facts_of_all = replace(selection.facts, order=facts if len(shown) else None)
+    return replace(
+        followed,
+        selection=replace(selection, facts=facts_of_all),
+        shown=shown[places],
+        paths=followed.paths[places],
+        distinct=None if followed.distinct is None else followed.distinct[places],
+    )
+
+
+def _degrees(selection: Selection, nodes: IntArray) -> Numbers:
+    """How many edges of the answer touch each of some of its nodes."""
+    edges, size = selection.edges, selection.columns.size
+    subjects, objects = (places_of(nodes, ends, size) for ends in (edges.subjects, edges.objects))
+    others = objects[subjects != objects]  # a self-loop touches its node once
+    touched = np.concatenate([subjects, others])
+    return np.bincount(touched[touched >= 0], minlength=len(nodes))
+
+
+def _value(value: Any, *, descending: bool) -> int | float | str | None:
+    """What a node is sorted by: of a list the value that comes first in this direction."""
+    read = [(number_in(text), text) for text in map(shown_as, scalars(value))]
+    numbers = [number for number, _ in read if number is not None]
+    texts = [fold(text) for _, text in read]
+    first = max if descending else min
+    if numbers:
+        return first(numbers)
+    return first(texts) if texts else None
+
+
+def _sorted(
+    by_id: Sequence[int], values: Sequence[int | float | str | None], *, descending: bool
+) -> tuple[IntArray, int, int]:
+    """The places in order, how many have a value, and how many kinds of values there are."""
+    numbers = [place for place in by_id if isinstance(values[place], int | float)]
+    texts = [place for place in by_id if isinstance(values[place], str)]
+    others = [place for place in by_id if values[place] is None]
+    for part in (numbers, texts):
+        part.sort(key=values.__getitem__, reverse=descending)  # type: ignore[arg-type]
+    places = np.array([*numbers, *texts, *others], np.int32)
+    return places, len(numbers) + len(texts), bool(numbers) + bool(texts)
+
+
+def _wrong(text: str, why: str) -> ToolError:
+    return ToolError(
+        f"sort_by: {quoted(text)} {why}. Sort by a property or by degree, with - in front for "
+        'descending: "year", "-degree"; with path also by "paths", or by "distinct" where '
+        "count_distinct is given.",
+        kind="bad_value",
+        argument="sort_by",
+    )
