@@ -94,6 +94,12 @@ def _together(answer: Answer) -> str:
     )
 
 
+def _often(answer: Answer) -> str:
+    return ", ".join(
+        f"{node['metadata']['name']} {node['paths']}" for node in answer["nodes"] if "paths" in node
+    )
+
+
 STEPS = (
     Step("What is this graph?", "describe_schema", {}, _types),
     Step("Names to ids.", "search_entities", {"query": "Tom Hanks"}, _hits),
@@ -129,14 +135,28 @@ STEPS = (
         lambda a: _names(a, "Movie"),
     ),
     Step(
-        "Who appeared in films with both Tom Hanks and Meg Ryan?",
+        "Who directed films with Tom Hanks, and how many? One call, by name.",
+        "bfs_query",
+        {
+            "seeds": ["Tom Hanks"],
+            "path": ["-ACTED_IN-> Movie", "<-DIRECTED- Person"],
+            "show": "ends",
+            "sort_by": "-paths",
+            "fields": ["name"],
+            "limit": 5,
+        },
+        _often,
+    ),
+    Step(
+        "Who appeared in films with both Tom Hanks and Meg Ryan? One call, too.",
         "intersect_subgraphs",
         {
-            "seeds": [HANKS, RYAN],
+            "seeds": ["Tom Hanks", "Meg Ryan"],
             "k": 2,
             "node_types": ["Person"],
             "predicates": ["ACTED_IN"],
             "exclude_node_types": ["Genre"],
+            "fields": ["name"],
         },
         _together,
     ),
