@@ -62,6 +62,12 @@ KNOWN: dict[str, Any] = {
     "q": "tom",
     "query": "tom",
     "relations": [["person:1", "ACTED_IN", "film:1"]],
+    "max_hops": 1,
+    "path": ["-ACTED_IN->"],
+    "to": ["film:1"],
+    "show": "all",
+    "count_distinct": 0,
+    "where": ["year>1990"],
 }
 """What there is: nothing of it would be guessed."""
 

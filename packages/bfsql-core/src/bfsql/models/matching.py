@@ -101,7 +101,7 @@ class Wanted:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._ids = {text, text.strip()}
+        self._ids = {text, text.strip()} if text.strip() else frozenset()
         self.folded = folded(text)
         self.words = words_of(self.folded)[:MOST_WORDS]
 
