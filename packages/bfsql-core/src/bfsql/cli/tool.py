@@ -21,6 +21,8 @@ from bfsql.cli.configured import ConfiguredCommand, opened
 from bfsql.tools.descriptions import TOOLS, ToolDefinition
 from bfsql.tools.parameters import PARAMETERS, Parameter
 
+_OPTIONS = {"path": "step"}
+"""Options that are named otherwise than their arguments: `--path` is the store's file."""
 _METAVARS = {"text": "TEXT", "texts": "TEXT", "whole": "NUMBER", "flag": ""}
 
 
@@ -53,10 +55,11 @@ def tool_command(definition: ToolDefinition) -> ConfiguredCommand:
 
 
 def _option(p: Parameter) -> click.Option:
-    flag = f"--{p.name.replace('_', '-')}"
+    name = _option_name(p)
+    flag = f"--{name.replace('_', '-')}"
     default = "" if p.default is None or p.kind == "flag" else f"  [default: {p.default}]"
     return click.Option(
-        [flag, p.name],
+        [flag, name],
         help=p.description + default,
         default=None,
         is_flag=p.kind == "flag",
@@ -65,13 +68,19 @@ def _option(p: Parameter) -> click.Option:
     )
 
 
+def _option_name(p: Parameter) -> str:
+    return _OPTIONS.get(p.name, p.name)
+
+
 def _arguments(
     parameters: tuple[Parameter, ...], first: Parameter | None, given: dict[str, Any]
 ) -> dict[str, Any]:
     """Raw arguments of the tool: those that were given, and nothing else."""
     positional = given.pop(f"_{first.name}") if first else None
     arguments = {
-        p.name: given[p.name] for p in parameters if given[p.name] not in (None, (), False)
+        p.name: value
+        for p in parameters
+        if (value := given[_option_name(p)]) not in (None, (), False)
     }
     if first and positional not in (None, ()):
         if first.kind == "text" and first.name in arguments:

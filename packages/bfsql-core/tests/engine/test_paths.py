@@ -1,0 +1,304 @@
+"""Paths on real-looking graphs: removal, notes, numbers, bounds, what the store is asked."""
+
+import asyncio
+
+import pytest
+from bfsql_trials import asking, drawn, walking
+from bfsql_trials.agreement import assert_same_answers
+from bfsql_trials.columns import ColumnsOverMemory, TypedStream
+from bfsql_trials.watched import watched
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bfsql import Graph, Limits, MemoryBackend, ToolError, call, open_graph
+from bfsql.engine import walks as engine_walks
+from bfsql.models import EdgeRecord, NodeRecord, Omission
+
+NO_BUDGET = Limits(max_tokens=0)
+TRIALS = [
+    NodeRecord("t:1", "Trial", {"name": "One", "year": 2001, "status": "open"}),
+    NodeRecord("t:2", "Trial", {"name": "Two", "year": 2010, "total_mentions": 1}),
+    NodeRecord("t:3", "Trial", {"name": "Three", "year": 2020}),
+    NodeRecord("d:1", "Disease", {"name": "Flu"}),
+    NodeRecord("d:2", "Disease", {"name": "Cold", "total_mentions": 1}),
+    NodeRecord("p:1", "Protein", {"name": "P"}),
+    EdgeRecord("t:1", "studies", "d:1", {"confidence": 0.9}),
+    EdgeRecord("t:2", "studies", "d:1", {"confidence": 0.2}),
+    EdgeRecord("t:2", "studies", "d:2", {"confidence": 0.9}),
+    EdgeRecord("t:3", "studies", "d:2", {"confidence": 0.9}),
+    EdgeRecord("t:1", "tests", "p:1"),
+    EdgeRecord("d:1", "gone", "no:node"),
+]
+
+
+def over(records, **limits):
+    return Graph(MemoryBackend(records), "", Limits(**{"max_tokens": 0, **limits}), None)
+
+
+async def asked(*path, records=TRIALS, seeds=("t:1",), limits=None, **arguments):
+    arguments = {"seeds": list(seeds), "path": list(path), **arguments}
+    return await asking.read(over(records, **(limits or {})), "bfs_query", **arguments)
+
+
+def ids(answer):
+    return [node["id"] for node in answer["nodes"]]
+
+
+# --- what is removed bridges nothing --------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("removal", "left"),
+    [
+        ({}, ["t:3"]),
+        ({"exclude_node_types": ["Disease"]}, []),
+        ({"exclude_node_types": ["Trial"]}, []),
+        ({"min_mentions": 2}, []),
+        ({"where": ["Disease.name=Flu"]}, []),
+        ({"where": ["year>2015"]}, ["t:3"]),
+        ({"where": ["2.name=Cold"]}, []),
+        ({"where": ["2.year>2005"]}, ["t:3"]),
+        ({"where": ["2.year>2015"]}, []),
+        ({"where": ["studies.confidence>0.5"]}, []),
+        ({"where": ["1.studies.confidence>0.5"]}, ["t:3"]),
+        ({"where": ["2.studies.confidence>0.5"]}, []),
+    ],
+)
+async def test_removed_nodes_and_edges_end_a_walk(removal, left):
+    steps = ("-studies->", "<-studies-", "-studies->", "<-studies-")
+    answer = await asked(*steps, **removal)
+    assert ids(answer)[: answer["shown_count"]] == left
+
+
+async def test_seeds_and_targets_are_never_removed():
+    arguments = {"exclude_node_types": ["Trial"], "min_mentions": 5, "where": ["year>2050"]}
+    answer = await asked("-studies->", "<-studies-", to=["t:2"], **arguments)
+    assert set(ids(answer)) == {"t:1", "d:1", "t:2"}
+
+
+# --- notes -----------------------------------------------------------------------------
+
+
+async def test_an_empty_answer_says_how_far_the_longest_walk_came():
+    answer = await asked("-studies-> Disease", "<-studies- Trial", "<-tests-")
+    assert answer["notes"][0] == "Step 3 (<-tests-) found nothing from 1 node."
+    assert (answer["node_count"], answer["shown_count"], answer["nodes"]) == (0, 0, [])
+    assert answer["max_hops"] == 3
+
+
+async def test_it_says_whether_the_other_direction_would_have_found_something():
+    answer = await asked("<-studies- Disease")
+    assert answer["notes"] == [
+        "Step 1 (<-studies- Disease) found nothing from 1 node.",
+        "The other direction would have found something: -studies-> Disease.",
+    ]
+    assert "notes" in await asked("<-studies- Trial")
+    assert len((await asked("<-studies- Trial"))["notes"]) == 1
+
+
+async def test_it_says_whether_something_was_removed_or_never_ends_at_the_targets():
+    removed = await asked("-studies->", exclude_node_types=["Disease"])
+    assert removed["notes"] == [
+        "Step 1 (-studies->) found nothing from 1 node.",
+        "What it found was removed by exclude_node_types, min_mentions or where.",
+    ]
+    apart = await asked("-studies->", to=["p:1"])
+    assert apart["node_count"] == 0
+    assert apart["notes"]
+    none = await asked("Disease -studies->", seeds=["t:1"])
+    assert none["notes"] == ["No seed has the type in front of the first step."]
+
+
+async def test_an_end_without_a_node_is_left_out_and_counted():
+    answer = await asked("-studies->", "-gone->")
+    assert answer["node_count"] == 0
+    assert any("1 edge was left out" in note for note in answer["notes"])
+
+
+async def test_what_the_store_left_out_is_no_proof_of_absence():
+    class Omitting(MemoryBackend):
+        async def edges_batch(self, ids, **part):
+            call.omitted(Omission("t:1", "out", at_least=9))
+            return await super().edges_batch(ids, **part)
+
+    graph = Graph(Omitting(TRIALS), "", NO_BUDGET, None)
+    answer = await asking.read(graph, "bfs_query", seeds=["d:1"], path=["-tests->"])
+    assert "The store left out edges, so this is no proof that there is nothing." in answer["notes"]
+
+
+# --- numbers and pages ---------------------------------------------------------------------
+
+
+def loops(count):
+    nodes = [NodeRecord("a", "A", {}), NodeRecord("b", "A", {})]
+    spins = [EdgeRecord("a", f"p{number:03}", "a") for number in range(count)]
+    return [*nodes, *spins, EdgeRecord("a", "to", "b")]
+
+
+async def test_walks_are_counted_exactly_and_above_2_to_the_53rd_said_to_be_more():
+    few = await asked(*["--"] * 7, "-to->", records=loops(30), seeds=["a"])
+    assert few["nodes"][0]["paths"] == 30 * 29**6
+    exact = await asked(*["--"] * 8, records=loops(30), seeds=["a"], show="ends")
+    numbers = {node["id"]: node["paths"] for node in exact["nodes"]}
+    # By the last edge: a loop, or the edge to b, which may be left again only by another edge.
+    assert numbers["b"] == 30 * 29**6
+    many = await asked(*["--"] * 8, records=loops(110), seeds=["a"], show="ends")
+    numbers = {node["id"]: node["paths"] for node in many["nodes"]}
+    assert numbers == {"a": 2**53, "b": 110 * 109**6}
+    assert many["notes"] == ["paths=9007199254740992 stands for that many walks or more."]
+
+
+async def test_different_nodes_are_counted_in_parts_where_they_are_many(monkeypatch):
+    steps = ["-studies->", "<-studies-"]
+    call = {"seeds": ["t:1", "t:2", "t:3"], "count_distinct": 0}
+    whole = await asked(*steps, **call)
+    monkeypatch.setattr(engine_walks, "_PAIRS", 1)
+    assert await asked(*steps, **call) == whole
+    assert {n["id"]: n["distinct"] for n in whole["nodes"] if "distinct" in n} == {
+        "t:1": 1,
+        "t:2": 2,
+        "t:3": 1,
+    }
+
+
+async def test_a_limit_of_zero_gives_the_counts_alone():
+    answer = await asked("-studies->", "<-studies-", limit=0)
+    assert (answer["nodes"], answer["edges"]) == ([], [])
+    assert (answer["node_count"], answer["edge_count"], answer["shown_count"]) == (3, 2, 1)
+
+
+async def test_an_offset_past_the_end_speaks_of_shown_nodes():
+    answer = await asked("-studies->", offset=7)
+    assert answer["notes"] == [
+        "offset=7 is past the end: there are 1 shown nodes. Use a smaller offset."
+    ]
+
+
+async def test_walks_that_do_not_fit_leave_the_shown_nodes_alone():
+    records = [NodeRecord(i, "A", {}) for i in ("a", "z", *(f"m{n:03}" for n in range(300)))]
+    for number in range(300):
+        records += [EdgeRecord("a", "r", f"m{number:03}"), EdgeRecord(f"m{number:03}", "r", "z")]
+    answer = await asked("-r->", "-r->", records=records, seeds=["a"], max_tokens=600)
+    assert ids(answer) == ["z"]
+    assert answer["nodes"][0]["paths"] == 300
+    assert answer["edges"] == []
+    assert any("did not fit the token budget" in note for note in answer["notes"])
+
+
+async def test_max_tokens_counts_shown_nodes_and_the_note_continues():
+    records = [NodeRecord("a", "A", {})]
+    for number in range(100):
+        records += [NodeRecord(f"b{number:03}", "B", {}), EdgeRecord("a", "r", f"b{number:03}")]
+    seen, further = [], {}
+    while True:
+        answer = await asked("-r->", records=records, seeds=["a"], max_tokens=900, **further)
+        seen += [node["id"] for node in answer["nodes"] if "paths" in node]
+        further = asking.continuation(answer)
+        if not further:
+            break
+    assert seen == [f"b{number:03}" for number in range(100)]
+
+
+# --- errors ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "argument", "part"),
+    [
+        ({"path": ["-studies->"], "max_hops": 2}, "max_hops", "does not agree"),
+        ({"path": ["-studies->"], "show": "2"}, "show", "path has 1 step"),
+        ({"path": ["-studies->"], "show": "some"}, "show", '"ends"'),
+        ({"path": ["-studies->"], "count_distinct": 3}, "count_distinct", "path has 1 step"),
+        ({"max_hops": 1, "show": "ends"}, "show", "Give path as well"),
+        ({"max_hops": 1, "count_distinct": 1}, "count_distinct", "Give path as well"),
+        ({"path": ["-studies->"] * 9}, "path", "at most 8"),
+        ({"path": ["-study->"]}, "path", "The nearest: studies"),
+        ({"path": ["-studies->"], "to": ["no such"]}, "to", "no such"),
+    ],
+)
+async def test_what_does_not_agree_is_an_error(arguments, argument, part):
+    with pytest.raises(ToolError) as caught:
+        await over(TRIALS).call("bfs_query", {"seeds": ["t:1"], **arguments})
+    assert caught.value.argument == argument
+    assert part in str(caught.value)
+
+
+async def test_as_many_hops_as_a_long_path_has_steps_agree():
+    answer = await asked(*["--"] * 6, max_hops=6, show="ends")
+    assert answer["max_hops"] == 6
+
+
+@pytest.mark.parametrize("limits", [{"max_nodes": 1}, {"max_edges": 1}])
+async def test_a_bound_met_is_an_error_that_names_the_step(limits):
+    with pytest.raises(ToolError) as caught:
+        await asked("-studies->", "<-studies-", limits=limits, seeds=["t:1"])
+    assert caught.value.kind == "too_large"
+    assert str(caught.value).startswith("Step 2 (<-studies-) from 1 node leads past")
+
+
+async def test_a_deadline_is_an_error_that_names_the_step():
+    class Slow(MemoryBackend):
+        async def edges_batch(self, ids, **part):
+            if "d:1" in ids:
+                await asyncio.sleep(30)
+            return await super().edges_batch(ids, **part)
+
+    graph = Graph(Slow(TRIALS), "", Limits(deadline=0.3), None)
+    with pytest.raises(ToolError) as caught:
+        await graph.call("bfs_query", {"seeds": ["t:1"], "path": ["-studies->", "<-studies-"]})
+    assert caught.value.kind == "deadline"
+    assert "Step 2 (<-studies-) from 1 node could not be finished within 0.3 s" in str(caught.value)
+
+
+# --- the store -------------------------------------------------------------------------------
+
+
+async def test_a_step_reads_only_the_edges_that_it_names():
+    backend, watch = watched(MemoryBackend)(TRIALS)
+    graph = Graph(backend, "", NO_BUDGET, None)
+    await asking.asked(
+        graph, "bfs_query", seeds=["t:1"], path=["-studies->", "<-studies-"], topology_only=True
+    )
+    rings = [asked for name, asked in watch.calls if name == "edges_batch"]
+    assert len(rings) == 2
+    assert watch.count("get_nodes_batch") == 2, "the seeds, and the types of the answer"
+
+
+@pytest.mark.parametrize("steps", [1, 3, 8])
+async def test_a_step_takes_three_round_trips_at_the_most(steps):
+    nodes = [NodeRecord(f"n:{n}", "Gene", {"year": 2000}) for n in range(steps + 1)]
+    edges = [EdgeRecord(f"n:{n}", "r", f"n:{n + 1}") for n in range(steps)]
+    backend, watch = watched(MemoryBackend)([*nodes, *edges])
+    graph = Graph(backend, "", NO_BUDGET, None)
+    await asking.asked(
+        graph,
+        "bfs_query",
+        seeds=["n:0"],
+        path=["-r-> Gene"] * steps,
+        where=["Gene.year>=2000"],
+        topology_only=True,
+    )
+    trips = [name for name, _ in watch.calls if name.endswith("_batch")]
+    assert len(trips) <= 3 * steps + 2
+
+
+@given(
+    case=drawn.graphs_with_seeds(seeds=2, least=2) | drawn.hubs_with_seeds(),
+    steps=walking.steps(),
+    filters=drawn.filtering(),
+    page=st.tuples(st.integers(0, 4), st.integers(0, 4)),
+    ends=st.booleans(),
+    batch=st.sampled_from([1, 3, 1000]),
+)
+async def test_every_way_gives_the_same_bytes(*, case, steps, filters, page, ends, batch):
+    graph, seeds = case
+    asked = {"seeds": seeds[:1], **walking.arguments(steps), **filters}
+    if ends:
+        asked["to"] = seeds[1:]
+    backends = [kind(graph.records) for kind in (MemoryBackend, TypedStream)]
+    backends.append(ColumnsOverMemory(graph.records, batch))
+    async with open_graph(backends[0]) as one, open_graph(backends[1]) as two:
+        graphs = [one, two, *(Graph(db, "", Limits(), None) for db in backends)]
+        await assert_same_answers(graphs, "bfs_query", **asked)
+        await assert_same_answers(graphs, "bfs_query", **asked, limit=page[0], offset=page[1])
+        await assert_same_answers(graphs, "bfs_query", **asked, max_tokens=700)
