@@ -188,3 +188,10 @@ def test_visible_keeps_tabs_newlines_and_every_script() -> None:
 )
 def test_every_other_answer_is_a_table(tool: str, content: dict, words: str) -> None:
     assert words in _picture(tool, content)
+
+
+def test_the_steps_of_a_path_are_options_of_their_own(loaded: Run) -> None:
+    steps = ("--step", "-->", "--step", "<-- Person", "--show", "ends")
+    shown = json.loads(loaded("bfs-query", "p:1", *steps).stdout)
+    assert {node["id"] for node in shown["nodes"]} >= {"p:2"}
+    assert shown["max_hops"] == 2
