@@ -50,7 +50,7 @@ class Whole(ColumnsOverMemory, TypedStream):
 async def test_every_rule_can_be_tried_on_a_store_that_gives_every_way() -> None:
     outcomes = {}
     for rule in RULES.values():
-        of_abilities = rule.check.__module__.endswith((".columns", ".streams"))
+        of_abilities = rule.check.__module__.endswith((".columns", ".outlines", ".streams"))
         backend = Whole if of_abilities else Store
         outcomes[rule.id] = (await judge(rule, trial(backend))).outcome
     assert set(outcomes.values()) == {"holds"}, outcomes

@@ -1,0 +1,76 @@
+"""Wrong about what the graph is made of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from conformance.gallery.bases import wrong
+
+from bfsql.memory import MemoryBackend
+from bfsql.models import Outline, outline_of
+
+
+@wrong("outline-counts")
+class CountsDanglingEdges(MemoryBackend):
+    """Counts the rows of its table of edges, those without a node at an end among them."""
+
+    async def outline(self) -> Outline:
+        right = await super().outline()
+        types = self._types
+        missing = {end for s, _, o in self._edge_metadata for end in (s, o)} - types.keys()
+        counts = {one[:3]: one.edges for one in right.relations}
+        for s, p, o in self._edge_metadata:
+            if s in missing or o in missing:
+                ends = types.get(s, "Thing"), p, types.get(o, "Thing")
+                counts[ends] = counts.get(ends, 0) + 1
+        return replace(outline_of(right.node_counts, counts))
+
+
+@wrong("outline-counts")
+class OldStatistics(MemoryBackend):
+    """Takes its counts from statistics of last week, and does not call them a sample."""
+
+    async def outline(self) -> Outline:
+        right = await super().outline()
+        return replace(right, node_counts={t: n + 5 for t, n in right.node_counts.items()})
+
+
+@wrong("outline-names")
+class OwnSpelling(MemoryBackend):
+    """Spells the predicates of its relations as the store does, not as its edges."""
+
+    async def outline(self) -> Outline:
+        right = await super().outline()
+        spelled = [one._replace(predicate=f":{one.predicate}") for one in right.relations]
+        return replace(right, relations=spelled)
+
+
+@wrong("outline-properties")
+class RangeOfAllTypes(MemoryBackend):
+    """Gives every type the properties of all."""
+
+    async def outline(self) -> Outline:
+        right = await super().outline()
+        every = {one.name: one for of in right.node_properties.values() for one in of}
+        described = [every[name] for name in sorted(every)]
+        return replace(right, node_properties=dict.fromkeys(right.node_counts, described))
+
+
+@wrong("outline-properties")
+class RoundBounds(MemoryBackend):
+    """Rounds the ends of a range outwards."""
+
+    async def outline(self) -> Outline:
+        right = await super().outline()
+        return replace(
+            right,
+            node_properties={
+                owner: [
+                    replace(one, maximum=one.maximum + 10)
+                    if isinstance(one.maximum, int | float)
+                    else one
+                    for one in of
+                ]
+                for owner, of in right.node_properties.items()
+            },
+        )
