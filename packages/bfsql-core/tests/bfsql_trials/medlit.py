@@ -92,6 +92,21 @@ class MedlitSuite:
         assert await backend.predicates() == self.spelled(await memory.predicates())
         assert (len(await backend.entity_types()), len(await backend.predicates())) == (19, 16)
 
+    async def test_the_outline_counts_nodes_and_relations(
+        self, backend: GraphDbInterface, medlit_records: list[GraphRecord]
+    ) -> None:
+        outline = await backend.outline()
+        if outline is None:
+            pytest.skip("The store gives no outline.")
+        wanted = await MemoryBackend(medlit_records).outline()
+        assert outline.node_counts == wanted.node_counts
+        spelled = {(s, self.spelled([p])[0], o): edges for s, p, o, edges in wanted.relations}
+        assert {(s, p, o): edges for s, p, o, edges in outline.relations} == spelled
+        assert not outline.sampled
+        drug = {one.name: one for one in outline.node_properties["drug"]}
+        assert {"name", "total_mentions"} <= drug.keys()
+        assert (drug["total_mentions"].minimum, drug["total_mentions"].maximum) == (1, 11)
+
     async def test_two_hops_from_desmopressin_reach_84_nodes_and_99_edges(
         self, backend: GraphDbInterface
     ) -> None:

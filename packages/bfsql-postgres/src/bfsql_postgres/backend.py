@@ -15,6 +15,7 @@ from bfsql.abc import DEFAULT_NEXT_STEPS, BatchGraphDb, TypedTriple
 from bfsql.embedding import Embedder, open_embedder
 from bfsql.errors import EmbeddingFailed, StoreError
 from bfsql.models.merge import UNTYPED
+from bfsql.models.outline import Outline, outline_of
 from bfsql.models.records import (
     NO_METADATA,
     Edge,
@@ -25,7 +26,7 @@ from bfsql.models.records import (
     Triple,
 )
 from bfsql.settings import resolve
-from bfsql_postgres import queries, topology
+from bfsql_postgres import outline, queries, topology
 from bfsql_postgres.connection import Pool
 from bfsql_postgres.discovery import layout_of, warning_of_shared_ids
 from bfsql_postgres.indexes import index_statements
@@ -246,6 +247,23 @@ class PostgresBackend(BatchGraphDb):
         if not known:
             return {"total": 0, "items": []}
         return await self._metadata.provenance(entity_id, known[entity_id], limit)
+
+    async def outline(self) -> Outline:
+        """Counts of the tables or of a sample of their blocks; properties of some rows each."""
+        ask = outline.statements(self._layout)
+        nodes = await self._pool.fetch(ask.nodes)
+        relations = await self._pool.fetch(ask.relations)
+        types: dict[str, str] = dict(await self._pool.fetch(ask.some_nodes))
+        edges = [(s, p, o) for s, p, o in await self._pool.fetch(ask.some_edges)]
+        of_nodes = await self.metadata_for_nodes_batch(list(types))
+        of_edges = await self.metadata_for_edges_batch(edges)
+        return outline_of(
+            dict(nodes),
+            {(s, p, o): number for s, p, o, number in relations},
+            ((types[i], known) for i, known in of_nodes.items() if i in types),
+            ((edge[1], known) for edge, known in of_edges.items()),
+            sampled=ask.sampled,
+        )
 
     async def next_steps(self) -> str:
         """The generic advice, how many nodes each type has, and what is odd about the ids."""

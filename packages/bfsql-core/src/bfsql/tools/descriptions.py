@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from bfsql.answers.clean import plain
+from bfsql.answers.clean import encode, plain
 from bfsql.answers.outline import relation_text
 from bfsql.models import Outline
 from bfsql.tools.parameters import PARAMETERS
@@ -109,6 +109,8 @@ INJECT_PREDICATES = 30
 """Most predicates that do."""
 INJECT_RELATIONS = 40
 """Most relations that do, in place of the two lists (`asking.md` 4)."""
+EXAMPLE_CHARACTERS = 300
+"""Longest example of a call."""
 INJECT_CHARACTERS = 2_000
 """Most characters that they may take."""
 
@@ -181,12 +183,14 @@ def definitions(
             `bfs_query` when it is complete and small. None when it is not known.
         outline: Its relations go there in place of the lists when they are few.
     """
-    injected = injection(schema, outline)
+    injected, shown = injection(schema, outline), examples(schema, outline)
     return tuple(
         ToolDefinition(
             name=name,
             title=TITLES[name],
-            description=DESCRIPTIONS[name] + (injected if name == "bfs_query" else ""),
+            description=DESCRIPTIONS[name]
+            + shown.get(name, "")
+            + (injected if name == "bfs_query" else ""),
             input_schema=_input_schema(name),
             output_schema=_object(_OUTPUTS[name]),
         )
@@ -204,6 +208,44 @@ def injection(schema: Schema | None, outline: Outline | None = None) -> str:
     lists = f"\nentity types: {_names(types)}\npredicates: {_names(predicates)}"
     found = (_relations(schema, outline), lists)
     return next((text for text in found if text and len(text) <= INJECT_CHARACTERS), "")
+
+
+def examples(schema: Schema | None, outline: Outline | None = None) -> dict[str, str]:
+    """A call of each tool in words of this graph, by tool; none where its types are unknown."""
+    if schema is None or not schema.entity_types:
+        return {}
+    relations = outline.relations if outline else ()
+    relation = next((r for r in relations if r.subject_type != r.object_type), None)
+    of_type = relation.object_type if relation else schema.entity_types[0]
+    name = f"{of_type}: NAME"
+    query: dict[str, Any] = {"seeds": [name], "max_hops": 1, "topology_only": True}
+    if relation and outline:
+        query = {
+            "seeds": [name],
+            "path": [f"<-{relation.predicate}- {relation.subject_type}"],
+            **_condition(relation.subject_type, outline),
+            "fields": ["name"],
+        }
+    calls: dict[str, dict[str, Any]] = {
+        "describe_schema": {"seeds": [name]},
+        "search_entities": {"query": "NAME", "node_types": [of_type]},
+        "bfs_query": query,
+        "describe_entity": {"id": name},
+        "describe_entities": {"ids": [name, "ID"]},
+        "intersect_subgraphs": {"seeds": [name, "ID"], "connect": True},
+    }
+    texts = {tool: f" Example: {encode(call).decode()}" for tool, call in calls.items()}
+    return {tool: text for tool, text in texts.items() if len(text) <= EXAMPLE_CHARACTERS}
+
+
+def _condition(entity_type: str, outline: Outline) -> dict[str, list[str]]:
+    """A condition on a property of a type that has values or a range."""
+    for known in outline.node_properties.get(entity_type, ()):
+        if len(known.values) > 1 and known.kind != "flag":
+            return {"where": [f"{entity_type}.{known.name}={known.values[0]}"]}
+        if known.minimum is not None and known.minimum != known.maximum:
+            return {"where": [f"{entity_type}.{known.name}>={known.minimum}"]}
+    return {}
 
 
 def _relations(schema: Schema, outline: Outline | None) -> str:
