@@ -78,7 +78,8 @@ async def test_properties_come_up_beside_the_columns(
             properties {kind});
         INSERT INTO entity VALUES
             ('a', 'T', 'Ada', 0.5, '["Countess"]',
-             '{{"x": 1, "name": "other", "big": 123456789012345678901}}',
+             '{{"x": 1, "name": "other", "big": 123456789012345678901,
+                "synonyms": ["Countess", "A. L."]}}',
              '2026-03-19T02:45:51.743541Z'),
             ('b', 'T', NULL, NULL, NULL, '[1, "no object"]', NULL),
             ('c', 'T', NULL, NULL, 'null', 'null', NULL),
@@ -92,7 +93,7 @@ async def test_properties_come_up_beside_the_columns(
     assert found["a"] == {
         "name": "Ada",
         "confidence": 0.5,
-        "synonyms": ["Countess"],
+        "synonyms": ["Countess", "A. L."],
         "created_at": "2026-03-19T02:45:51.743541+00:00",
         "x": 1,
         "properties.name": "other",

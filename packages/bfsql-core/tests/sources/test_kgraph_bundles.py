@@ -73,6 +73,14 @@ def test_properties_stand_beside_own_fields_and_lose_none(bundle):
     }
 
 
+def test_aliases_of_both_places_are_one_list(bundle):
+    both = {"entity_id": "A", "synonyms": ["x", "y"], "properties": {"synonyms": ["y", "z"]}}
+    empty = {"entity_id": "B", "synonyms": [], "properties": {"synonyms": ["z"]}}
+    one, other = bundle([both, empty]).nodes
+    assert one.metadata == {"synonyms": ["x", "y", "z"]}
+    assert other.metadata == {"synonyms": ["z"]}
+
+
 def test_provenance_becomes_evidence_with_the_only_document(bundle):
     passages = [
         {"section": "abstract", "sentence": "It does.", "citation_markers": []},

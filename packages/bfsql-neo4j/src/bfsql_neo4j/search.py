@@ -9,6 +9,7 @@ from typing import Any
 
 from bfsql.embedding import Embedder, EmbeddingFailed, searched_by_names
 from bfsql.models.json_values import is_text
+from bfsql.models.matching import allowed_errors
 from bfsql.models.merge import fold
 from bfsql.models.records import EntityStub
 from bfsql_neo4j import queries
@@ -28,8 +29,10 @@ MAX_WORDS = 16
 
 _EXACT = 1
 """Ranks up to this one are the very name or alias."""
-_MIN_FUZZY = 4
-"""Characters from which on a word may be misspelt."""
+_LEAST_PART = 3
+"""Letters of a word that was written together with another, at the least."""
+_LONGEST_APART = 24
+"""Letters of a word that may be two."""
 _SPECIAL = re.compile(r'([+\-&|!(){}\[\]^"~*?:\\/<>=])')
 _IN_QUOTES = re.compile(r'(["\\])')
 _OUTER = re.compile(r"^\W+|\W+$")
@@ -179,6 +182,14 @@ def phrase(text: str) -> str:
 
 
 def _word(word: str) -> str:
-    core = _SPECIAL.sub(r"\\\1", _OUTER.sub("", word).lower())
-    misspelt = f" {core}~^0.5" if len(core) >= _MIN_FUZZY else ""
-    return f"{phrase(word)}^4 {core}*{misspelt}"
+    plain = _OUTER.sub("", word).lower()
+    core, errors = _SPECIAL.sub(r"\\\1", plain), allowed_errors(plain)
+    misspelt = f" {core}~{errors}^0.5" if errors else ""
+    apart = "".join(f" {phrase(f'{one} {other}')}^0.5" for one, other in _apart(plain))
+    return f"{phrase(word)}^4 {core}*{misspelt}{apart}"
+
+
+def _apart(word: str) -> list[tuple[str, str]]:
+    """The ways to read a word as two that were written together."""
+    places = range(_LEAST_PART, min(len(word), _LONGEST_APART) - _LEAST_PART + 1)
+    return [(word[:place], word[place:]) for place in places] if word.isalpha() else []

@@ -11,6 +11,7 @@ from typing import Any
 from bfsql.abc import only
 from bfsql.models.merge import (
     evidence_items,
+    joined_synonyms,
     merge_edges,
     merge_node_records,
     merged_from,
@@ -247,7 +248,8 @@ def lift(metadata: Item, text: str, under: str) -> None:
     """Put the keys of a JSON column beside the row's own, in place.
 
     Where both have a key, the row's own keeps it and the other becomes
-    `properties.KEY`. What is no object stays under the column's name.
+    `properties.KEY`; two lists of `synonyms` become one. What is no object stays
+    under the column's name.
     """
     value = decode(text)
     if isinstance(value, dict):
@@ -255,9 +257,16 @@ def lift(metadata: Item, text: str, under: str) -> None:
             metadata.update(value)
             return
         for key, inner in value.items():
-            metadata[f"{under}.{key}" if key in metadata else key] = inner
+            if key == "synonyms" and _are_texts(inner) and _are_texts(metadata.get(key)):
+                metadata[key] = joined_synonyms(metadata[key], inner)
+            else:
+                metadata[f"{under}.{key}" if key in metadata else key] = inner
     elif value is not None:
         metadata[under] = value
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
 # --- rows and passages of one edge ----------------------------------------------

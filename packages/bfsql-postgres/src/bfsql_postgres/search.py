@@ -12,11 +12,13 @@ import asyncio
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 from bfsql import call
 from bfsql.embedding import Embedder, searched_by_names
 from bfsql.errors import EmbeddingFailed
+from bfsql.models.matching import Wanted
 from bfsql.models.merge import UNTYPED
 from bfsql.models.records import EntityStub
 from bfsql_postgres.connection import Pool
@@ -89,9 +91,17 @@ class Search:
         rows = await self.pool.fetch(statement, *values)
         exact = [row[0] for row in rows if row[3] <= EXACT]
         if not exact and len(rows) < ENOUGH and SHORTEST <= len(text) <= LONGEST:
-            similar = by_similarity(self.layout, text, types)
-            rows += await self.pool.fetch(similar[0], *similar[1]) if similar else []
+            rows += await self._similar(text, types)
         return exact, list(map(_stub, rows))
+
+    async def _similar(self, text: str, types: Sequence[str] | None) -> list[Any]:
+        """Of the names with most trigrams in common those that the text may be a misspelling of."""
+        statement = by_similarity(self.layout, text, types)
+        rows = await self.pool.fetch(statement[0], *statement[1]) if statement else []
+        wanted = Wanted(text)
+        matches = [wanted.match(row[0], row[2], (row[4] or "").split("\n")) for row in rows]
+        alike = [(match.order, row) for match, row in zip(matches, rows, strict=True) if match]
+        return [row for _, row in sorted(alike, key=itemgetter(0))]
 
     async def _by_meaning(self, query: str, types: Sequence[str] | None) -> list[EntityStub]:
         if self.embedder is None or self.layout.embedded is None or not query.strip():
@@ -216,7 +226,7 @@ def _name_tests(nodes: Nodes, tests: _TextTests) -> tuple[list[tuple[int, str]],
 def by_similarity(layout: Layout, query: str, types: Sequence[str] | None) -> Statement | None:
     """Nodes with a name or alias that the text may be a misspelling of; None without pg_trgm.
 
-    The last column is the trigram distance, 0 to 1.
+    The last columns are the trigram distance, 0 to 1, and the aliases in one text.
     """
     if layout.catalogue.trigrams is None:
         return None
@@ -226,16 +236,20 @@ def by_similarity(layout: Layout, query: str, types: Sequence[str] | None) -> St
     arms = []
     for nodes in layout.nodes:
         names = [text("n", nodes.name)] if nodes.name is not None else []
-        names += [expression for expression, _ in _aliases(nodes, "n")]
+        aliases = [expression for expression, _ in _aliases(nodes, "n")]
+        names += aliases
         if names:
             like = sent.text(query)
             tests = [f"{names[0]} OPERATOR({schema}.%) {like}"]
             tests += [f"{like} OPERATOR({schema}.<%) {name}" for name in names]
             measures = [f"{schema}.similarity({names[0]}, {like})"]
             measures += [f"{schema}.word_similarity({like}, {name})" for name in names]
-            nearest = f"1 - greatest({', '.join(measures)}) AS distance"
+            nearest = (
+                f"1 - greatest({', '.join(measures)}) AS distance, "
+                f"concat_ws(E'\\n', {', '.join(aliases) or 'NULL'}) AS aliases"
+            )
             arms.append(_stubs(nodes, nearest, f"({' OR '.join(tests)})", kept))
-    return (_best(arms, "distance"), sent.values) if arms else None
+    return (_best(arms, "distance", "aliases"), sent.values) if arms else None
 
 
 def by_vector(
@@ -303,11 +317,11 @@ def _stubs(nodes: Nodes, measure: str, condition: str, kept: str | None) -> str:
     )
 
 
-def _best(arms: list[str], measure: str) -> str:
+def _best(arms: list[str], measure: str, *more: str) -> str:
     """The best of all tables: equal ones by the length of their names, then by id."""
     found = "\nUNION ALL\n".join(arms)
     return (
-        f"SELECT {_STUB}, {measure} FROM (\n{found}\n) AS found\n"
+        f"SELECT {', '.join((_STUB, measure, *more))} FROM (\n{found}\n) AS found\n"
         f"ORDER BY {measure}, length(coalesce(name, '')), id COLLATE \"C\" LIMIT {2 * LIMIT}"
     )
 

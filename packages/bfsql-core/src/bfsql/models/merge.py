@@ -122,6 +122,11 @@ def merged_from(keys: Collection[str]) -> set[str]:
     return read if _TOGETHER.isdisjoint(read) else read | _TOGETHER
 
 
+def joined_synonyms(own: Iterable[str], others: Iterable[str]) -> list[str]:
+    """The names of two lists in one, each once, in order."""
+    return list(dict.fromkeys([*own, *others]))
+
+
 def merge_edges(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """One mapping from several that describe the same triple.
 

@@ -9,7 +9,8 @@
 | `mentions.jsonl` | no | counts, for entities that bring none |
 
 Fields of `properties` stand beside the record's own; where both have one of
-the same name, the record's own keeps it and the other is `properties.NAME`.
+the same name, the record's own keeps it and the other is `properties.NAME`;
+the `synonyms` of both become one list.
 
 Mentions say in which document an entity was read. What the protocol needs of
 them is `total_mentions` and `supporting_documents`, and the pipeline has
@@ -31,6 +32,7 @@ from pydantic_core import from_json
 
 from bfsql.errors import SourceError
 from bfsql.models.load import SourceAccount
+from bfsql.models.merge import joined_synonyms
 from bfsql.models.records import (
     EdgeRecord,
     EvidenceRecord,
@@ -162,6 +164,9 @@ def _entity(
         raise Unusable(f"name is {shown(metadata['name'])}, which is not text")
     if "synonyms" in metadata:
         metadata["synonyms"] = texts(metadata["synonyms"], "synonyms")
+    if "properties.synonyms" in metadata:
+        more = texts(metadata.pop("properties.synonyms"), "properties.synonyms")
+        metadata["synonyms"] = joined_synonyms(metadata["synonyms"], more)
     counts = _Counts("total_mentions" not in metadata, "supporting_documents" not in metadata)
     if counts.wanted:
         uncounted[id_] = counts
