@@ -61,6 +61,18 @@ async def test_secrets_come_from_the_environment(opened, pages, monkeypatch) -> 
     assert pages.asked[0][1]["authorization"] == f"Bearer {SECRET}"
 
 
+async def test_a_backend_is_made_of_an_address_alone(opened, pages, monkeypatch) -> None:
+    pages["/entities/a"] = NODE
+    address = (await opened())._settings.base_url
+    monkeypatch.setenv("JSONLD_TOKEN", SECRET)
+    for backend in (JsonLdBackend(address), JsonLdBackend(base_url=address)):
+        assert (await backend.get_node("a")).id
+        await backend.close()
+    assert pages.asked[0][1]["authorization"] == f"Bearer {SECRET}"
+    with pytest.raises(ConfigurationError, match="password"):
+        JsonLdBackend("http://me:secret@x.test/api")
+
+
 async def test_oauth_fetches_a_token_and_renews_it(opened, pages, web) -> None:
     given = iter(("one", "two", "three"))
 

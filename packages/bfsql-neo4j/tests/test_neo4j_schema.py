@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from bfsql.errors import StoreError
+from bfsql.settings import resolve
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
 from bfsql_neo4j.indexes import prepare
 from bfsql_neo4j.values import ELEMENT
@@ -62,6 +63,21 @@ async def test_several_properties_count_in_order_and_for_their_labels(served: Op
     assert set(await db.edges_batch(["Big"])) == {("Ann", "in", "Big"), ("Big", "by", "u:1")}
     assert (await db.metadata_for_node("Ann"))["name"] == "Ann"
     assert "uri" not in await db.metadata_for_node("u:1")
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ("entity_id|name", ["entity_id", "name"]),
+        (["entity_id | name"], ["entity_id", "name"]),
+        ("Movie=title|name,uri", ["Movie=title", "Movie=name", "uri"]),
+    ],
+)
+def test_alternatives_may_be_written_with_bars(given: str | list[str], read: list[str]) -> None:
+    assert Neo4jSettings(id_property=given).id_property == read
+    if isinstance(given, str):
+        environment = {"NEO4J_ID_PROPERTY": given}
+        assert resolve(Neo4jSettings, environment=environment).settings.id_property == read
 
 
 async def test_nodes_without_an_id_or_a_label_are_there_by_their_element(served: Open) -> None:

@@ -35,6 +35,19 @@ async def test_files_are_opened(tmp_path: Path) -> None:
     await _opened(data=[str(file)])
 
 
+async def test_a_backend_made_of_its_endpoint_opens_it_with_the_first_question(
+    sparql_server: SparqlServer,
+) -> None:
+    prefixes = {"x": "http://x.test/"}
+    backend = SparqlBackend(endpoint=sparql_server.query_url, prefixes=prefixes)
+    async with open_graph(backend) as graph:
+        assert (await graph.describe_schema()).content["entity_types"] is not None
+    await backend.close()
+    await SparqlBackend(endpoint=sparql_server.query_url).close()
+    with pytest.raises(ConfigurationError, match="--endpoint URL"):
+        await SparqlBackend().predicates()
+
+
 async def test_nothing_to_serve_is_told() -> None:
     with pytest.raises(ConfigurationError, match=r"--endpoint URL .* --data FILE"):
         await _opened()

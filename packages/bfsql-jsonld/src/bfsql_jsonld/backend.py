@@ -44,10 +44,19 @@ class JsonLdBackend(GraphDbInterface):
     """A graph behind a web API, read only. Nothing is asked before the first question.
 
     Args:
-        settings: Where the API is, and how it is read; checked by `open`.
+        base_url: Where the API's routes begin, as in `https://host/api`; all else is as the
+            environment has it. Or settings that `open` has checked.
+
+    Raises:
+        ConfigurationError: Settings that cannot be used.
     """
 
-    def __init__(self, settings: JsonLdSettings) -> None:
+    def __init__(self, base_url: str | JsonLdSettings) -> None:
+        settings = (
+            base_url
+            if isinstance(base_url, JsonLdSettings)
+            else _checked(_resolved({"base_url": base_url}))
+        )
         self._settings = settings
         api = Api.of(settings)
         self.session = api.session
@@ -75,9 +84,7 @@ class JsonLdBackend(GraphDbInterface):
             ConfigurationError: Settings that cannot be used.
         """
         given = settings | ({"base_url": base_url} if base_url is not None else {})
-        return await cls.open(
-            resolve(JsonLdSettings, options=given, environment=os.environ).settings
-        )
+        return await cls.open(_resolved(given))
 
     @classmethod
     async def open(cls, settings: JsonLdSettings) -> Self:
@@ -87,19 +94,7 @@ class JsonLdBackend(GraphDbInterface):
             ConfigurationError: They hold a password where it would be shown, or a secret
                 or certificates that cannot be used.
         """
-        for name in ("base_url", "oauth_url", "context"):
-            parts = urlsplit(getattr(settings, name) or "")
-            if parts.username is not None or parts.password is not None:
-                raise ConfigurationError(
-                    f"{name} has a user or a password in it, for the host {parts.hostname}: it "
-                    "would be shown wherever the URL is. Leave them out, and give username and "
-                    "password."
-                )
-        if settings.context is None:
-            return cls(settings)
-        link = f'<{settings.context}>; rel="{CONTEXT_LINK}"; type="application/ld+json"'
-        headers = {"Link": link, **settings.headers}
-        return cls(settings.model_copy(update={"headers": headers}))
+        return cls(_checked(settings))
 
     async def close(self) -> None:
         """Close the connections."""
@@ -227,3 +222,23 @@ def _known(entity_id: str) -> str:
     if not is_text(entity_id):
         raise KeyError(entity_id)
     return entity_id
+
+
+def _resolved(given: dict[str, Any]) -> JsonLdSettings:
+    return resolve(JsonLdSettings, options=given, environment=os.environ).settings
+
+
+def _checked(settings: JsonLdSettings) -> JsonLdSettings:
+    """The settings, without a password in a URL, and with the headers that they ask for."""
+    for name in ("base_url", "oauth_url", "context"):
+        parts = urlsplit(getattr(settings, name) or "")
+        if parts.username is not None or parts.password is not None:
+            raise ConfigurationError(
+                f"{name} has a user or a password in it, for the host {parts.hostname}: it "
+                "would be shown wherever the URL is. Leave them out, and give username and "
+                "password."
+            )
+    if settings.context is None:
+        return settings
+    link = f'<{settings.context}>; rel="{CONTEXT_LINK}"; type="application/ld+json"'
+    return settings.model_copy(update={"headers": {"Link": link, **settings.headers}})

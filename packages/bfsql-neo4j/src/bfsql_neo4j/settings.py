@@ -33,11 +33,11 @@ class Neo4jSettings(EmbeddingSettings):
         default=None,
         description="Certificates (PEM) to trust in place of the system's, for +s.",
     )
-    id_property: list[str] = Field(
+    id_property: Annotated[list[str], Env("NEO4J_ID_PROPERTY")] = Field(
         default=["entity_id"],
         min_length=1,
-        description="Properties that hold the canonical id, best first; Label=property for one "
-        "label alone.",
+        description="Properties that hold the canonical id, best first, also as "
+        "entity_id|name; Label=property for one label alone.",
     )
     name_property: list[str] = Field(
         default=["name", "title", "label"],
@@ -96,12 +96,14 @@ class Neo4jSettings(EmbeddingSettings):
     @field_validator("id_property", mode="before")
     @classmethod
     def _one_list(cls, value: Any) -> Any:
-        """A list from a mapping of labels to properties, or from one text."""
+        """A list from a mapping of labels to properties, or from texts with | or , in them."""
         if isinstance(value, str):
-            return [item.strip() for item in value.split(",") if item.strip()]
+            value = [item.strip() for item in value.split(",") if item.strip()]
         if isinstance(value, Mapping):
-            return [f"{label}={name}" for label, name in value.items()]
-        return value
+            value = [f"{label}={name}" for label, name in value.items()]
+        if not isinstance(value, list | tuple):
+            return value
+        return [part for item in value for part in _alternatives(item)]
 
     @field_validator("id_property")
     @classmethod
@@ -129,3 +131,11 @@ class Neo4jSettings(EmbeddingSettings):
             if equals:
                 by_label.setdefault(label, []).append(name)
         return by_label
+
+
+def _alternatives(item: Any) -> list[Any]:
+    """`Label=a|b` as `Label=a` and `Label=b`, and `a|b` as `a` and `b`."""
+    if not isinstance(item, str) or "|" not in item:
+        return [item]
+    label, equals, names = item.rpartition("=")
+    return [f"{label}{equals}{name.strip()}" for name in names.split("|")]

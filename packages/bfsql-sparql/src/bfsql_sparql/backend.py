@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any, Self
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Sequence
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from bfsql.abc import BatchGraphDb, only
 from bfsql.errors import ConfigurationError, StoreError
@@ -22,18 +24,60 @@ from bfsql_sparql.search import EntitySearch
 from bfsql_sparql.settings import SparqlSettings, with_preset
 from bfsql_sparql.store import Store
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 _FIRST = "ASK { }"
 """A query that every SPARQL endpoint answers at once, whatever it holds."""
+
+
+def _when_open(
+    method: Callable[Concatenate[SparqlBackend, P], Awaitable[T]],
+) -> Callable[Concatenate[SparqlBackend, P], Coroutine[Any, Any, T]]:
+    """Open the graph before the first question, where it was made without a store."""
+
+    @wraps(method)
+    async def asked(self: SparqlBackend, /, *args: P.args, **named: P.kwargs) -> T:
+        await self._open_once()
+        return await method(self, *args, **named)
+
+    return asked
 
 
 class SparqlBackend(BatchGraphDb):
     """An RDF graph behind SPARQL, read only; `create` opens one.
 
     Args:
-        store: Closed with the backend.
+        store: Closed with the backend. Without it the graph is opened before the first
+            question, from the other arguments, and that call raises what `create` does.
+        endpoint: As in `create`.
+        prefixes: Likewise.
+        **settings: Likewise.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(
+        self,
+        store: Store | None = None,
+        *,
+        endpoint: str | None = None,
+        prefixes: dict[str, str] | None = None,
+        **settings: Any,
+    ) -> None:
+        self._opening = asyncio.Lock()
+        self._given = _given(endpoint, prefixes, settings)
+        self._is_open = store is not None
+        if store is not None:
+            self._serve(store)
+
+    async def _open_once(self) -> None:
+        if self._is_open:
+            return
+        async with self._opening:
+            if not self._is_open:
+                self._serve(await _opened(_resolved(self._given)))
+                self._is_open = True
+
+    def _serve(self, store: Store) -> None:
         self._store = store
         self._mapping = store.mapping
         self._schema = Schema(store)
@@ -58,12 +102,7 @@ class SparqlBackend(BatchGraphDb):
             StoreError: The graph cannot be served as it is.
             StoreUnavailable: The endpoint does not answer.
         """
-        given = settings | ({"endpoint": endpoint} if endpoint is not None else {})
-        if prefixes is not None:
-            given["prefix"] = prefixes
-        return await cls.open(
-            resolve(SparqlSettings, options=given, environment=os.environ).settings
-        )
+        return await cls.open(_resolved(_given(endpoint, prefixes, settings)))
 
     @classmethod
     async def open(cls, settings: SparqlSettings) -> Self:
@@ -72,45 +111,45 @@ class SparqlBackend(BatchGraphDb):
         Args:
             settings: Where the graph is, and how it is read; a preset is applied here.
         """
-        settings = with_preset(settings)
-        dataset = await open_dataset(settings)
-        try:
-            mapping = RdfMapping.of(settings, dataset.prefixes)
-            return cls(await Store.open(dataset, mapping, settings))
-        except BaseException:
-            await dataset.close()
-            raise
+        return cls(await _opened(settings))
 
     async def close(self) -> None:
         """Give connections and files back; what is under way ends."""
-        await self._store.dataset.close()
+        if self._is_open:
+            await self._store.dataset.close()
 
     # --- the eight ----------------------------------------------------------
 
+    @_when_open
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
     ) -> list[EntityStub]:
         """By id, label and alias, by the store's own search where it has one."""
         return await EntitySearch(self._store, query, node_types).found()
 
+    @_when_open
     async def edges_from(self, entity_id: str) -> list[Edge]:
         """All edges that leave the entity."""
         return await self._one_way(entity_id, "out")
 
+    @_when_open
     async def edges_to(self, entity_id: str) -> list[Edge]:
         """All edges that enter the entity."""
         return await self._one_way(entity_id, "in")
 
+    @_when_open
     async def entity_types(self) -> list[str]:
         """The types that are the one of a node, sorted; perhaps a sample."""
         return await self._schema.entity_types()
 
+    @_when_open
     async def predicates(self) -> list[str]:
         """The predicates of edges, sorted; perhaps a sample."""
         return await self._schema.predicates()
 
     # --- in one go ----------------------------------------------------------
 
+    @_when_open
     async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
         """The nodes that exist, by one query; under their canonical ids."""
         found = await self._nodes.types(list(self._asked(ids)))
@@ -118,6 +157,7 @@ class SparqlBackend(BatchGraphDb):
         new = tuple.__new__  # Node(...) runs Python for each node
         return [new(Node, (id_(node), id_(type_), NO_METADATA)) for node, type_ in found.items()]
 
+    @_when_open
     async def edges_batch(
         self,
         ids: Sequence[str],
@@ -128,6 +168,7 @@ class SparqlBackend(BatchGraphDb):
         """Every edge with an asked node at either end, by one query a direction."""
         return await self._edges.around(list(self._asked(ids)), predicates, direction)
 
+    @_when_open
     async def metadata_for_nodes_batch(
         self, ids: Sequence[str], keys: Collection[str] | None = None
     ) -> dict[str, Metadata]:
@@ -137,6 +178,7 @@ class SparqlBackend(BatchGraphDb):
         by_id = {id_: metadata for node, metadata in found.items() for id_ in asked.get(node, ())}
         return by_id if keys is None else only(by_id, keys)
 
+    @_when_open
     async def metadata_for_edges_batch(
         self, edges: Collection[Triple], keys: Collection[str] | None = None
     ) -> dict[Triple, Metadata]:
@@ -149,6 +191,7 @@ class SparqlBackend(BatchGraphDb):
         found = await self._edge_metadata.of(asked, keys)
         return found if keys is None else only(found, keys)
 
+    @_when_open
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
         """The evidence of the edges that touch the entity, and what it supplied as a document."""
         node = self._iri(entity_id)
@@ -157,10 +200,12 @@ class SparqlBackend(BatchGraphDb):
             return await super().provenance_for_node(entity_id, limit)
         return {"total": len(items), "items": items[:limit]}
 
+    @_when_open
     async def comprehensive(self) -> bool:
         """Whether the two lists of the schema are complete."""
         return await self._schema.comprehensive()
 
+    @_when_open
     async def next_steps(self) -> str:
         """How to begin in this graph, and what its lists are worth."""
         return await self._schema.next_steps()
@@ -191,6 +236,29 @@ class SparqlBackend(BatchGraphDb):
 
 
 # --- opening ----------------------------------------------------------------
+
+
+def _given(
+    endpoint: str | None, prefixes: dict[str, str] | None, settings: dict[str, Any]
+) -> dict[str, Any]:
+    """The settings that a call names."""
+    given = settings | ({"endpoint": endpoint} if endpoint is not None else {})
+    return given | ({"prefix": prefixes} if prefixes is not None else {})
+
+
+def _resolved(given: dict[str, Any]) -> SparqlSettings:
+    return resolve(SparqlSettings, options=given, environment=os.environ).settings
+
+
+async def _opened(settings: SparqlSettings) -> Store:
+    settings = with_preset(settings)
+    dataset = await open_dataset(settings)
+    try:
+        mapping = RdfMapping.of(settings, dataset.prefixes)
+        return await Store.open(dataset, mapping, settings)
+    except BaseException:
+        await dataset.close()
+        raise
 
 
 async def open_dataset(settings: SparqlSettings) -> Dataset:
