@@ -109,6 +109,16 @@ async def test_it_says_whether_something_was_removed_or_never_ends_at_the_target
     assert none["notes"] == ["No seed has the type in front of the first step."]
 
 
+async def test_a_condition_on_step_0_chooses_the_seeds():
+    seeds = ["t:1", "t:2", "t:3"]
+    answer = await asked("-studies->", seeds=seeds, where=["0.year<2005"])
+    assert ids(answer) == ["d:1", "t:1"]
+    back = await asked("-studies->", "<-studies-", seeds=seeds, where=["0.Trial.year<2005"])
+    assert ids(back) == ["t:2", "d:1", "t:1"]
+    none = await asked("-studies->", seeds=seeds, where=["0.year<1900"])
+    assert none["notes"][0] == "No seed meets the conditions of where on step 0."
+
+
 async def test_an_end_without_a_node_is_left_out_and_counted():
     answer = await asked("-studies->", "-gone->")
     assert answer["node_count"] == 0

@@ -150,7 +150,11 @@ def _nothing_found(result: BfsResult, end: DeadEnd | None) -> Iterator[str]:
     if end is None:
         yield "No complete walk: those from the seeds and those to the nodes of to do not meet."
     elif not end.step:
-        yield "No seed has the type in front of the first step."
+        yield (
+            "No seed meets the conditions of where on step 0."
+            if end.removed
+            else "No seed has the type in front of the first step."
+        )
     elif end.backwards:
         yield (
             f"Step {end.step} ({plain(end.text)}) leads to none of the "
@@ -160,7 +164,7 @@ def _nothing_found(result: BfsResult, end: DeadEnd | None) -> Iterator[str]:
         yield (
             f"Step {end.step} ({plain(end.text)}) found nothing from {counted(end.nodes, 'node')}."
         )
-    if end is not None and end.removed:
+    if end is not None and end.step and end.removed:
         yield "What it found was removed by exclude_node_types, min_mentions or where."
     if end is not None and end.turned is not None:
         yield f"The other direction would have found something: {plain(end.turned)}."

@@ -174,24 +174,26 @@ class Conditions:
         Raises:
             TimeoutError: The deadline passed while metadata was read.
         """
-        kept = self._of_kept_types(types)
+        seeds = step == 0  # which the two filters do not remove
+        kept = np.ones(len(handles), bool) if seeds else self._of_kept_types(types)
+        least = 1 if seeds else self._least
         judged = [c for c in self._conditions if c.predicate is None and self._at(c, step)]
         due = kept.copy()
-        if self._least <= 1:
+        if least <= 1:
             due &= self._about(judged, types)
         places = np.flatnonzero(due)
         if not len(places):
             return kept
-        keys = {c.key for c in judged} | ({MENTIONS} if self._least > 1 else set())
+        keys = {c.key for c in judged} | ({MENTIONS} if least > 1 else set())
         ids = await call.within(self._columns.ids(handles[places]))
         metadata = await known_of_nodes(self._db, self._columns, ids, keys)
         kinds, type_names = types[places].tolist(), self._columns.type_names
 
         def judge() -> BoolArray:
             stays = np.ones(len(ids), bool)
-            if self._least > 1:
-                mentions = (_mentions(metadata.get(i, NO_METADATA), self._least) for i in ids)
-                stays &= np.fromiter((n >= self._least for n in mentions), bool, len(ids))
+            if least > 1:
+                mentions = (_mentions(metadata.get(i, NO_METADATA), least) for i in ids)
+                stays &= np.fromiter((n >= least for n in mentions), bool, len(ids))
             for one in judged:
                 scoped = one.type is not None or step is not None
                 own = [one.type is None or type_names[kind] == one.type for kind in kinds]
@@ -244,8 +246,8 @@ class Conditions:
         return one.key in self._stripped
 
     def _at(self, one: Condition, step: int | None) -> bool:
-        """Whether a condition on nodes is about those of a step."""
-        if step is None or one.step is not None:
+        """Whether a condition on nodes is about those of a step; a seed's names step 0."""
+        if step is None or one.step is not None or step == 0:
             return one.step == step
         return one.type is not None or step == self._shown
 

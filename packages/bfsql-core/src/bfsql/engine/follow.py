@@ -111,7 +111,7 @@ def _without(walks: Walks, missing: Handles) -> tuple[Walks, Facts]:
 async def _dead_end(walked: Walked) -> DeadEnd | None:
     """Where the longest walks ended; None where those from both sides do not meet."""
     if not len(walked.starts):
-        return DeadEnd(0, "", len(walked.seeds))
+        return DeadEnd(0, "", len(walked.seeds), walked.starts_removed)
     layer = walked.dead_end
     if layer is None:
         return None

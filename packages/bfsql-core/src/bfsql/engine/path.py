@@ -79,6 +79,8 @@ class Walked:
     """Handles of all seeds."""
     starts: IntArray
     """Those that a walk may start at."""
+    starts_removed: bool
+    """Whether conditions removed some of these."""
     targets: IntArray | None
     """Handles of the nodes that a walk may end at; None for any."""
     arcs: Sequence[Arcs]
@@ -171,6 +173,10 @@ class _Walker:
 
     async def walk(self) -> Walked:
         """Read all layers, always on the side with fewer nodes."""
+        typed = self._starts
+        if len(typed):
+            types = await self._columns.types(typed)
+            self._starts = typed[await self._conditions.keeps_nodes(typed, types, 0)]
         while self._done_front < self._done_back:
             front, back = self._front(), self._back()
             if back is not None and len(back) < len(front):
@@ -185,6 +191,7 @@ class _Walker:
             self._layers,
             self._seeds,
             self._starts,
+            len(typed) > len(self._starts),
             self._ends,
             self._arcs,
             [self._frontiers[n] for n in range(len(self._layers))],

@@ -1,0 +1,284 @@
+"""Steps of a path as text: arrows with predicates and types, in the spellings of `asking.md` 6.
+
+Names may hold any characters, so the longest known name wins wherever one is due.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from bfsql.errors import ToolError
+from bfsql.models import MAX_STEPS, EdgeDirection
+from bfsql.tools.validate import shown
+
+GRAMMAR = (
+    'A step is "-predicate-> Type" (leaving), "<-predicate- Type" (entering) or '
+    '"-predicate- Type" (either way); the type may be left out, "-a|b->" takes one of two '
+    'predicates, "-->" any, "-a->{1,3}" repeats the step.'
+)
+"""For errors."""
+
+_TIMES = re.compile(r"\s*\{\s*(\d*)\s*(,?)\s*(\d*)\s*\}")
+_CYPHER_TIMES = re.compile(r"\s*\*\s*(\d*)\s*((?:\.\.)?)\s*(\d*)")
+_COUNT = re.compile(r"\s*\((?=[^()0-9]*\d)[^()]*\)\s*$")
+_ARROW = re.compile(r"<?-|[<>^]")
+_SHORT = re.compile(r"(>|\^|<(?!-)|->(?=\s*[^\s-]))\s*")
+_HEAD = re.compile(r"(<?)-(?!>)")
+_NO_PREDICATE = re.compile(r"\s*[-\]*]")
+_TAIL = re.compile(r"\s*-(>?)")
+_VARIABLE = re.compile(r"\s*[A-Za-z_]\w*\s*(?=:)")
+# Where a name that the graph does not have ends: at the arrow's other half, or another name.
+_PREDICATE_END = re.compile(r"\s*(?:->|-(?=\s|\(|\{|$)|\||\]|\{|\*|$)")
+_WORD_END = re.compile(r"\s|\||\{|\(|,|$")
+_TYPE_END = re.compile(r"\s*(?:\||\{|\)|,|\(|<-|-->|(?<=\s)[-<>^]|$)")
+
+
+@dataclass(slots=True)
+class Written:
+    """One step as it is written."""
+
+    text: str
+    number: int
+    predicates: list[str] = field(default_factory=list)
+    direction: EdgeDirection | None = None
+    bare: bool = False
+    """Whether the direction has to be found."""
+    front: list[str] = field(default_factory=list)
+    types: list[str] = field(default_factory=list)
+    least: int = 1
+    most: int = 1
+
+
+class StepReader:
+    """Reads one string.
+
+    Args:
+        text: One step or several.
+        predicates: Those that are known.
+        types: Likewise.
+        before: Number of steps in front of them.
+    """
+
+    def __init__(
+        self, text: str, predicates: Collection[str], types: Collection[str], before: int
+    ) -> None:
+        self._whole = text
+        self._text = text.strip()
+        self._at = 0
+        self._before = before
+        self._predicates = _Known(predicates)
+        self._types = _Known(types)
+
+    def steps(self) -> list[Written]:
+        """The steps in it, at least one."""
+        found: list[Written] = []
+        while not found or self._at < len(self._text):
+            found.append(self._step(self._before + len(found) + 1))
+            self._skip(r"[\s,]+")
+        return found
+
+    def _step(self, number: int) -> Written:
+        one = Written(self._whole, number)
+        begin = self._at
+        if not _ARROW.match(self._text, self._at):
+            if self._bare(one):
+                return one
+            one.front = self._type_list(one)
+            self._blank()
+        if not self._arrow(one):
+            self._unreadable(number)
+        self._quantifier(one)
+        self._after(one)
+        assert self._at > begin
+        return one
+
+    def _after(self, one: Written) -> None:
+        """The types behind an arrow, how often it is taken, and a count from the schema."""
+        self._blank()
+        if self._at < len(self._text) and not self._arrow_begins():
+            one.types = self._type_list(one)
+        self._quantifier(one)
+        if counted := _COUNT.match(self._text, self._at):
+            self._at = counted.end()
+
+    def _bare(self, one: Written) -> bool:
+        """A predicate without an arrow: `studies`, `studies Disease`."""
+        rest = self._text[self._at :]
+        name = self._predicates.at(self._text, self._at, _WORD_END)
+        front = self._types.at(self._text, self._at, _TYPE_END)
+        if front is not None and _ARROW.search(rest, len(front)):
+            return False
+        if name is None:
+            if _ARROW.search(rest) or not rest:
+                return False
+            name = rest[: _WORD_END.search(rest).start()]  # type: ignore[union-attr]
+        one.bare = True
+        one.predicates = self._name_list(self._predicates, _WORD_END)
+        self._quantifier(one)
+        self._after(one)
+        return True
+
+    def _arrow(self, one: Written) -> bool:
+        """An arrow with its predicates; False where it cannot be read."""
+        if self._plain_arrow(one):
+            return True
+        if short := _SHORT.match(self._text, self._at):
+            self._at = short.end()
+            one.direction = "in" if short[1] in "<^" else "out"
+            one.predicates = self._name_list(self._predicates, _WORD_END)
+            return bool(one.predicates)
+        head = _HEAD.match(self._text, self._at)
+        if head is None:
+            return False
+        self._at = head.end()
+        bracket = self._opened(r"\s*\[")
+        if not _NO_PREDICATE.match(self._text, self._at):
+            end = _PREDICATE_END if _TAIL.search(self._text, self._at) else _WORD_END
+            one.predicates = self._name_list(self._predicates, end)
+        if bracket:
+            self._quantifier(one)
+            if not self._skip(r"\s*\]"):
+                return False
+        return self._tail(one, entering=bool(head[1]), closed=bracket or not one.predicates)
+
+    def _plain_arrow(self, one: Written) -> bool:
+        """An arrow with known predicates, whatever characters they have."""
+        begin = self._at
+        head = re.compile(r"(<?)-\s*").match(self._text, begin)
+        if head is None:
+            return False
+        self._at = head.end()
+        if self._predicates.at(self._text, self._at, _PREDICATE_END) is not None:
+            one.predicates = self._name_list(self._predicates, _PREDICATE_END)
+            if self._tail(one, entering=bool(head[1]), closed=True):
+                return True
+        self._at, one.predicates = begin, []
+        return False
+
+    def _tail(self, one: Written, *, entering: bool, closed: bool) -> bool:
+        """The end of an arrow, which `<-tests Trial` may lack."""
+        tail = _TAIL.match(self._text, self._at)
+        if tail is None:
+            one.direction = "in"
+            return entering and not closed
+        self._at = tail.end()
+        one.direction = "in" if entering else "out" if tail[1] else None
+        return not (entering and tail[1])
+
+    def _opened(self, bracket: str) -> bool:
+        """A bracket as in Cypher, with the name of a variable and a colon."""
+        if not self._skip(bracket):
+            return False
+        if variable := _VARIABLE.match(self._text, self._at):
+            self._at = variable.end()
+        self._skip(r"\s*:")
+        return True
+
+    def _name_list(self, known: _Known, end: re.Pattern[str]) -> list[str]:
+        """Names with | between them."""
+        names: list[str] = []
+        while True:
+            self._blank()
+            if known.at(self._text, self._at, end) is None:
+                self._skip(r":")
+            name = self._name(known, end)
+            if not name:
+                return names
+            names.append(name)
+            if not self._skip(r"\s*\|"):
+                return names
+
+    def _type_list(self, one: Written) -> list[str]:
+        """Types, perhaps as Cypher writes a node."""
+        known = self._types.at(self._text, self._at, _TYPE_END)
+        node = known is None and self._opened(r"\s*\(")
+        if node and self._skip(r"\s*\)"):
+            return []
+        names = self._name_list(self._types, _TYPE_END)
+        if (node and not self._skip(r"\s*\)")) or not names:
+            self._unreadable(one.number)
+        return names
+
+    def _name(self, known: _Known, end: re.Pattern[str]) -> str:
+        """The longest known name here, or else what stands before the next end of a name."""
+        name = known.at(self._text, self._at, end)
+        if name is None:
+            quoted = re.compile(r"`([^`]+)`|\"([^\"]+)\"|'([^']+)'").match(self._text, self._at)
+            if quoted:
+                self._at = quoted.end()
+                return next(part for part in quoted.groups() if part)
+            stop = end.search(self._text, self._at)
+            name = self._text[self._at : stop.start() if stop else len(self._text)]
+        self._at += len(name)
+        return name.strip()
+
+    def _quantifier(self, one: Written) -> None:
+        found = _TIMES.match(self._text, self._at)
+        if found is None and self._text[self._at : self._at + 1] == "*":
+            found = _CYPHER_TIMES.match(self._text, self._at)
+        if found is None:
+            return
+        self._at = found.end()
+        least, between, most = found.groups()
+        high = int((most if between else least) or 0)
+        low = int(least or 1)
+        if not 1 <= low <= high:
+            raise step_error(
+                f"path: in step {one.number} ({shown(one.text)}) {found[0].strip()} is no number "
+                'of times: "{1,3}" is once to three times, from 1 on and with an upper bound.'
+            )
+        if high > MAX_STEPS:
+            raise step_error(
+                f"path: step {one.number} ({shown(one.text)}) may be taken {high} times; a walk "
+                f"has at most {MAX_STEPS} steps in all. Lower the upper bound in "
+                f"{found[0].strip()}.",
+                "too_large",
+            )
+        one.least, one.most = low, high
+
+    def _arrow_begins(self) -> bool:
+        return _ARROW.match(self._text, self._at) is not None
+
+    def _blank(self) -> None:
+        self._skip(r"\s+")
+
+    def _skip(self, pattern: str) -> bool:
+        found = re.compile(pattern).match(self._text, self._at)
+        if found:
+            self._at = found.end()
+        return found is not None
+
+    def _unreadable(self, number: int) -> NoReturn:
+        raise step_error(f"path: step {number} ({shown(self._whole)}) cannot be read.")
+
+
+class _Known:
+    """Known names, by which text is read."""
+
+    def __init__(self, names: Collection[str]) -> None:
+        self._names = sorted((n for n in names if n), key=lambda name: (-len(name), name))
+
+    def at(self, text: str, start: int, end: re.Pattern[str]) -> str | None:
+        """The longest known name at a place of a text, as it is written there; None for none.
+
+        One that is followed by the end of a name comes before a longer part of another name.
+        """
+        for same in (str, str.casefold):
+            for name in self._names:
+                written = text[start : start + len(name)]
+                if same(written) == same(name) and _ends(text, start + len(name), end):
+                    return written
+        return None
+
+
+def _ends(text: str, at: int, end: re.Pattern[str]) -> bool:
+    """Whether a name may end at a place."""
+    return end.match(text, at) is not None or re.compile(r"\s*(?:->|-)").match(text, at) is not None
+
+
+def step_error(message: str, kind: str = "bad_value") -> ToolError:
+    """The error of a step, with the grammar."""
+    return ToolError(f"{message} {GRAMMAR}", kind=kind, argument="path")
