@@ -7,6 +7,7 @@ from bfsql_trials.agreement import TEXTS, assert_agreed, graphs, values
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
 from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
 
@@ -32,6 +33,7 @@ async def test_the_file_and_the_reference_tell_the_same_of_every_graph(
         backend = await SqliteBackend.create(path=path, connections=1)
         try:
             await assert_agreed(backend, records)
+            assert await backend.outline() == await MemoryBackend(records).outline()
         finally:
             await backend.close()
     known = {r.id for r in records if isinstance(r, NodeRecord)}

@@ -13,6 +13,7 @@ from bfsql.abc import BatchGraphDb
 from bfsql.columns import BATCH_EDGES, Ring, numbers_of
 from bfsql.models.json_values import decode, is_text
 from bfsql.models.merge import evidence_items
+from bfsql.models.outline import Outline
 from bfsql.models.records import (
     NO_METADATA,
     Edge,
@@ -26,6 +27,7 @@ from bfsql_sqlite import queries
 from bfsql_sqlite.adjacency import Part, cut
 from bfsql_sqlite.columns import Schema, SqliteColumns, find, names_of
 from bfsql_sqlite.connection import Pool
+from bfsql_sqlite.outline import outlined
 from bfsql_sqlite.search import search
 from bfsql_sqlite.settings import SqliteSettings
 
@@ -106,6 +108,10 @@ class SqliteBackend(BatchGraphDb):
     def columns(self) -> SqliteColumns:
         """The graph in integers, as the file has it."""
         return SqliteColumns(self._pool, self._schema)
+
+    async def outline(self) -> Outline:
+        """What the graph is made of, counted over all of its edges."""
+        return await outlined(self, self.columns())
 
     # --- in one go ----------------------------------------------------------
 

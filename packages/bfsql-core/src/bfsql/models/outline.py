@@ -38,6 +38,8 @@ _KEYS = 200
 """Keys of a type or predicate that are looked at."""
 _ITEMS = 20
 """Items of a list that are looked at."""
+_EXACT = 2**53
+"""Whole numbers up to which every one is a float."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(T[\d:.,+\-Z]*)?")
 
 Kind: TypeAlias = Literal["text", "number", "date", "flag", "list", "object"]
@@ -152,6 +154,7 @@ class _Values:
         self._kinds: set[Kind] = set()
         self._counts: Counter[Any] | None = Counter()
         self._counted = 0
+        self._measured = False
         self._least: Any = None
         self._greatest: Any = None
 
@@ -170,6 +173,7 @@ class _Values:
                 self._extend(plain)
 
     def _count(self, kind: Kind, value: Any) -> None:
+        self._measured = self._measured or isinstance(value, float)
         if self._counts is None:
             return
         if kind == "object" or (isinstance(value, str) and len(value) > _VALUE_CHARACTERS):
@@ -196,8 +200,9 @@ class _Values:
             values, further = (), 0
         if kind not in {"number", "date"}:
             return Property(name, kind, values=values, further_values=further)
-        measured = isinstance(self._least, float) or isinstance(self._greatest, float)
-        return Property(name, kind, self._least, self._greatest, () if measured else values)
+        if not self._measured:
+            return Property(name, kind, self._least, self._greatest, values)
+        return Property(name, kind, _measure(self._least), _measure(self._greatest))
 
     def _choice(self) -> tuple[tuple[str, ...], int]:
         """The most frequent values in order, and the number of the others."""
@@ -206,7 +211,8 @@ class _Values:
             return (), 0
         ranked = sorted(counts, key=lambda one: (-counts[one], value_order(one[1])))
         shown = sorted((value for _, value in ranked[:COMMON_VALUES]), key=value_order)
-        return tuple(dict.fromkeys(map(_text, shown))), len(ranked[COMMON_VALUES:])
+        texts = (_text(_measure(value) if self._measured else value) for value in shown)
+        return tuple(dict.fromkeys(texts)), len(ranked[COMMON_VALUES:])
 
 
 def _plain(value: Any) -> tuple[Kind, Any]:  # noqa: PLR0911 - one line a kind
@@ -226,6 +232,12 @@ def _plain(value: Any) -> tuple[Kind, Any]:  # noqa: PLR0911 - one line a kind
             return ("date" if _DATE.fullmatch(value) else "text"), value
         case _:
             return "object", None
+
+
+def _measure(value: Any) -> Any:
+    """A whole number as a float, where it is one of measures: 1 and 1.0 are the same value."""
+    exact = isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _EXACT
+    return float(value) if exact else value
 
 
 def _text(value: Any) -> str:

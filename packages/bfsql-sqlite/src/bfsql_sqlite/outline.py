@@ -1,0 +1,121 @@
+"""What the graph in a file is made of: every edge counted in integers, properties of a sample."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping
+
+import numpy as np
+
+from bfsql.abc import GraphDbInterface
+from bfsql.columns import Columns, IntArray, Ring
+from bfsql.models.outline import Outline, outline_of
+from bfsql.models.records import Triple
+
+AT_ONCE = 200_000
+"""Nodes whose edges are read at once."""
+ALL = 20_000
+"""Nodes or edges up to which the metadata of all is read; of more, of about as many."""
+
+
+async def outlined(db: GraphDbInterface, columns: Columns) -> Outline:
+    """The outline of a graph.
+
+    Args:
+        db: Gives the metadata.
+        columns: The same graph in integers.
+    """
+    types = await columns.types(np.arange(columns.size, dtype=np.int32))
+    count = _Relations(columns, types)
+    for start in range(0, columns.size, AT_ONCE):
+        handles = np.arange(start, min(start + AT_ONCE, columns.size), dtype=np.int32)
+        async for ring in columns.rings(handles, direction="out"):
+            await asyncio.to_thread(count.add, ring)
+    names = columns.type_names
+    numbers, counts = np.unique(types[types >= 0], return_counts=True)
+    handles = _spread(types)
+    ids = await columns.ids(handles)
+    of_nodes = await db.metadata_for_nodes_batch(ids)
+    type_of = dict(zip(ids, types[handles].tolist(), strict=True))
+    of_edges = await db.metadata_for_edges_batch(await count.triples())
+    return outline_of(
+        {names[t]: n for t, n in zip(numbers.tolist(), counts.tolist(), strict=True)},
+        count.named(),
+        ((names[type_of[i]], known) for i, known in of_nodes.items()),
+        ((edge[1], known) for edge, known in of_edges.items()),
+    )
+
+
+def _spread(kinds: IntArray) -> IntArray:
+    """Places of each kind, evenly spread, about `ALL` in all; every place where they are few.
+
+    Args:
+        kinds: A number for each place; one below 0 is left out.
+    """
+    if len(kinds) <= ALL:
+        return np.flatnonzero(kinds >= 0).astype(np.int32)
+    numbers = np.unique(kinds[kinds >= 0]).tolist()
+    each = max(1, ALL // max(1, len(numbers)))
+    parts = [np.empty(0, np.int32)]
+    for number in numbers:
+        places = np.flatnonzero(kinds == number).astype(np.int32)
+        parts.append(places[:: max(1, -(-len(places) // each))])
+    return np.sort(np.concatenate(parts))
+
+
+class _Relations:
+    """Edges counted by the types of their ends and their predicate, and some of them.
+
+    Args:
+        columns: The graph.
+        types: Number of the type of every handle, below 0 for what is no node.
+    """
+
+    def __init__(self, columns: Columns, types: IntArray) -> None:
+        self._columns = columns
+        self._types = types
+        self._sizes = len(columns.predicate_names), len(columns.type_names)
+        self._counts = Counter[int]()
+        self._kept: list[Ring] = []
+        self._left: dict[int, int] = {}
+        self._each = max(1, ALL // max(1, self._sizes[0]))
+
+    def add(self, ring: Ring) -> None:
+        """Count a batch of edges, none of which came before."""
+        subjects, objects = self._types[ring.subjects], self._types[ring.objects]
+        whole = (subjects >= 0) & (objects >= 0)
+        predicates, kinds = self._sizes
+        keys = (subjects[whole].astype(np.int64) * predicates + ring.predicates[whole]) * kinds
+        numbers, counts = np.unique(keys + objects[whole], return_counts=True)
+        self._counts.update(dict(zip(numbers.tolist(), counts.tolist(), strict=True)))
+        self._keep(Ring(*(column[whole] for column in ring)))
+
+    def _keep(self, ring: Ring) -> None:
+        for number in np.unique(ring.predicates).tolist():
+            left = self._left.get(number, self._each)
+            places = np.flatnonzero(ring.predicates == number)[:left]
+            if len(places):
+                self._kept.append(Ring(*(column[places] for column in ring)))
+            self._left[number] = left - len(places)
+
+    def named(self) -> Mapping[tuple[str, str, str], int]:
+        """The counts, by names."""
+        predicates, kinds = self._columns.predicate_names, self._columns.type_names
+        found = {}
+        for key, edges in self._counts.items():
+            rest, obj = divmod(key, self._sizes[1])
+            subject, predicate = divmod(rest, self._sizes[0])
+            found[kinds[subject], predicates[predicate], kinds[obj]] = edges
+        return found
+
+    async def triples(self) -> list[Triple]:
+        """Some edges of each predicate."""
+        names = self._columns.predicate_names
+        found: list[Triple] = []
+        for ring in self._kept:
+            subjects = await self._columns.ids(ring.subjects)
+            objects = await self._columns.ids(ring.objects)
+            predicates = [names[p] for p in ring.predicates.tolist()]
+            found += zip(subjects, predicates, objects, strict=True)
+        return found
