@@ -48,6 +48,24 @@ def test_a_broken_backend_fails_and_the_rule_is_named(loaded, broken):
     assert "The backend is broken" in result.output
 
 
+@pytest.mark.slow
+def test_a_convention_that_is_not_kept_is_advice(loaded, monkeypatch):
+    async def entity_types(self):
+        return ["Person", "Film"]
+
+    async def metadata_for_node(self, entity_id):
+        return dict(self._node_metadata.get(entity_id, {}))
+
+    monkeypatch.setattr(MemoryBackend, "entity_types", entity_types)
+    monkeypatch.setattr(MemoryBackend, "metadata_for_node", metadata_for_node)
+    result = loaded("check", "--id", "f:1", "--id", "p:1")
+    assert result.exit_code == 0, result.output
+    assert "convention entity_types is sorted" in result.output
+    assert "convention the metadata of what is unknown" in result.output
+    assert "The backend keeps the rules." in result.output
+    assert "(2 convention" in result.output or ", 2 convention" in result.output
+
+
 def test_the_time_and_the_rate_are_bounds(loaded):
     began = time.monotonic()
     result = loaded("check", "--seconds", "0.4", "--rate", "10", "--json")

@@ -21,6 +21,7 @@ from bfsql.conformance.graphs import dangling, parallel
 from bfsql.conformance.ratelimit import RateLimitedGraphDb
 from bfsql.errors import StoreUnavailable
 from bfsql.memory import MemoryBackend
+from bfsql.models import EdgeRecord, NodeRecord
 from bfsql.testing import raise_outcome
 
 RULE = RULES["both-directions"]
@@ -157,3 +158,12 @@ async def test_a_stream_is_one_request_and_a_ring_without_one_what_it_always_was
         rows = [row async for rows in limited.edges_stream(["p:1"]) for row in rows]
         assert rows
         assert limited.requests == 1
+
+
+async def test_a_store_whose_edges_lead_nowhere_is_named():
+    records = [NodeRecord("a", "T"), EdgeRecord("a", "p", "x"), EdgeRecord("y", "p", "a")]
+    trial = Trial(open=lambda: nullcontext(MemoryBackend(records)), sample=("a",))
+    finding = await judge(RULES["ends-exist"], trial)
+    assert finding.outcome == "holds"
+    [oddity] = finding.oddities
+    assert "none of their 2 other ends has one" in oddity

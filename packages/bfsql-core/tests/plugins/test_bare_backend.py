@@ -32,6 +32,16 @@ class ByCreate(MemoryBackend):
         return made
 
 
+class ByKeywords(MemoryBackend):
+    def __init__(self, uri: str, *, retries: int = 3, token=None) -> None:
+        super().__init__()
+        self.given = (uri, retries, token)
+
+    @classmethod
+    async def create(cls, **settings: Any):
+        return cls(**{"uri": "at home", **settings})
+
+
 class ByPosition(MemoryBackend):
     def __init__(self, path: str, _hidden: int = 1, /) -> None:
         super().__init__()
@@ -75,6 +85,14 @@ async def test_a_constructor_gets_what_was_said_and_its_own_defaults() -> None:
 async def test_an_awaitable_create_is_awaited() -> None:
     assert (await _opened(ByCreate, uri="x", limit="7")).given == ("x", 7, None, None)
     assert (await _opened(ByCreate, uri="x", api_key="k")).given == ("x", 10, "k", None)
+
+
+async def test_behind_keywords_stand_the_parameters_of_the_class() -> None:
+    plugin = plugin_for("bare", "somewhere", ByKeywords)
+    found = {o.name: o.required for o in options(plugin.settings)}
+    assert found == {"uri": False, "retries": False, "token": False}
+    assert (await _opened(ByKeywords)).given == ("at home", 3, None)
+    assert (await _opened(ByKeywords, uri="x", retries="7")).given == ("x", 7, None)
 
 
 async def test_positional_parameters_are_passed_by_position() -> None:

@@ -86,9 +86,10 @@ def check(
 ) -> None:
     """Try a backend on its store: the rules that hold of every right backend.
 
-    Nothing is written. A broken backend breaks a rule; a store that is merely
-    odd (edges without nodes, namesakes) is said to be. Exit code 1 when a rule
-    fails or the store stops answering.
+    Nothing is written. A broken backend breaks a rule that core relies on; a
+    convention that it does not keep is advice, and a store that is merely odd
+    (edges without nodes, namesakes) is said to be. Exit code 1 when a rule fails
+    or the store stops answering.
     """
     from bfsql.conformance import Trial, report
 
@@ -130,8 +131,8 @@ def _tell(finding: Finding) -> None:
     from bfsql.conformance import report
 
     first, *rest = report.lines(finding)
-    word = report.WORDS[finding.outcome]
-    click.secho(word, fg=_COLOURS[finding.outcome], nl=False)
+    word = report.word(finding)
+    click.secho(word, fg="yellow" if finding.advice else _COLOURS[finding.outcome], nl=False)
     click.echo(escape(first.removeprefix(word)))
     for line in rest:
         click.echo(escape(line))

@@ -369,13 +369,14 @@ async def own_edges(trial: Trial) -> None:
 async def ends_exist(trial: Trial) -> None:
     """An end is a node to every question, or to none; one that is none is odd, not wrong."""
     async with trial.opened() as db:
-        missing = 0
+        missing = known_ends = 0
         for entity_id in await sample(trial, db):
             edges = [*(await edges_of(db.edges_from, entity_id)).triples[:EDGES]]
             edges += (await edges_of(db.edges_to, entity_id)).triples[:EDGES]
             ends = sorted({end for s, _, o in edges for end in (s, o)} - {entity_id})
             known = {node.id for node in await db.get_nodes_batch(ends)}
             missing += len(set(ends) - known)
+            known_ends += len(known)
             for end in [*sorted(known)[:5], *sorted(set(ends) - known)[:5]]:
                 try:
                     await db.get_node(end)
@@ -388,5 +389,11 @@ async def ends_exist(trial: Trial) -> None:
                     f"{'a' if single else 'no'} node to get_node and "
                     f"{'no' if single else 'a'} node to get_nodes_batch.",
                 )
-        if missing and trial.open is not None:
+        if missing and not known_ends and trial.open is not None:
+            trial.odd(
+                f"No edge that was looked at leads to a node: none of their {missing} other ends "
+                "has one, so every traversal stays at its seeds. Are the ids in the edges written "
+                "as those of the nodes are?"
+            )
+        elif missing and trial.open is not None:
             trial.odd(f"Ends of the edges looked at that have no node: {missing}.")

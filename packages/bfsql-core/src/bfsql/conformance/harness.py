@@ -67,6 +67,9 @@ SHOWN = 160
 Mode: TypeAlias = Literal["filling", "reading"]
 """Whether a check fills a store itself, or reads an existing one."""
 
+Level: TypeAlias = Literal["duty", "convention"]
+"""A duty is what core needs; a convention is what is usual, and core manages without."""
+
 Check: TypeAlias = Callable[["Trial"], Awaitable[None]]
 """Returns when the rule holds; raises `Broken` or `Untried` when not."""
 
@@ -99,13 +102,22 @@ class Rule:
     """What the check needs."""
     check: Check
     """Raises when the rule does not hold."""
+    level: Level = "duty"
+    """What it means for a backend not to keep it."""
 
 
 RULES: dict[str, Rule] = {}
 """Every rule by its id, in the order in which they are reported."""
 
 
-def rule(id: str, behaviour: str, *, source: str, mode: Mode) -> Callable[[Check], Check]:  # noqa: A002 - the rule's own word
+def rule(
+    id: str,  # noqa: A002 - the rule's own word
+    behaviour: str,
+    *,
+    source: str,
+    mode: Mode,
+    level: Level = "duty",
+) -> Callable[[Check], Check]:
     """Register a check as a rule.
 
     Args:
@@ -113,6 +125,7 @@ def rule(id: str, behaviour: str, *, source: str, mode: Mode) -> Callable[[Check
         behaviour: The rule as a sentence.
         source: Where the protocol states it.
         mode: What the check needs.
+        level: Whether core needs it.
 
     Raises:
         ValueError: The id is taken.
@@ -121,7 +134,7 @@ def rule(id: str, behaviour: str, *, source: str, mode: Mode) -> Callable[[Check
     def register(check: Check) -> Check:
         if id in RULES:
             raise ValueError(f"Two rules are named {id!r}; give one of them another name.")
-        RULES[id] = Rule(id, behaviour, source, mode, check)
+        RULES[id] = Rule(id, behaviour, source, mode, check, level)
         return check
 
     return register

@@ -71,15 +71,28 @@ async def own_identity(trial: Trial) -> None:
 @reading_rule(
     "unknown-ids",
     "unknown ids raise KeyError",
-    source="chapter 8: the five calls for one entity or edge raise KeyError for an unknown one",
+    source="chapter 12: edges_from, edges_to and get_node raise KeyError for an unknown entity",
 )
 async def unknown_ids(trial: Trial) -> None:
-    """All five single calls, for plain and for hostile ids."""
+    """The three calls, for plain and for hostile ids."""
+    async with trial.opened() as db:
+        for entity_id in UNKNOWN:
+            for method in ("get_node", "edges_from", "edges_to"):
+                await _key_error(db, method, entity_id)
+
+
+@reading_rule(
+    "unknown-metadata",
+    "the metadata of what is unknown is a KeyError",
+    source="the backend contract: metadata_for_node and metadata_for_edge raise KeyError",
+    level="convention",
+)
+async def unknown_metadata(trial: Trial) -> None:
+    """Of nodes and edges, for plain and for hostile ids; core asks for what exists."""
     async with trial.opened() as db:
         [known, *_] = await sample(trial, db)
         for entity_id in UNKNOWN:
-            for method in SINGLE:
-                await _key_error(db, method, entity_id)
+            await _key_error(db, "metadata_for_node", entity_id)
         for edge in (
             Edge(known, "no such predicate", known),
             Edge(UNKNOWN[0], UNKNOWN[1], UNKNOWN[0]),
@@ -269,7 +282,8 @@ async def _expect_sorted(trial: Trial, method: str) -> None:
 @reading_rule(
     "types-sorted",
     "entity_types is sorted, each once",
-    source="the backend contract: entity_types gives every value that occurs, sorted",
+    source="chapter 12: a consistent order, alphabetical is conventional",
+    level="convention",
 )
 async def types_sorted(trial: Trial) -> None:
     """By code point."""
@@ -279,7 +293,8 @@ async def types_sorted(trial: Trial) -> None:
 @reading_rule(
     "predicates-sorted",
     "predicates is sorted, each once",
-    source="the backend contract: predicates gives every value that occurs, sorted",
+    source="chapter 12: a consistent order, alphabetical is conventional",
+    level="convention",
 )
 async def predicates_sorted(trial: Trial) -> None:
     """By code point."""

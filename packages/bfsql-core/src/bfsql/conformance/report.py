@@ -23,10 +23,19 @@ INDENT = 11
 """Columns before a behaviour and its reason; a longer word moves them on."""
 
 
+ADVICE = "convention"
+"""How a person reads that a convention is not kept."""
+
+
+def word(finding: Finding) -> str:
+    """The outcome of a finding in a word or two."""
+    return ADVICE if finding.advice else WORDS[finding.outcome]
+
+
 def passed(findings: Sequence[Finding]) -> bool:
     """Whether something was tried and nothing failed."""
     tried = any(finding.outcome == "holds" for finding in findings)
-    return tried and not any(finding.outcome in FAILED for finding in findings)
+    return tried and not any(f.outcome in FAILED and not f.advice for f in findings)
 
 
 def text(findings: Sequence[Finding]) -> str:
@@ -38,18 +47,20 @@ def text(findings: Sequence[Finding]) -> str:
 
 def verdict(findings: Sequence[Finding]) -> str:
     """One sentence: a right backend, a broken one, or a store that is merely odd."""
-    counts = Counter(finding.outcome for finding in findings)
-    parts = [f"{counts[outcome]} {word}" for outcome, word in WORDS.items() if counts[outcome]]
-    if any(f.outcome in ("broken", "needless") for f in findings):
+    counts = Counter(map(word, findings))
+    parts = [f"{counts[one]} {one}" for one in (*WORDS.values(), ADVICE) if counts[one]]
+    if any(f.outcome in ("broken", "needless") and not f.advice for f in findings):
         sentence = "The backend is broken: it does not keep rules that every backend keeps."
-    elif counts["unreachable"]:
+    elif any(f.outcome == "unreachable" for f in findings):
         sentence = "The store stopped answering; nothing is said of the backend."
-    elif not counts["holds"]:
+    elif not any(f.outcome == "holds" for f in findings):
         sentence = "Nothing could be tried."
     elif oddities(findings):
         sentence = "The backend keeps the rules; its store is odd."
     else:
         sentence = "The backend keeps the rules."
+    if counts[ADVICE]:
+        sentence += " What is marked as a convention is usual, and nothing fails without it."
     return f"{sentence} ({', '.join(parts)})"
 
 
@@ -64,6 +75,7 @@ def document(findings: Sequence[Finding]) -> dict[str, Any]:
                 "id": f.rule.id,
                 "behaviour": f.rule.behaviour,
                 "source": f.rule.source,
+                "level": f.rule.level,
                 "outcome": f.outcome,
                 "reason": f.reason,
                 "oddities": list(f.oddities),
@@ -76,7 +88,7 @@ def document(findings: Sequence[Finding]) -> dict[str, Any]:
 
 def lines(finding: Finding) -> list[str]:
     """Outcome and behaviour; below them the reason, and where the rule comes from."""
-    head = f"{WORDS[finding.outcome]:{INDENT - 1}} {finding.rule.behaviour}"
+    head = f"{word(finding):{INDENT - 1}} {finding.rule.behaviour}"
     if not finding.reason:
         return [head]
     source = [f"{' ' * INDENT}rule {finding.rule.id}; {finding.rule.source}"]

@@ -37,6 +37,11 @@ class Finding:
     error: BaseException | None = None
     """What the check raised."""
 
+    @property
+    def advice(self) -> bool:
+        """Whether it is a convention that is not kept."""
+        return self.outcome == "broken" and self.rule.level == "convention"
+
 
 async def judge(rule: Rule, trial: Trial, optout: OptOut | None = None) -> Finding:
     """Check one rule.

@@ -4,7 +4,8 @@ Finding them reads metadata and imports nothing; `load` imports the one that is
 asked for and no other, so that a broken backend affects only its own users. An
 entry point may name a `GraphDbInterface` subclass without a plugin: one is derived
 from the signature of its `create` (a class method, awaitable or not) or else of
-its `__init__`, each parameter a setting with its annotation and its default.
+its `__init__`, each parameter a setting with its annotation and its default. Behind the
+`**kwargs` of a `create` stand the parameters of `__init__` that an option can give.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
-from typing import Any, cast
+from pathlib import Path
+from typing import Any, cast, get_args
 
 from pydantic import ConfigDict, SecretStr, create_model
 
@@ -202,10 +204,42 @@ def _derived(
 
 
 def _parameters(create: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """The parameters of a signature; those behind its `**kwargs`, where they can be known."""
+    own = _signature(create)
+    if all(parameter.kind is not inspect.Parameter.VAR_KEYWORD for parameter in own.values()):
+        return own
+    backend = getattr(create, "__self__", None)
+    behind = _signature(backend) if isinstance(backend, type) else {}
+    named = {
+        name: parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for name, parameter in behind.items()
+        if parameter.kind not in _VARIADIC and name not in own
+    }
+    if not all(_is_plain(parameter) for parameter in named.values()):
+        return own  # the class is made of something that `create` opens
+    # What the class needs `create` may know itself, so it is never required.
+    optional = {
+        name: parameter.replace(default=None) if parameter.default is parameter.empty else parameter
+        for name, parameter in named.items()
+    }
+    return own | optional
+
+
+def _signature(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     try:
-        return dict(inspect.signature(create, eval_str=True).parameters)
+        return dict(inspect.signature(function, eval_str=True).parameters)
     except NameError:  # an annotation that only a type checker can see
-        return dict(inspect.signature(create).parameters)
+        return dict(inspect.signature(function).parameters)
+
+
+def _is_plain(parameter: inspect.Parameter) -> bool:
+    """Whether an option of the command line can give it, as far as the signature says."""
+    annotation, default = parameter.annotation, parameter.default
+    if default is None and annotation is parameter.empty:
+        return True
+    kinds = get_args(annotation) or (annotation,)
+    plain = all(kind in (str, int, float, bool, Path, None, type(None)) for kind in kinds)
+    return plain or isinstance(default, (str, int, float, bool))
 
 
 def _annotation(parameter: inspect.Parameter) -> Any:

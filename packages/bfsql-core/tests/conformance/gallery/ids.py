@@ -197,7 +197,7 @@ class RaisesItsOwnError(Eight):
             raise ValueError(f"no row for {entity_id}") from None
 
 
-@wrong("unknown-ids")
+@wrong("unknown-metadata")
 class UnknownHasEmptyMetadata(Eight):
     """Gives an empty mapping for an unknown entity."""
 
@@ -208,7 +208,7 @@ class UnknownHasEmptyMetadata(Eight):
             return {}
 
 
-@wrong("unknown-ids")
+@wrong("unknown-metadata")
 class UnknownEdgeHasEmptyMetadata(Eight):
     """Gives an empty mapping for an edge that is not there."""
 
