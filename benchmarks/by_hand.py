@@ -7,6 +7,7 @@ is the way through engine, cache and backend.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from typing import Any
 
 from bfsql.answers import encode
@@ -55,6 +56,8 @@ class ByHand(ABC):
             ids = [i for i in ids if i in types]
             edges = {(s, p, o) for s, p, o in edges if s in types and o in types}
         triples = sorted(edges)
+        of_types = Counter(types[i] for i in ids)
+        of_predicates = Counter(p for _, p, _ in triples)
         return encode(
             {
                 "seeds": [seed],
@@ -62,8 +65,10 @@ class ByHand(ABC):
                 "node_count": len(ids),
                 "edge_count": len(triples),
                 "schema_summary": {
-                    "entity_types_found": sorted({types[i] for i in ids}),
-                    "predicates_found": sorted({p for _, p, _ in triples}),
+                    "entity_types_found": sorted(of_types),
+                    "predicates_found": sorted(of_predicates),
+                    "node_counts": dict(sorted(of_types.items())),
+                    "edge_counts": dict(sorted(of_predicates.items())),
                 },
                 "nodes": await self._full_nodes(ids, types) if full else _stubs(ids, types),
                 "edges": await self._full_edges(triples) if full else _bare(triples),

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 CHUNK = 512
 """Keys that one statement is asked for at most."""
-_SIZES = (1, 8, 64, CHUNK)
+_SIZES = (1, 4, 8, 16, 32, 64, 128, CHUNK)
 
 Key = TypeVar("Key")
 

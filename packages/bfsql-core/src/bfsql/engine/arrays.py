@@ -11,14 +11,17 @@ import numpy.typing as npt
 from bfsql.columns import BoolArray, Handles, IntArray, Ring, is_sparse, marked, places_in
 
 FEW = 256
-"""Numbers that Python counts faster than numpy."""
+"""Numbers that Python counts, or edges that it sorts, as fast as numpy."""
+_FEWER = 32
+"""Numbers of which Python makes a set faster."""
 _KEY_BITS = 63
 
 
 def distinct_numbers(numbers: IntArray) -> IntArray:
     """The numbers that occur, none of them negative, each once, ascending."""
-    top = int(numbers.max(initial=-1)) + 1
-    if is_sparse(len(numbers), top):
+    few = len(numbers) <= _FEWER
+    top = 0 if few else int(numbers.max(initial=-1)) + 1
+    if few or is_sparse(len(numbers), top):
         return np.array(sorted(set(numbers.tolist())), np.int32)
     marks = np.zeros(top, bool)
     marks[numbers] = True
@@ -27,8 +30,10 @@ def distinct_numbers(numbers: IntArray) -> IntArray:
 
 def counted_numbers(numbers: IntArray) -> dict[int, int]:
     """The numbers that occur, none of them negative, and how often each does."""
+    if len(numbers) < FEW:
+        return Counter(numbers.tolist())
     top = int(numbers.max(initial=-1)) + 1
-    if is_sparse(len(numbers), top) or len(numbers) < FEW:
+    if is_sparse(len(numbers), top):
         return Counter(numbers.tolist())
     counts = np.bincount(numbers, minlength=top)
     present = np.flatnonzero(counts)

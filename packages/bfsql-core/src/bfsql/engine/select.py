@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from bfsql import call
 from bfsql.columns import Columns, Found, Handles, IntArray, Ring, marked
-from bfsql.engine.arrays import at, counted_numbers, distinct_numbers, places_of, within
+from bfsql.engine.arrays import FEW, at, counted_numbers, distinct_numbers, places_of, within
 from bfsql.engine.conditions import Conditions
 from bfsql.engine.traverse import Bounds, Reach, off_loop, traverse
 from bfsql.models import (
@@ -58,7 +58,9 @@ class Selection:
     """What the traversal and the removing filters left out."""
     common: int | None = None
     """How many of the first nodes are those of an intersection; the others connect them."""
-    last_page: list[tuple[int, _Placed, _Prefix]] = field(default_factory=list, compare=False)
+    last_page: list[tuple[int, _Placed | None, _Prefix]] = field(
+        default_factory=list, compare=False
+    )
     """Where the last page began that was looked up, and what was found; at most one."""
 
 
@@ -250,10 +252,21 @@ class Pages:
         length = min(self.wanted, 1 << max(count - 1, 0).bit_length())
         known = self._prefix
         if known is None or not count <= known.length <= 2 * length:
-            placed = await self._placed_of(length)
-            self._prefix = known = await _prefix(self.selection, self._start, length, placed)
-            self.selection.last_page[:] = [(self._start, placed, known)]
+            selection, start = self.selection, self._start
+            edges, crossing = await self._edges_of(length)
+            part = slice(start, start + length)
+            nodes, types = selection.nodes[part], selection.types[part]
+            named = await in_strings(selection.columns, nodes, types, edges)
+            self._prefix = known = _Prefix(*named[:3], crossing)
+            selection.last_page[:] = [(start, self._placed, known)]
         return known
+
+    async def _edges_of(self, length: int) -> tuple[Ring, IntArray]:
+        """The edges of a beginning, and the places of the ends of those that cross."""
+        if length == len(self.selection.nodes):
+            return self.selection.edges, self.selection.nodes[:0]
+        placed = await self._placed_of(length)
+        return marked(placed.edges, placed.later_ends < length), placed.crossing
 
     async def _placed_of(self, length: int) -> _Placed:
         """The edges of a longer beginning, since finding them goes through all edges."""
@@ -281,7 +294,6 @@ class _Prefix:
         ids: Its nodes, in order.
         types: Their types.
         triples: Its edges, sorted.
-        later_ends: Of each edge, the place of the end that comes later.
         crossing: Places of the ends of edges that lead to earlier pages, ascending.
     """
 
@@ -290,22 +302,22 @@ class _Prefix:
         ids: list[str],
         types: dict[str, str],
         triples: list[Triple],
-        later_ends: list[int],
         crossing: IntArray,
     ) -> None:
         self.length = len(ids)
         self._ids = ids
         self._types = types
         self._triples = triples
-        self._later_ends = later_ends
         self._crossing = crossing
 
     def page(self, count: int) -> Subgraph:
         """Its first nodes, and the edges between them."""
         if count == self.length:
             return Subgraph(self._ids, self._types, self._triples)
-        inside = zip(self._triples, self._later_ends, strict=True)
-        return Subgraph(self._ids[:count], self._types, [t for t, end in inside if end < count])
+        ids = self._ids[:count]
+        kept = frozenset(ids)
+        inside = [t for t in self._triples if t[0] in kept and t[2] in kept]
+        return Subgraph(ids, self._types, inside)
 
     def edges_to_earlier(self, count: int) -> int:
         """How many edges lead from its first nodes to earlier pages."""
@@ -336,17 +348,6 @@ def _placed(selection: Selection, start: int, length: int) -> _Placed:
     return _Placed(length, marked(edges, inside), last[inside] - start, np.sort(crossing))
 
 
-async def _prefix(selection: Selection, start: int, length: int, placed: _Placed) -> _Prefix:
-    """The same in strings, the edges sorted by subject, predicate, object."""
-    inside = placed.later_ends < length
-    edges, later_ends = marked(placed.edges, inside), placed.later_ends[inside]
-    columns, part = selection.columns, slice(start, start + length)
-    ids, types, triples, order = await in_strings(
-        columns, selection.nodes[part], selection.types[part], edges
-    )
-    return _Prefix(ids, types, triples, later_ends[order].tolist(), placed.crossing)
-
-
 async def in_strings(
     columns: Columns, nodes: IntArray, types: IntArray, edges: Ring
 ) -> tuple[list[str], dict[str, str], list[Triple], npt.NDArray[np.intp]]:
@@ -361,25 +362,33 @@ async def in_strings(
     ids = await call.within(columns.ids(nodes))
     names = columns.type_names
     type_of = {i: names[t] for i, t in zip(ids, types.tolist(), strict=True)}
+    order: npt.NDArray[np.intp] | None = None
+    if len(edges.subjects) > FEW:
+        order = await _order(columns, nodes, edges)
+        edges = at(edges, order)
+    id_of = dict(zip(nodes.tolist(), ids, strict=True)).__getitem__
+    triples = list(
+        zip(
+            map(id_of, edges.subjects.tolist()),
+            map(columns.predicate_names.__getitem__, edges.predicates.tolist()),
+            map(id_of, edges.objects.tolist()),
+            strict=True,
+        )
+    )
+    if order is None:
+        places = sorted(range(len(triples)), key=triples.__getitem__)
+        order, triples = np.array(places, np.intp), [triples[place] for place in places]
+    return ids, type_of, triples, order
+
+
+async def _order(columns: Columns, nodes: IntArray, edges: Ring) -> npt.NDArray[np.intp]:
+    """The places of many edges in the order of their strings."""
     in_order = await columns.ordered(nodes)
     subjects, objects = (
         places_of(in_order, ends, columns.size) for ends in (edges.subjects, edges.objects)
     )
     used = distinct_numbers(edges.predicates).tolist()
-    predicates = sorted((columns.predicate_names[p], p) for p in used)
-    numbers = [number for _, number in predicates]
-    predicate_rank = np.empty(max(numbers, default=-1) + 1, np.int32)
-    predicate_rank[numbers] = np.arange(len(numbers), dtype=np.int32)
-    order = np.lexsort((objects, predicate_rank[edges.predicates], subjects))
-    edges = at(edges, order)
-    id_of = dict(zip(nodes.tolist(), ids, strict=True))
-    name_of = {p: name for name, p in predicates}
-    triples = list(
-        zip(
-            map(id_of.__getitem__, edges.subjects.tolist()),
-            map(name_of.__getitem__, edges.predicates.tolist()),
-            map(id_of.__getitem__, edges.objects.tolist()),
-            strict=True,
-        )
-    )
-    return ids, type_of, triples, order
+    numbers = sorted(used, key=columns.predicate_names.__getitem__)
+    rank = np.empty(max(numbers, default=-1) + 1, np.int32)
+    rank[numbers] = np.arange(len(numbers), dtype=np.int32)
+    return np.lexsort((objects, rank[edges.predicates], subjects))
