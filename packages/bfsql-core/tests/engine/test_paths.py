@@ -96,6 +96,23 @@ async def test_it_says_whether_the_other_direction_would_have_found_something():
     assert len((await asked("<-studies- Trial"))["notes"]) == 1
 
 
+async def test_the_other_direction_is_looked_at_where_walks_have_to_end():
+    turned = "The other direction would have found something: -studies->."
+    wrong = await asked("<-studies-", to=["d:1"])
+    assert wrong["notes"] == ["Step 1 (<-studies-) found nothing from 1 node.", turned]
+    astray = await asked("<-studies-", seeds=["d:1"], to=["t:3"])
+    assert astray["notes"] == ["Step 1 (<-studies-) leads from 1 node to none of to."]
+    seeds = ["t:1", "t:2", "t:3"]
+    back = await asked("<-studies-", seeds=seeds, to=["d:1"])
+    assert back["notes"][1:] == [turned]
+    assert "leads to none of the 1 node" in back["notes"][0]
+
+
+async def test_the_edge_that_a_walk_came_by_is_no_other_direction():
+    answer = await asked("-tests->", "-tests->")
+    assert answer["notes"] == ["Step 2 (-tests->) found nothing from 1 node."]
+
+
 async def test_it_says_whether_something_was_removed_or_never_ends_at_the_targets():
     removed = await asked("-studies->", exclude_node_types=["Disease"])
     assert removed["notes"] == [

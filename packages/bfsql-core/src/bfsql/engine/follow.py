@@ -111,45 +111,67 @@ def _without(walks: Walks, missing: Handles) -> tuple[Walks, Facts]:
 async def _dead_end(walked: Walked) -> DeadEnd | None:
     """Where the longest walks ended; None where those from both sides do not meet."""
     if not len(walked.starts):
-        return DeadEnd(0, "", len(walked.seeds), walked.starts_removed)
-    layer = walked.dead_end
+        return DeadEnd(0, "", len(walked.seeds), removed=walked.starts_removed)
+    layer, astray = walked.dead_end, False
     if layer is None:
-        return None
+        layer, astray = len(walked.layers) - 1, True
+        if walked.frontiers[layer].backwards:
+            return None
     nodes, backwards, removed = walked.frontiers[layer]
     number = walked.layers[layer].step
     step = walked.path.steps[number]
     turned = None
-    if step.direction is not None and not removed and not backwards:
+    if step.direction is not None and not removed:
         other = replace(step, direction=FLIPPED[step.direction])
-        if await _finds(walked.columns, other, nodes):
+        if await _finds(walked, layer, other):
             turned = other.text
-    return DeadEnd(number + 1, step.text, len(nodes), removed, turned, backwards)
+    return DeadEnd(
+        number + 1,
+        step.text,
+        len(nodes),
+        removed=removed,
+        turned=turned,
+        backwards=backwards,
+        astray=astray,
+    )
 
 
-async def _finds(columns: Columns, step: Step, nodes: IntArray) -> bool:
-    """Whether a step leads anywhere from some nodes."""
+async def _finds(walked: Walked, layer: int, step: Step) -> bool:
+    """Whether another step in the place of one that found nothing leads where it has to."""
+    columns, layers = walked.columns, walked.layers
+    nodes, backwards, _ = walked.frontiers[layer]
+    direction = FLIPPED[step.direction] if backwards else step.direction
+    types, among = step.types, walked.targets if layer == len(layers) - 1 else None
+    if backwards:
+        before = layers[layer].before
+        types = walked.path.steps[layers[before[0]].step].types if before else None
+        among = None if before else walked.starts
     starts = Handles(columns.size, nodes)
-    batches = columns.rings(nodes, predicates=step.predicates, direction=step.direction)
+    batches = columns.rings(nodes, predicates=step.predicates, direction=direction)
     try:
         async with aclosing(batches):
             async for ring in batches:
                 starts.cover(columns.size)
-                ends = distinct_numbers(Arcs.of(ring, starts, step.direction).ends)
-                types = await types_of(columns, ends)
-                wanted = step.types
-                if wanted is not None:
-                    types = types[np.isin(types, numbers_of(wanted, columns.type_names))]
-                if (types != NO_NODE).any():
+                arcs = Arcs.of(ring, starts, direction)
+                for earlier in () if backwards else layers[layer].before[-1:]:
+                    arcs = arcs.marked(walked.meets(earlier, arcs))
+                ends = distinct_numbers(arcs.ends)
+                if among is not None:
+                    ends = ends[np.isin(ends, among)]
+                kinds = await types_of(columns, ends)
+                if types is not None:
+                    kinds = kinds[np.isin(kinds, numbers_of(types, columns.type_names))]
+                if (kinds != NO_NODE).any():
                     return True
     except (BoundMet, TimeoutError):
         return False
     return False
 
 
+# --- pages ------------------------------------------------------------------------
+
 NODE_BYTES, EDGE_BYTES = 26, 41
 """Bytes of a node and of an edge without their names."""
-
-# --- pages ------------------------------------------------------------------------
 
 
 class PathPages(Pages):

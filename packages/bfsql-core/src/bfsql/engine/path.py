@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bfsql import call
-from bfsql.columns import NO_NODE, Columns, Found, Handles, IntArray, Ring, numbers_of
+from bfsql.columns import NO_NODE, BoolArray, Columns, Found, Handles, IntArray, Ring, numbers_of
 from bfsql.engine.arcs import FLIPPED, Arcs, Junction
 from bfsql.engine.arrays import concatenated, distinct, distinct_numbers
 from bfsql.engine.conditions import Conditions
@@ -96,6 +96,18 @@ class Walked:
         """
         ends = [n for way in (False, True) if (n := self._dead_end(backwards=way)) is not None]
         return ends[0] if ends else None
+
+    def meets(self, before: int, arcs: Arcs) -> BoolArray:
+        """Which arcs meet one of a layer, of another edge.
+
+        Args:
+            before: The layer before them.
+            arcs: Some arcs.
+        """
+        first = self.arcs[before]
+        weights = np.ones(len(first), np.int64)
+        met: BoolArray = Junction(first, arcs, self.columns.size).onwards(weights) > 0
+        return met
 
     def _dead_end(self, *, backwards: bool) -> int | None:
         steps = range(len(self.path.steps))

@@ -70,6 +70,8 @@ class DeadEnd:
     """The step in the other direction, where that would have found something."""
     backwards: bool = False
     """Whether it was walked from the nodes of `to`."""
+    astray: bool = False
+    """Whether it found something, but no node of `to`."""
 
 
 @dataclass(frozen=True, slots=True)
