@@ -27,8 +27,8 @@ class ToolError(BfsqlError, ValueError):
         message: The sentence for the model.
         kind: What was wrong, one word a program can compare: `unknown_tool`,
             `unknown_argument`, `missing_argument`, `bad_value`,
-            `unknown_entity`, `too_large`, `deadline`, `store`, `refused`
-            or `internal`.
+            `unknown_entity`, `ambiguous_name`, `too_large`, `deadline`, `store`,
+            `refused` or `internal`.
         argument: The argument's name, or None where no single one is at fault.
     """
 
