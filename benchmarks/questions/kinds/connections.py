@@ -28,7 +28,7 @@ class HowTwoAreConnected(Kind):
             one, other = world.one("Compound"), world.one("Person")
             paths = list(nx.all_shortest_paths(world.undirected, one, other))
             between = {node for path in paths for node in path[1:-1]}
-            if not 2 <= len(between) <= 16:
+            if not 2 <= len(between) <= 16 or len(paths[0]) > 4:
                 return None
             return {"one": world.name(one), "other": world.name(other)}, world.names(between)
 
