@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from bfsql_trials import asking, drawn
+from bfsql_trials import asking, drawn, walking
 from bfsql_trials.agreement import assert_same_answers
 from bfsql_trials.columns import Strings
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bfsql import Graph, Limits, MemoryBackend, open_graph
@@ -69,6 +69,25 @@ async def test_every_way_gives_the_same_bytes_for_every_graph_and_call(
                 await asking.read(opened, "search_entities", query=entity_id) for opened in graphs
             ]
             assert [hits[0]["id"] for hits in found] == [entity_id] * WAYS
+
+
+@settings(max_examples=40)
+@given(
+    case=drawn.graphs_with_seeds(seeds=2, least=2) | drawn.hubs_with_seeds(),
+    steps=walking.steps(),
+    filters=drawn.filtering(),
+    ends=st.booleans(),
+    limit=st.integers(0, 4),
+)
+async def test_every_way_gives_the_same_bytes_for_every_path(*, case, steps, filters, ends, limit):
+    graph, seeds = case
+    path = {"seeds": seeds[:1], **walking.arguments(steps), **filters}
+    if ends:
+        path["to"] = seeds[1:]
+    async with every_way(graph.records) as graphs:
+        await assert_same_answers(graphs, "bfs_query", **path)
+        await assert_same_answers(graphs, "bfs_query", **path, limit=limit, offset=1)
+        await assert_same_answers(graphs, "bfs_query", **path, show="ends", count_distinct=1)
 
 
 async def test_every_way_gives_the_same_bytes_for_every_entity_of_medlit(medlit_records):

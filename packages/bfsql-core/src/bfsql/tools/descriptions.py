@@ -146,7 +146,7 @@ _OUTPUTS: dict[str, dict[str, Any]] = {
         | {"description": "{id, entity_type, name, score, match, context}, best first."},
         "notes": _TEXTS,
     },
-    "bfs_query": {"seeds": _TEXTS, "max_hops": _COUNT, **_SUBGRAPH},
+    "bfs_query": {"seeds": _TEXTS, "max_hops": _COUNT, "shown_count": _COUNT, **_SUBGRAPH},
     "describe_entity": {
         "id": {"type": "string"},
         "entity_type": {"type": "string"},
