@@ -20,7 +20,7 @@ from typing import Self
 from bfsql.embedding import Embedder, EmbeddingFailed
 from bfsql.errors import StoreError
 from bfsql.models.merge import UNTYPED
-from bfsql_neo4j import queries
+from bfsql_neo4j import index_queries, queries
 from bfsql_neo4j.connection import Reader, place
 from bfsql_neo4j.indexes import (
     EVIDENCE_INDEX,
@@ -149,7 +149,7 @@ class SchemaMonitor:
         """All indexes; None where the server does not list them."""
         if not self._dialect.procedures:
             return None
-        return read_indexes(await self._reader.one(queries.INDEXES, evidence=EVIDENCE_INDEX))
+        return read_indexes(await self._reader.one(index_queries.INDEXES, evidence=EVIDENCE_INDEX))
 
     async def _read_names(self) -> tuple[GraphSchema, int]:
         """Labels, relationship types and id properties; and how many labels all nodes have."""
@@ -290,7 +290,7 @@ class SchemaMonitor:
                 where,
                 name,
                 _few(labels),
-                queries.create_range_index(labels[0], name),
+                index_queries.create_range_index(labels[0], name),
             )
         for sentence in self.peculiarities():
             log.warning("%s: %s", where, sentence)

@@ -11,7 +11,7 @@ from typing import Any
 from neo4j import AsyncSession
 
 from bfsql.errors import StoreError, StoreUnavailable
-from bfsql_neo4j import queries
+from bfsql_neo4j import index_queries, queries
 from bfsql_neo4j.connection import DRIVER_ERRORS, open_driver, place, translate_error
 from bfsql_neo4j.settings import Neo4jSettings
 from bfsql_neo4j.values import DOCUMENTS
@@ -46,7 +46,7 @@ class Index:
 
 
 def read_indexes(rows: Iterable[Sequence[Any]]) -> list[Index]:
-    """Indexes by name, from the rows of `queries.INDEXES`."""
+    """Indexes by name, from the rows of `index_queries.INDEXES`."""
     found = [
         Index(
             name,
@@ -65,7 +65,7 @@ def read_indexes(rows: Iterable[Sequence[Any]]) -> list[Index]:
 
 async def indexes(session: AsyncSession) -> list[Index]:
     """All indexes over properties of nodes, by name."""
-    return read_indexes(await _one(session, queries.INDEXES, evidence=None))
+    return read_indexes(await _one(session, index_queries.INDEXES, evidence=None))
 
 
 async def property_keys(session: AsyncSession) -> set[str]:
@@ -153,10 +153,10 @@ async def _lacking(session: AsyncSession, settings: Neo4jSettings) -> list[str]:
                 and set(index.properties) == {name}
             ]
             if all(index.state == "FAILED" for index in same) and (
-                name in keys and await _rows(session, queries.has_property(label, name))
+                name in keys and await _rows(session, index_queries.has_property(label, name))
             ):
-                lacks += [queries.drop_index(index.name) for index in same]
-                lacks.append(queries.create_range_index(label, name))
+                lacks += [index_queries.drop_index(index.name) for index in same]
+                lacks.append(index_queries.create_range_index(label, name))
     lacks += await _fulltext_lacking(session, settings, have, labels, keys)
     return lacks + await vectors_lacking(session, settings, labels)
 
@@ -173,7 +173,7 @@ async def _fulltext_lacking(
         return []
     index = fulltext_index(have, settings)
     if index is None:
-        return [queries.create_fulltext_index(settings.fulltext_index, labels, properties)]
+        return [index_queries.create_fulltext_index(settings.fulltext_index, labels, properties)]
     bare = [label for label in labels if label not in index.labels]
     missed = [label for label in bare if await _has_any(session, label, properties)]
     if index.state != "FAILED" and not missed:
@@ -201,7 +201,9 @@ async def fulltext_for_load(
     if not written or not wanted:
         return []
     if index is None:
-        return [queries.create_fulltext_index(settings.fulltext_index, sorted(labels), wanted)]
+        return [
+            index_queries.create_fulltext_index(settings.fulltext_index, sorted(labels), wanted)
+        ]
     if index.state != "FAILED" and (
         labels.issubset(index.labels) and set(wanted).issubset(index.properties)
     ):
@@ -214,24 +216,26 @@ def _made_anew(index: Index, labels: Iterable[str], properties: Iterable[str]) -
     together = dict.fromkeys([*index.properties, *properties])
     analyzer = index.config.get("fulltext.analyzer")
     return [
-        queries.drop_index(index.name),
-        queries.create_fulltext_index(index.name, labels, together, analyzer),
+        index_queries.drop_index(index.name),
+        index_queries.create_fulltext_index(index.name, labels, together, analyzer),
     ]
 
 
 async def evidence_for_load(session: AsyncSession, types: Collection[str]) -> list[str]:
     """The statements after which the evidence of relationships of these types is found."""
-    have = read_indexes(await _one(session, queries.INDEXES, evidence=EVIDENCE_INDEX))
+    have = read_indexes(await _one(session, index_queries.INDEXES, evidence=EVIDENCE_INDEX))
     covered = {t for index in have if index.name == EVIDENCE_INDEX for t in index.labels}
     if covered.issuperset(types):
         return []
-    create = queries.create_evidence_index(EVIDENCE_INDEX, sorted({*covered, *types}), DOCUMENTS)
-    return [queries.drop_index(EVIDENCE_INDEX), create]
+    create = index_queries.create_evidence_index(
+        EVIDENCE_INDEX, sorted({*covered, *types}), DOCUMENTS
+    )
+    return [index_queries.drop_index(EVIDENCE_INDEX), create]
 
 
 async def _has_any(session: AsyncSession, label: str, properties: Iterable[str]) -> bool:
     for name in properties:
-        if await _rows(session, queries.has_property(label, name)):
+        if await _rows(session, index_queries.has_property(label, name)):
             return True
     return False
 
@@ -249,14 +253,14 @@ async def vectors_lacking(
         return []
     found = []
     for label in labels:
-        ((count, length),) = await _rows(session, queries.vectors_of(label, name))
+        ((count, length),) = await _rows(session, index_queries.vectors_of(label, name))
         found.append((count, length or 0, label))
     count, length, label = max(found, default=(0, 0, ""))
     if not count or not length:
         return []
     index = settings.vector_index or VECTOR_INDEX
-    failed = [queries.drop_index(i.name) for i in have if name in i.properties]
-    return [*failed, queries.create_vector_index(index, label, name, length)]
+    failed = [index_queries.drop_index(i.name) for i in have if name in i.properties]
+    return [*failed, index_queries.create_vector_index(index, label, name, length)]
 
 
 async def make(
@@ -299,7 +303,7 @@ def _unfinished(
         if index.state == "FAILED" and index.name not in failed:
             raise StoreError(
                 f"{place(settings)} could not fill the index {index.name!r}. SHOW INDEXES YIELD "
-                f"name, failureMessage says why; {queries.drop_index(index.name)} removes it."
+                f"name, failureMessage says why; {index_queries.drop_index(index.name)} removes it."
             )
     return next((index for index in have if index.state == "POPULATING"), None)
 
@@ -332,7 +336,7 @@ def no_vector_index(settings: Neo4jSettings, have: Sequence[Index]) -> str:
         lack = "no vector index"
     name = settings.vector_property or "PROPERTY"
     index = settings.vector_index or VECTOR_INDEX
-    create = queries.create_vector_index(index, "LABEL", name, None)
+    create = index_queries.create_vector_index(index, "LABEL", name, None)
     return (
         f"{place(settings)} has {lack}: searches go by names alone. bfsql index --backend neo4j "
         f"--vector-property {name} --apply creates one, or {create}."
@@ -345,7 +349,7 @@ def check_state(index: Index, settings: Neo4jSettings) -> None:
         raise StoreError(
             f"The index {index.name!r} of {place(settings)} failed and cannot be asked. SHOW "
             "INDEXES YIELD name, failureMessage says why. Remove it with "
-            f"{queries.drop_index(index.name)} and create it again with bfsql index "
+            f"{index_queries.drop_index(index.name)} and create it again with bfsql index "
             "--backend neo4j --apply."
         )
 
@@ -362,7 +366,9 @@ def no_fulltext_index(
             f"{lack}no property to make one of: there is none of {names}. Say by --name-property "
             "which properties hold names, then create it with bfsql index --backend neo4j --apply."
         )
-    create = queries.create_fulltext_index(settings.fulltext_index, sorted(labels), properties)
+    create = index_queries.create_fulltext_index(
+        settings.fulltext_index, sorted(labels), properties
+    )
     return (
         f"{lack}not one other over names that could serve. Without one there is no search. "
         f"Create it with {create} or with bfsql index --backend neo4j --apply, or look at every "

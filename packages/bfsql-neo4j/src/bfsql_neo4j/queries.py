@@ -1,4 +1,6 @@
-"""Cypher for nodes, edges, search, the schema and indexes; that for loading is in `writes`.
+"""Cypher for nodes, edges, search and the schema.
+
+That for indexes is in `index_queries`, that for loading in `writes`.
 
 Every statement about known nodes begins with `_found`: index seeks for each
 requested value, by every property that may hold an id, in all labels that have
@@ -13,7 +15,6 @@ node costs the client twice as much.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
@@ -52,7 +53,8 @@ def quoted(name: str) -> str:
     return "`" + name.replace("\\", "\\u005c").replace("`", "``") + "`"
 
 
-def _any_of(names: Iterable[str]) -> str:
+def any_of(names: Iterable[str]) -> str:
+    """Names of which one is meant."""
     return "|".join(map(quoted, names))
 
 
@@ -64,7 +66,7 @@ def _found(schema: GraphSchema, *, elements: bool) -> str:
     each = "UNWIND $values AS value MATCH (n:{labels} {{{name}: value}}) RETURN n"
     once = "MATCH (n:{labels}) WHERE n.{name} IN $values RETURN n"
     branches = [
-        text.format(labels=_any_of(labels), name=quoted(name))
+        text.format(labels=any_of(labels), name=quoted(name))
         for text, by_property in ((each, schema.seeks), (once, schema.scans))
         for name, labels in by_property.items()
     ]
@@ -108,12 +110,12 @@ def _ends(
     where = _is_node(schema, "m")
     kept = "" if where == "true" else f" WHERE {where}"
     shown = ", ".join(["type(r)", _id(schema, "m"), *values])
-    followed = _types(schema) if types is None else f":{_any_of(types)}"
+    followed = _types(schema) if types is None else f":{any_of(types)}"
     return f"[(n){left}[r{followed}]{right}(m){kept} | [{shown}]]"
 
 
 def _types(schema: GraphSchema) -> str:
-    return f":{_any_of(schema.followed)}" if schema.followed else ""
+    return f":{any_of(schema.followed)}" if schema.followed else ""
 
 
 def _id(schema: GraphSchema, variable: str) -> str:
@@ -132,7 +134,7 @@ def _is_node(schema: GraphSchema, variable: str) -> str:
     """Condition: it has no label that is excluded."""
     if not schema.excluded:
         return "true"
-    return f"NOT {variable}:{_any_of(schema.excluded)}"
+    return f"NOT {variable}:{any_of(schema.excluded)}"
 
 
 def _id_value(schema: GraphSchema, variable: str) -> str:
@@ -418,6 +420,25 @@ def _counts(variable: str, patterns: Sequence[str]) -> str:
     )
 
 
+def some_nodes(schema: GraphSchema, most: int) -> Statement:
+    """Ids of the first nodes that the server has, so many."""
+    text = (
+        f"MATCH (n) WHERE {_is_node(schema, 'n')} WITH n LIMIT {most} "
+        f"RETURN collect({_id(schema, 'n')})"
+    )
+    return text, dict(schema.parameters)
+
+
+def some_edges(schema: GraphSchema, name: str, most: int) -> Statement:
+    """Subject and object of the first relationships of a type, so many."""
+    text = (
+        f"MATCH (a)-[r:{quoted(name)}]->(b) "
+        f"WHERE {_is_node(schema, 'a')} AND {_is_node(schema, 'b')} WITH a, b LIMIT {most} "
+        f"RETURN collect([{_id(schema, 'a')}, {_id(schema, 'b')}])"
+    )
+    return text, dict(schema.parameters)
+
+
 def labels_that_are_types(names: Sequence[str]) -> str:
     """For labels in the order of their rank, whether a node has each and none before it."""
     tests = [
@@ -452,72 +473,3 @@ def keys_of(names: Sequence[str], sample: int) -> str:
         f"WITH DISTINCT key ORDER BY key WITH collect(key) AS keys RETURN {place} AS place, keys"
         for place, name in enumerate(names)
     )
-
-
-# --- indexes --------------------------------------------------------------------
-
-INDEXES = (
-    "SHOW INDEXES YIELD name, type, state, entityType, labelsOrTypes, properties, "
-    "owningConstraint, populationPercent, options WHERE entityType = 'NODE' OR name = $evidence "
-    "RETURN collect([name, type, state, labelsOrTypes, properties, owningConstraint IS NOT NULL, "
-    "populationPercent, options])"
-)
-"""Indexes over nodes, and the one over evidence."""
-AWAIT_INDEX = "CALL db.awaitIndex($index, $seconds)"
-
-_ANALYZER = re.compile(r"[\w-]+")
-
-
-def has_property(label: str, name: str) -> str:
-    """One row where a node of the label has the property, none otherwise."""
-    return f"MATCH (n:{quoted(label)}) WHERE n.{quoted(name)} IS NOT NULL RETURN 1 LIMIT 1"
-
-
-def vectors_of(label: str, name: str) -> str:
-    """How many nodes of the label have the property, and how long the shortest vector is."""
-    vector = f"n.{quoted(name)}"
-    return (
-        f"MATCH (n:{quoted(label)}) WHERE {vector} IS NOT NULL RETURN count(n), min(size({vector}))"
-    )
-
-
-def create_range_index(label: str, name: str) -> str:
-    """An index that finds the nodes of a label by a property; Neo4j names it."""
-    return f"CREATE INDEX IF NOT EXISTS FOR (n:{quoted(label)}) ON (n.{quoted(name)})"
-
-
-def create_fulltext_index(
-    index: str, labels: Iterable[str], properties: Iterable[str], analyzer: str | None = None
-) -> str:
-    """An index that finds the nodes of labels by words in properties."""
-    each = ", ".join(f"n.{quoted(name)}" for name in properties)
-    text = f"CREATE FULLTEXT INDEX {quoted(index)} FOR (n:{_any_of(labels)}) ON EACH [{each}]"
-    if analyzer is None or not _ANALYZER.fullmatch(analyzer):
-        return text
-    return f"{text} OPTIONS {{indexConfig: {{`fulltext.analyzer`: '{analyzer}'}}}}"
-
-
-def create_evidence_index(index: str, types: Iterable[str], name: str) -> str:
-    """An index that finds relationships by a text that is, as a whole, in a property's list."""
-    return (
-        f"CREATE FULLTEXT INDEX {quoted(index)} FOR ()-[r:{_any_of(types)}]-() "
-        f"ON EACH [r.{quoted(name)}] OPTIONS {{indexConfig: {{`fulltext.analyzer`: 'keyword'}}}}"
-    )
-
-
-def create_vector_index(index: str, label: str, name: str, dimensions: int | None) -> str:
-    """An index that finds the nodes of a label by the nearness of their vectors.
-
-    Without `dimensions` the text has a placeholder, for a person to fill in.
-    """
-    length = "LENGTH" if dimensions is None else int(dimensions)
-    return (
-        f"CREATE VECTOR INDEX {quoted(index)} FOR (n:{quoted(label)}) ON (n.{quoted(name)}) "
-        f"OPTIONS {{indexConfig: {{`vector.dimensions`: {length}, "
-        "`vector.similarity_function`: 'cosine'}}"
-    )
-
-
-def drop_index(index: str) -> str:
-    """Removes an index by its name."""
-    return f"DROP INDEX {quoted(index)} IF EXISTS"

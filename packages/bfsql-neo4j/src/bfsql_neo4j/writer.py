@@ -11,7 +11,7 @@ from neo4j.exceptions import Neo4jError
 from bfsql.loading import Staging
 from bfsql.models.load import LoadMode, LoadOptions, LoadReport
 from bfsql.models.merge import evidence_items
-from bfsql_neo4j import queries, writes
+from bfsql_neo4j import index_queries, queries, writes
 from bfsql_neo4j.existing import Existing
 from bfsql_neo4j.indexes import (
     EVIDENCE_INDEX,
@@ -101,7 +101,9 @@ class GraphWriter:
             await self._clear(session, id_property)
         else:
             await self._remove(session, staging, existing)
-        wanted = [queries.create_range_index(label, name) for label, name in id_property.items()]
+        wanted = [
+            index_queries.create_range_index(label, name) for label, name in id_property.items()
+        ]
         await make(session, self._settings, wanted)
 
         async def write_nodes(batch: Batch) -> None:
@@ -158,11 +160,11 @@ class GraphWriter:
             for text in (writes.DELETE_RELATIONSHIPS, writes.DELETE_NODES):
                 await (await session.run(text, rows=DELETED_AT_ONCE)).consume()
         idle = [
-            queries.drop_index(index.name)
+            index_queries.drop_index(index.name)
             for index in await indexes(session)
             if index.name == self._settings.fulltext_index or self._is_idle(index, id_property)
         ]
-        await make(session, self._settings, [*idle, queries.drop_index(EVIDENCE_INDEX)])
+        await make(session, self._settings, [*idle, index_queries.drop_index(EVIDENCE_INDEX)])
 
     def _is_idle(self, index: Index, id_property: Mapping[str, str]) -> bool:
         """Whether it finds ids, of a label that is no more."""
@@ -210,7 +212,9 @@ class GraphWriter:
         for text in await evidence_for_load(session, self._types):
             query: Any = text
             await (await session.run(query)).consume()
-        filled = await session.run(queries.AWAIT_INDEX, index=EVIDENCE_INDEX, seconds=int(PATIENCE))
+        filled = await session.run(
+            index_queries.AWAIT_INDEX, index=EVIDENCE_INDEX, seconds=int(PATIENCE)
+        )
         await filled.consume()
 
     # --- what is there in the end ---------------------------------------------

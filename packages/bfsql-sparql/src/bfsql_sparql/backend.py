@@ -10,11 +10,12 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from bfsql.abc import BatchGraphDb, only
 from bfsql.errors import ConfigurationError, StoreError
-from bfsql.models import Edge, EdgeDirection, EntityStub, Metadata, Node, Triple
+from bfsql.models import Edge, EdgeDirection, EntityStub, Metadata, Node, Outline, Triple
 from bfsql.models.records import NO_METADATA
+from bfsql.outlining import MOST_EDGES, MOST_NODES, outline_by_batches
 from bfsql.settings import resolve
 from bfsql_sparql.batches import Batches
-from bfsql_sparql.dataset import Dataset, NoResults, Refused, truth
+from bfsql_sparql.dataset import Dataset, NoResults, Refused, TooSlow, truth
 from bfsql_sparql.edges import EdgeMetadata, Edges
 from bfsql_sparql.mapping import RdfMapping
 from bfsql_sparql.nodes import Nodes
@@ -27,6 +28,8 @@ from bfsql_sparql.store import Store
 P = ParamSpec("P")
 T = TypeVar("T")
 
+SAMPLE = 5_000
+"""Nodes and edges of a large graph that its outline is made of."""
 _FIRST = "ASK { }"
 """A query that every SPARQL endpoint answers at once, whatever it holds."""
 
@@ -201,6 +204,22 @@ class SparqlBackend(BatchGraphDb):
         return {"total": len(items), "items": items[:limit]}
 
     @_when_open
+    async def outline(self) -> Outline | None:
+        """Counted over all of a small graph, and over the first triples of a large one.
+
+        None where the store takes longer than `schema_timeout`, or refuses.
+        """
+        try:
+            async with asyncio.timeout(self._store.settings.schema_timeout):
+                nodes, more_nodes = await self._nodes.some(MOST_NODES)
+                edges, more_edges = await self._edges.some(MOST_EDGES)
+                if sampled := more_nodes or more_edges:  # other calls wait for their turn, too
+                    nodes, edges = nodes[:SAMPLE], edges[:SAMPLE]
+                ids = list(map(self._mapping.ids.id, nodes))
+                return await outline_by_batches(self, ids, edges, sampled=sampled)
+        except (TimeoutError, Refused, TooSlow, NoResults):
+            return None
+
     async def comprehensive(self) -> bool:
         """Whether the two lists of the schema are complete."""
         return await self._schema.comprehensive()

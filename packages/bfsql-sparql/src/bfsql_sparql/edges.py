@@ -111,6 +111,12 @@ class Edges:
             named["in" if way == "out" else "out"] |= turned
         return [Side(way, tuple(sorted(some))) for way, some in named.items() if some]
 
+    async def some(self, most: int) -> tuple[list[Triple], bool]:
+        """So many edges of the graph, and whether there are more."""
+        reply = await self._dataset.reply(texts.some_edges(self._mapping, most + 1))
+        found = links(reply.body)[0]
+        return self._as_edges(found), reply.cut is not None or len(found) > most
+
     async def one_way(self, node: str, direction: Direction) -> list[Triple]:
         """The edges that leave a node, or that enter it, each once."""
         return list(dict.fromkeys(await self.around([node], None, direction)))

@@ -65,6 +65,12 @@ class Nodes:
         found = {node: self._metadata(properties) for node, properties in by_node.items()}
         return {node: metadata for node, metadata in found.items() if metadata is not None}
 
+    async def some(self, most: int) -> tuple[list[str], bool]:
+        """So many nodes of the graph, as IRIs, and whether there are more."""
+        reply = await self._dataset.reply(texts.some_nodes(self._mapping, most + 1))
+        found = [str(node) for (node,) in rows(reply.body)]
+        return found, reply.cut is not None or len(found) > most
+
     # --- types --------------------------------------------------------------
 
     def _counts(self, type_: str) -> bool:

@@ -198,6 +198,21 @@ def _in_order(term: str, after: str, limit: int) -> tuple[str, str, str]:
     return f"({place} AS ?at)", begin, f"ORDER BY {place} LIMIT {limit}"
 
 
+def some_nodes(mapping: RdfMapping, limit: int) -> str:
+    """The first nodes that the store has, so many."""
+    leaving = within(mapping, "?s ?p ?o .", "leaving_graph")
+    said = f"{leaving} FILTER({is_node('s', mapping)} && (isIRI(?o) || isLiteral(?o)))"
+    return (
+        f"SELECT DISTINCT ?s WHERE {{ {{ {said} }} UNION {{ {edge('other', 'by', 's', mapping)} }} "
+        f"}} LIMIT {limit}"
+    )
+
+
+def some_edges(mapping: RdfMapping, limit: int) -> str:
+    """The first edges that the store has, so many."""
+    return f"SELECT ?s ?p ?o WHERE {{ {edge('s', 'p', 'o', mapping)} }} LIMIT {limit}"
+
+
 # --- edges ------------------------------------------------------------------
 
 

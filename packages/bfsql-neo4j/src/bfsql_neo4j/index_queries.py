@@ -1,0 +1,74 @@
+"""Cypher for indexes: which there are, and what makes and removes them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from bfsql_neo4j.queries import any_of, quoted
+
+INDEXES = (
+    "SHOW INDEXES YIELD name, type, state, entityType, labelsOrTypes, properties, "
+    "owningConstraint, populationPercent, options WHERE entityType = 'NODE' OR name = $evidence "
+    "RETURN collect([name, type, state, labelsOrTypes, properties, owningConstraint IS NOT NULL, "
+    "populationPercent, options])"
+)
+"""Indexes over nodes, and the one over evidence."""
+AWAIT_INDEX = "CALL db.awaitIndex($index, $seconds)"
+
+_ANALYZER = re.compile(r"[\w-]+")
+
+
+def has_property(label: str, name: str) -> str:
+    """One row where a node of the label has the property, none otherwise."""
+    return f"MATCH (n:{quoted(label)}) WHERE n.{quoted(name)} IS NOT NULL RETURN 1 LIMIT 1"
+
+
+def vectors_of(label: str, name: str) -> str:
+    """How many nodes of the label have the property, and how long the shortest vector is."""
+    vector = f"n.{quoted(name)}"
+    return (
+        f"MATCH (n:{quoted(label)}) WHERE {vector} IS NOT NULL RETURN count(n), min(size({vector}))"
+    )
+
+
+def create_range_index(label: str, name: str) -> str:
+    """An index that finds the nodes of a label by a property; Neo4j names it."""
+    return f"CREATE INDEX IF NOT EXISTS FOR (n:{quoted(label)}) ON (n.{quoted(name)})"
+
+
+def create_fulltext_index(
+    index: str, labels: Iterable[str], properties: Iterable[str], analyzer: str | None = None
+) -> str:
+    """An index that finds the nodes of labels by words in properties."""
+    each = ", ".join(f"n.{quoted(name)}" for name in properties)
+    text = f"CREATE FULLTEXT INDEX {quoted(index)} FOR (n:{any_of(labels)}) ON EACH [{each}]"
+    if analyzer is None or not _ANALYZER.fullmatch(analyzer):
+        return text
+    return f"{text} OPTIONS {{indexConfig: {{`fulltext.analyzer`: '{analyzer}'}}}}"
+
+
+def create_evidence_index(index: str, types: Iterable[str], name: str) -> str:
+    """An index that finds relationships by a text that is, as a whole, in a property's list."""
+    return (
+        f"CREATE FULLTEXT INDEX {quoted(index)} FOR ()-[r:{any_of(types)}]-() "
+        f"ON EACH [r.{quoted(name)}] OPTIONS {{indexConfig: {{`fulltext.analyzer`: 'keyword'}}}}"
+    )
+
+
+def create_vector_index(index: str, label: str, name: str, dimensions: int | None) -> str:
+    """An index that finds the nodes of a label by the nearness of their vectors.
+
+    Without `dimensions` the text has a placeholder, for a person to fill in.
+    """
+    length = "LENGTH" if dimensions is None else int(dimensions)
+    return (
+        f"CREATE VECTOR INDEX {quoted(index)} FOR (n:{quoted(label)}) ON (n.{quoted(name)}) "
+        f"OPTIONS {{indexConfig: {{`vector.dimensions`: {length}, "
+        "`vector.similarity_function`: 'cosine'}}"
+    )
+
+
+def drop_index(index: str) -> str:
+    """Removes an index by its name."""
+    return f"DROP INDEX {quoted(index)} IF EXISTS"

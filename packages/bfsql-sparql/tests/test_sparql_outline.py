@@ -1,0 +1,45 @@
+"""The outline: that of the reference where all is looked at, a sample of a large graph."""
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from bfsql.models import Relation
+from bfsql_sparql import SparqlBackend, backend
+
+Serve = Callable[..., Awaitable[SparqlBackend]]
+
+E = "http://example.org/"
+TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+GRAPH = "\n".join(
+    [
+        *(f"<{E}n{i}> <{TYPE}> <{E}{'TU'[i % 2]}> ." for i in range(6)),
+        *(f'<{E}n{i}> <{E}status> "{("open", "closed")[i % 3 > 0]}" .' for i in range(6)),
+        *(f"<{E}n{i}> <{E}p> <{E}n{j}> ." for i in range(3) for j in range(3)),
+        f"<{E}n1> <{E}q> <{E}bare> .",
+        f"<{E}n1> <{E}q> _:blank .",
+    ]
+)
+
+
+async def test_nodes_edges_and_properties_are_counted(serve_each: Serve) -> None:
+    outline = await (await serve_each(GRAPH)).outline()
+    assert outline.node_counts == {f"{E}T": 3, f"{E}U": 3, "owl:Thing": 1}
+    assert outline.relations == [
+        Relation(f"{E}T", f"{E}p", f"{E}T", 4),
+        Relation(f"{E}T", f"{E}p", f"{E}U", 2),
+        Relation(f"{E}U", f"{E}p", f"{E}T", 2),
+        Relation(f"{E}U", f"{E}p", f"{E}U", 1),
+        Relation(f"{E}U", f"{E}q", "owl:Thing", 1),
+    ]
+    assert [one.name for one in outline.node_properties[f"{E}T"]] == [f"{E}status"]
+    assert not outline.sampled
+
+
+async def test_of_a_large_graph_the_first_triples_are_a_sample(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backend, "MOST_EDGES", 4)
+    outline = await (await serve(GRAPH)).outline()
+    assert outline.sampled
+    assert sum(relation.edges for relation in outline.relations) <= 5
