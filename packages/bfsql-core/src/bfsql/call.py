@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from bfsql.models.records import Omission, Triple
 
@@ -44,6 +44,8 @@ MAX_NODES_IN_COLUMNS, MAX_EDGES_IN_COLUMNS = 5_000_000, 50_000_000
 
 Estimator: TypeAlias = Callable[[bytes], int]
 """UTF-8 text to a number of tokens."""
+
+AnswerFormat: TypeAlias = Literal["json", "lines"]
 
 STRIPPED = (
     "provenance",
@@ -79,6 +81,8 @@ class Limits:
     """Edge metadata that traversals leave out."""
     estimator: Estimator = third_of_bytes
     """How text is counted against the budget."""
+    answer_format: AnswerFormat = "json"
+    """How answers are written: as JSON, or as the lines of `bfsql.answers.lines`."""
 
 
 @dataclass(frozen=True, slots=True)

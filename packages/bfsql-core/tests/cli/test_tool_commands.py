@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from bfsql_trials.reading_lines import read
 from click.testing import Result
 from rich.console import Console
 
@@ -195,3 +196,25 @@ def test_the_steps_of_a_path_are_options_of_their_own(loaded: Run) -> None:
     shown = json.loads(loaded("bfs-query", "p:1", *steps).stdout)
     assert {node["id"] for node in shown["nodes"]} >= {"p:2"}
     assert shown["max_hops"] == 2
+
+
+def test_what_an_answer_keeps_and_shows_and_how_it_is_sorted_are_options(loaded: Run) -> None:
+    walk = ("bfs-query", "p:1", "--step", "--> Film", "--show", "ends", "--fields", "name")
+    found = json.loads(loaded(*walk, "--sort-by", "-name", "--where", "name~e").stdout)
+    assert [node["metadata"]["name"] for node in found["nodes"]] == [
+        "You've Got Mail",
+        "Sleepless in Seattle",
+    ]
+    kept = json.loads(loaded(*walk, "--where", "name~sea", "--where", "name~leep").stdout)
+    assert [node["id"] for node in kept["nodes"]] == ["f:1"]
+    ways = json.loads(loaded("bfs-query", "p:1", "--to", "p:2").stdout)
+    assert {node["id"] for node in ways["nodes"]} >= {"p:1", "p:2"}
+    shared = loaded("intersect-subgraphs", "p:1", "p:2", "--connect", "--topology-only")
+    assert json.loads(shared.stdout)["common_count"]
+
+
+def test_an_answer_may_come_in_lines(loaded: Run) -> None:
+    call = ("bfs-query", "p:1", "--max-hops", "1")
+    lines = loaded(*call, "--answer-format", "lines").stdout
+    assert read(lines.rstrip("\n")) == json.loads(loaded(*call).stdout)
+    assert loaded(*call, "--answer-format", "lines", "--json").stdout == loaded(*call).stdout

@@ -1,15 +1,17 @@
 """What leaves, and in which order candidates do."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 from bfsql_trials.asking import asked, if_it_fits
 from bfsql_trials.backends import CountingBackend
+from bfsql_trials.columns import PlainColumns
 from bfsql_trials.hooking import Failing, Hiding, Ranking
 
 import bfsql
 from bfsql.memory import MemoryBackend
-from bfsql.models import NodeRecord
+from bfsql.models import EdgeRecord, Metadata, NodeRecord
 from bfsql.tools import Limits
 
 EVERY_TOOL: list[tuple[str, dict[str, Any]]] = [
@@ -193,3 +195,52 @@ async def test_an_order_that_is_none_leaves_the_one_there_was(
     secretive: MemoryBackend, rank: Any
 ) -> None:
     assert await _found(secretive, Ranking(rank)) == ["n:0", "n:1", "n:2", "n:3"]
+
+
+class Bringing(PlainColumns):
+    """Columns that bring metadata with the types of nodes."""
+
+    @property
+    def brought(self) -> Mapping[str, Metadata]:
+        return {"n:0": {"salary": 3}, "n:1": {"salary": 1}, "n:2": {"salary": 2}}
+
+
+class ColumnsThatBring(MemoryBackend):
+    def columns(self) -> Bringing:
+        near = [("n:0", "near", "n:1"), ("n:0", "near", "n:2")]
+        return Bringing(dict.fromkeys(("n:0", "n:1", "n:2"), "Thing"), near)
+
+
+@pytest.mark.parametrize("backend", [MemoryBackend, ColumnsThatBring])
+@pytest.mark.parametrize(
+    "asking",
+    [
+        {"where": ["salary>1"]},
+        {"where": ["Thing.salary>1"]},
+        {"where": ["near.salary>1"]},
+        {"where": ["salary~3"]},
+        {"sort_by": "-salary"},
+        {"fields": ["salary"]},
+        {"path": ["-near->"], "where": ["1.salary=2"], "sort_by": "salary"},
+    ],
+)
+async def test_a_hidden_key_can_neither_filter_nor_sort_nor_be_shown(
+    backend: type[MemoryBackend], asking: dict[str, Any]
+) -> None:
+    """The answer is that of a graph whose records do not have the key."""
+
+    def graph(salaries: Sequence[int | None]) -> list[NodeRecord | EdgeRecord]:
+        known = [{"salary": salary} if salary else {} for salary in salaries]
+        people = [NodeRecord(f"n:{i}", "Thing", {"name": "x"} | known[i]) for i in range(3)]
+        return [*people, *(EdgeRecord("n:0", "near", f"n:{i}", known[i]) for i in (1, 2))]
+
+    hiding = Hiding(
+        lambda kind, key, metadata: {k: v for k, v in metadata.items() if k != "salary"}
+    )
+    answers = []
+    bare: Any = (MemoryBackend, [None] * 3, [])
+    for kind, salaries, hooks in ((backend, [3, 1, 2], [hiding]), bare):
+        call = {"seeds": ["n:0"], **({} if "path" in asking else {"max_hops": 1}), **asking}
+        async with bfsql.open_graph(kind(graph(salaries)), hooks=hooks) as opened:
+            answers.append((await asked(opened, "bfs_query", **call)).text)
+    assert answers[0] == answers[1]

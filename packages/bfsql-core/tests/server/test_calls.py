@@ -10,6 +10,7 @@ from mcp_types import CallToolResult, TextContent
 
 from bfsql.memory import MemoryBackend
 from bfsql.server import create_server
+from bfsql.tools import Limits
 
 pytestmark = pytest.mark.slow
 
@@ -126,3 +127,15 @@ async def test_the_same_call_gives_the_same_bytes_on_every_transport(
         stateless = [texts(await client.call_tool(*call)) for call in CALLS]
     assert on_stdio == on_http == stateless
     assert "e-m@il für Dich" in on_stdio[4][0]
+
+
+async def test_answers_in_lines_come_without_structured_content_and_schemas(
+    films: MemoryBackend,
+) -> None:
+    server = create_server(films, limits=Limits(answer_format="lines"))
+    async with Client(server) as client:
+        listed = await client.list_tools()
+        result = await client.call_tool("bfs_query", {"seeds": ["film:1"], "max_hops": 1})
+    assert {tool.output_schema for tool in listed.tools} == {None}
+    assert result.structured_content is None
+    assert texts(result)[0].startswith('seeds: ["film:1"]\nmax_hops: 1\n')

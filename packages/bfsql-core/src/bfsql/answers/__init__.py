@@ -1,6 +1,7 @@
 """What the model reads: stub or full, notes, cleaning, bytes."""
 
 from bfsql.answers.clean import encode
+from bfsql.answers.lines import in_lines
 from bfsql.answers.write import (
     Answer,
     Draft,
@@ -22,6 +23,7 @@ __all__ = [
     "encode",
     "entity_document",
     "evidence_item",
+    "in_lines",
     "list_answer",
     "neighbourhood_document",
     "schema_document",

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from bfsql.answers.clean import as_sent, clean, clean_metadata, clean_records, clean_text, encode
+from bfsql.answers.lines import encode_in_lines
 from bfsql.answers.notes import subgraph_notes
 from bfsql.answers.outline import NO_PICTURE, Picture
+from bfsql.call import AnswerFormat
 from bfsql.models import (
     BfsResult,
     EntityStub,
@@ -38,7 +40,7 @@ class Answer:
     """What a tool returns; the same bytes over MCP, REST and the command line."""
 
     text: str
-    """The answer as compact JSON: the first text block."""
+    """The answer as compact JSON, or in lines: the first text block."""
     content: dict[str, Any]
     """The same as structured content; a list stands under `result` (`protocol.md` 20)."""
     notes: tuple[str, ...] = ()
@@ -58,13 +60,21 @@ class SubgraphWriter:
     Args:
         stripped: Edge metadata that traversals leave out.
         notes: Sentences about the call itself, in front of those about the result.
+        answer_format: How the answer is written.
 
     Attributes:
         stripped: As given.
+        encode: Writes an answer.
     """
 
-    def __init__(self, stripped: Sequence[str], notes: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        stripped: Sequence[str],
+        notes: Iterable[str] = (),
+        answer_format: AnswerFormat = "json",
+    ) -> None:
         self.stripped = frozenset(stripped)
+        self.encode = encode if answer_format == "json" else encode_in_lines
         self._notes = tuple(notes)
         # Cleaning is the expensive part, and every size of the same answer shares it.
         self._nodes: dict[str, Document] = {}
@@ -161,11 +171,13 @@ class Draft:
     @cached_property
     def text(self) -> bytes:
         """Its bytes."""
-        return encode(self.document)
+        return self.writer.encode(self.document)
 
     def answer(self) -> Answer:
         """The answer on its way out, not encoded again."""
-        return document_answer(self.document, self.text)
+        if self.writer.encode is encode:
+            return document_answer(self.document, self.text)
+        return replace(document_answer(self.document), text=self.text.decode())
 
 
 def document_answer(document: Document, text: bytes | None = None) -> Answer:

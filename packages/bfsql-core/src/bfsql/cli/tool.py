@@ -11,11 +11,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from typing import Any
+from dataclasses import replace
+from typing import Any, get_args
 
 import click
 
 from bfsql.answers import Answer
+from bfsql.call import AnswerFormat
 from bfsql.cli.configuration import Configuration
 from bfsql.cli.configured import ConfiguredCommand, opened
 from bfsql.tools.descriptions import TOOLS, ToolDefinition
@@ -31,9 +33,13 @@ def tool_command(definition: ToolDefinition) -> ConfiguredCommand:
     tool, parameters = definition.name, PARAMETERS[definition.name]
     first = next((p for p in parameters if p.required and p.kind in ("text", "texts")), None)
 
-    def answer(configuration: Configuration, *, as_json: bool, **given: Any) -> None:
+    def answer(
+        configuration: Configuration, *, as_json: bool, answer_format: str | None, **given: Any
+    ) -> None:
         arguments = _arguments(parameters, first, given)
-        _show(tool, asyncio.run(_ask(configuration, tool, arguments)), as_json=as_json)
+        chosen = "json" if as_json else answer_format
+        found = asyncio.run(_ask(_written(configuration, chosen), tool, arguments))
+        _show(tool, found, as_text=chosen is not None)
 
     params: list[click.Parameter] = [_option(p) for p in parameters]
     if first is not None:
@@ -49,9 +55,25 @@ def tool_command(definition: ToolDefinition) -> ConfiguredCommand:
     params.append(
         click.Option(["--json", "as_json"], is_flag=True, help="The bytes of the tool's answer.")
     )
+    params.append(
+        click.Option(
+            ["--answer-format"],
+            type=click.Choice(get_args(AnswerFormat)),
+            help="The tool's answer as JSON, or as the same facts in lines.",
+        )
+    )
     return ConfiguredCommand(
         tool.replace("_", "-"), params=params, callback=answer, help=definition.description
     )
+
+
+def _written(configuration: Configuration, answer_format: str | None) -> Configuration:
+    """The configuration with another format of answers."""
+    if answer_format is None:
+        return configuration
+    server = configuration.server
+    settings = server.settings.model_copy(update={"answer_format": answer_format})
+    return replace(configuration, server=replace(server, settings=settings))
 
 
 def _option(p: Parameter) -> click.Option:
@@ -102,8 +124,8 @@ async def _ask(configuration: Configuration, tool: str, arguments: dict[str, Any
         return await graph.call(tool, arguments)
 
 
-def _show(tool: str, answer: Answer, *, as_json: bool) -> None:
-    if sys.stdout.isatty() and not as_json:
+def _show(tool: str, answer: Answer, *, as_text: bool) -> None:
+    if sys.stdout.isatty() and not as_text:
         from bfsql.cli.render import show
 
         show(tool, answer)

@@ -78,6 +78,8 @@ async def tool(request: ApiRequest) -> Reply:
     (`protocol.md` 20).
     """
     answer = await request.api.graph.call(request.path["name"], request.body, caller=request.caller)
+    if request.api.graph.limits.answer_format != "json":
+        return Reply(encode(answer.content))
     content = answer.text.encode()
     if not answer.text.startswith("["):
         return Reply(content)

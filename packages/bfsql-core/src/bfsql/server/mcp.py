@@ -187,8 +187,9 @@ class BfsqlServer(Server[Graph]):
         ctx: _Context,
         params: PaginatedRequestParams | None,  # noqa: ARG002 - six tools are one page
     ) -> ListToolsResult:
+        structured = self._sends_content(ctx)
         definitions = await ctx.lifespan_context.listed()
-        return ListToolsResult(tools=[_tool(d, structured=self._structured) for d in definitions])
+        return ListToolsResult(tools=[_tool(d, structured=structured) for d in definitions])
 
     async def _call_tool(self, ctx: _Context, params: CallToolRequestParams) -> CallToolResult:
         try:
@@ -199,8 +200,12 @@ class BfsqlServer(Server[Graph]):
             return _refused(error)
         return CallToolResult(
             content=[TextContent(type="text", text=block) for block in answer.blocks],
-            structured_content=answer.content if self._structured else None,
+            structured_content=answer.content if self._sends_content(ctx) else None,
         )
+
+    def _sends_content(self, ctx: _Context) -> bool:
+        """Whether answers come as structured content too; lines come alone."""
+        return self._structured and ctx.lifespan_context.limits.answer_format == "json"
 
 
 def _tool(definition: ToolDefinition, *, structured: bool) -> Tool:

@@ -16,6 +16,7 @@ from bfsql.call import (
     MAX_NODES,
     MAX_NODES_IN_COLUMNS,
     STRIPPED,
+    AnswerFormat,
     Limits,
 )
 
@@ -96,6 +97,11 @@ class ServeSettings(BaseModel):
     structured_content: bool = Field(
         default=True, description="Send answers as structured content too, and output schemas."
     )
+    answer_format: AnswerFormat = Field(
+        default="json",
+        description="json, or lines: the same facts as shorter text, without structured content; "
+        "the web API always answers in JSON.",
+    )
     cache_records: int = Field(
         default=500_000, ge=0, description="Nodes, edges and pieces of metadata to keep in memory."
     )
@@ -160,4 +166,5 @@ class ServeSettings(BaseModel):
             max_nodes=self.max_nodes,
             max_edges=self.max_edges,
             stripped=self.strip,
+            answer_format=self.answer_format,
         )

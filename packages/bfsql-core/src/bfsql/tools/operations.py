@@ -11,6 +11,7 @@ import logging
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from bfsql import answers, call
@@ -43,6 +44,8 @@ from bfsql.tools.validate import checked, shown
 
 log = logging.getLogger("bfsql")
 
+TRAVERSALS = ("bfs_query", "intersect_subgraphs")
+"""Tools whose answers are written in their format from the start, since a budget cuts them."""
 EVIDENCE_ITEMS = 20
 """Items of evidence in a description (`protocol.md` 16)."""
 
@@ -99,6 +102,8 @@ class Operations:
         with translate_errors(self._limits, tool):
             answer: Answer = await getattr(self, tool)(**values)
             self.known.saw(tool, answer.content)
+            if self._limits.answer_format == "lines" and tool not in TRAVERSALS:
+                return replace(answer, text=answers.in_lines(answer.content))
             return answer
 
     async def schema(self) -> Schema:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from bfsql.abc import AdaptedGraphDb, GraphDbInterface, only
+from bfsql.columns import Columns
 from bfsql.models import NO_METADATA, Edge, EntityStub, Metadata, Node, Outline, Triple
 from bfsql.plugins import Hooks
 
@@ -28,6 +29,13 @@ class RedactedGraphDb(AdaptedGraphDb):
     def __init__(self, db: GraphDbInterface, hooks: Hooks) -> None:
         super().__init__(db)
         self._hooks = hooks
+
+    def columns(self) -> Columns | None:
+        """The graph in integers; None where metadata comes with them, which no hook has seen."""
+        columns = super().columns()
+        if columns is None or type(columns).brought is Columns.brought:
+            return columns
+        return None
 
     async def search_entities(
         self, query: str, node_types: list[str] | None = None

@@ -116,7 +116,7 @@ class Traversals:
         if query.sort_by is not None:
             followed = await in_order_of_walks(self._db, followed, query.sort_by)
         notes = [*names.notes, *taken, *(() if len(followed.shown) else doubts)]
-        writer = SubgraphWriter(self._limits.stripped, notes)
+        writer = self._writer(notes)
         try:
             for walks in (True, False) if query.walks else (False,):
                 pages = PathPages(followed, walks=walks, too_large=query.walks and not walks)
@@ -212,13 +212,16 @@ class Traversals:
         """Run the steps behind the selection: sort, fit, detail, answer."""
         if query.sort_by is not None:
             selection = await in_order_of(self._db, selection, query.sort_by)
-        pages, writer = Pages(query, selection), SubgraphWriter(self._limits.stripped, notes)
+        pages, writer = Pages(query, selection), self._writer(notes)
         try:
             stubs = await fit(pages, writer, budget)
             page = await detail(self._db, pages, stubs, writer, budget)
         except NothingFits:
             raise _too_small(budget) from None
         return page.answer()
+
+    def _writer(self, notes: Sequence[str]) -> SubgraphWriter:
+        return SubgraphWriter(self._limits.stripped, notes, self._limits.answer_format)
 
     async def _conditions(
         self, columns: Columns, query: BfsQuery | IntersectionQuery
