@@ -13,15 +13,19 @@ from typing import Any
 
 import bfsql_trials
 import pytest
-from bfsql_trials.loading import load_and_tell, many
+from bfsql_trials.loading import load_and_tell, load_files_and_tell, many
 
 from bfsql.errors import LoadRefused
+from bfsql.loading import load
 from bfsql.models import GraphRecord, NodeRecord
 from bfsql.models.load import LoadMode, LoadOptions
 from bfsql_sqlite import SqliteSettings, load_graph
+from bfsql_sqlite.plugin import plugin
 
 KILLS = 20
 NODES = 1_500
+TABLE = 5_000
+"""Nodes in a table; there are nine times as many edges."""
 OLD: list[GraphRecord] = [NodeRecord(f"old {i}", "thing") for i in range(10)]
 WHOLE = {
     LoadMode.NEW: (0, NODES),
@@ -53,7 +57,7 @@ def processes(monkeypatch: pytest.MonkeyPatch) -> Any:
         pytest.skip("processes are not copied here")
     monkeypatch.setenv("PYTHONPATH", str(Path(bfsql_trials.__file__).parents[1]))
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["bfsql_sqlite.loader", "bfsql_trials.loading"])
+    context.set_forkserver_preload(["bfsql_sqlite.bulk", "bfsql_trials.loading"])
     return context
 
 
@@ -84,6 +88,72 @@ def test_a_load_that_is_killed_at_any_moment_leaves_a_whole_graph(
         assert kept(tmp_path) == set()
         assert nodes_in(path) == len(OLD)
     assert left > KILLS / 4  # or the moments were not those of a load
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> list[Path]:
+    """Of 50,000 rows, in a folder of their own."""
+    folder = tmp_path / "tables"
+    folder.mkdir()
+    nodes, edges = folder / "nodes.csv", folder / "edges.csv"
+    nodes.write_text("id,name\n" + "".join(f"n{i},name {i}\n" for i in range(TABLE)))
+    edges.write_text(
+        "subject,object\n" + "".join(f"n{i % TABLE},n{i % 4999}\n" for i in range(9 * TABLE))
+    )
+    return [nodes, edges]
+
+
+@pytest.mark.slow
+def test_a_load_of_tables_that_is_killed_leaves_a_whole_graph(
+    tmp_path: Path, processes: Any, tables: list[Path]
+) -> None:
+    folder = tmp_path / "graphs"
+    folder.mkdir()
+    path, options = folder / "graph.db", LoadOptions(LoadMode.REPLACE, create_nodes=True)
+    settings = SqliteSettings(path=path)
+    seconds, left = 0.0, 0
+    for number in range(KILLS + 1):
+        # The load before was killed, and what it left is not in the way of this one.
+        before = nodes_in(path)
+        ours, theirs = processes.Pipe()
+        arguments = (theirs, plugin, settings, tables, options)
+        process = processes.Process(target=load_files_and_tell, args=arguments)
+        process.start()
+        assert ours.poll(60)
+        begun = time.monotonic()
+        process.join(seconds * number / KILLS * random.uniform(0.9, 1.1) if number else 60)
+        process.kill()
+        process.join(60)
+        seconds = seconds or time.monotonic() - begun
+        assert nodes_in(path) in {before, TABLE}
+        left += bool(kept(folder))
+        if number == 0:
+            asyncio.run(load_graph(settings, OLD))
+    assert left > KILLS / 4
+    asyncio.run(load(plugin, settings, tables, how=options))
+    assert nodes_in(path) == TABLE
+    assert kept(folder) == set()
+
+
+async def test_of_two_loads_of_tables_the_later_is_refused(
+    tmp_path: Path, tables: list[Path]
+) -> None:
+    settings = SqliteSettings(path=tmp_path / "graph.db")
+    merging, go_on = threading.Event(), threading.Event()
+
+    def progress(phase: str, _: float | None) -> None:
+        if phase == "merging":
+            merging.set()
+            go_on.wait(60)
+
+    options = LoadOptions(LoadMode.REPLACE, progress=progress)
+    first = asyncio.ensure_future(load(plugin, settings, tables, how=options))
+    await asyncio.to_thread(merging.wait, 60)
+    with pytest.raises(LoadRefused, match=r"another load is writing .*graph\.db"):
+        await load(plugin, settings, tables, how=LoadOptions(LoadMode.REPLACE))
+    go_on.set()
+    assert (await first).nodes == TABLE
+    assert kept(tmp_path) == {"tables"}
 
 
 @pytest.mark.parametrize("mode", LoadMode)

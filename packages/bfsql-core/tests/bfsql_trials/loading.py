@@ -27,6 +27,7 @@ from uuid import UUID
 
 import pytest
 
+from bfsql.loading import load as load_files
 from bfsql.models import (
     EdgeRecord,
     EvidenceRecord,
@@ -35,6 +36,7 @@ from bfsql.models import (
     Metadata,
     NodeRecord,
 )
+from bfsql.plugins import BackendPlugin
 
 Load = Callable[[Iterable[GraphRecord]], Awaitable[LoadReport]]
 """Replaces what the store holds by the graph of these records."""
@@ -133,6 +135,20 @@ def load_and_tell(begun: Connection, number: int, load: Callable[..., Any], *how
     settings, *options = how
     begun.send(True)
     asyncio.run(load(settings, many(number), *options))
+
+
+def load_files_and_tell(begun: Connection, plugin: BackendPlugin, settings: Any, *how: Any) -> None:
+    """A load of files in a process of its own, which can be killed.
+
+    Args:
+        begun: Told when the load begins.
+        plugin: Of the store.
+        settings: Its settings.
+        *how: The files, and the options.
+    """
+    paths, options = how
+    begun.send(True)
+    asyncio.run(load_files(plugin, settings, paths, how=options))
 
 
 @contextmanager

@@ -26,6 +26,8 @@ BATCH = 5_000
 
 _IDS_TWICE = 2_000_000
 """Ids that DuckDB is to have in memory for both ends of the edges at once."""
+MANY_IDS_MEMORY = "2GB"
+"""What DuckDB may use where there are more."""
 
 
 class NodeTable(Protocol):
@@ -129,7 +131,10 @@ class BulkGraph:
             f"FROM {texts} AS e JOIN id AS a ON a.id = e.s JOIN predicate ON name = e.p)"
         )
         if self.size > _IDS_TWICE:
+            run(f"SET memory_limit = '{MANY_IDS_MEMORY}'")
+            run("SET preserve_insertion_order = false")  # which would take memory for nothing
             run(f"CREATE OR REPLACE TABLE half AS {half}")
+            run("SET preserve_insertion_order = true")
             half = "half"
         run(
             f"CREATE OR REPLACE TABLE edge AS SELECT h.s, h.p, b.rowid::INTEGER AS o{more} "

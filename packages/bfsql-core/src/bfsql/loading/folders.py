@@ -8,6 +8,7 @@ it. A folder of a given name is at the same time the right to do what only one l
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import sys
 import time
@@ -133,7 +134,9 @@ def _remove_abandoned(folder: Path) -> None:
 
 def _clear(folder: Path) -> None:
     for file in folder.iterdir():
-        if file.name != LOCK:
+        if file.is_dir() and not file.is_symlink():
+            shutil.rmtree(file)
+        elif file.name != LOCK:
             file.unlink()
 
 
