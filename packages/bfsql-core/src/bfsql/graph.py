@@ -26,6 +26,7 @@ from bfsql.plugins import NO_HOOKS, Hooks
 from bfsql.plugins.registry import created
 from bfsql.tools import Limits, Operations, Schema, ToolDefinition
 from bfsql.tools.descriptions import INSTRUCTIONS
+from bfsql.tools.schema import OUTLINE_SECONDS
 
 log = logging.getLogger("bfsql")
 
@@ -125,6 +126,10 @@ class Graph:
     def begin(self) -> None:
         """Begin to count what the graph is made of, in the background."""
         self._operations.known.count()
+
+    async def counted(self) -> None:
+        """Wait until what the graph is made of is counted, or cannot be."""
+        await self._operations.known.outline(OUTLINE_SECONDS)
 
     async def end(self) -> None:
         """Stop what runs in the background."""

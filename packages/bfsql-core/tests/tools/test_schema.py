@@ -54,6 +54,12 @@ async def test_the_schema_shows_relations_and_properties():
     assert "notes" not in document
 
 
+async def test_the_ends_of_a_range_have_a_few_digits():
+    records = [NodeRecord(f"n{i}", "T", {"x": 1 / (i + 3), "y": i * 10**9}) for i in range(3)]
+    document = await schema_of(MemoryBackend(records))
+    assert document["properties"]["T"] == ["x: 0.2..0.3333", "y: 0..2000000000"]
+
+
 async def test_keys_that_traversals_strip_are_not_shown():
     document = await schema_of(MemoryBackend(TRIALS), stripped=("confidence",))
     assert document["properties"]["follows"] == ["text_span: ..."]

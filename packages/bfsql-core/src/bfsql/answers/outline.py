@@ -16,6 +16,10 @@ MOST_PROPERTIES = 20
 """Properties of a type or predicate that an answer lists."""
 
 
+_DIGITS = 8
+"""Characters of a float that is written as it is."""
+
+
 @dataclass(frozen=True, slots=True)
 class Picture:
     """What `describe_schema` shows of an outline."""
@@ -94,9 +98,14 @@ def property_text(known: Property) -> str:
         return f"{name}: {' | '.join([*map(clean_text, known.values), *more])}"
     if known.minimum is None:
         return name
-    if known.minimum == known.maximum:
-        return f"{name}: {known.minimum}"
-    return f"{name}: {known.minimum}..{known.maximum}"
+    least, most = _bound(known.minimum), _bound(known.maximum)
+    return f"{name}: {least}" if least == most else f"{name}: {least}..{most}"
+
+
+def _bound(value: object) -> str:
+    """An end of a range; of a float of many digits the first four."""
+    text = str(value)
+    return f"{value:.4g}" if isinstance(value, float) and len(text) > _DIGITS else text
 
 
 def _texts(relations: Sequence[Relation]) -> list[str]:

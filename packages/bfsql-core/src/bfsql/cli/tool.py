@@ -121,6 +121,8 @@ async def _ask(configuration: Configuration, tool: str, arguments: dict[str, Any
         if logging.lastResort:  # standard error: what a hook failed at is told nowhere else
             logging.getLogger("bfsql.hooks").addHandler(logging.lastResort)
     async with opened(configuration) as graph:
+        if tool == "describe_schema":
+            await graph.counted()  # there is no later call that could show it
         return await graph.call(tool, arguments)
 
 
