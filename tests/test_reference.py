@@ -49,7 +49,11 @@ def bare(cell: str) -> str:
 
 
 def test_the_tools_are_all_there_in_the_order_of_the_protocol() -> None:
-    assert headings(page("reference/tools.md"), "##") == [*PARAMETERS, "Notes"]
+    assert headings(page("reference/tools.md"), "##") == [
+        *PARAMETERS,
+        "Notes",
+        "Answers in lines",
+    ]
 
 
 @pytest.mark.parametrize("tool", PARAMETERS)
@@ -114,7 +118,7 @@ def test_every_command_is_there_with_its_own_options(name: str) -> None:
     assert command is not None
     ours = {flag for param in command.params for flag in param.opts if flag.startswith("--")}
     first = {f"--{p.name}" for p in PARAMETERS.get(name.replace("-", "_"), ())[:1]}
-    shared = {"--backend", "--config"} | ({"--json"} | first if tool else set())
+    shared = {"--backend", "--config"} | ({"--json", "--answer-format"} | first if tool else set())
     assert [flag for flag in sorted(ours - shared) if flag not in text] == []
 
 

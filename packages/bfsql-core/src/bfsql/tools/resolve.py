@@ -263,7 +263,7 @@ def _too_many(values: Sequence[str]) -> str:
 
 async def _no_such(db: AdaptedGraphDb, argument: str, unknown: Sequence[str]) -> ToolError:
     first = unknown[0]
-    others = f" (nor of {len(unknown) - 1} more)" if len(unknown) > 1 else ""
+    others = f" (nor one of {len(unknown) - 1} more)" if len(unknown) > 1 else ""
     near = await _near(db, first)
     if near:
         candidates = "; ".join(map(_candidate, near))
@@ -271,8 +271,8 @@ async def _no_such(db: AdaptedGraphDb, argument: str, unknown: Sequence[str]) ->
     else:
         hint = "Nothing similar was found."
     return ToolError(
-        f"{argument}: there is no entity with the id {shown(first)}{others}. {hint} "
-        "Ids are exact; call search_entities with a name to get them.",
+        f"{argument}: no entity has the id or the name {shown(first)}{others}. {hint} "
+        "Give an id or an exact name; search_entities finds them by a part of a name.",
         kind="unknown_entity",
         argument=argument,
     )

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from bfsql.answers.clean import plain
-from bfsql.answers.notes import listed
+from bfsql.answers.notes import counted, listed
 from bfsql.errors import ToolError
 from bfsql.models import MAX_STEPS, EdgeDirection, Path, PathQuery, Relation, Step
 from bfsql.tools.arrows import StepReader, Written, step_error
@@ -104,7 +104,7 @@ def path_query(given: Given, vocabulary: Vocabulary, arguments: Mapping[str, Any
     if given.max_hops not in (None, path.longest):
         raise ToolError(
             f"max_hops={given.max_hops} does not agree with path, whose longest walk has "
-            f"{path.longest} edges. Leave max_hops out, or give a path of that length.",
+            f"{counted(path.longest, 'edge')}. Leave max_hops out, or give a path of that length.",
             kind="bad_value",
             argument="max_hops",
         )
