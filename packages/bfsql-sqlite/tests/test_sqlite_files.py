@@ -70,7 +70,7 @@ async def test_an_sqlite_file_of_somebody_else_is_told(file: Path) -> None:
     assert "without a BFS-QL graph" in await refusal(file)
 
 
-@pytest.mark.parametrize(("layout", "found"), [(3, "newer than 2"), (1, "older than 2")])
+@pytest.mark.parametrize(("layout", "found"), [(4, "newer than 3"), (2, "older than 3")])
 async def test_a_file_of_another_layout_is_told(graph: Path, layout: int, found: str) -> None:
     with closing(sqlite3.connect(graph)) as connection:
         connection.execute(f"PRAGMA user_version = {layout}")

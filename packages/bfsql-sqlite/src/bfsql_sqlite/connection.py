@@ -26,7 +26,7 @@ from bfsql.errors import StoreError, StoreUnavailable
 
 APPLICATION_ID = 0x42_46_53_51
 """`PRAGMA application_id` of a graph: "BFSQ"."""
-LAYOUT = 2
+LAYOUT = 3
 """`PRAGMA user_version`: number of the layout of these tables and of `edge_tables.TABLES`."""
 
 TABLES = """
