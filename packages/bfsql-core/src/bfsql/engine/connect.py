@@ -285,6 +285,7 @@ async def connected(selection: Selection, reach: Reach, conditions: Conditions) 
         edges=every,
         summary=summarized(columns, types, every),
         common=len(common),
+        last_page=[],  # that of the common nodes alone
     )
 
 
