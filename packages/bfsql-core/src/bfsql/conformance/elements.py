@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from bfsql.abc import GraphDbInterface, adapted
+from bfsql.abc import GraphDbInterface, adapted, only
 from bfsql.answers.clean import clean_metadata
 from bfsql.conformance.graphs import (
     GRAPHS,
@@ -22,6 +22,7 @@ from bfsql.conformance.harness import (
     UNKNOWN,
     Broken,
     Trial,
+    Untried,
     edges_of,
     expect,
     expect_unknown,
@@ -32,9 +33,11 @@ from bfsql.conformance.harness import (
     some_edges,
 )
 from bfsql.memory import MemoryBackend
-from bfsql.models import Edge, EdgeRecord, Node, NodeRecord, Triple
+from bfsql.models import Edge, EdgeRecord, Metadata, Node, NodeRecord, Triple
 
 BATCH = "the backend contract: a batch is a better way to answer the same question"
+
+NO_KEY = "no key of any metadata"
 
 JOINS = (":", "|", "/", "\t", "->")
 """What careless stores put between the parts of a triple to make one key of it."""
@@ -275,6 +278,50 @@ async def edge_metadata_batch(trial: Trial) -> None:
             alone = await db.metadata_for_edge(Edge(*edge))
             expect(edge in batch, f"metadata_for_edges_batch left {edge} out.")
             _same_metadata(edge, alone, batch[edge])
+
+
+@reading_rule(
+    "node-metadata-keys",
+    "metadata_for_nodes_batch gives the values of the keys that are asked for",
+    source="the backend contract: metadata_for_nodes_batch(ids, keys)",
+)
+async def node_metadata_keys(trial: Trial) -> None:
+    """Some keys, all but one, and one that nothing has."""
+    async with trial.opened() as db:
+        ids = await sample(trial, db)
+        await _same_keys(partial(adapted(db).metadata_for_nodes_batch, ids))
+
+
+@reading_rule(
+    "edge-metadata-keys",
+    "metadata_for_edges_batch gives the values of the keys that are asked for",
+    source="the backend contract: metadata_for_edges_batch(edges, keys)",
+)
+async def edge_metadata_keys(trial: Trial) -> None:
+    """Likewise."""
+    async with trial.opened() as db:
+        edges = await some_edges(trial, db)
+        await _same_keys(partial(adapted(db).metadata_for_edges_batch, edges))
+
+
+async def _same_keys(ask: Callable[..., Awaitable[Mapping[Any, Metadata]]]) -> None:
+    """Compare what a batch gives of some keys with the whole.
+
+    Raises:
+        Untried: Nothing of the sample has metadata.
+    """
+    whole = await ask()
+    names = sorted({key for metadata in whole.values() for key in metadata})
+    if not names:
+        raise Untried("Nothing of the sample has metadata.")
+    for keys in (names[:2], names[1:], [names[-1], NO_KEY]):
+        part = await ask(keys=keys)
+        for of, metadata in only(whole, keys).items():
+            right, given = clean_metadata(metadata), clean_metadata(part.get(of, {}))
+            expect(
+                given == right,
+                f"Of {of!r} the keys {keys} are {given}, and in the whole metadata {right}.",
+            )
 
 
 def _same_metadata(what: object, alone: Any, batch: Any) -> None:

@@ -82,6 +82,30 @@ class BatchOfPairs(MemoryBackend):
         return list((await super().metadata_for_nodes_batch(ids)).items())
 
 
+@wrong("node-metadata-keys")
+class GivesTheFirstKey(MemoryBackend):
+    """Selects one column, whichever are asked for."""
+
+    async def metadata_for_nodes_batch(
+        self, ids: Sequence[str], keys: Collection[str] | None = None
+    ) -> dict[str, Metadata]:
+        first = None if keys is None else sorted(keys)[:1]
+        return await super().metadata_for_nodes_batch(ids, first)
+
+
+@wrong("edge-metadata-keys")
+class KeysAsText(MemoryBackend):
+    """Takes single keys out of a document as text."""
+
+    async def metadata_for_edges_batch(
+        self, edges: Collection[Triple], keys: Collection[str] | None = None
+    ) -> dict[Triple, Metadata]:
+        found = await super().metadata_for_edges_batch(edges, keys)
+        if keys is None:
+            return found
+        return {edge: {k: str(v) for k, v in m.items()} for edge, m in found.items()}
+
+
 @wrong("whole-hub")
 class CutsLargeBatches(MemoryBackend):
     """Puts no more than 999 values into a query, and forgets the others."""
