@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import closing
 
-from bfsql.abc import TypedTriple
+from bfsql.models.parts import TypedTriple
 
 RING = """
 SELECT e.s, e.p, e.o, s.type, o.type

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from bfsql import MemoryBackend
-from bfsql.abc import only, part_of
 from bfsql.models import EdgeRecord, NodeRecord
+from bfsql.models.parts import only, part_of
 from bfsql_jsonld import JsonLdBackend
 from bfsql_servers.web import WebServer
 

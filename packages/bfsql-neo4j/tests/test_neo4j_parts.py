@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bfsql.abc import only, part_of
 from bfsql.models import EdgeRecord, NodeRecord
+from bfsql.models.parts import only, part_of
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
 from bfsql_neo4j.loader import load_graph
 

@@ -10,8 +10,8 @@ import pytest
 from neo4j import GraphDatabase
 
 from bfsql import call
-from bfsql.abc import TypedTriple
 from bfsql.models.merge import UNTYPED
+from bfsql.models.parts import TypedTriple
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
 from bfsql_neo4j.indexes import prepare
 from bfsql_neo4j.queries import PART

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bfsql.abc import only, part_of
+from bfsql.models.parts import only, part_of
 from bfsql_postgres import PostgresBackend, backend
 from bfsql_postgres.connection import Pool
 

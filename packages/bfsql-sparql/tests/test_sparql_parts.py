@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bfsql.abc import only, part_of
+from bfsql.models.parts import only, part_of
 from bfsql_sparql import SparqlBackend
 
 E = "http://example.org/"

@@ -17,22 +17,19 @@ from collections.abc import (
     Callable,
     Collection,
     Iterable,
-    Mapping,
     Sequence,
 )
 from contextlib import aclosing
 from functools import cache
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypedDict, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from bfsql.models.merge import evidence_items
 from bfsql.models.outline import Outline
+from bfsql.models.parts import Part, TypedTriple, only, part_of
 from bfsql.models.records import Edge, EdgeDirection, EntityStub, Metadata, Node, Triple
 
 if TYPE_CHECKING:  # numpy is imported by those who use columns, not by everyone
     from bfsql.columns import Columns, NumberedRings
-
-TypedTriple: TypeAlias = tuple[str, str, str, str | None, str | None]
-"""Subject, predicate, object, type of the subject, type of the object."""
 
 CONTRACT = 1
 """Number of this contract. A plugin states the one that it was written for."""
@@ -51,15 +48,7 @@ DEFAULT_NEXT_STEPS = (
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
-Row = TypeVar("Row", Triple, TypedTriple)
 _P = ParamSpec("_P")
-
-
-class Part(TypedDict):
-    """Which part of a ring is asked for."""
-
-    predicates: Collection[str] | None
-    direction: EdgeDirection | None
 
 
 class GraphDbInterface(ABC):
@@ -277,41 +266,6 @@ def accepts(db: GraphDbInterface, method: str, argument: str) -> bool:
 def _accepts(function: Callable[..., Any], argument: str) -> bool:
     parameters = inspect.signature(function).parameters.values()
     return any(p.name == argument or p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
-
-
-def part_of(
-    ring: Iterable[Row],
-    ids: Collection[str],
-    predicates: Collection[str] | None,
-    direction: EdgeDirection | None,
-) -> list[Row]:
-    """The edges of a ring that `edges_batch` gives for these arguments.
-
-    Args:
-        ring: Rows that begin with a triple.
-        ids: The asked ids.
-        predicates: Those to keep; None for all.
-        direction: Of the edges to keep, as seen from the asked ids; None for both.
-    """
-    rows = ring if isinstance(ring, list) else list(ring)
-    if predicates is not None:
-        kept = frozenset(predicates)
-        rows = [row for row in rows if row[1] in kept]
-    if direction is not None:
-        asked, end = frozenset(ids), 0 if direction == "out" else 2
-        rows = [row for row in rows if row[end] in asked]
-    return rows
-
-
-def only(metadata: Mapping[_Key, Metadata], keys: Collection[str] | None) -> dict[_Key, Metadata]:
-    """Some records of metadata, each with the wanted keys alone; None for all keys."""
-    if keys is None:
-        return dict(metadata)
-    wanted = frozenset(keys)
-    return {
-        of: {key: value for key, value in known.items() if key in wanted}
-        for of, known in metadata.items()
-    }
 
 
 class BatchGraphDb(GraphDbInterface):

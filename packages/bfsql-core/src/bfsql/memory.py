@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from bfsql.abc import GraphDbInterface, only
+from bfsql.abc import GraphDbInterface
 from bfsql.models import (
     Edge,
     EdgeDirection,
@@ -31,6 +31,7 @@ from bfsql.models import (
     with_evidence,
 )
 from bfsql.models.matching import EXACT, Match, Wanted, aliases_of, folded, name_of
+from bfsql.models.parts import only
 
 SEARCH_LIMIT = 20
 """Candidates of a search (chapter 12: "at most 10-20 candidates")."""

@@ -8,10 +8,11 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from bfsql.abc import DelegatingGraphDb, GraphDbInterface, TypedTriple
+from bfsql.abc import DelegatingGraphDb, GraphDbInterface
 from bfsql.columns import BATCH_EDGES, NO_NODE, Columns, Found, IntArray, Numbering, Ring
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeDirection, GraphRecord, Triple
+from bfsql.models.parts import TypedTriple
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
 

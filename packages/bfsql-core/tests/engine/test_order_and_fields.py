@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bfsql import Limits, MemoryBackend, open_graph
-from bfsql.abc import only
 from bfsql.errors import ToolError
 from bfsql.models import EdgeRecord, NodeRecord
+from bfsql.models.parts import only
 
 WHOLE = Limits(max_tokens=0)
 VALUES = st.sampled_from([None, 3, 10.0, -1, "10", "9", "Äb", "ab", "B", True, [7, 2], ["c", "A"]])

@@ -10,7 +10,6 @@ from collections.abc import AsyncGenerator, Collection, Sequence
 import pytest
 
 from bfsql import Limits
-from bfsql.abc import TypedTriple
 from bfsql.cache import CachedGraphDb
 from bfsql.cache.singleflight import UNKNOWN_SECONDS
 from bfsql.engine import numbered
@@ -26,6 +25,7 @@ from bfsql.models import (
     NodeRecord,
     Triple,
 )
+from bfsql.models.parts import TypedTriple
 
 RECORDS = [
     NodeRecord("a", "Person", {"name": "Ada"}),

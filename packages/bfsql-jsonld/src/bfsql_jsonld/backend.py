@@ -8,9 +8,10 @@ from functools import partial
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from bfsql.abc import GraphDbInterface, each, only, part_of
+from bfsql.abc import GraphDbInterface, each
 from bfsql.errors import ConfigurationError
 from bfsql.models.json_values import is_text
+from bfsql.models.parts import only, part_of
 from bfsql.models.records import (
     NO_METADATA,
     Edge,

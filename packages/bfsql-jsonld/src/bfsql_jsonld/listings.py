@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 from pydantic_core import to_json
 
 from bfsql import call
-from bfsql.abc import part_of
 from bfsql.errors import StoreError
 from bfsql.models.json_values import is_text
+from bfsql.models.parts import part_of
 from bfsql.models.records import EdgeDirection, Metadata, Node, Triple
 from bfsql_jsonld.fields import omissions, triple_of
 from bfsql_jsonld.replies import Reply, Request, Unreadable, joined, short

@@ -10,11 +10,12 @@ from functools import partial
 from typing import Any, Self, TypeVar
 
 from bfsql import call
-from bfsql.abc import BatchGraphDb, TypedTriple, only
+from bfsql.abc import BatchGraphDb
 from bfsql.embedding import Embedder, open_embedder
 from bfsql.models import Outline
 from bfsql.models.json_values import is_text
 from bfsql.models.merge import evidence_items, merged_from, sorted_union
+from bfsql.models.parts import TypedTriple, only
 from bfsql.models.records import (
     NO_METADATA,
     Edge,

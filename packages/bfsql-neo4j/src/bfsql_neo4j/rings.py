@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any
 
 from bfsql import call
-from bfsql.abc import TypedTriple
+from bfsql.models.parts import TypedTriple
 from bfsql.models.records import EdgeDirection, Omission
 from bfsql_neo4j import queries
 from bfsql_neo4j.connection import Reader

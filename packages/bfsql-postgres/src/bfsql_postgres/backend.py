@@ -11,11 +11,12 @@ from functools import cache, partial
 from itertools import repeat
 from typing import Any, Self
 
-from bfsql.abc import DEFAULT_NEXT_STEPS, BatchGraphDb, TypedTriple
+from bfsql.abc import DEFAULT_NEXT_STEPS, BatchGraphDb
 from bfsql.embedding import Embedder, open_embedder
 from bfsql.errors import EmbeddingFailed, StoreError
 from bfsql.models.merge import UNTYPED
 from bfsql.models.outline import Outline, outline_of
+from bfsql.models.parts import TypedTriple
 from bfsql.models.records import (
     NO_METADATA,
     Edge,

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any
 
-from bfsql.abc import only
 from bfsql.models.merge import (
     evidence_items,
     joined_synonyms,
@@ -17,6 +16,7 @@ from bfsql.models.merge import (
     merged_from,
     with_evidence,
 )
+from bfsql.models.parts import only
 from bfsql.models.records import Metadata, NodeRecord, Triple
 from bfsql_postgres import queries
 from bfsql_postgres.connection import Pool

@@ -8,9 +8,10 @@ from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-from bfsql.abc import BatchGraphDb, only
+from bfsql.abc import BatchGraphDb
 from bfsql.errors import ConfigurationError, StoreError
 from bfsql.models import Edge, EdgeDirection, EntityStub, Metadata, Node, Outline, Triple
+from bfsql.models.parts import only
 from bfsql.models.records import NO_METADATA
 from bfsql.outlining import MOST_EDGES, MOST_NODES, outline_by_batches
 from bfsql.settings import resolve

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Map
 from operator import itemgetter
 from typing import Any, TypeVar
 
-from bfsql.abc import AdaptedGraphDb, GraphDbInterface, accepts, adapted, implements, only
+from bfsql.abc import AdaptedGraphDb, GraphDbInterface, accepts, adapted, implements
 from bfsql.cache.rings import HeldRings
 from bfsql.cache.singleflight import CachedMethod, CachePolicy
 from bfsql.cache.store import (
@@ -35,6 +35,7 @@ from bfsql.models import (
     Outline,
     Triple,
 )
+from bfsql.models.parts import only
 
 K = TypeVar("K", str, Triple)
 

@@ -15,11 +15,12 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from bfsql import call
-from bfsql.abc import GraphDbInterface, TypedTriple
+from bfsql.abc import GraphDbInterface
 from bfsql.cache.singleflight import CachedMethod, CachePolicy
 from bfsql.columns import BATCH_EDGES, ROW, IntArray, Numbering, Ring, places_in
 from bfsql.errors import BoundMet
 from bfsql.models import EdgeDirection, Triple
+from bfsql.models.parts import TypedTriple
 
 
 class _Part(NamedTuple):

@@ -10,7 +10,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from bfsql.abc import GraphDbInterface, Part
+from bfsql.abc import GraphDbInterface
 from bfsql.columns import BATCH_EDGES, NO_NODE, Columns, IntArray, Ring
 from bfsql.conformance.graphs import broad, smallest, tangled
 from bfsql.conformance.harness import (
@@ -25,6 +25,7 @@ from bfsql.conformance.harness import (
 )
 from bfsql.conformance.isolation import soon
 from bfsql.models import Triple
+from bfsql.models.parts import Part
 
 COLUMNS = "the backend contract: columns are a faster way to answer the same questions"
 

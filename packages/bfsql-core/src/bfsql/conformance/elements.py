@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from bfsql.abc import GraphDbInterface, adapted, only
+from bfsql.abc import GraphDbInterface, adapted
 from bfsql.answers.clean import clean_metadata
 from bfsql.conformance.graphs import (
     GRAPHS,
@@ -34,6 +34,7 @@ from bfsql.conformance.harness import (
 )
 from bfsql.memory import MemoryBackend
 from bfsql.models import Edge, EdgeRecord, Metadata, Node, NodeRecord, Triple
+from bfsql.models.parts import only
 
 BATCH = "the backend contract: a batch is a better way to answer the same question"
 

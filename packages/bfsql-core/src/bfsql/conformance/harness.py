@@ -29,13 +29,14 @@ from itertools import product
 from typing import Any, Literal, TypeAlias
 
 from bfsql import call
-from bfsql.abc import GraphDbInterface, Part, adapted, part_of
+from bfsql.abc import GraphDbInterface, adapted
 from bfsql.conformance.capabilities import EVERYTHING, Kind, kept
 from bfsql.conformance.graphs import node_ids, village
 from bfsql.errors import BfsqlError, ToolError
 from bfsql.graph import Graph, open_graph
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeDirection, GraphRecord, Triple
+from bfsql.models.parts import Part, part_of
 from bfsql.tools import Limits
 
 SAMPLE = 25

@@ -8,8 +8,9 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Seq
 from contextlib import aclosing
 from typing import ParamSpec, TypeVar
 
-from bfsql.abc import DelegatingGraphDb, GraphDbInterface, TypedTriple, implements
+from bfsql.abc import DelegatingGraphDb, GraphDbInterface, implements
 from bfsql.models import EdgeDirection, Triple
+from bfsql.models.parts import TypedTriple
 
 _P = ParamSpec("_P")
 _Value = TypeVar("_Value")

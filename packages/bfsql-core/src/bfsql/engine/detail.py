@@ -12,9 +12,10 @@ from itertools import islice
 from typing import TypeVar
 
 from bfsql import call
-from bfsql.abc import GraphDbInterface, only
+from bfsql.abc import GraphDbInterface
 from bfsql.engine.select import Pages, Result
 from bfsql.models import Metadata, Triple
+from bfsql.models.parts import only
 
 K = TypeVar("K", str, Triple)
 

@@ -14,6 +14,7 @@ from bfsql.models.merge import (
     with_evidence,
 )
 from bfsql.models.outline import Outline, Property, Relation, outline_of, properties_of
+from bfsql.models.parts import Part, only, part_of
 from bfsql.models.path import MAX_STEPS, MOST_PATHS, DeadEnd, Path, Shown, Step
 from bfsql.models.records import (
     NO_METADATA,
@@ -76,6 +77,7 @@ __all__ = [
     "Omission",
     "OrderFacts",
     "Outline",
+    "Part",
     "Path",
     "PathQuery",
     "Property",
@@ -94,7 +96,9 @@ __all__ = [
     "merge_edges",
     "merge_metadata",
     "merge_node_records",
+    "only",
     "outline_of",
+    "part_of",
     "properties_of",
     "sorted_union",
     "value_order",

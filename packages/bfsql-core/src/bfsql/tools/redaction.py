@@ -10,9 +10,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bfsql.abc import AdaptedGraphDb, GraphDbInterface, only
+from bfsql.abc import AdaptedGraphDb, GraphDbInterface
 from bfsql.columns import Columns
 from bfsql.models import NO_METADATA, Edge, EntityStub, Metadata, Node, Outline, Triple
+from bfsql.models.parts import only
 from bfsql.plugins import Hooks
 
 _TRIPLE = ("subject", "predicate", "object")
