@@ -244,6 +244,18 @@ async def test_a_type_is_called_unknown_only_after_the_schema_was_read_again(mon
         assert '"Diseases"' in note
 
 
+async def test_an_answer_that_has_a_type_does_not_say_that_the_graph_lacks_it():
+    store = Growing([NodeRecord("t1", "T", {"name": "A"})])
+    async with open_graph(store) as graph:
+        await graph.describe_schema()
+        store.grow(TRIALS)  # within the seconds in which the lists are not read again
+        answer = await graph.bfs_query(["t1"], 1, node_types=["Disease", "Nothing"])
+        [note] = answer.notes
+        assert '"Nothing"' in note
+        assert "Disease" in answer.content["schema_summary"]["entity_types_found"]
+        assert (await graph.search_entities("Gout", node_types=["Disease"])).notes == ()
+
+
 # --- around entities ----------------------------------------------------------
 
 

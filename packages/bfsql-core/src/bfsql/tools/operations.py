@@ -40,7 +40,7 @@ from bfsql.tools.redaction import RedactedGraphDb
 from bfsql.tools.resolve import Names
 from bfsql.tools.schema import GraphSchema, Schema
 from bfsql.tools.traversals import Traversals, vocabulary
-from bfsql.tools.validate import checked, shown
+from bfsql.tools.validate import checked, shown, without_doubts
 
 log = logging.getLogger("bfsql")
 
@@ -131,6 +131,7 @@ class Operations:
         matches = {hit.stub.id: hit.match.kind.value for hit in found.hits}
         facts = await contexts(self.db, namesakes(stubs))
         records = answers.search_document(stubs, matches, facts)
+        notes = without_doubts(notes, {stub.entity_type for stub in stubs})
         return _list_answer(records, [*found.notes(query), *notes])
 
     async def bfs_query(self, **arguments: Any) -> Answer:

@@ -26,12 +26,12 @@ from bfsql.engine.order import in_order_of, in_order_of_walks
 from bfsql.engine.select import Pages, Selection, select, selected
 from bfsql.engine.traverse import Bounds, traverse
 from bfsql.errors import NothingFits, ToolError
-from bfsql.models import MAX_HOPS, BfsQuery, IntersectionQuery
+from bfsql.models import MAX_HOPS, BfsQuery, IntersectionQuery, SchemaSummary
 from bfsql.tools.budget import Budget, detail, fit
 from bfsql.tools.resolve import Names
 from bfsql.tools.schema import WAIT_SECONDS, GraphSchema
 from bfsql.tools.steps import Asked, Given, Vocabulary, path_query, without_steps
-from bfsql.tools.validate import matched, missing, shown
+from bfsql.tools.validate import matched, missing, shown, without_doubts
 
 MAX_PAIRS = 100
 """Pairs of a seed and a target that are connected in a call (`asking.md` 7)."""
@@ -116,7 +116,7 @@ class Traversals:
         if query.sort_by is not None:
             followed = await in_order_of_walks(self._db, followed, query.sort_by)
         notes = [*names.notes, *taken, *(() if len(followed.shown) else doubts)]
-        writer = self._writer(notes)
+        writer = self._writer(notes, followed.selection.summary)
         try:
             for walks in (True, False) if query.walks else (False,):
                 pages = PathPages(followed, walks=walks, too_large=query.walks and not walks)
@@ -212,7 +212,7 @@ class Traversals:
         """Run the steps behind the selection: sort, fit, detail, answer."""
         if query.sort_by is not None:
             selection = await in_order_of(self._db, selection, query.sort_by)
-        pages, writer = Pages(query, selection), self._writer(notes)
+        pages, writer = Pages(query, selection), self._writer(notes, selection.summary)
         try:
             stubs = await fit(pages, writer, budget)
             page = await detail(self._db, pages, stubs, writer, budget)
@@ -220,7 +220,9 @@ class Traversals:
             raise _too_small(budget) from None
         return page.answer()
 
-    def _writer(self, notes: Sequence[str]) -> SubgraphWriter:
+    def _writer(self, notes: Sequence[str], summary: SchemaSummary) -> SubgraphWriter:
+        names = {*summary.entity_types_found, *summary.predicates_found}
+        notes = without_doubts(notes, names)
         return SubgraphWriter(self._limits.stripped, notes, self._limits.answer_format)
 
     async def _conditions(

@@ -14,10 +14,10 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from bfsql.answers.notes import SHOWN as LISTED
 from bfsql.answers.notes import listed
@@ -233,6 +233,29 @@ def _wrong(p: Parameter, value: Any, right: str, advice: str = "") -> ToolError:
 # --- types and predicates ----------------------------------------------------------
 
 
+class Doubt(str):
+    """A note that the graph does not have a name; an answer that has it goes without.
+
+    Args:
+        text: The sentence.
+        name: A type or predicate.
+    """
+
+    __slots__ = ("name",)
+    name: str
+
+    def __new__(cls, text: str, name: str) -> Self:
+        """The sentence, with the name that it is about."""
+        doubt = super().__new__(cls, text)
+        doubt.name = name
+        return doubt
+
+
+def without_doubts(notes: Sequence[str], names: Collection[str]) -> list[str]:
+    """The notes on an answer that has some types and predicates."""
+    return [note for note in notes if not (isinstance(note, Doubt) and note.name in names)]
+
+
 def matched(
     argument: str, values: Sequence[str], known: Sequence[str], *, complete: bool
 ) -> tuple[list[str], list[str]]:
@@ -258,7 +281,10 @@ def matched(
         elif same[0] != value:
             notes.append(f"{argument}: took {shown(same[0])} for {shown(value)}.")
         taken.append(same[0] if len(same) == 1 else value)
-    notes += [_unknown(argument, value, folded, complete=complete) for value in unknown[:LISTED]]
+    notes += [
+        Doubt(_unknown(argument, value, folded, complete=complete), value)
+        for value in unknown[:LISTED]
+    ]
     if len(unknown) > LISTED:
         notes.append(f"{argument}: {len(unknown) - LISTED} more values match nothing either.")
     return list(dict.fromkeys(taken)), notes
