@@ -22,10 +22,6 @@ CLEANED = never(
     "The web API cleans metadata as answers are cleaned, so control characters, vectors and what "
     "JSON cannot write are gone before this backend reads it; the bytes of answers are the same."
 )
-RAW_NAMES = never(
-    "The web API gives names without invisible characters, and the reference in memory, which is "
-    "asked for them, compares them with the names as they were."
-)
 
 
 @asynccontextmanager
@@ -87,7 +83,7 @@ class Chained(ServedSuite):
 
 class TestOverMemory(Chained):
     keeps = EVERYTHING - {Kind.BINARY}
-    optouts: ClassVar[dict[str, OptOut]] = {"every-value": CLEANED, "found-by-name": RAW_NAMES}
+    optouts: ClassVar[dict[str, OptOut]] = {"every-value": CLEANED}
     store = staticmethod(in_memory)
 
 
