@@ -24,6 +24,7 @@ from bfsql.columns import (
     Numbering,
     Ring,
 )
+from bfsql.errors import StoreUnavailable
 from bfsql.models import EdgeDirection, Metadata, Node
 
 AT_ONCE = 0.1
@@ -195,7 +196,11 @@ class NumberedColumns(Columns):
             return None
         task = self._ahead[1]
         await asyncio.wait([task], timeout=AT_ONCE)
-        if not task.done() or task.cancelled() or task.exception():
+        if not task.done() or task.cancelled():
+            return None
+        if failed := task.exception():
+            if isinstance(failed, StoreUnavailable):
+                raise failed  # so would the look-up, or the ring after it
             return None
         for rows in task.result():
             self._learn_types(rows)
