@@ -41,9 +41,9 @@ FAN_OUT = 16
 """Concurrent single calls of a default batch method."""
 
 DEFAULT_NEXT_STEPS = (
-    "Resolve names to ids with search_entities. Survey a neighbourhood with "
-    "bfs_query(seeds, max_hops=1, topology_only=true), read its schema_summary, expand what "
-    "matters with describe_entities, then ask again with node_types and predicates."
+    "Ask bfs_query by exact names: path follows relations step by step, to finds how entities are "
+    'connected, fields=["name"] keeps answers short. search_entities finds parts of names. Survey '
+    "a neighbourhood by describe_schema(seeds), expand what matters by describe_entities."
 )
 
 _Key = TypeVar("_Key")
