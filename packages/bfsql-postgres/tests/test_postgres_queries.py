@@ -103,7 +103,9 @@ async def test_an_answer_needs_few_statements_whatever_the_size_of_its_rings(
         sent = log.statements()
         assert answer.content["node_count"] == nodes
         assert answer.content["edge_count"] == nodes - 1
-        assert len(sent) == hops + (TOPOLOGY if topology_only else FULL), "\n".join(sent)
+        most = hops + (TOPOLOGY if topology_only else FULL)
+        # A first ring that comes within 0.1 s makes the look-up of the seeds superfluous.
+        assert most - 1 <= len(sent) <= most, "\n".join(sent)
 
 
 async def test_a_filtered_answer_and_an_intersection_need_no_more(
@@ -113,12 +115,12 @@ async def test_a_filtered_answer_and_an_intersection_need_no_more(
     async with open_graph(backend) as graph:
         log.skip()
         await graph.bfs_query(["n"], max_hops=3, node_types=["U"], predicates=["p"], max_tokens=0)
-        assert len(log.statements()) == 3 + FULL
+        assert 3 + FULL - 1 <= len(log.statements()) <= 3 + FULL
     async with open_graph(backend) as graph:
         log.skip()
         await graph.intersect_subgraphs(["n00", "n01"], k=2)
         # One more ring than hops: for the edges between the outermost nodes.
-        assert len(log.statements()) == 2 + 1 + FULL
+        assert 2 + FULL <= len(log.statements()) <= 2 + 1 + FULL
 
 
 async def test_details_of_one_node_or_many_are_as_many_statements(
