@@ -68,6 +68,9 @@ KNOWN: dict[str, Any] = {
     "show": "all",
     "count_distinct": 0,
     "where": ["year>1990"],
+    "sort_by": "degree",
+    "fields": ["name"],
+    "max_tokens": 0,
 }
 """What there is: nothing of it would be guessed."""
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from bfsql.columns import NO_NODE, Columns, Found, Handles, IntArray, Ring, marked, numbers_of
 from bfsql.engine.arcs import FLIPPED, Arcs, LongArray
-from bfsql.engine.arrays import distinct_numbers, places_of
+from bfsql.engine.arrays import distinct, distinct_numbers, places_of
 from bfsql.engine.conditions import Conditions
 from bfsql.engine.path import Walked, walk
 from bfsql.engine.select import PLACED, Pages, Selection, in_strings, summarized, window
@@ -152,7 +152,8 @@ async def _finds(walked: Walked, layer: int, step: Step) -> bool:
         async with aclosing(batches):
             async for ring in batches:
                 starts.cover(columns.size)
-                arcs = Arcs.of(ring, starts, direction)
+                edges = distinct(ring, columns.size) if columns.repeats else ring
+                arcs = Arcs.of(edges, starts, direction)
                 for earlier in () if backwards else layers[layer].before[-1:]:
                     arcs = arcs.marked(walked.meets(earlier, arcs))
                 ends = distinct_numbers(arcs.ends)
