@@ -144,27 +144,6 @@ def numbers_of(names: Collection[str], known: Sequence[str]) -> IntArray:
     return np.array([n for n, name in enumerate(known) if name in wanted], np.int32)
 
 
-def part_of_ring(
-    ring: Ring,
-    asked: Handles,
-    predicates: IntArray | None,
-    direction: EdgeDirection | None,
-) -> Ring:
-    """The edges of a ring that have one of some predicates and lead one way.
-
-    Args:
-        ring: Edges with an asked node at either end.
-        asked: The nodes that were asked for.
-        predicates: Numbers of the predicates, ascending; None for all.
-        direction: As seen from the asked nodes; None for both.
-    """
-    if predicates is not None:
-        ring = marked(ring, places_in(predicates, ring.predicates) >= 0)
-    if direction is not None:
-        ring = marked(ring, asked.has(ring.subjects if direction == "out" else ring.objects))
-    return ring
-
-
 def marked(ring: Ring, kept: BoolArray) -> Ring:
     """The edges of a ring that are marked."""
     return Ring(ring.subjects[kept], ring.predicates[kept], ring.objects[kept])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,21 @@ def distinct_numbers(numbers: IntArray) -> IntArray:
     marks = np.zeros(top, bool)
     marks[numbers] = True
     return np.flatnonzero(marks).astype(np.int32)
+
+
+def are_named(numbers: IntArray, names: Sequence[str], wanted: Collection[str]) -> BoolArray:
+    """Which numbers have one of some names; a negative one has none.
+
+    Looked at are the names of the numbers that occur, since a cache's numbering has a name for
+    each id as well.
+
+    Args:
+        numbers: Of types or of predicates.
+        names: By number.
+        wanted: The names.
+    """
+    occurring = distinct_numbers(numbers[numbers >= 0]).tolist()
+    return np.isin(numbers, np.array([n for n in occurring if names[n] in wanted], np.int32))
 
 
 def counted_numbers(numbers: IntArray) -> dict[int, int]:

@@ -17,8 +17,8 @@ import numpy as np
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
-from bfsql.columns import BoolArray, Columns, IntArray, Ring, marked, numbers_of
-from bfsql.engine.arrays import distinct_numbers
+from bfsql.columns import BoolArray, Columns, IntArray, Ring, marked
+from bfsql.engine.arrays import are_named, distinct_numbers
 from bfsql.engine.traverse import off_loop
 from bfsql.models import (
     NO_METADATA,
@@ -218,7 +218,7 @@ class Conditions:
         wide = any(c.predicate is None for c in judged)
         names = self._columns.predicate_names
         scopes = {c.predicate for c in judged if c.predicate is not None}
-        due = kept.copy() if wide else np.isin(ring.predicates, numbers_of(scopes, names))
+        due = kept.copy() if wide else are_named(ring.predicates, names, scopes)
         places = np.flatnonzero(due)
         if not judged or not len(places):
             return kept
@@ -259,18 +259,14 @@ class Conditions:
     def _of_kept_types(self, types: IntArray) -> BoolArray:
         if not self._excluded:
             return np.ones(len(types), bool)
-        names = self._columns.type_names
-        kept = [t for t in distinct_numbers(types).tolist() if names[t] not in self._excluded]
-        return np.isin(types, np.array(kept, np.int32))
+        return ~are_named(types, self._columns.type_names, self._excluded)
 
     def _about(self, judged: Sequence[Condition], types: IntArray) -> BoolArray:
         """Which nodes one of some conditions is about."""
         if any(one.type is None for one in judged):
             return np.ones(len(types), bool)
-        names = self._columns.type_names
-        scopes = {one.type for one in judged}
-        due = [t for t in distinct_numbers(types).tolist() if names[t] in scopes]
-        return np.isin(types, np.array(due, np.int32))
+        scopes = {one.type for one in judged if one.type is not None}
+        return are_named(types, self._columns.type_names, scopes)
 
     async def _triples(self, ring: Ring) -> list[Triple]:
         ends = distinct_numbers(np.concatenate([ring.subjects, ring.objects]))

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bfsql.columns import NO_NODE, Columns, Found, Handles, IntArray, Ring, marked, numbers_of
+from bfsql.columns import NO_NODE, Columns, Found, Handles, IntArray, Ring, marked
 from bfsql.engine.arcs import FLIPPED, Arcs, LongArray
-from bfsql.engine.arrays import distinct, distinct_numbers, places_of
+from bfsql.engine.arrays import are_named, distinct, distinct_numbers, places_of
 from bfsql.engine.conditions import Conditions
 from bfsql.engine.path import Walked, walk
 from bfsql.engine.select import PLACED, Pages, Selection, in_strings, summarized, window
@@ -161,7 +161,7 @@ async def _finds(walked: Walked, layer: int, step: Step) -> bool:
                     ends = ends[np.isin(ends, among)]
                 kinds = await types_of(columns, ends)
                 if types is not None:
-                    kinds = kinds[np.isin(kinds, numbers_of(types, columns.type_names))]
+                    kinds = kinds[are_named(kinds, columns.type_names, types)]
                 if (kinds != NO_NODE).any():
                     return True
     except (BoundMet, TimeoutError):

@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 
 from bfsql import call
-from bfsql.columns import NO_NODE, BoolArray, Columns, Found, Handles, IntArray, Ring, numbers_of
+from bfsql.columns import NO_NODE, BoolArray, Columns, Found, Handles, IntArray, Ring
 from bfsql.engine.arcs import FLIPPED, Arcs, Junction
-from bfsql.engine.arrays import concatenated, distinct, distinct_numbers
+from bfsql.engine.arrays import are_named, concatenated, distinct, distinct_numbers
 from bfsql.engine.conditions import Conditions
 from bfsql.engine.traverse import RING_SHARE, Bounds, off_loop
 from bfsql.errors import BoundMet, StepUnfinished
@@ -363,7 +363,7 @@ class _Walker:
             types = await columns.types(nodes)
             kept = types != NO_NODE
             if wanted is not None:
-                kept &= np.isin(types, numbers_of(wanted, columns.type_names))
+                kept &= are_named(types, columns.type_names, wanted)
             nodes, types = nodes[kept], types[kept]
             conditions.learn(types, _NOTHING)
         exempt = Handles(columns.size, self._exempt).has(nodes)
