@@ -11,6 +11,7 @@ omissions without an argument through every method.
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
@@ -29,6 +30,7 @@ __all__ = [
     "current",
     "entered",
     "joined",
+    "new_request_id",
     "omitted",
     "remaining",
     "scope",
@@ -93,6 +95,15 @@ class Caller:
     """What the client calls itself; nobody has verified it."""
     subject: str | None = None
     """Whom the access token was issued to, where one was verified."""
+    session: str | None = None
+    """The session that the call belongs to, in transports that have them."""
+    address: str | None = None
+    """Where the connection comes from: the host, without the port."""
+
+    @property
+    def key(self) -> str:
+        """Whose calls are counted together: subject, or else address, or else session."""
+        return self.subject or self.address or self.session or ""
 
 
 @dataclass(slots=True)
@@ -105,6 +116,8 @@ class Scope:
     """What the deadline was when the call began, for sentences about it."""
     caller: Caller | None = None
     """Who asks; None where the transport does not know."""
+    request_id: str = ""
+    """Names the call in the log of the server, in the client's and in the store's."""
     withheld: set[Record] = field(default_factory=set)
     """Records whose metadata may not leave, because its redaction failed."""
     _omissions: dict[Omission, None] = field(default_factory=dict)
@@ -136,19 +149,27 @@ _current: ContextVar[Scope | None] = ContextVar("bfsql_call", default=None)
 
 
 @contextmanager
-def scope(*, seconds: float | None = None, caller: Caller | None = None) -> Iterator[Scope]:
+def scope(
+    *, seconds: float | None = None, caller: Caller | None = None, request_id: str | None = None
+) -> Iterator[Scope]:
     """Begin a call: all that runs inside shares its deadline and its omissions.
 
     Args:
         seconds: How long the call may take, from now; None for no end.
         caller: Who asks.
+        request_id: As the client sent it; None for one that is made here.
     """
     deadline = None if seconds is None else time.monotonic() + seconds
-    with entered(Scope(deadline, seconds, caller)) as opened:
+    with entered(Scope(deadline, seconds, caller, request_id or new_request_id())) as opened:
         try:
             yield opened
         finally:
             opened.end()
+
+
+def new_request_id() -> str:
+    """A name for a call: 16 hexadecimal digits."""
+    return f"{random.getrandbits(64):016x}"
 
 
 @contextmanager

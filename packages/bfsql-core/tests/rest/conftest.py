@@ -12,12 +12,12 @@ import pytest
 import uvicorn
 
 from bfsql.abc import GraphDbInterface
-from bfsql.asgi import bind, url
 from bfsql.graph import open_graph
 from bfsql.http import tls_context
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
 from bfsql.rest import application
+from bfsql.serving.address import bind, url
 from bfsql.settings import ServeSettings
 
 QUOTE = [{"document_id": "doc:1", "section": "abstract", "text_span": "They met.", "confidence": 1}]

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from schemathesis import GenerationMode, checks
 from schemathesis.core.result import Ok
 
-from bfsql.asgi import bind, url
 from bfsql.graph import open_graph
 from bfsql.memory import MemoryBackend
 from bfsql.models import GraphRecord
 from bfsql.rest import application
 from bfsql.rest.routes import ROUTES
+from bfsql.serving.address import bind, url
 from bfsql.settings import ServeSettings
 
 pytestmark = pytest.mark.slow

@@ -10,8 +10,8 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from bfsql.asgi import check_exposure
 from bfsql.server.mcp import transport_security
+from bfsql.serving.address import check_exposure
 
 
 def test_a_port_in_use_is_one_sentence(refused: Callable[..., str]) -> None:

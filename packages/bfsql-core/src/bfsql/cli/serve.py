@@ -16,7 +16,7 @@ from bfsql.errors import ConfigurationError
 from bfsql.settings import Resolved, ServeSettings
 
 if TYPE_CHECKING:
-    from bfsql.asgi import GraphFactory
+    from bfsql.serving.run import GraphFactory
 
 _OF_MCP = ("instructions", "stateless", "structured_content")
 _OF_REST = ("cors_origins", "max_age")
@@ -49,13 +49,13 @@ def run(graph_factory: GraphFactory, settings: ServeSettings) -> None:
             from elsewhere without allowed hosts.
         BfsqlError: Whatever opening the graph raises.
     """
-    from bfsql import asgi
     from bfsql.server import stdio
+    from bfsql.serving.run import run_http
 
     if settings.rest:
-        asgi.run_http(graph_factory, settings, "bfsql.rest.app")
+        run_http(graph_factory, settings, "bfsql.rest.app")
     elif settings.transport == "http":
-        asgi.run_http(graph_factory, settings, "bfsql.server.mcp")
+        run_http(graph_factory, settings, "bfsql.server.mcp")
     else:
         stdio.run(graph_factory, settings)
 

@@ -23,12 +23,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bfsql import call
 from bfsql.answers.clean import clean_text
-from bfsql.asgi import allowed_names, require_known_names, require_token
 from bfsql.errors import ToolError
 from bfsql.graph import Graph
 from bfsql.rest.request import Api, ApiRequest, ApiRoute, read_request
 from bfsql.rest.response import Problem, problem_of
 from bfsql.rest.routes import ROUTES
+from bfsql.serving.access import allowed_names, require_known_names, require_token
 from bfsql.tools import translate_errors
 
 if TYPE_CHECKING:

@@ -29,12 +29,13 @@ from mcp_types import (
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp
 
-from bfsql.asgi import GraphFactory, allowed_names, require_token
 from bfsql.cache import MAX_RECORDS
 from bfsql.call import Caller
 from bfsql.errors import ToolError
 from bfsql.graph import Backend, Graph, open_graph
 from bfsql.plugins.distributions import __version__
+from bfsql.serving.access import allowed_names, require_token
+from bfsql.serving.run import GraphFactory
 from bfsql.tools import Limits, ToolDefinition
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
-from bfsql.asgi import GraphFactory, log_to_stderr, open_while_importing
+from bfsql.serving.logs import log_to_stderr
+from bfsql.serving.run import GraphFactory, open_while_importing
 
 if TYPE_CHECKING:
     from bfsql.graph import Graph

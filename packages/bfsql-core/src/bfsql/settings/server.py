@@ -6,6 +6,7 @@ The names are those of the configuration file, the options and `BFSQL_...`.
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
@@ -51,7 +52,77 @@ class ServeSettings(BaseModel):
     bearer_token: SecretStr | None = Field(
         default=None, description="Token that every HTTP request has to carry."
     )
+    bearer_tokens: Path | None = Field(
+        default=None,
+        description="File of tokens, a line each: a name and the token's hash, as "
+        "`bfsql token NAME` prints it; read again when it changes.",
+    )
+    insecure: bool = Field(
+        default=False, description="Serve without a token on an address that others can reach."
+    )
     stateless: bool = Field(default=False, description="Keep no sessions, over HTTP.")
+    max_sessions: int = Field(
+        default=1_000,
+        ge=1,
+        description="Sessions kept, over HTTP; the one that has been idle longest gives way.",
+    )
+    session_timeout: float = Field(
+        default=1_800.0, gt=0, description="Seconds that an idle session is kept, over HTTP."
+    )
+    max_connections: int | None = Field(
+        default=None,
+        ge=1,
+        description="Connections at once, over HTTP; not set, it is 1,000, or less where the "
+        "process may open fewer files.",
+    )
+    read_timeout: float = Field(
+        default=15.0, gt=0, description="Seconds in which a request has to arrive, over HTTP."
+    )
+    write_timeout: float = Field(
+        default=30.0,
+        gt=0,
+        description="Seconds that a client may read nothing of an answer, over HTTP.",
+    )
+    idle_timeout: float = Field(
+        default=60.0, gt=0, description="Seconds that a connection may be idle, over HTTP."
+    )
+    grace: float = Field(
+        default=20.0,
+        ge=0,
+        description="Seconds that calls under way have to end when the server is stopped.",
+    )
+    max_calls: int = Field(
+        default=32, ge=1, description="Calls at once, over HTTP; others wait their turn."
+    )
+    max_calls_per_client: int = Field(
+        default=8, ge=1, description="Calls at once of one token or address, over HTTP."
+    )
+    max_waiting: int = Field(
+        default=100, ge=0, description="Calls that wait their turn; further ones are refused."
+    )
+    calls_per_minute: int | None = Field(
+        default=None,
+        ge=1,
+        description="Calls a minute of one token or address, over HTTP; not set, any number.",
+    )
+    admin_port: int | None = Field(
+        default=None,
+        ge=0,
+        le=65_535,
+        description="Port of /livez, /readyz and /metrics; not set, they are not served.",
+    )
+    admin_host: str = Field(
+        default="127.0.0.1", description="Address on which the admin port listens."
+    )
+    require_read_only: bool = Field(
+        default=False, description="Do not start with an account of the store that may write."
+    )
+    max_pause: float = Field(
+        default=60.0,
+        gt=0,
+        description="Longest pause in seconds between two attempts to reach a store that failed, "
+        "also where it asks for a longer one.",
+    )
     max_request_bytes: int = Field(
         default=1_000_000, ge=1_000, description="Bytes of the largest HTTP request."
     )
@@ -75,6 +146,9 @@ class ServeSettings(BaseModel):
         ge=0,
         description=f"Tokens of an answer where the call names none; 0 is no bound, "
         f"otherwise at least {LEAST_TOKENS}.",
+    )
+    max_answer_bytes: int = Field(
+        default=20_000_000, ge=10_000, description="Bytes of the largest answer, over HTTP."
     )
     deadline: float | None = Field(
         default=60.0, gt=0, description="Seconds that a tool call may take; none is no end."
@@ -112,7 +186,14 @@ class ServeSettings(BaseModel):
         f"{HTTP_CACHE_TTL:g} over HTTP and as long as the process on stdio.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
-        default="warning", description="Lowest level that is logged, on standard error."
+        default="warning",
+        description="Lowest level that is logged, on standard error; at info a line a call.",
+    )
+    log_format: Literal["text", "json"] = Field(
+        default="text", description="How log records are written: text, or a JSON object a line."
+    )
+    log_arguments: bool = Field(
+        default=False, description="Log the values of arguments, not only their names."
     )
 
     @field_validator("max_tokens")

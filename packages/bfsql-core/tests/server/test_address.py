@@ -2,8 +2,8 @@
 
 import pytest
 
-from bfsql.asgi import bind, is_loopback, url
 from bfsql.errors import ConfigurationError
+from bfsql.serving.address import bind, is_loopback, url
 
 
 @pytest.mark.parametrize(
