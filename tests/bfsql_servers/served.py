@@ -1,0 +1,85 @@
+"""`bfsql serve` as a process of its own, asked over HTTP."""
+
+from __future__ import annotations
+
+import re
+import resource
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+START_SECONDS = 30
+
+
+@dataclass
+class Served:
+    """A server under way: where it answers, its process, and what it has logged so far."""
+
+    process: subprocess.Popen[str]
+    url: str = ""
+    """Without a path."""
+    log: list[str] = field(default_factory=list)
+    """Lines of standard error."""
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self.url.rpartition(":")[2])
+
+    def stop(self, seconds: float = 30) -> int:
+        """Send SIGTERM and wait; the exit code."""
+        self.process.terminate()
+        return self.process.wait(seconds)
+
+
+@contextmanager
+def serving(
+    *options: str, env: Mapping[str, str] | None = None, max_files: int | None = None
+) -> Iterator[Served]:
+    """Run `bfsql serve` with the options, on a free port, and stop it at the end.
+
+    Args:
+        options: Behind `serve --transport http --port 0`.
+        env: The process's environment; None for this one's.
+        max_files: Files that the process may open at most.
+    """
+
+    def limited() -> None:
+        if max_files is not None:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max_files, max_files))
+
+    command = [sys.executable, "-m", "bfsql", "serve", "--transport", "http", "--port", "0"]
+    with subprocess.Popen(
+        [*command, *options],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=env,
+        preexec_fn=limited,  # noqa: PLW1509 - no thread of this process holds a lock it needs
+    ) as process:
+        served = Served(process)
+        greeted = threading.Event()
+        reading = threading.Thread(target=_read, args=(served, greeted), daemon=True)
+        reading.start()
+        try:
+            greeted.wait(START_SECONDS)
+            assert served.url, "\n".join(served.log)
+            yield served
+        finally:
+            process.kill()
+            process.wait()
+            reading.join()
+
+
+def _read(served: Served, greeted: threading.Event) -> None:
+    assert served.process.stderr
+    for line in served.process.stderr:
+        served.log.append(line.rstrip("\n"))
+        if not served.url and (found := re.search(r"answers at (http://[^/\s]+)", line)):
+            served.url = found[1]
+            greeted.set()
+    greeted.set()
