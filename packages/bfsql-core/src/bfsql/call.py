@@ -28,7 +28,10 @@ __all__ = [
     "Scope",
     "begun",
     "current",
+    "current_request_id",
+    "cut_by",
     "entered",
+    "has_read",
     "joined",
     "new_request_id",
     "omitted",
@@ -120,6 +123,12 @@ class Scope:
     """Names the call in the log of the server, in the client's and in the store's."""
     withheld: set[Record] = field(default_factory=set)
     """Records whose metadata may not leave, because its redaction failed."""
+    nodes: int = 0
+    """Nodes whose types were read so far, from the store or from the cache."""
+    edges: int = 0
+    """Edges that were read so far, likewise."""
+    bounds_met: set[str] = field(default_factory=set)
+    """Bounds of the call that made its answer less: `tokens`, `nodes`, `edges`, `deadline`."""
     _omissions: dict[Omission, None] = field(default_factory=dict)
     _begun: list[asyncio.Task[Any]] = field(default_factory=list)
 
@@ -127,6 +136,11 @@ class Scope:
     def omissions(self) -> tuple[Omission, ...]:
         """What was left out so far, each once, in the order of the reports."""
         return tuple(self._omissions)
+
+    @property
+    def cuts(self) -> tuple[str, ...]:
+        """Why the answer is less than the whole: the bounds that were met, and `store`; sorted."""
+        return tuple(sorted({*self.bounds_met, *(["store"] if self._omissions else [])}))
 
     def add(self, omissions: Iterable[Omission]) -> None:
         """Record what was left out."""
@@ -157,14 +171,22 @@ def scope(
     Args:
         seconds: How long the call may take, from now; None for no end.
         caller: Who asks.
-        request_id: As the client sent it; None for one that is made here.
+        request_id: As the client sent it; None for that of the call around this one, or else a
+            new one.
     """
     deadline = None if seconds is None else time.monotonic() + seconds
-    with entered(Scope(deadline, seconds, caller, request_id or new_request_id())) as opened:
+    named = request_id or current_request_id() or new_request_id()
+    with entered(Scope(deadline, seconds, caller, named)) as opened:
         try:
             yield opened
         finally:
             opened.end()
+
+
+def current_request_id() -> str:
+    """The name of the call under way; empty outside of one."""
+    under_way = _current.get()
+    return "" if under_way is None else under_way.request_id
 
 
 def new_request_id() -> str:
@@ -244,6 +266,21 @@ def omitted(*omissions: Omission) -> None:
     under_way = _current.get()
     if under_way is not None:
         under_way.add(omissions)
+
+
+def has_read(*, nodes: int = 0, edges: int = 0) -> None:
+    """Count what was read for the call under way; ignored outside of one."""
+    under_way = _current.get()
+    if under_way is not None:
+        under_way.nodes += nodes
+        under_way.edges += edges
+
+
+def cut_by(bound: str) -> None:
+    """Report that a bound made the answer less than the whole; ignored outside of a call."""
+    under_way = _current.get()
+    if under_way is not None:
+        under_way.bounds_met.add(bound)
 
 
 def withheld(record: Record) -> bool:

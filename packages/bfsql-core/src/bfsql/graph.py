@@ -22,6 +22,7 @@ from bfsql.answers import Answer
 from bfsql.cache import MAX_RECORDS, CachedGraphDb
 from bfsql.call import MAX_EDGES, Caller
 from bfsql.errors import BfsqlError, StoreUnavailable
+from bfsql.observer import NO_OBSERVERS, Observer, Observers
 from bfsql.plugins import NO_HOOKS, Hooks
 from bfsql.plugins.registry import created
 from bfsql.tools import Limits, Operations, Schema, ToolDefinition
@@ -56,6 +57,7 @@ class Graph:
         limits: What one call may cost.
         schema: The vocabulary, where it was known at the start.
         hooks: The hook plugins of the six operations; `db` itself is not redacted.
+        observers: They learn of every call.
 
     Attributes:
         shown: The same graph with its metadata redacted by the hooks, for faces that
@@ -68,29 +70,39 @@ class Graph:
         description: str,
         limits: Limits,
         schema: Schema | None,
+        *,
         hooks: Hooks = NO_HOOKS,
+        observers: Observers = NO_OBSERVERS,
     ) -> None:
         self.db = db
         self.schema = schema
         self.description = description
         self.limits = limits
-        self._operations = Operations(db, description, limits, hooks)
+        self.observers = observers
+        self._operations = Operations(db, description, limits, hooks, observers)
         self.shown = self._operations.db
 
     async def call(
-        self, tool: str, arguments: Any = None, *, caller: Caller | None = None
+        self,
+        tool: str,
+        arguments: Any = None,
+        *,
+        caller: Caller | None = None,
+        request_id: str | None = None,
     ) -> Answer:
         """Run a tool by name on raw arguments, as a client sends them.
 
         Args:
             tool: One of the six.
             arguments: Raw, by name.
-            caller: The client and its subject, for the hooks.
+            caller: The client and its subject, for hooks and observers.
+            request_id: Names the call in logs; None for that of the call around this one, or
+                else a new one.
 
         Raises:
             ToolError: A sentence for the model.
         """
-        return await self._operations.run(tool, arguments, caller=caller)
+        return await self._operations.run(tool, arguments, caller=caller, request_id=request_id)
 
     async def describe_schema(self, seeds: list[str] | str | None = None) -> Answer:
         """Orient: learn what the graph contains, or what is around some seeds."""
@@ -160,6 +172,7 @@ async def open_graph(
     cache_records: int = MAX_RECORDS,
     cache_ttl: float | None = None,
     hooks: Iterable[object] | None = None,
+    observers: Iterable[Observer] = (),
     **backend_settings: Any,
 ) -> AsyncIterator[Graph]:
     """Open a graph for reading, and close what was opened.
@@ -172,6 +185,7 @@ async def open_graph(
         cache_records: Records that the cache holds at the most.
         cache_ttl: Seconds for which a cached answer is good; None for no end.
         hooks: The hook plugins to use; None for the installed ones.
+        observers: They learn of calls, of those to the store, and of the cache.
         **backend_settings: The backend's own; what is missing comes from the
             environment variables that its settings model names.
 
@@ -181,14 +195,19 @@ async def open_graph(
         StoreError: The store is missing, unreadable, or not what it should be.
     """
     limits = limits or Limits()
-    chosen = plugins.load_hooks(hooks)
+    chosen, watching = plugins.load_hooks(hooks), Observers(observers)
     opened = await _open(backend, backend_settings)
     db = CachedGraphDb(
-        opened, cache_records, ttl=cache_ttl, max_edges=limits.max_edges or MAX_EDGES
+        opened,
+        cache_records,
+        ttl=cache_ttl,
+        max_edges=limits.max_edges or MAX_EDGES,
+        observers=watching,
     )
     try:
         schema = await _schema_in_time(Operations(db, "", limits))
-        graph = Graph(db, graph_description or NO_DESCRIPTION, limits, schema, chosen)
+        named = graph_description or NO_DESCRIPTION
+        graph = Graph(db, named, limits, schema, hooks=chosen, observers=watching)
         try:
             yield graph
         finally:

@@ -12,6 +12,7 @@ from operator import itemgetter
 from typing import Any, TypeVar
 
 from bfsql.abc import AdaptedGraphDb, GraphDbInterface, accepts, adapted, implements
+from bfsql.cache.observed import ObservedColumns
 from bfsql.cache.rings import HeldRings
 from bfsql.cache.singleflight import CachedMethod, CachePolicy
 from bfsql.cache.store import (
@@ -36,6 +37,7 @@ from bfsql.models import (
     Triple,
 )
 from bfsql.models.parts import only
+from bfsql.observer import NO_OBSERVERS, Observers
 
 K = TypeVar("K", str, Triple)
 
@@ -66,6 +68,7 @@ class CachedGraphDb(AdaptedGraphDb):
         ttl: Seconds for which an answer is good; None for as long as the cache lives.
         max_edges: Edges of a ring that is read at once; None for no bound.
         clock: Seconds, never going back; for tests.
+        observers: Those of the graph.
     """
 
     def __init__(
@@ -76,29 +79,41 @@ class CachedGraphDb(AdaptedGraphDb):
         ttl: float | None = None,
         max_edges: int | None = None,
         clock: Callable[[], float] = time.monotonic,
+        observers: Observers = NO_OBSERVERS,
     ) -> None:
         super().__init__(backend)
+        self._observers = observers
         self._own = frozenset(method for method in BATCHES if implements(backend, method))
         lifetime = FOREVER if ttl is None else ttl
-        policy = CachePolicy(CacheBudget(maxsize), lifetime, clock)
+        policy = CachePolicy(CacheBudget(maxsize), lifetime, clock, observers)
         brief: dict[str, Any] = {"ids": False, "is_brief": _holds_nothing}
-        self._search: CachedMethod[Any] = CachedMethod(policy, weigh=lengths, **brief)
-        self._leaving: CachedMethod[str] = CachedMethod(policy, weigh=lengths)
-        self._entering: CachedMethod[str] = CachedMethod(policy, weigh=lengths)
+        self._search: CachedMethod[Any] = CachedMethod(
+            "search_entities", policy, weigh=lengths, **brief
+        )
+        self._leaving: CachedMethod[str] = CachedMethod("edges_from", policy, weigh=lengths)
+        self._entering: CachedMethod[str] = CachedMethod("edges_to", policy, weigh=lengths)
         self._policy, self._max_edges = policy, max_edges
         self._rings = self._no_rings()
         self._answers = HeldAnswers(policy.budget, policy.ttl, policy.clock)
-        self._nodes: CachedMethod[str] = CachedMethod(policy)
+        self._nodes: CachedMethod[str] = CachedMethod("get_nodes_batch", policy)
         detail: dict[str, Any] = {"keep": snapshots, "give": restored, "weigh": pages}
-        self._node_metadata: CachedMethod[str] = CachedMethod(policy, **detail)
-        self._edge_metadata: CachedMethod[Triple] = CachedMethod(policy, **detail)
+        self._node_metadata: CachedMethod[str] = CachedMethod(
+            "metadata_for_nodes_batch", policy, **detail
+        )
+        self._edge_metadata: CachedMethod[Triple] = CachedMethod(
+            "metadata_for_edges_batch", policy, **detail
+        )
         part: dict[str, Any] = {**detail, "id_of": itemgetter(0)}
-        self._node_parts: CachedMethod[tuple[str, frozenset[str]]] = CachedMethod(policy, **part)
-        self._edge_parts: CachedMethod[tuple[Triple, frozenset[str]]] = CachedMethod(policy, **part)
-        self._provenance: CachedMethod[Any] = CachedMethod(policy, **detail)
+        self._node_parts: CachedMethod[tuple[str, frozenset[str]]] = CachedMethod(
+            "metadata_for_nodes_batch", policy, **part
+        )
+        self._edge_parts: CachedMethod[tuple[Triple, frozenset[str]]] = CachedMethod(
+            "metadata_for_edges_batch", policy, **part
+        )
+        self._provenance: CachedMethod[Any] = CachedMethod("provenance_for_node", policy, **detail)
         # Small, and used by every session: a budget of its own, so that it is never evicted.
-        schema = CachePolicy(CacheBudget(1_000), lifetime, clock)
-        self._schema: CachedMethod[str] = CachedMethod(schema, **brief)
+        schema = CachePolicy(CacheBudget(1_000), lifetime, clock, observers)
+        self._schema: CachedMethod[str] = CachedMethod("", schema, **brief)
 
     # --- the eight ----------------------------------------------------------
 
@@ -130,20 +145,22 @@ class CachedGraphDb(AdaptedGraphDb):
         async def ask() -> Node:
             return own_node(await self._inner.get_node(entity_id))
 
-        node: Node = await self._nodes.one(entity_id, ask)
+        node: Node = await self._nodes.one(entity_id, ask, "get_node")
         return own_node(node)
 
     async def metadata_for_node(self, entity_id: str) -> Metadata:
         """Everything the store knows of the entity, in a new mapping."""
         ask = lambda: self._inner.metadata_for_node(entity_id)
-        metadata: Metadata = await self._node_metadata.one(entity_id, ask)
+        metadata: Metadata = await self._node_metadata.one(entity_id, ask, "metadata_for_node")
         return metadata
 
     async def metadata_for_edge(self, edge: Edge) -> Metadata:
         """Everything the store knows of the edge, in a new mapping."""
         ask = lambda: self._inner.metadata_for_edge(edge)
         subject, predicate, object_ = edge
-        metadata: Metadata = await self._edge_metadata.one((subject, predicate, object_), ask)
+        metadata: Metadata = await self._edge_metadata.one(
+            (subject, predicate, object_), ask, "metadata_for_edge"
+        )
         return metadata
 
     async def entity_types(self) -> list[str]:
@@ -192,9 +209,19 @@ class CachedGraphDb(AdaptedGraphDb):
     def columns(self) -> Columns | None:
         """The graph in integers, with what earlier calls found in it."""
         columns = super().columns()
-        if columns is not None:
-            columns.kept = self._answers
+        if columns is None:
+            return None
+        if self._observers.watch_store and type(columns).brought is Columns.brought:
+            columns = ObservedColumns(columns, self._observers)
+        columns.kept = self._answers
         return columns
+
+    async def few_edges(self, ids: Sequence[str], most: int) -> set[Triple] | None:
+        """The ring of a few nodes, from the store itself."""
+        if not self._observers.watch_store:
+            return await super().few_edges(ids, most)
+        with self._observers.store_call("edges_stream"):
+            return await super().few_edges(ids, most)
 
     def numbered(self) -> HeldRings | None:
         """The rings that are held; None where the backend gives edges of one node only."""

@@ -58,8 +58,10 @@ class HeldRings:
         self.numbering = Numbering()
         self.typed = typed
         self._backend = backend
-        self._whole: CachedMethod[str] = CachedMethod(policy, weigh=_edges)
-        self._parts: CachedMethod[_Key] = CachedMethod(policy, weigh=_edges, id_of=itemgetter(0))
+        self._whole: CachedMethod[str] = CachedMethod("edges_batch", policy, weigh=_edges)
+        self._parts: CachedMethod[_Key] = CachedMethod(
+            "edges_batch", policy, weigh=_edges, id_of=itemgetter(0)
+        )
         # An edge between two asked nodes may come twice.
         self._most_rows = None if max_edges is None else 2 * max_edges
         self._max_edges = max_edges or 0

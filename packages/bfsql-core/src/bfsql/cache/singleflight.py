@@ -17,6 +17,7 @@ from bfsql import call
 from bfsql.cache.store import FOREVER, CacheBudget, GenerationalCache
 from bfsql.errors import StoreUnavailable
 from bfsql.models import Omission
+from bfsql.observer import NO_OBSERVERS, Observers
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
@@ -43,7 +44,7 @@ class SharedCall(Generic[T]):
         self._waiters = 0
         self._closed = False
         self._first_deadline = _deadline()
-        self._scope = call.Scope(self._first_deadline)
+        self._scope = call.Scope(self._first_deadline, request_id=call.current_request_id())
         context = contextvars.Context()
         self._task = asyncio.get_running_loop().create_task(self._run(ask), context=context)
         self._task.add_done_callback(self._ended)
@@ -107,6 +108,8 @@ class CachePolicy:
     """Seconds."""
     clock: Callable[[], float] = time.monotonic
     """Seconds, never going back."""
+    observers: Observers = NO_OBSERVERS
+    """Those of the graph."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +133,8 @@ class CachedMethod(Generic[K]):
     """One method of a backend: its answers by key, held, under way, or asked for now.
 
     Args:
+        method: Its name, for observers; of several methods in one, that of the batch. Empty where
+            the keys are names of methods.
         policy: How long answers are good, and how much of them is held.
         keep: Converts answers to immutable values for the cache; None if they are
             immutable already.
@@ -143,6 +148,7 @@ class CachedMethod(Generic[K]):
 
     def __init__(
         self,
+        method: str,
         policy: CachePolicy,
         *,
         keep: Callable[[dict[K, Any]], dict[K, Any]] | None = None,
@@ -155,7 +161,9 @@ class CachedMethod(Generic[K]):
         self._id_of = id_of
         self._is_brief = is_brief
         self._absence: tuple[type[Exception], ...] = (KeyError,) if ids else ()
+        self._method = method
         self._policy = policy
+        self._observers = policy.observers
         self._keep = keep
         self._give = give
         self._held: GenerationalCache[K] = GenerationalCache(policy.budget, weigh)
@@ -165,8 +173,15 @@ class CachedMethod(Generic[K]):
         self._any_omission = False  # of an answer that is or was held
         self._calls: dict[SharedCall[_Fetched[K]], frozenset[K]] = {}
 
-    async def one(self, key: K, ask: Callable[[], Awaitable[Any]]) -> Any:
+    async def one(
+        self, key: K, ask: Callable[[], Awaitable[Any]], method: str | None = None
+    ) -> Any:
         """The answer for one key.
+
+        Args:
+            key: What is asked for.
+            ask: Asks the backend.
+            method: Name of the method, for observers, where it is not that of the batch.
 
         Raises:
             KeyError: The store does not have it; the backend raised it now or just before.
@@ -178,12 +193,14 @@ class CachedMethod(Generic[K]):
             except self._absence:
                 return {}
 
-        answers = await self.many([key], fetch)
+        answers = await self.many([key], fetch, method)
         if key not in answers:
             raise KeyError(key)
         return answers[key]
 
-    async def many(self, keys: Iterable[K], fetch: Fetch[K]) -> dict[K, Any]:
+    async def many(
+        self, keys: Iterable[K], fetch: Fetch[K], method: str | None = None
+    ) -> dict[K, Any]:
         """The answers by key: held ones, those under way, and one batch for the rest.
 
         Keys that the store has nothing for are left out. Omissions of any of the
@@ -197,20 +214,22 @@ class CachedMethod(Generic[K]):
         if self._give is not None and answers:
             answers = self._give(answers)
         if len(answers) == len(wanted):
+            self._tell_observers(wanted, 0, method)
             return answers
         missing = [key for key in wanted if key not in answers]
         unknown = self._unknown.find(missing, now)
         alone = len(wanted) == 1
         missing = [k for k in missing if k not in unknown or (alone and not unknown[k])]
+        self._tell_observers(wanted, len(missing), method)
         joinable = self._joinable(missing)
         elsewhere = frozenset(key for shared in joinable.values() for key in shared)
         missing = [key for key in missing if key not in elsewhere]
         if missing:
-            fetched = await self._start(missing, fetch).join()
+            fetched = await self._start(missing, fetch, method).join()
             _report(fetched.omissions, missing)
             answers = answers | fetched.values if answers else fetched.values
         for shared_call, shared in joinable.items():
-            answers = answers | await self._join(shared_call, shared, fetch)
+            answers = answers | await self._join(shared_call, shared, fetch, method)
         return answers
 
     def complete(self, keys: Sequence[K]) -> dict[K, Any]:
@@ -246,7 +265,11 @@ class CachedMethod(Generic[K]):
         return shared
 
     async def _join(
-        self, shared_call: SharedCall[_Fetched[K]], keys: list[K], fetch: Fetch[K]
+        self,
+        shared_call: SharedCall[_Fetched[K]],
+        keys: list[K],
+        fetch: Fetch[K],
+        method: str | None,
     ) -> dict[K, Any]:
         """The answers of a call that another caller began; if that ends it, those of a new one."""
         try:
@@ -254,24 +277,26 @@ class CachedMethod(Generic[K]):
         except TimeoutError:
             if call.remaining() == 0 or not shared_call.cut_short:
                 raise
-            return await self.many(keys, fetch)
+            return await self.many(keys, fetch, method)
         except asyncio.CancelledError:
             if not shared_call.done or _being_cancelled():
                 raise
-            return await self.many(keys, fetch)
+            return await self.many(keys, fetch, method)
         whole = len(keys) == len(fetched.asked)
         if fetched.respelled and not whole:
-            return await self.many(keys, fetch)
+            return await self.many(keys, fetch, method)
         _report(fetched.omissions, keys)
         kept = fetched.kept
         mine = dict(kept) if whole else {k: kept[k] for k in keys if k in kept}
         return mine if self._give is None else self._give(mine)
 
-    def _start(self, missing: list[K], fetch: Fetch[K]) -> SharedCall[_Fetched[K]]:
+    def _start(
+        self, missing: list[K], fetch: Fetch[K], method: str | None
+    ) -> SharedCall[_Fetched[K]]:
         asked = frozenset(missing)
 
         async def ask(scope: call.Scope) -> _Fetched[K]:
-            values = await fetch(missing)
+            values = await self._fetched(missing, fetch, method)
             kept = values if self._keep is None else self._keep(values)
             fetched = _Fetched(values, kept, _by_key(scope.omissions, missing, self._id_of), asked)
             if not any(omission.passing for omission in scope.omissions):
@@ -284,6 +309,17 @@ class CachedMethod(Generic[K]):
         shared_call: SharedCall[_Fetched[K]] = SharedCall(ask, forget)
         self._calls[shared_call] = asked
         return shared_call
+
+    async def _fetched(self, missing: list[K], fetch: Fetch[K], method: str | None) -> dict[K, Any]:
+        if not self._observers.watch_store:
+            return await fetch(missing)
+        with self._observers.store_call(method or self._method or str(missing[0])):
+            return await fetch(missing)
+
+    def _tell_observers(self, wanted: list[K], missing: int, method: str | None) -> None:
+        if wanted and self._observers.watch_cache:
+            name = method or self._method or str(wanted[0])
+            self._observers.cache_asked(name, len(wanted) - missing, missing)
 
     def _hold(self, fetched: _Fetched[K]) -> None:
         now, ttl = self._policy.clock(), self._policy.ttl

@@ -155,6 +155,7 @@ class _Known:
             aclosing(self.columns.rings(unread)) as batches,
         ):
             async for batch in batches:
+                call.has_read(edges=len(batch.subjects))
                 self._conditions.learn(batch.predicates[:0], batch.predicates)
                 kept = marked(batch, await self._conditions.keeps_edges(batch, None))
                 self._edges.append(kept)
@@ -176,6 +177,7 @@ class _Known:
             self._nodes += len(new)
             if self._nodes > self._bounds.nodes:
                 raise BoundMet("nodes", self._bounds.nodes)
+            call.has_read(nodes=len(new))
             types = await call.within(self.columns.types(new))
             kept = types != NO_NODE
             self._conditions.learn(types[kept], types[:0])

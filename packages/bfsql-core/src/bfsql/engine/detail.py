@@ -30,6 +30,7 @@ async def with_node_metadata(db: GraphDbInterface, pages: Pages, result: Result)
     try:
         found = await call.within(db.metadata_for_nodes_batch(wanted, keys)) if wanted else {}
     except TimeoutError:
+        call.cut_by("deadline")
         return replace(result, facts=replace(result.facts, late=("nodes",)))
     brought = pages.selection.columns.brought
     came = only({i: brought[i] for i in wanted if i in brought}, keys)
@@ -61,6 +62,7 @@ async def with_edge_metadata(
     try:
         found = await call.within(db.metadata_for_edges_batch(wanted, keys))
     except TimeoutError:
+        call.cut_by("deadline")
         late = (*result.facts.late, "edges")
         return replace(result, facts=replace(result.facts, late=late))
     full = {triple: found.get(triple, {}) for triple in wanted}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from bfsql import call
 from bfsql.columns import NO_NODE, Columns, Found, Handles, IntArray, Ring, marked
 from bfsql.engine.arcs import FLIPPED, Arcs, LongArray
 from bfsql.engine.arrays import are_named, distinct, distinct_numbers, places_of
@@ -151,6 +152,7 @@ async def _finds(walked: Walked, layer: int, step: Step) -> bool:
     try:
         async with aclosing(batches):
             async for ring in batches:
+                call.has_read(edges=len(ring.subjects))
                 starts.cover(columns.size)
                 edges = distinct(ring, columns.size) if columns.repeats else ring
                 arcs = Arcs.of(edges, starts, direction)

@@ -44,10 +44,12 @@ async def intersect(reach: Reach, bounds: Bounds) -> Reach:
     except TimeoutError as late:
         if reach.depth == 1:
             raise FirstRingUnfinished(reach.seeds, call.seconds(), None) from late
+        call.cut_by("deadline")
         return await _shallower(replace(reach, stopped_by="deadline"))
     except BoundMet as met:
         if reach.depth == 1:
             raise FirstRingTooLarge(reach.seeds, met.bound, bounds.edges) from None
+        call.cut_by(met.bound)
         return await _shallower(replace(reach, stopped_by=met.bound))
     return await _narrowed(reach, common, further)
 
@@ -70,6 +72,7 @@ async def _among(reach: Reach, outermost: IntArray, room: int) -> Ring:
     count = 0
     async with aclosing(columns.rings(outermost)) as batches:
         async for batch in batches:
+            call.has_read(edges=len(batch.subjects))
             members.cover(columns.size)
             ring = await off_loop(len(batch.subjects), partial(within, batch, members))
             found.append(ring)

@@ -275,6 +275,7 @@ class _Walker:
         batches = columns.rings(frontier, predicates=step.predicates, direction=direction)
         async with aclosing(batches):
             async for batch in batches:
+                call.has_read(edges=len(batch.subjects))
                 found.append(batch)
                 count += len(batch.subjects)
                 if count > self._room and columns.repeats:

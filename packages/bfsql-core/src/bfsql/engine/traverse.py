@@ -109,6 +109,8 @@ async def traverse(columns: Columns, seeds: Sequence[Found], hops: int, bounds: 
             stopped_by = met.bound
             break
         rings.append(await columns.ordered(found))
+    if stopped_by:
+        call.cut_by(stopped_by)
     nodes = np.concatenate(rings)
     types = await types_of(columns, nodes)
     real = types != NO_NODE
@@ -200,6 +202,7 @@ class _Search:
             aclosing(columns.rings(frontier)) as batches,
         ):
             async for batch in batches:
+                call.has_read(edges=len(batch.subjects))
                 ring, new = await off_loop(len(batch.subjects), partial(self._fresh, batch))
                 edges.append(ring)
                 found.append(new)
@@ -249,6 +252,7 @@ async def types_of(columns: Columns, nodes: IntArray) -> IntArray:
     """
     if not len(nodes):
         return nodes
+    call.has_read(nodes=len(nodes))
     try:
         return await call.within(columns.types(nodes))
     except TimeoutError as late:

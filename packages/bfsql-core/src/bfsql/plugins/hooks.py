@@ -79,6 +79,11 @@ class Hooks:
         """Whether any plugin redacts metadata."""
         return bool(self._redactors)
 
+    @property
+    def watches(self) -> bool:
+        """Whether any plugin watches calls."""
+        return bool(self._of("watch_call"))
+
     def watch(
         self, tool: str, arguments: Mapping[str, Any], outcome: CallOutcome, seconds: float
     ) -> None:

@@ -1,16 +1,13 @@
-"""What the audit hooks receive of a tool call: its arguments, its outcome and its time."""
+"""What observers and audit hooks learn of a tool call: its arguments, its outcome and its time."""
 
 from __future__ import annotations
 
-import asyncio
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from bfsql.answers import Answer
-from bfsql.errors import ToolError
+from bfsql.call import Estimator
+from bfsql.observer import ObservedCall, Observer
 from bfsql.plugins import CallOutcome, Hooks
 
 _COUNTED = {
@@ -23,47 +20,33 @@ _COUNTED = {
 """The lists of an answer, and what their lengths are called."""
 
 
-@dataclass(slots=True)
-class AuditedCall:
-    """What is known of a call so far."""
-
-    tool: str
-    arguments: Mapping[str, Any]
-    answer: Answer | None = None
-    error: str | None = None
-
-    @property
-    def outcome(self) -> CallOutcome:
-        """What became of it."""
-        if self.answer is None:
-            return CallOutcome(error=self.error or "internal")
-        return CallOutcome(len(self.answer.text.encode()), _rows(self.tool, self.answer.content))
-
-
-@contextmanager
-def audited(hooks: Hooks, tool: str, arguments: Any) -> Iterator[AuditedCall]:
-    """Pass the call to the hooks when it is over, however it ends.
+class WatchingHooks(Observer):
+    """Passes finished calls to the hook `watch_call`, inside the scope of the call.
 
     Args:
         hooks: At least one of them watches.
-        tool: Name of the tool.
-        arguments: As the client sent them.
-
-    Yields:
-        The record of the call, to be given the checked arguments and the answer.
     """
-    seen = AuditedCall(tool, arguments if isinstance(arguments, Mapping) else {})
-    began = time.perf_counter()
-    try:
-        yield seen
-    except ToolError as error:
-        seen.error = error.kind
-        raise
-    except asyncio.CancelledError:
-        seen.error = "cancelled"
-        raise
-    finally:
-        hooks.watch(tool, seen.arguments, seen.outcome, time.perf_counter() - began)
+
+    def __init__(self, hooks: Hooks) -> None:
+        self._hooks = hooks
+
+    def call_ended(self, seen: ObservedCall) -> None:
+        """Pass it on."""
+        outcome = CallOutcome(seen.size, seen.rows, seen.error)
+        self._hooks.watch(seen.tool, seen.arguments, outcome, seen.seconds)
+
+
+def has_answered(seen: ObservedCall, answer: Answer, estimator: Estimator) -> None:
+    """Record the size of a call's answer.
+
+    Args:
+        seen: The call.
+        answer: Its answer.
+        estimator: How its tokens are counted.
+    """
+    text = answer.text.encode()
+    seen.size, seen.tokens = len(text), estimator(text)
+    seen.rows = _rows(seen.tool, answer.content)
 
 
 def _rows(tool: str, content: Mapping[str, Any]) -> dict[str, int]:

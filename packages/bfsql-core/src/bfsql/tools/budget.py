@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.answers import Draft, SubgraphWriter
 from bfsql.call import Estimator, Limits
@@ -53,16 +54,23 @@ class Budget:
 
     def keeps(self, draft: Draft) -> bool:
         """Whether the answer keeps within it; written only where there is a budget."""
-        return not self.tokens or self.estimator(draft.text) <= self.tokens
+        kept = not self.tokens or self.estimator(draft.text) <= self.tokens
+        if not kept:
+            call.cut_by("tokens")
+        return kept
 
     def refuses(self, size: int) -> bool:
         """Whether so many bytes are too many, however they are counted."""
-        return 0 < self.tokens * TOKEN_BYTES < size
+        refused = 0 < self.tokens * TOKEN_BYTES < size
+        if refused:
+            call.cut_by("tokens")
+        return refused
 
     def longest(self, count: int, text_of: Callable[[int], bytes]) -> int:
         """How many of `count` parts fit, at least 0."""
         if not self.tokens or self.estimator(text_of(count)) <= self.tokens:
             return count
+        call.cut_by("tokens")
         return max(0, largest(count - 1, lambda n: self.estimator(text_of(n)) <= self.tokens))
 
 

@@ -8,7 +8,6 @@ given of them (`protocol.md` 12).
 from __future__ import annotations
 
 import logging
-import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -30,8 +29,9 @@ from bfsql.errors import (
     ToolError,
     TypesUnread,
 )
+from bfsql.observer import NO_OBSERVERS, Observers
 from bfsql.plugins import NO_HOOKS, Hooks
-from bfsql.tools.audit import audited
+from bfsql.tools.audit import WatchingHooks, has_answered
 from bfsql.tools.budget import Budget
 from bfsql.tools.hits import find
 from bfsql.tools.namesakes import contexts, namesakes
@@ -58,6 +58,7 @@ class Operations:
         description: The operator's description of it.
         limits: What one call may cost.
         hooks: The plugins that audit and refuse calls, redact metadata and rerank candidates.
+        observers: Those of the graph, beside the audit hooks.
 
     Attributes:
         db: The graph without what the hooks redact.
@@ -65,18 +66,30 @@ class Operations:
     """
 
     def __init__(
-        self, db: GraphDbInterface, description: str, limits: Limits, hooks: Hooks = NO_HOOKS
+        self,
+        db: GraphDbInterface,
+        description: str,
+        limits: Limits,
+        hooks: Hooks = NO_HOOKS,
+        observers: Observers = NO_OBSERVERS,
     ) -> None:
         self.db = RedactedGraphDb(db, hooks) if hooks.redacts else adapted(db)
         self.known = GraphSchema(self.db)
         self._hooks = hooks
         self._description = description
         self._limits = limits
-        self._audited = bool(hooks)
+        self._observers = (
+            Observers([*observers.all, WatchingHooks(hooks)]) if hooks.watches else observers
+        )
         self._traversals = Traversals(self.db, limits, self.known)
 
     async def run(
-        self, tool: str, arguments: Any = None, *, caller: Caller | None = None
+        self,
+        tool: str,
+        arguments: Any = None,
+        *,
+        caller: Caller | None = None,
+        request_id: str | None = None,
     ) -> Answer:
         """Check the raw arguments of a call, run it and answer it.
 
@@ -84,19 +97,25 @@ class Operations:
             tool: Name of the tool.
             arguments: As the client sent them.
             caller: The client and its subject, as far as the transport knows them.
+            request_id: As the client sent it; None for a new one.
 
         Raises:
             ToolError: The call cannot be answered.
         """
-        with call.scope(seconds=self._limits.deadline, caller=caller):
-            if not self._audited:
-                return await self._answered(tool, checked(tool, arguments))
-            with audited(self._hooks, tool, arguments) as record:
-                record.arguments = values = checked(tool, arguments)
-                if refusal := await self._hooks.refusal(tool, values):
-                    raise ToolError(refusal, kind="refused")
-                record.answer = await self._answered(tool, values)
-                return record.answer
+        seconds = self._limits.deadline
+        with call.scope(seconds=seconds, caller=caller, request_id=request_id) as scope:
+            if not self._observers:
+                return await self._allowed(tool, checked(tool, arguments))
+            with self._observers.observed(tool, arguments, scope) as seen:
+                seen.arguments = values = checked(tool, arguments)
+                answer = await self._allowed(tool, values)
+                has_answered(seen, answer, self._limits.estimator)
+                return answer
+
+    async def _allowed(self, tool: str, values: dict[str, Any]) -> Answer:
+        if self._hooks and (refusal := await self._hooks.refusal(tool, values)):
+            raise ToolError(refusal, kind="refused")
+        return await self._answered(tool, values)
 
     async def _answered(self, tool: str, values: dict[str, Any]) -> Answer:
         with translate_errors(self._limits, tool):
@@ -243,7 +262,7 @@ def translate_errors(limits: Limits, what: str) -> Iterator[None]:
     except TimeoutError as late:
         raise ToolError(_too_slow(limits), kind="deadline") from late
     except StoreUnavailable as gone:
-        raise _fault("The graph's store does not answer; try again later.", "store", gone) from gone
+        raise _unreachable(gone) from gone
     except StoreError as broken:
         raise _fault("The graph's store refused this call.", "store", broken) from broken
     except Exception as fault:
@@ -255,9 +274,24 @@ def _too_slow(limits: Limits) -> str:
     return f"The graph's store did not answer {within}. Try again, or ask for less."
 
 
+def _unreachable(gone: StoreUnavailable) -> ToolError:
+    """One line in the log: the traceback of an outage tells nothing, and every call has one."""
+    incident = _incident()
+    log.warning("incident %s: the store does not answer: %s", incident, gone)
+    return _reported("The graph's store does not answer; try again later.", "store", incident)
+
+
 def _fault(message: str, kind: str, cause: Exception) -> ToolError:
-    incident = secrets.token_hex(4)
+    incident = _incident()
     log.error("incident %s: %s", incident, message, exc_info=cause)
+    return _reported(message, kind, incident)
+
+
+def _incident() -> str:
+    return call.current_request_id() or call.new_request_id()
+
+
+def _reported(message: str, kind: str, incident: str) -> ToolError:
     return ToolError(
         f"{message} The arguments are not the reason; tell the operator incident {incident}.",
         kind=kind,

@@ -99,6 +99,7 @@ class Names:
         known, failed = await self._entities([value], lambda ids: nodes_of(self.db, ids))
         if failed:
             raise await self._error(argument, failed)
+        call.has_read(nodes=1)
         return known[0]
 
     async def nodes(self, values: Sequence[str]) -> list[Node]:
@@ -114,6 +115,7 @@ class Names:
         self.notes += [f"Left out: {text}" for text in await self._ambiguous(several)]
         if skipped := [name.value for name in failed if name.skipped]:
             self.notes.append(f"Left out: {_too_many(skipped)}")
+        call.has_read(nodes=len(known))
         return known
 
     # --- looking up -------------------------------------------------------------

@@ -1,0 +1,94 @@
+"""The columns of a store, whose calls are observed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Collection, Sequence
+from contextlib import aclosing
+
+from bfsql.columns import Columns, Found, IntArray, Ring
+from bfsql.models import EdgeDirection
+from bfsql.observer import Observers
+
+
+class ObservedColumns(Columns):
+    """The same graph in integers; observers learn of every call to the store.
+
+    Args:
+        inner: The store's own columns.
+        observers: Those of the graph.
+    """
+
+    def __init__(self, inner: Columns, observers: Observers) -> None:
+        self._inner = inner
+        self._observers = observers
+
+    @property
+    def size(self) -> int:
+        """All handles that occur are below it."""
+        return self._inner.size
+
+    @property
+    def type_names(self) -> Sequence[str]:
+        """Name of each type, by its number."""
+        return self._inner.type_names
+
+    @property
+    def predicate_names(self) -> Sequence[str]:
+        """Name of each predicate, by its number."""
+        return self._inner.predicate_names
+
+    @property
+    def repeats(self) -> bool:
+        """Whether a ring may hold an edge more than once."""
+        return self._inner.repeats
+
+    async def find(self, ids: Sequence[str]) -> list[Found | None]:
+        """The node of each id."""
+        with self._observers.store_call("columns.find"):
+            return await self._inner.find(ids)
+
+    def read_ahead(self, ids: Sequence[str]) -> None:
+        """Begin to read a ring."""
+        self._inner.read_ahead(ids)
+
+    async def ids(self, handles: IntArray) -> list[str]:
+        """The id of each handle."""
+        with self._observers.store_call("columns.ids"):
+            return await self._inner.ids(handles)
+
+    async def types(self, handles: IntArray) -> IntArray:
+        """The number of each handle's type."""
+        with self._observers.store_call("columns.types"):
+            return await self._inner.types(handles)
+
+    async def rings(
+        self,
+        handles: IntArray,
+        *,
+        predicates: Collection[str] | None = None,
+        direction: EdgeDirection | None = None,
+    ) -> AsyncGenerator[Ring]:
+        """Every edge with an asked node at either end; its time is that of all batches."""
+        spent, failed = 0.0, True
+        began = time.perf_counter()
+        try:
+            part = self._inner.rings(handles, predicates=predicates, direction=direction)
+            async with aclosing(part) as batches:
+                async for batch in batches:
+                    spent += time.perf_counter() - began
+                    try:
+                        yield batch
+                    except GeneratorExit:
+                        failed = False  # the reader has had enough
+                        raise
+                    finally:
+                        began = time.perf_counter()
+            failed = False
+        finally:
+            spent += time.perf_counter() - began
+            self._observers.store_called("columns.rings", spent, failed=failed)
+
+    async def ordered(self, handles: IntArray) -> IntArray:
+        """The handles in the code point order of their ids."""
+        return await self._inner.ordered(handles)

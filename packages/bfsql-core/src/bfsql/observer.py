@@ -1,0 +1,191 @@
+"""Observers: what happens to a graph while it is asked, for metrics, logs, audits and traces.
+
+    class Slow(Observer):
+        def call_ended(self, seen):
+            if seen.seconds > 1:
+                print(seen.tool, seen.request_id)
+
+    async with bfsql.open_graph("sqlite", path="graph.db", observers=[Slow()]) as graph:
+        ...
+
+Observers run in the event loop, between a call and its answer, so they must not wait. What they
+raise breaks no call: it is logged once. Where nobody observes, nothing is measured.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from bfsql.call import Caller, Scope
+from bfsql.errors import ToolError
+
+log = logging.getLogger("bfsql.observer")
+
+
+@dataclass(slots=True)
+class ObservedCall:
+    """A call, as far as it is known; complete when it has ended."""
+
+    request_id: str
+    """As the client sent it, or as it was made here."""
+    tool: str
+    """Name of the tool, as the client gave it; of the web API, verb and path of the route."""
+    arguments: Mapping[str, Any]
+    """With defaults filled in, where they were accepted; otherwise as the client sent them."""
+    caller: Caller | None
+    """Who asks, as far as the transport knows."""
+    seconds: float = 0.0
+    """How long it took."""
+    error: str | None = "internal"
+    """The `kind` of the `ToolError`, `cancelled` where the client took the call back, or None."""
+    size: int = 0
+    """Bytes of the answer's text, UTF-8."""
+    tokens: int = 0
+    """Its tokens, as the server counts them."""
+    rows: Mapping[str, int] = field(default_factory=dict)
+    """How much of what is in the answer (`CallOutcome.rows`)."""
+    nodes: int = 0
+    """Nodes whose types were read, from the store or from the cache."""
+    edges: int = 0
+    """Edges that were read, likewise."""
+    cut: tuple[str, ...] = ()
+    """Why the answer is less than the whole: `tokens`, `nodes`, `edges` or `deadline`, which are
+    bounds of the call, or `store`, where the store left something out; sorted."""
+
+
+class Observer:
+    """Base class of observers: each method is called when something has happened, and does nothing.
+
+    A subclass overrides those that it wants; only they are called.
+    """
+
+    def call_began(self, seen: ObservedCall) -> None:
+        """A call begins; of it, only the first four fields are known."""
+
+    def call_ended(self, seen: ObservedCall) -> None:
+        """A call has ended, however it did."""
+
+    def store_called(self, method: str, seconds: float, *, failed: bool) -> None:
+        """The store has answered a call, or failed.
+
+        Args:
+            method: Of `GraphDbInterface`; or of `Columns`, as `columns.rings`.
+            seconds: How long it took.
+            failed: Whether it raised, for any reason but an id that it does not have.
+        """
+
+    def cache_asked(self, method: str, hits: int, misses: int) -> None:
+        """The cache was asked.
+
+        Args:
+            method: Of `GraphDbInterface`.
+            hits: Keys whose answer was held.
+            misses: All other keys.
+        """
+
+
+class Observers:
+    """The observers of one graph; false where there are none.
+
+    Args:
+        observers: In the order in which they are called.
+
+    Attributes:
+        watch_store: Whether any of them wants the calls to the store.
+        watch_cache: Whether any of them wants those to the cache.
+    """
+
+    def __init__(self, observers: Iterable[Observer] = ()) -> None:
+        self.all = tuple(observers)
+        self._began = self._wanting("call_began")
+        self._ended = self._wanting("call_ended")
+        self._store = self._wanting("store_called")
+        self._cache = self._wanting("cache_asked")
+        self.watch_store = bool(self._store)
+        self.watch_cache = bool(self._cache)
+        self._reported: set[Callable[..., None]] = set()
+
+    def __bool__(self) -> bool:
+        """Whether there is any observer."""
+        return bool(self.all)
+
+    @contextmanager
+    def observed(self, tool: str, arguments: Any, scope: Scope) -> Iterator[ObservedCall]:
+        """Observe a call: what runs inside.
+
+        Args:
+            tool: Its name.
+            arguments: As the client sent them.
+            scope: The call.
+
+        Yields:
+            The record of the call, to be given the checked arguments and the answer.
+        """
+        given = arguments if isinstance(arguments, Mapping) else {}
+        seen = ObservedCall(scope.request_id, tool, given, scope.caller)
+        self._tell(self._began, seen)
+        began = time.perf_counter()
+        try:
+            yield seen
+            seen.error = None
+        except ToolError as error:
+            seen.error = error.kind
+            raise
+        except asyncio.CancelledError:
+            seen.error = "cancelled"
+            raise
+        finally:
+            seen.seconds = time.perf_counter() - began
+            seen.nodes, seen.edges, seen.cut = scope.nodes, scope.edges, scope.cuts
+            self._tell(self._ended, seen)
+
+    @contextmanager
+    def store_call(self, method: str) -> Iterator[None]:
+        """Observe a call to the store: what runs inside."""
+        began, failed = time.perf_counter(), True
+        try:
+            yield
+            failed = False
+        except KeyError:
+            failed = False
+            raise
+        finally:
+            self.store_called(method, time.perf_counter() - began, failed=failed)
+
+    def store_called(self, method: str, seconds: float, *, failed: bool) -> None:
+        """Pass a call to the store on."""
+        self._tell(self._store, method, seconds, failed=failed)
+
+    def cache_asked(self, method: str, hits: int, misses: int) -> None:
+        """Pass what the cache had on."""
+        self._tell(self._cache, method, hits, misses)
+
+    def _wanting(self, event: str) -> tuple[Callable[..., None], ...]:
+        ignored = getattr(Observer, event)
+        return tuple(
+            getattr(one, event) for one in self.all if getattr(type(one), event) is not ignored
+        )
+
+    def _tell(self, observers: tuple[Callable[..., None], ...], *facts: Any, **named: Any) -> None:
+        for observer in observers:
+            try:
+                observer(*facts, **named)
+            except Exception as fault:  # noqa: BLE001 - an observer may be of any program
+                if observer not in self._reported:
+                    self._reported.add(observer)
+                    log.error(  # noqa: TRY400 - the sentence is enough
+                        "The observer %s failed: %s: %s; later failures of it are not logged",
+                        getattr(observer, "__qualname__", observer),
+                        type(fault).__name__,
+                        fault,
+                    )
+
+
+NO_OBSERVERS: Final = Observers()
+"""No observer at all."""
