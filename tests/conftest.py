@@ -25,6 +25,7 @@ NODE_AT_LEAST = 22
 NPM_PACKAGES = {
     "@modelcontextprotocol/inspector": "2.12.0",
     "@modelcontextprotocol/conformance": "0.1.16",
+    "@gleanwork/mcp-config-schema": "5.2.0",
 }
 
 

@@ -43,6 +43,9 @@ class ConfiguredCommand(click.Command):
         server: Whether the settings of the server are options of it too.
     """
 
+    leading = 0
+    """How many arguments come before the options; with them, options may have several values."""
+
     def __init__(self, *args: Any, server: bool = False, **attributes: Any) -> None:
         super().__init__(*args, **attributes)
         self._server = server
@@ -73,8 +76,9 @@ class ConfiguredCommand(click.Command):
             # Help has to come even where nothing can be opened.
             if not ctx.resilient_parsing and not set(ctx.help_option_names) & set(args):
                 raise
-        if not any(isinstance(param, click.Argument) for param in self.params):
-            args = _spread(args, self._lists(ctx))
+        if self.leading or not any(isinstance(param, click.Argument) for param in self.params):
+            rest = _spread(args[self.leading :], self._lists(ctx))
+            args = [*args[: self.leading], *rest]
         return super().parse_args(ctx, args)
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
@@ -96,7 +100,7 @@ class ConfiguredCommand(click.Command):
         """Resolve the settings and call back with them."""
         given: dict[str, dict[str, Any]] = {"backend": {}, "server": {}, "": {}}
         choice: Choice = ctx.meta[_CHOICE]
-        known = {"backend": self._backend_options(choice), "server": choice.server_options()}
+        known = {"backend": self.backend_options(choice), "server": choice.server_options()}
         for name, value in ctx.params.items():
             scope, _, field = name.rpartition("__")
             given[scope][field] = value
@@ -112,7 +116,7 @@ class ConfiguredCommand(click.Command):
         choice: Choice | None = ctx.meta.get(_CHOICE)
         groups: list[tuple[str, list[click.Parameter]]] = []
         if choice is not None:
-            own = self._backend_options(choice)
+            own = self.backend_options(choice)
             title = f"Options of the backend {choice.backend}"
             groups.append((title, [_click_option(o, "backend") for o in own]))
         if self._server:
@@ -127,7 +131,8 @@ class ConfiguredCommand(click.Command):
             flag for param in dynamic if getattr(param, "multiple", False) for flag in param.opts
         }
 
-    def _backend_options(self, choice: Choice) -> list[Option]:
+    def backend_options(self, choice: Choice) -> list[Option]:
+        """The backend's settings, by the names that they have on this command."""
         return choice.backend_options(self._taken())
 
     def _taken(self) -> set[str]:

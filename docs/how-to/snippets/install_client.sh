@@ -1,0 +1,1 @@
+bfsql install claude-desktop --path films.db --print

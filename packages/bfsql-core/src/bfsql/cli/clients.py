@@ -1,0 +1,338 @@
+"""MCP clients: where each keeps its servers, and what an entry looks like there."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from bfsql.cli.splice import (
+    read_json,
+    read_toml,
+    remove_element,
+    remove_member,
+    remove_table,
+    set_element,
+    set_member,
+    set_table,
+)
+from bfsql.errors import ConfigurationError
+
+TOKEN_VARIABLE = "BFSQL_BEARER_TOKEN"  # noqa: S105 - a variable's name
+"""Environment variable that clients take the token of a remote server from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """An environment variable that a server needs."""
+
+    value: str
+    secret: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A server that the client starts."""
+
+    command: str
+    args: tuple[str, ...]
+    variables: Mapping[str, Variable] = field(default_factory=dict)
+
+    @property
+    def secrets(self) -> list[str]:
+        """The variables that hold one."""
+        return [name for name, variable in self.variables.items() if variable.secret]
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """A server that runs somewhere."""
+
+    url: str
+    token: str | None = None
+    """Where it wants one."""
+
+    @property
+    def secrets(self) -> list[str]:
+        """The variable of the token, where there is one."""
+        return [] if self.token is None else [TOKEN_VARIABLE]
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A program that has MCP servers in a file."""
+
+    name: str
+    """As `bfsql install` takes it."""
+    title: str
+    paths: tuple[str, ...]
+    """Of the file; the first is the present one, others are used where they alone exist."""
+    windows: str | None = None
+    """The path on Windows, where it is not the first of `paths`."""
+    mac: str | None = None
+    """Likewise on macOS."""
+    key: str = "mcpServers"
+    """The table of the file that has the servers."""
+    form: Literal["json", "toml"] = "json"
+    types: tuple[str, str] | None = None
+    """The entry's `type` for a server that is started, and for a remote one."""
+    url: str | None = "url"
+    """The entry's key for the address of a remote server; None where files cannot have one."""
+    reference: str | None = None
+    """How a value refers to a variable of the client's environment, `{}` for its name."""
+    after: str = "Restart it, or reload its MCP servers."
+
+    def entry(self, server: Launch | Remote, *, name: str, with_secrets: bool) -> dict[str, Any]:
+        """The entry of a server.
+
+        Args:
+            server: What to start or to call.
+            name: The server's name in the file.
+            with_secrets: Whether secrets are written themselves, in place of references.
+
+        Raises:
+            ConfigurationError: The client takes no such server, or cannot refer to a secret.
+        """
+        if isinstance(server, Remote):
+            return self._remote(server, name, with_secrets=with_secrets)
+        entry: dict[str, Any] = {"type": self.types[0]} if self.types else {}
+        entry |= {"command": server.command, "args": list(server.args)}
+        written = {
+            variable: one.value if with_secrets or not one.secret else self._secret(variable, name)
+            for variable, one in server.variables.items()
+        }
+        if env := {variable: text for variable, text in written.items() if text is not None}:
+            entry["env"] = env
+        if forwarded := [variable for variable, text in written.items() if text is None]:
+            entry["env_vars"] = forwarded
+        return entry
+
+    def _remote(self, server: Remote, name: str, *, with_secrets: bool) -> dict[str, Any]:
+        if self.url is None:
+            raise ConfigurationError(
+                f"{self.title} has remote servers in its settings, as connectors, and not in its "
+                "file. Add the URL there, or leave --url out: the client then starts the server."
+            )
+        entry: dict[str, Any] = {"type": self.types[1]} if self.types else {}
+        entry[self.url] = server.url
+        if server.token is None:
+            return entry
+        if with_secrets:
+            header = {"Authorization": f"Bearer {server.token}"}
+            return entry | {"http_headers" if self.form == "toml" else "headers": header}
+        if self.form == "toml":
+            return entry | {"bearer_token_env_var": TOKEN_VARIABLE}
+        token = self._secret(TOKEN_VARIABLE, name)
+        return entry | {"headers": {"Authorization": f"Bearer {token}"}}
+
+    def _secret(self, variable: str, name: str) -> str | None:
+        """A reference to a secret; None where the client forwards its variables by name."""
+        if self.form == "toml":
+            return None
+        if self.reference is None:
+            raise ConfigurationError(
+                f"{self.title} can neither ask for a secret nor take it from its environment, so "
+                f"{variable} would have to stand in its file as it is. Give the option that takes "
+                "a file with the secret (`bfsql serve --help` shows it), or add --with-secrets."
+            )
+        return self.reference.format(_input(name, variable) if self._asks else variable)
+
+    def inputs(self, server: Launch | Remote, *, name: str) -> list[dict[str, Any]]:
+        """What the client has to ask its user for: secrets that `${input:...}` refers to."""
+        if not self._asks:
+            return []
+        return [
+            {
+                "type": "promptString",
+                "id": _input(name, variable),
+                "description": f"{variable} of the server {name}",
+                "password": True,
+            }
+            for variable in server.secrets
+        ]
+
+    @property
+    def _asks(self) -> bool:
+        return self.reference is not None and self.reference.startswith("${{input:")
+
+    def path(self, home: Path, environment: Mapping[str, str], system: str = sys.platform) -> Path:
+        """Where the file is, or has to be.
+
+        Args:
+            home: The user's home folder.
+            environment: The process's environment.
+            system: As `sys.platform`.
+        """
+        own = {"win32": self.windows, "darwin": self.mac}.get(system)
+        folders = {
+            "home": str(home),
+            "config": environment.get("XDG_CONFIG_HOME") or f"{home}/.config",
+            "appdata": environment.get("APPDATA") or f"{home}/AppData/Roaming",
+            "codex": environment.get("CODEX_HOME") or f"{home}/.codex",
+            "cline": environment.get("CLINE_DIR") or f"{home}/.cline",
+        }
+        possible = [Path(one.format(**folders)) for one in ((own,) if own else self.paths)]
+        return next((one for one in possible if one.exists()), possible[0])
+
+    # --- the file ----------------------------------------------------------------
+
+    def servers(self, text: str) -> dict[str, Any]:
+        """The servers in a file.
+
+        Raises:
+            Unreadable: It is not JSON, or not TOML.
+        """
+        whole = read_toml(text) if self.form == "toml" else read_json(text)
+        found = whole.get(self.key) if isinstance(whole, dict) else None
+        return found if isinstance(found, dict) else {}
+
+    def added(
+        self, text: str, name: str, entry: dict[str, Any], inputs: list[dict[str, Any]]
+    ) -> str:
+        """The file with an entry, in the place of one of the same name.
+
+        Raises:
+            Unreadable: It is not JSON, or not TOML, or cannot hold an entry.
+        """
+        if self.form == "toml":
+            return set_table(text, [self.key, name], entry)
+        text = set_member(text, [self.key, name], entry)
+        for one in inputs:
+            text = set_element(text, ["inputs"], "id", one)
+        return text
+
+    def removed(self, text: str, name: str) -> str:
+        """The file without an entry, and without what it alone asks its user for.
+
+        Raises:
+            Unreadable: It is not JSON, or not TOML, or written in an unusual way.
+        """
+        if self.form == "toml":
+            return remove_table(text, [self.key, name])
+        inputs = self.present_inputs(text, name)
+        text = remove_member(text, [self.key, name])
+        for one in inputs:
+            text = remove_element(text, ["inputs"], "id", one["id"])
+        return text
+
+    def present_inputs(self, text: str, name: str) -> list[dict[str, Any]]:
+        """What an entry in a file refers to of what the client asks its user for."""
+        if not self._asks:
+            return []
+        entry, present = str(self.servers(text).get(name)), read_json(text).get("inputs")
+        return [
+            one
+            for one in present or ()
+            if isinstance(one, dict) and f"${{input:{one.get('id')}}}" in entry
+        ]
+
+
+def _input(name: str, variable: str) -> str:
+    """The id of what the client asks its user for: two servers may need one of the same name."""
+    return f"{name}-{variable}"
+
+
+def is_ours(entry: Any, url: str | None = None) -> bool:
+    """Whether an entry starts `bfsql serve`, or calls the address of a remote server of ours."""
+    if not isinstance(entry, dict):
+        return False
+    if url is not None:
+        return url in entry.values()
+    command, args = str(entry.get("command", "")), entry.get("args")
+    words = [str(word) for word in args] if isinstance(args, list) else []
+    program = re.split(r"[/\\]", command)[-1].removesuffix(".exe")
+    return words[:1] == ["serve"] if program == "bfsql" else words[:3] == ["-m", "bfsql", "serve"]
+
+
+CLIENTS = {
+    client.name: client
+    for client in (
+        Client(
+            "claude-desktop",
+            "Claude Desktop",
+            ("{config}/Claude/claude_desktop_config.json",),
+            mac="{home}/Library/Application Support/Claude/claude_desktop_config.json",
+            windows="{appdata}/Claude/claude_desktop_config.json",
+            url=None,
+            after="Quit it, also in the menu bar or the tray, and start it again.",
+        ),
+        Client(
+            "claude-code",
+            "Claude Code",
+            ("{home}/.claude.json",),
+            types=("stdio", "http"),
+            reference="${{{}}}",
+            after="A new session has it; /mcp shows its state.",
+        ),
+        Client(
+            "cursor",
+            "Cursor",
+            ("{home}/.cursor/mcp.json",),
+            types=("stdio", "http"),
+            reference="${{env:{}}}",
+        ),
+        Client(
+            "vscode",
+            "VS Code",
+            ("{config}/Code/User/mcp.json",),
+            mac="{home}/Library/Application Support/Code/User/mcp.json",
+            windows="{appdata}/Code/User/mcp.json",
+            key="servers",
+            types=("stdio", "http"),
+            reference="${{input:{}}}",
+            after="Run the command MCP: List Servers and start it there.",
+        ),
+        Client(
+            "codex",
+            "Codex",
+            ("{codex}/config.toml",),
+            key="mcp_servers",
+            form="toml",
+            after="A new session has it; /mcp shows its state.",
+        ),
+        Client(
+            "windsurf",
+            "Windsurf (Devin Desktop)",
+            ("{home}/.codeium/windsurf/mcp_config.json",),
+            url="serverUrl",
+            reference="${{env:{}}}",
+        ),
+        Client(
+            "antigravity",
+            "Antigravity",
+            ("{home}/.gemini/config/mcp_config.json", "{home}/.gemini/antigravity/mcp_config.json"),
+            url="serverUrl",
+        ),
+        Client(
+            "zed",
+            "Zed",
+            ("{config}/zed/settings.json",),
+            mac="{home}/.config/zed/settings.json",
+            windows="{appdata}/Zed/settings.json",
+            key="context_servers",
+        ),
+        Client(
+            "lm-studio",
+            "LM Studio",
+            ("{home}/.lmstudio/mcp.json", "{home}/.cache/lm-studio/mcp.json"),
+        ),
+        Client(
+            "cline",
+            "Cline",
+            ("{cline}/data/settings/cline_mcp_settings.json",),
+            types=("stdio", "streamableHttp"),
+        ),
+        Client(
+            "gemini-cli",
+            "Gemini CLI",
+            ("{home}/.gemini/settings.json",),
+            url="httpUrl",
+            reference="${{{}}}",
+            after="A new session has it; /mcp shows its state.",
+        ),
+    )
+}
+"""The clients that `bfsql install` knows, by name."""

@@ -1,0 +1,309 @@
+"""`bfsql install CLIENT`: the entry of a graph in the configuration file of an MCP client."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bfsql.cli.clients import CLIENTS, Client, Launch, Remote, Variable, is_ours
+from bfsql.cli.configuration import DEFAULT_BACKEND, Configuration
+from bfsql.cli.configured import ConfiguredCommand
+from bfsql.cli.serve import check_options, serve
+from bfsql.cli.splice import Unreadable
+from bfsql.errors import ConfigurationError
+from bfsql.settings import Option
+
+BACKUP = ".bfsql-backup"
+"""Behind the name of the file: as it was before the entry."""
+
+COMMAND_SECONDS = 60
+"""Time that the command of a client may take."""
+
+
+class _InstallCommand(ConfiguredCommand):
+    """Shows the names of the clients in its help."""
+
+    leading = 1
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The description, then the clients."""
+        super().format_help_text(ctx, formatter)
+        with formatter.section("Clients"):
+            formatter.write_dl([(client.name, client.title) for client in CLIENTS.values()])
+
+
+@click.command("install", cls=_InstallCommand, server=True)
+@click.argument("client", type=click.Choice(list(CLIENTS)), metavar="CLIENT")
+@click.option("--name", metavar="NAME", help="The server's name in the client.")
+@click.option("--url", metavar="URL", help="Add a server that runs there; nothing is started.")
+@click.option("--print", "only_print", is_flag=True, help="Show the entry; change nothing.")
+@click.option("--remove", is_flag=True, help="Take the entry out of the file again.")
+@click.option(
+    "--with-secrets", is_flag=True, help="Write secrets into the file, in place of references."
+)
+def install(
+    configuration: Configuration,
+    *,
+    client: str,
+    name: str | None,
+    url: str | None,
+    only_print: bool,
+    remove: bool,
+    with_secrets: bool,
+) -> None:
+    """Add a graph to an MCP client, by an entry in its configuration file.
+
+    Takes the options of `bfsql serve`, with which the client starts the server, and writes
+    absolute paths. Everything else in the file stays as it is, and a backup is made. Variables
+    of the environment that a setting comes from are written into the entry; of one that holds
+    a secret only its name, in the way the client has for it.
+    """
+    known = CLIENTS[client]
+    name = name or _name(configuration, url)
+    place = _place(known)
+    if remove:
+        _remove(known, place, name, url)
+        return
+    check_options(configuration.server)
+    server = _remote(configuration, url) if url else _launch(configuration)
+    entry = known.entry(server, name=name, with_secrets=with_secrets)
+    inputs = [] if with_secrets else known.inputs(server, name=name)
+    if only_print:
+        click.echo(f"{place} gets:", err=True)
+        click.echo(known.added("", name, entry, inputs), nl=False)
+        return
+    _add(known, place, name, entry, inputs, url=url)
+    if secrets := [] if with_secrets or inputs else server.secrets:
+        named = " and ".join(secrets)
+        click.echo(f"{known.title} has to be started with {named} in its environment.")
+    click.echo(known.after)
+
+
+# --- the server -------------------------------------------------------------------
+
+
+def _remote(configuration: Configuration, url: str) -> Remote:
+    token = configuration.server.settings.bearer_token
+    return Remote(url, None if token is None else token.get_secret_value())
+
+
+def _launch(configuration: Configuration) -> Launch:
+    """The command that starts the server from any folder, with the same settings."""
+    choice = configuration.choice
+    args = ["serve"]
+    if choice.backend_origin != "default" or choice.backend != DEFAULT_BACKEND:
+        args += ["--backend", choice.backend]
+    if choice.file.path is not None:
+        args += ["--config", str(choice.file.path.resolve())]
+    variables: dict[str, Variable] = {}
+    given = click.get_current_context().params
+    for scope, options, resolved in (
+        ("backend", serve.backend_options(choice), configuration.backend),
+        ("server", choice.server_options(), configuration.server),
+    ):
+        for option in options:
+            value = getattr(resolved.settings, option.field)
+            origin = resolved.origins[option.field]
+            if origin.startswith("option "):
+                args += _argument(option, given[f"{scope}__{option.field}"])
+            elif origin.startswith("environment variable "):
+                variable = origin.removeprefix("environment variable ")
+                text = os.environ[variable]
+                if option.kind == "path":
+                    text = str(Path(text).expanduser().resolve())
+                variables[variable] = Variable(text, option.secret)
+            elif origin == "default" and isinstance(value, Path):
+                args += [option.flag, str(value.expanduser().resolve())]
+    return Launch(*_command(args), variables)
+
+
+def _argument(option: Option, given: Any) -> Iterator[str]:
+    """An option as it was given, with absolute paths."""
+    if option.kind == "flag" and not option.secret:
+        yield option.flag if given else f"--no-{option.name}"
+        return
+    for value in given if isinstance(given, tuple) else (given,):
+        yield option.flag
+        is_path = option.secret or option.kind == "path" or Path(value).exists()
+        yield str(Path(value).expanduser().resolve()) if is_path else str(value)
+
+
+def _command(args: list[str]) -> tuple[str, tuple[str, ...]]:
+    """The program by its absolute path: clients have a search path of their own."""
+    script = Path(sys.executable).with_name("bfsql.exe" if os.name == "nt" else "bfsql")
+    if script.exists():
+        return str(script), tuple(args)
+    return sys.executable, ("-m", "bfsql", *args)
+
+
+def _name(configuration: Configuration, url: str | None) -> str:
+    """What the server is called where its user does not say: as the graph's file, or the store."""
+    if url is not None:
+        return "bfsql"
+    settings = configuration.backend.settings
+    for option in serve.backend_options(configuration.choice):
+        value = getattr(settings, option.field)
+        first = value[0] if isinstance(value, (list, tuple)) and value else value
+        if isinstance(first, Path) and not option.secret:
+            return first.stem
+    return configuration.choice.backend
+
+
+# --- the file ---------------------------------------------------------------------
+
+
+def _place(client: Client) -> Path:
+    try:
+        home = Path.home()
+    except RuntimeError:
+        raise ConfigurationError(
+            "There is no home folder, in which clients keep their files. Set HOME, or add "
+            "--print and put the entry where the client looks for it."
+        ) from None
+    path = client.path(home, os.environ)
+    return path.resolve() if path.is_symlink() else path
+
+
+def _add(
+    client: Client,
+    place: Path,
+    name: str,
+    entry: dict[str, Any],
+    inputs: list[dict[str, Any]],
+    *,
+    url: str | None,
+) -> None:
+    before = _read(place)
+    present = _servers(client, place, before).get(name)
+    if present is not None and not is_ours(present, url):
+        raise ConfigurationError(
+            f"{place} has another server of the name {name!r}. Choose a name with --name."
+        )
+    if client.name == "claude-code" and (program := shutil.which("claude")):
+        if present is not None:
+            _claude(program, "remove", name)
+        _claude(program, "add-json", name, json.dumps(entry))
+        return
+    with _readable(place):
+        changed = client.added(before or "", name, entry, inputs)
+    if before is not None:
+        _write(Path(f"{place}{BACKUP}"), before)
+    _write(place, changed)
+    click.echo(f"{name!r} is in {place}.")
+
+
+def _remove(client: Client, place: Path, name: str, url: str | None) -> None:
+    text = _read(place)
+    servers = _servers(client, place, text)
+    if name not in servers:
+        ours = [one for one, entry in servers.items() if is_ours(entry, url)]
+        there = f"there are: {', '.join(ours)}" if ours else "there is none of bfsql"
+        raise ConfigurationError(f"{place} has no server {name!r}; {there}. Say --name NAME.")
+    if not is_ours(servers[name], url):
+        cure = "Add --url with its address" if url is None else "Its address is another one"
+        raise ConfigurationError(
+            f"The server {name!r} in {place} does not start bfsql. {cure}, or remove it there."
+        )
+    assert text is not None
+    if client.name == "claude-code" and (program := shutil.which("claude")):
+        _claude(program, "remove", name)
+        return
+    backup = Path(f"{place}{BACKUP}")
+    before = _read(backup)
+    if before is not None and _was(client, before, text, name):
+        _write(place, before)
+        backup.unlink()
+    elif before is None and _was(client, "", text, name):
+        place.unlink()
+    else:
+        with _readable(place):
+            changed = client.removed(text, name)
+        _write(place, changed)
+    click.echo(f"{name!r} is no longer in {place}.")
+
+
+def _was(client: Client, before: str, text: str, name: str) -> bool:
+    """Whether a file is what `bfsql install` made of another text, with no change since."""
+    entry = client.servers(text)[name]
+    try:
+        if name in client.servers(before):
+            return False
+        return client.added(before, name, entry, client.present_inputs(text, name)) == text
+    except Unreadable:
+        return False
+
+
+def _servers(client: Client, place: Path, text: str | None) -> Mapping[str, Any]:
+    with _readable(place):
+        return client.servers(text or "")
+
+
+@contextmanager
+def _readable(place: Path) -> Iterator[None]:
+    """Make an error of what cannot be spliced."""
+    try:
+        yield
+    except Unreadable as wrong:
+        raise ConfigurationError(
+            f"{place}, {wrong}. It stays as it is. Correct it, or add --print and put the entry "
+            "there yourself."
+        ) from None
+
+
+def _read(place: Path) -> str | None:
+    """The text of a file; None where there is none."""
+    try:
+        with place.open(encoding="utf-8", newline="") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"{place} is not UTF-8 text. It stays as it is.") from None
+    except OSError as error:
+        raise ConfigurationError(f"{place} cannot be read: {error.strerror}.") from None
+
+
+def _write(place: Path, text: str) -> None:
+    """Replace a file as a whole, with the rights that it had."""
+    draft = Path(f"{place}.bfsql-new")
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if place.exists() and not os.access(place, os.W_OK):
+            raise PermissionError(13, "it is read-only")
+        with draft.open("w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        if place.exists():
+            shutil.copymode(place, draft)
+        draft.replace(place)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise ConfigurationError(
+            f"{place} cannot be written: {error.strerror}. Make it writable, or add --print and "
+            "put the entry there yourself."
+        ) from None
+
+
+def _claude(program: str, verb: str, *arguments: str) -> None:
+    """Have Claude Code's own command change its file, which it writes itself while it runs."""
+    call = [program, "mcp", verb, "--scope", "user", *arguments]
+    done = subprocess.run(  # noqa: S603 - a list, and the program is the user's own
+        call,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=COMMAND_SECONDS,
+        stdin=subprocess.DEVNULL,
+    )
+    lines = (done.stderr if done.returncode else done.stdout).strip().splitlines() or ["Done."]
+    if done.returncode:
+        raise ConfigurationError(f"`claude mcp {verb}` failed: {lines[-1]}")
+    click.echo(lines[-1])

@@ -1,0 +1,430 @@
+"""Changing one entry of a JSON or TOML file, with every other byte as it was.
+
+Files of clients belong to their users: they have comments, trailing commas and an order. So the
+text around the entry is never parsed and written again. What a change makes is read back, and
+refused where anything else than the entry differs.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+Value = Any
+
+_BLANKS = re.compile(r"(?:[\s\ufeff]|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
+_BARE = re.compile(r"[^\s,\]}/]+")
+_REST_OF_LINE = re.compile(r"[ \t]*(?://[^\n]*)?")
+
+
+class Unreadable(ValueError):
+    """The text is not what it should be; the message names the line."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """A value and its place in the text."""
+
+    start: int
+    end: int
+    value: Value
+    items: tuple[_Item, ...] = ()
+    """Of an object or an array."""
+
+    def member(self, key: str) -> _Item | None:
+        """The last one of the name, which is the one that counts."""
+        return next((item for item in reversed(self.items) if item.key == key), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """A member of an object, or an element of an array."""
+
+    key: str | None
+    start: int
+    """Of the key, or of an element, which has none."""
+    node: _Node
+
+    @property
+    def end(self) -> int:
+        return self.node.end
+
+
+# --- JSON, with comments and trailing commas ----------------------------------
+
+
+def read_json(text: str) -> Value:
+    """The value of a JSON text, which may have comments and trailing commas; `{}` of an empty one.
+
+    Raises:
+        Unreadable: It is not JSON.
+    """
+    return _parsed(text).value
+
+
+def set_member(text: str, path: Sequence[str], value: Value) -> str:
+    """The text with a member set; objects on the way that are missing are made.
+
+    Args:
+        text: JSON, whose outermost value is an object; or empty.
+        path: Keys from the outermost object to the member.
+        value: What it has to be.
+
+    Raises:
+        Unreadable: The text is not JSON, or something on the way is no object.
+    """
+    node = _parsed(text)
+    due = _with_member(node.value, path, value)
+    changed = _set_member(text, node, path, value)
+    if read_json(changed) != due:
+        raise Unreadable("the entry cannot be written without a change to something else")
+    return changed
+
+
+def remove_member(text: str, path: Sequence[str]) -> str:
+    """The text without a member; as it is where there is none."""
+    parent = _at(_parsed(text), path[:-1])
+    item = parent.member(path[-1]) if parent else None
+    return _without_item(text, parent, item) if parent and item else text
+
+
+def set_element(text: str, path: Sequence[str], key: str, value: dict[str, Value]) -> str:
+    """The text with an object in an array set: that whose `key` has the same value, or a new one.
+
+    Args:
+        text: JSON, as for `set_member`.
+        path: Keys from the outermost object to the array, which is made where it is missing.
+        key: What elements are known by.
+        value: The object.
+
+    Raises:
+        Unreadable: The text is not JSON, or there is something else than an array.
+    """
+    array = _at(_parsed(text), path)
+    if array is None:
+        return set_member(text, path, [value])
+    if not isinstance(array.value, list):
+        raise Unreadable(f"{'.'.join(path)} is no array")
+    item = _element(array, key, value[key])
+    return _with_item(text, array, None, value) if item is None else _replaced(text, item, value)
+
+
+def remove_element(text: str, path: Sequence[str], key: str, name: str) -> str:
+    """The text without the object in an array whose `key` has a value; as it is where none has."""
+    array = _at(_parsed(text), path)
+    item = _element(array, key, name) if array else None
+    return _without_item(text, array, item) if array and item else text
+
+
+def _element(array: _Node, key: str, name: str) -> _Item | None:
+    for item in array.items:
+        if isinstance(item.node.value, dict) and item.node.value.get(key) == name:
+            return item
+    return None
+
+
+def _at(node: _Node, path: Sequence[str]) -> _Node | None:
+    for key in path:
+        item = node.member(key)
+        if item is None:
+            return None
+        node = item.node
+    return node
+
+
+def _with_member(whole: Value, path: Sequence[str], value: Value) -> Value:
+    """The parsed value as it has to be afterwards."""
+    if not isinstance(whole, dict):
+        raise Unreadable("what has to hold the entry is no object")
+    inner = value if len(path) == 1 else _with_member(whole.get(path[0], {}), path[1:], value)
+    return {**whole, path[0]: inner}
+
+
+def _set_member(text: str, node: _Node, path: Sequence[str], value: Value) -> str:
+    for depth, key in enumerate(path):
+        item = node.member(key)
+        if item is None:
+            for inner in reversed(path[depth + 1 :]):
+                value = {inner: value}
+            return _with_item(text, node, key, value)
+        if depth == len(path) - 1:
+            return _replaced(text, item, value)
+        node = item.node
+    raise AssertionError(path)
+
+
+def _replaced(text: str, item: _Item, value: Value) -> str:
+    body = _written(value, text, _indent(text, item.start))
+    return text[: item.node.start] + body + text[item.end :]
+
+
+def _with_item(text: str, parent: _Node, key: str | None, value: Value) -> str:
+    """The text with an item behind the last one of an object or an array."""
+    if parent.start == parent.end:  # the text is empty
+        return f"{text}{json.dumps({key: value}, indent=2, ensure_ascii=False)}\n"
+    newline = _newline(text)
+    name = "" if key is None else f"{json.dumps(key, ensure_ascii=False)}: "
+    if not parent.items:
+        outer = _indent(text, parent.start)
+        indent = outer + _step(text)
+        inside = text[parent.start + 1 : parent.end - 1].rstrip()  # comments
+        body = f"{newline}{indent}{name}{_written(value, text, indent)}{newline}{outer}"
+        return f"{text[: parent.start + 1]}{inside}{body}{text[parent.end - 1 :]}"
+    last = parent.items[-1]
+    if not _begins_line(text, last.start):
+        body = json.dumps(value, ensure_ascii=False)
+        return f"{text[: last.end]}, {name}{body}{text[last.end :]}"
+    comma = _blank(text, last.end)
+    trailing = text[comma] == ","
+    place = comma + 1 if trailing else last.end
+    rest = _REST_OF_LINE.match(text, place)
+    assert rest is not None
+    indent = _indent(text, last.start)
+    body = f"{newline}{indent}{name}{_written(value, text, indent)}{',' * trailing}"
+    before = text[:place] + "," * (not trailing) + rest[0]
+    return f"{before}{body}{text[rest.end() :]}"
+
+
+def _without_item(text: str, parent: _Node, item: _Item) -> str:
+    """The text without an item, its comma and its line."""
+    at = parent.items.index(item)
+    alone = _begins_line(text, item.start)
+    behind = _blank(text, item.end)
+    if text[behind] == ",":
+        start = _end_of_line_before(text, item.start) if alone else item.start
+        return text[:start] + text[behind + 1 if alone else _blank(text, behind + 1) :]
+    if at == 0:
+        comments = text[parent.start + 1 : item.start].rstrip()
+        if comments:
+            comments += _newline(text) + _indent(text, parent.start)
+        return text[: parent.start + 1] + comments + text[behind:]
+    comma = _blank(text, parent.items[at - 1].end)
+    start = _end_of_line_before(text, item.start) if alone else item.start
+    between = text[comma + 1 : start]
+    return text[:comma] + (between if alone else between.rstrip(" ")) + text[item.end :]
+
+
+def _begins_line(text: str, at: int) -> bool:
+    line = text.rfind("\n", 0, at) + 1
+    return line > 0 and not text[line:at].strip(" \t")
+
+
+def _end_of_line_before(text: str, at: int) -> int:
+    end = text.rfind("\n", 0, at)
+    return end - 1 if text[end - 1 : end] == "\r" else end
+
+
+def _newline(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
+
+
+def _indent(text: str, at: int) -> str:
+    """The blanks that the line of a place begins with."""
+    line = text[text.rfind("\n", 0, at) + 1 : at]
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def _step(text: str) -> str:
+    """By how much the file indents: as its first indented line does."""
+    found = re.search(r"\n([ \t]+)\S", text)
+    return found[1] if found else "  "
+
+
+def _written(value: Value, text: str, indent: str) -> str:
+    """A value as JSON, indented as the text around it."""
+    lines = json.dumps(value, indent=_step(text), ensure_ascii=False).split("\n")
+    return f"{_newline(text)}{indent}".join(lines)
+
+
+def _parsed(text: str) -> _Node:
+    start = _blank(text, 0)
+    if start == len(text):
+        return _Node(start, start, {})
+    node = _value(text, start)
+    if (rest := _blank(text, node.end)) != len(text):
+        _fail(text, rest, "there is more text behind the end")
+    return node
+
+
+def _value(text: str, at: int) -> _Node:
+    """The value that begins at a place."""
+    match text[at : at + 1]:
+        case "{":
+            items, end = _items(text, at, "}")
+            return _Node(at, end, {str(i.key): i.node.value for i in items}, items)
+        case "[":
+            items, end = _items(text, at, "]")
+            return _Node(at, end, [item.node.value for item in items], items)
+        case '"':
+            return _string(text, at)
+        case "":
+            _fail(text, at, "it ends before its value")
+    found = _BARE.match(text, at)
+    word = found[0] if found else text[at]
+    try:
+        return _Node(at, at + len(word), json.loads(word))
+    except ValueError:
+        return _fail(text, at, f"{word[:20]!r} is no value")
+
+
+def _items(text: str, at: int, last: str) -> tuple[tuple[_Item, ...], int]:
+    """The items of the object or array that begins at a place, and where it ends."""
+    items: list[_Item] = []
+    at = _blank(text, at + 1)
+    while text[at : at + 1] != last:
+        start, key = at, None
+        if last == "}":
+            name = _string(text, at)
+            key, at = name.value, _blank(text, name.end)
+            if text[at : at + 1] != ":":
+                _fail(text, at, f"a colon is missing behind {key!r}")
+            at = _blank(text, at + 1)
+        items.append(_Item(key, start, _value(text, at)))
+        at = _blank(text, items[-1].end)
+        if text[at : at + 1] == ",":
+            at = _blank(text, at + 1)
+        elif text[at : at + 1] != last:
+            _fail(text, at, f"a comma or {last} is missing")
+    return tuple(items), at + 1
+
+
+def _string(text: str, at: int) -> _Node:
+    found = _STRING.match(text, at)
+    if found is None:
+        _fail(text, at, "a text in double quotes is missing, or has no end")
+    try:
+        return _Node(at, found.end(), json.loads(found[0]))
+    except ValueError:
+        _fail(text, at, "a text has an escape that JSON does not know")
+
+
+def _blank(text: str, at: int) -> int:
+    """The place behind white space and comments."""
+    found = _BLANKS.match(text, at)
+    assert found is not None
+    return found.end()
+
+
+def _fail(text: str, at: int, reason: str) -> NoReturn:
+    raise Unreadable(f"line {text.count(chr(10), 0, at) + 1}: {reason}")
+
+
+# --- TOML ----------------------------------------------------------------------
+
+
+def read_toml(text: str) -> dict[str, Value]:
+    """The tables of a TOML text.
+
+    Raises:
+        Unreadable: It is not TOML.
+    """
+    try:
+        return tomllib.loads(text.removeprefix("\ufeff"))
+    except tomllib.TOMLDecodeError as error:
+        raise Unreadable(str(error)) from None
+
+
+def set_table(text: str, path: Sequence[str], value: dict[str, Value]) -> str:
+    """The text with a table set: in the place of the present one, or at the end.
+
+    Args:
+        text: TOML.
+        path: Keys of the table.
+        value: Its content: texts, lists of texts, tables of texts.
+
+    Raises:
+        Unreadable: The text is not TOML, or writes the table in a way that cannot be replaced.
+    """
+    present = read_toml(text)
+    due = _with_member(present, path, value)
+    if path[-1] in _table(present, path[:-1]):
+        text = remove_table(text, path)
+    newline = "\r\n" if "\r\n" in text else "\n"
+    lines = [f"[{'.'.join(map(_toml_key, path))}]"]
+    lines += [f"{_toml_key(key)} = {_toml(item)}" for key, item in value.items()]
+    gap = "" if not text else newline if text.endswith("\n") else newline * 2
+    changed = f"{text}{gap}{newline.join(lines)}{newline}"
+    if read_toml(changed) != due:
+        raise Unreadable(f"the table {'.'.join(path)} cannot be replaced in the way it is written")
+    return changed
+
+
+def remove_table(text: str, path: Sequence[str]) -> str:
+    """The text without a table and those below it, which has to be there under a head of its own.
+
+    Raises:
+        Unreadable: It is written in another way.
+    """
+    due = read_toml(text)
+    parent = _table(due, path[:-1])
+    del parent[path[-1]]
+    lines = text.splitlines(keepends=True)
+    blocks = list(_blocks(lines, path))
+    # What looks like a block may stand inside of a text of several lines.
+    for chosen in (blocks, *([block] for block in blocks)):
+        gone = {number for block in chosen for number in block}
+        changed = "".join(line for number, line in enumerate(lines) if number not in gone)
+        with suppress(Unreadable):
+            left = read_toml(changed)
+            if not parent:  # the table above may have no head of its own
+                _table(left, path[:-2]).setdefault(path[-2], {})
+            if left == due:
+                return changed
+    raise Unreadable(f"the table {'.'.join(path)} cannot be removed in the way it is written")
+
+
+def _blocks(lines: Sequence[str], path: Sequence[str]) -> Iterator[range]:
+    """Numbers of the lines of a table and of those below it, each with the blank line before."""
+    start = None
+    for number, line in enumerate([*lines, "[end]"]):
+        keys = _head_keys(line)
+        if keys is None:
+            continue
+        if start is not None:
+            yield range(start - (start > 0 and not lines[start - 1].strip()), number)
+        start = number if keys[: len(path)] == list(path) else None
+
+
+def _table(whole: dict[str, Value], path: Sequence[str]) -> dict[str, Value]:
+    """A table of the parsed text; empty where there is none."""
+    for key in path:
+        found = whole.get(key)
+        whole = found if isinstance(found, dict) else {}
+    return whole
+
+
+def _head_keys(line: str) -> list[str] | None:
+    """The keys of a table's head; None where the line is none."""
+    if not line.lstrip().startswith("["):
+        return None
+    try:
+        value: Value = tomllib.loads(line.strip())
+    except tomllib.TOMLDecodeError:
+        return None
+    keys: list[str] = []
+    while isinstance(value, dict) and value:
+        [(key, value)] = value.items()
+        keys.append(key)
+    return keys
+
+
+def _toml_key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _toml(key)
+
+
+def _toml(value: Value) -> str:
+    match value:
+        case str():
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        case list():
+            return f"[{', '.join(map(_toml, value))}]"
+        case dict():
+            return f"{{ {', '.join(f'{_toml_key(k)} = {_toml(v)}' for k, v in value.items())} }}"
+        case _:
+            return json.dumps(value)

@@ -1,0 +1,180 @@
+"""Entries spliced into JSON with comments and TOML, and out again."""
+
+import json
+import tomllib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bfsql.cli.splice import (
+    Unreadable,
+    read_json,
+    read_toml,
+    remove_element,
+    remove_member,
+    remove_table,
+    set_element,
+    set_member,
+    set_table,
+)
+
+ENTRY = {"command": "/opt/bfsql", "args": ["serve", "--path", "/a b/größe.db"]}
+
+COMMENTED = """\
+// my servers
+{
+    "theme": "dark", // not light
+    "mcpServers": {
+        /* the first */
+        "other": {"command": "node", "args": ["x, }"]}  // keep, this
+    },
+    "last": [1, 2,],
+}
+"""
+
+AROUND = [
+    "{}",
+    "{ }",
+    "{\n}",
+    "{\n}\n",
+    '{"a": 1}',
+    '{\n  "a": 1\n}\n',
+    '{"mcpServers":{}}',
+    '{"mcpServers": {"x": {}}}',
+    '{\n\t"mcpServers": {\n\t\t"x": {\n\t\t\t"command": "y"\n\t\t}\n\t}\n}',
+    COMMENTED,
+    COMMENTED.replace("\n", "\r\n"),
+    "\ufeff" + COMMENTED,
+    '{"mcpServers": { // none yet\n  }}',
+    '{"a": "\\"//no comment", "b": "/*"}',
+    '{\n  "mcpServers": {\n    "x": 1, // one\n    "y": 2, // two\n  },\n}',
+]
+
+
+@pytest.mark.parametrize("text", AROUND)
+def test_an_entry_is_added_and_everything_else_stays(text: str) -> None:
+    before = read_json(text)
+    added = set_member(text, ["mcpServers", "films"], ENTRY)
+    assert read_json(added) == {
+        **before,
+        "mcpServers": {**before.get("mcpServers", {}), "films": ENTRY},
+    }
+    kept = iter(added)
+    assert all(character in kept for character in text if not character.isspace()), added
+    removed = remove_member(added, ["mcpServers", "films"])
+    if before.get("mcpServers"):
+        assert removed == text
+    assert read_json(removed) == {**before, "mcpServers": before.get("mcpServers", {})}
+
+
+def test_an_entry_in_the_middle_is_removed_with_its_line() -> None:
+    text = '{\n  "mcpServers": {\n    "films": {},\n    "x": 1\n  }\n}\n'
+    assert (
+        remove_member(text, ["mcpServers", "films"]) == '{\n  "mcpServers": {\n    "x": 1\n  }\n}\n'
+    )
+    assert remove_member('{"m": {"a": 1, "b": 2}}', ["m", "a"]) == '{"m": {"b": 2}}'
+
+
+def test_a_present_entry_is_replaced_in_its_place() -> None:
+    text = '{"mcpServers": {"films": {"old": true}, "x": 1}} // end'
+    assert (
+        set_member(text, ["mcpServers", "films"], 2)
+        == '{"mcpServers": {"films": 2, "x": 1}} // end'
+    )
+
+
+@pytest.mark.parametrize("text", ["", "\n", "{\n  // nothing\n}"])
+def test_a_file_without_anything_gets_all_of_it(text: str) -> None:
+    assert read_json(set_member(text, ["mcpServers", "films"], ENTRY)) == {
+        "mcpServers": {"films": ENTRY}
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("{", 1),
+        ('{\n"a" 1}', 2),
+        ("[1 2]", 1),
+        ('{"a": tru}', 1),
+        ("{} {}", 1),
+        ('{"a": "x}', 1),
+        ("{\n\n'a': 1}", 3),
+        ('{"a": 1 /* no end}', 1),
+    ],
+)
+def test_what_is_no_json_is_refused_with_its_line(text: str, line: int) -> None:
+    with pytest.raises(Unreadable, match=f"line {line}: "):
+        set_member(text, ["mcpServers", "films"], ENTRY)
+
+
+@pytest.mark.parametrize("text", ["[]", '"x"', '{"mcpServers": []}', '{"mcpServers": null}'])
+def test_what_cannot_hold_an_entry_is_refused(text: str) -> None:
+    with pytest.raises(Unreadable, match="no object"):
+        set_member(text, ["mcpServers", "films"], ENTRY)
+
+
+def test_elements_of_an_array_are_known_by_a_key() -> None:
+    path = ["inputs"]
+    one, two = {"id": "a", "type": "x"}, {"id": "b", "type": "y"}
+    text = set_element(set_element("{}", path, "id", one), path, "id", two)
+    assert read_json(text) == {"inputs": [one, two]}
+    assert read_json(set_element(text, path, "id", {"id": "a"})) == {"inputs": [{"id": "a"}, two]}
+    assert read_json(remove_element(text, path, "id", "a")) == {"inputs": [two]}
+    assert remove_element(text, path, "id", "c") == text
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=12,
+)
+
+
+@given(
+    st.dictionaries(st.text(max_size=5), VALUES, max_size=4),
+    st.dictionaries(st.text(max_size=5), VALUES, min_size=1, max_size=3),
+    st.sampled_from([None, 2, "\t"]),
+)
+def test_any_file_has_the_same_text_after_an_entry_came_and_went(whole, servers, indent) -> None:
+    servers.pop("films", None)
+    text = json.dumps({**whole, "mcpServers": servers}, indent=indent)
+    added = set_member(text, ["mcpServers", "films"], ENTRY)
+    assert json.loads(added) == {**whole, "mcpServers": {**servers, "films": ENTRY}}
+    removed = remove_member(added, ["mcpServers", "films"])
+    assert removed == text if servers else json.loads(removed) == json.loads(text)
+
+
+TOML = '''\
+model = "x" # mine
+
+[mcp_servers.other]
+command = "node"
+
+[tui]
+text = """
+[mcp_servers.films]
+"""
+'''
+
+
+@pytest.mark.parametrize("text", ["", 'model = "x"\n', TOML, TOML.replace("\n", "\r\n")])
+def test_a_table_comes_and_goes(text: str) -> None:
+    path = ["mcp_servers", "films"]
+    entry = {**ENTRY, "env": {"A B": '\x7f"\\'}, "env_vars": ["X"]}
+    added = set_table(text, path, entry)
+    assert added.startswith(text)
+    assert tomllib.loads(added)["mcp_servers"]["films"] == entry
+    again = set_table(added, path, {"command": "z"})
+    assert tomllib.loads(again)["mcp_servers"]["films"] == {"command": "z"}
+    assert remove_table(added, path) == text
+    assert read_toml(remove_table(again, path)) == read_toml(text)
+
+
+@pytest.mark.parametrize("text", ['mcp_servers = { films = { command = "x" } }\n', "a = \n"])
+def test_a_table_that_cannot_be_spliced_is_refused(text: str) -> None:
+    with pytest.raises(Unreadable):
+        set_table(text, ["mcp_servers", "films"], {"command": "z"})

@@ -1,0 +1,91 @@
+"""Entries of `bfsql install`: a schema made by others takes them, and their commands start."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client, StdioServerParameters
+
+from bfsql.cli.clients import CLIENTS
+
+ORACLE = """
+import { MCPConfigRegistry, validateGeneratedConfig } from "@gleanwork/mcp-config-schema";
+import { readFileSync } from "node:fs";
+
+const registry = new MCPConfigRegistry();
+const results = {};
+for (const [client, text] of Object.entries(JSON.parse(readFileSync(0, "utf8")))) {
+  const { configFormat, configPath, configStructure } = registry.getConfig(client);
+  const is_json = configFormat === "json";
+  const checked = is_json ? validateGeneratedConfig(JSON.parse(text), client) : null;
+  results[client] = { configFormat, configPath, configStructure, checked };
+}
+console.log(JSON.stringify(results));
+"""
+
+NAMES = {"gemini-cli": "gemini"}
+"""What the oracle calls a client, where it is something else."""
+
+UNKNOWN = {"zed", "lm-studio", "cline"}
+"""Clients that the oracle does not have."""
+
+
+def install(home: Path, client: str, *options: str) -> None:
+    env = {**os.environ, "HOME": str(home), "PATH": str(home)}
+    for variable in ("XDG_CONFIG_HOME", "CODEX_HOME", "CLINE_DIR"):
+        env.pop(variable, None)
+    command = [sys.executable, "-m", "bfsql", "install", client, *options]
+    subprocess.run(command, check=True, capture_output=True, timeout=60, env=env, cwd=home)
+
+
+def text_of(home: Path, client: str) -> str:
+    return CLIENTS[client].path(home, {}).read_text(encoding="utf-8")
+
+
+def test_the_oracle_takes_every_entry(tmp_path: Path, films_db: Path, node_programs: Any) -> None:
+    known = {NAMES.get(name, name): CLIENTS[name] for name in CLIENTS if name not in UNKNOWN}
+    texts = {}
+    for name, client in known.items():
+        install(tmp_path, client.name, "--path", str(films_db))
+        texts[name] = text_of(tmp_path, client.name)
+    script = node_programs.modules / "oracle.mjs"
+    script.write_text(ORACLE, encoding="utf-8")
+    done = subprocess.run(
+        [node_programs.node, str(script)],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        input=json.dumps(texts),
+    )
+    found = json.loads(done.stdout)
+    for name, client in known.items():
+        oracle = found[name]
+        structure = oracle["configStructure"]
+        assert structure["serversPropertyName"] == client.key
+        if remote := structure.get("httpPropertyMapping"):
+            assert remote["urlProperty"] == client.url
+        assert oracle["checked"] is None or oracle["checked"]["success"], oracle["checked"]
+        places = {
+            place.replace("$HOME", str(tmp_path)).replace("\\", "/")
+            for system, place in oracle["configPath"].items()
+            if system == "linux"
+        }
+        if name != "antigravity":  # which has moved its file since
+            assert places == {CLIENTS[client.name].path(tmp_path, {}).as_posix()}
+
+
+@pytest.mark.parametrize("name", ["cursor", "codex"])
+async def test_the_command_of_an_entry_starts_a_server(
+    tmp_path: Path, films_db: Path, name: str
+) -> None:
+    install(tmp_path, name, "--path", str(films_db))
+    entry = CLIENTS[name].servers(text_of(tmp_path, name))[films_db.stem]
+    server = StdioServerParameters(command=entry["command"], args=entry["args"], cwd="/")
+    async with Client(server) as client:
+        answer = await client.call_tool("search_entities", {"query": "Tom Hanks"})
+    assert "Person:TomHanks" in answer.content[0].text
