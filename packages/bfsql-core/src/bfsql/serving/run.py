@@ -19,9 +19,11 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from importlib import import_module
+from math import ceil
 from typing import TYPE_CHECKING, TypeAlias
 
 from bfsql.serving.address import bind, check_exposure, url
+from bfsql.serving.listener import Listener
 from bfsql.serving.logs import log_to_stderr
 
 if TYPE_CHECKING:
@@ -54,19 +56,25 @@ def run_http(graph_factory: GraphFactory, settings: ServeSettings, module: str) 
     """
     log_to_stderr(settings.log_level)
     check_exposure(settings.host, settings.allowed_hosts)
-    with bind(settings.host, settings.port) as listener:
+    with Listener(bind(settings.host, settings.port)) as listener:
         asyncio.run(_run_http(graph_factory, settings, module, listener))
 
 
 async def _run_http(
     graph_factory: GraphFactory, settings: ServeSettings, module: str, listener: socket.socket
 ) -> None:
-    async with open_while_importing(graph_factory, module, "uvicorn") as graph:
+    async with open_while_importing(graph_factory, module, "bfsql.serving.connections") as graph:
         import uvicorn
 
+        from bfsql.serving.connections import BACKLOG, Connections
+
         application_module = import_module(module)
+        connections = Connections(settings)
         config = uvicorn.Config(
             application_module.application(graph, settings),
+            http=connections.protocol,
+            backlog=BACKLOG,
+            timeout_keep_alive=ceil(settings.idle_timeout),
             log_config=None,
             access_log=False,
             server_header=False,

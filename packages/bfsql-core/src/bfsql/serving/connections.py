@@ -1,0 +1,354 @@
+"""Connections over HTTP: how many there may be, and how long they may wait for their clients.
+
+uvicorn bounds neither: its keep-alive timeout begins after an answer, so that silent clients and
+half of a request keep a connection for ever, and so does an answer that is not read. Here its
+protocol class is guarded:
+
+    connections = Connections(settings)
+    uvicorn.Config(app, http=connections.protocol, backlog=BACKLOG)
+
+Where the cap is reached, a connection without a request under way gives way to a new one: the
+one that has waited longest, of the address that has most of them. So clients that only hold
+connections cannot keep out those that send requests. A call under way is never cut for another.
+
+`/metrics` reads the attributes of `Connections`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+
+if TYPE_CHECKING:
+    from bfsql.settings import ServeSettings
+
+MAX_CONNECTIONS = 1_000
+"""Connections at once, where the process may open enough files."""
+
+BACKLOG = 128
+"""Connections that wait in the system's queue to be accepted."""
+
+_FILES_OF_STORE = 64
+"""Files left for the store, the logs and connections that are about to be closed, at least."""
+
+_SWEEP_SECONDS = 0.5
+"""Time between two looks at all connections; a timeout is late by this at most."""
+
+_BYTES_A_SECOND = 1_000
+"""A body that arrives more slowly than this, after `read_timeout`, is given up."""
+
+_MAX_UNREAD_BYTES = 64_000_000
+"""Bytes of answers that wait for clients, all together; beyond, those that do not read are cut."""
+
+_STALLED_SECONDS = 2.0
+"""How long a client has read nothing when it is cut because too much waits."""
+
+_REFUSALS = 8
+"""Refused connections that are kept open at once, so that their clients can read the refusal."""
+
+_REFUSAL_SECONDS = 1.0
+_LOG_SECONDS = 60.0
+
+_logger = logging.getLogger(__name__)
+
+
+def _plain_answer(status: str, sentence: str, *headers: str) -> bytes:
+    body = sentence.encode("ascii")
+    lines = [
+        f"HTTP/1.1 {status}",
+        *headers,
+        "Connection: close",
+        "Content-Type: text/plain; charset=utf-8",
+        f"Content-Length: {len(body)}",
+    ]
+    return "\r\n".join([*lines, "", ""]).encode("ascii") + body
+
+
+_BUSY = _plain_answer(
+    "503 Service Unavailable",
+    "This server has as many connections as it may have. Try again in a second.",
+    "Retry-After: 1",
+)
+_TOO_SLOW = _plain_answer(
+    "408 Request Timeout", "The request has not arrived in time. Send it again, all at once."
+)
+
+
+def most_connections(wanted: int | None) -> int:
+    """How many connections there may be at once.
+
+    Args:
+        wanted: As the settings say; None for `MAX_CONNECTIONS`.
+
+    Returns:
+        At most what the limit of open files (RLIMIT_NOFILE) leaves beside the store.
+    """
+    room = _room_for_connections()
+    if room is None:
+        return wanted or MAX_CONNECTIONS
+    if wanted is not None and wanted > room:
+        _logger.warning(
+            "max_connections is %d, but the limit of open files leaves room for %d connections. "
+            "Raise the limit (ulimit -n, LimitNOFILE), or lower max_connections.",
+            wanted,
+            room,
+        )
+    return min(wanted or MAX_CONNECTIONS, room)
+
+
+def _room_for_connections() -> int | None:
+    """Files that the process may open, less those of the store; None where nothing bounds them."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if files == resource.RLIM_INFINITY:
+        return None
+    quarter = max(1, files // 4)
+    return max(files - max(_FILES_OF_STORE, quarter), quarter)
+
+
+class Connections:
+    """The connections of one server.
+
+    Attributes:
+        open: Connections at this moment.
+        refused: Answered with 503, because every other one had a call under way.
+        evicted: Closed while they waited, to make room for others.
+        timed_out: Closed because the client sent nothing, or too slowly.
+        unread: Cut because the client did not read its answer.
+        limit: Most connections at once.
+    """
+
+    def __init__(self, settings: ServeSettings) -> None:
+        self.limit = most_connections(settings.max_connections)
+        self.refused = self.evicted = self.timed_out = self.unread = 0
+        self._settings = settings
+        self._open: dict[GuardedProtocol, None] = {}
+        self._waiting: dict[str, dict[GuardedProtocol, None]] = {}
+        self._refusals = 0
+        self._sweeping: asyncio.TimerHandle | None = None
+        self._logged = float("-inf")
+
+    @property
+    def open(self) -> int:
+        """Connections at this moment."""
+        return len(self._open)
+
+    @property
+    def protocol(self) -> type[GuardedProtocol]:
+        """The class for uvicorn's `http=`, whose instances are counted here."""
+        return type("GuardedProtocol", (GuardedProtocol,), {"guard": self})
+
+    def admit(self, protocol: GuardedProtocol) -> bool:
+        """Count a new connection; False, uncounted, where no other one can give way to it."""
+        if len(self._open) >= self.limit and not self._make_room(protocol.loop):
+            self.refused += 1
+            return False
+        self._open[protocol] = None
+        self.wait(protocol)
+        if self._sweeping is None:
+            self._sweeping = protocol.loop.call_later(_SWEEP_SECONDS, self._sweep, protocol.loop)
+        return True
+
+    def lose(self, protocol: GuardedProtocol) -> None:
+        """Count a connection no more."""
+        self._open.pop(protocol, None)
+        self.work(protocol)
+
+    def wait(self, protocol: GuardedProtocol) -> None:
+        """Note that a connection has no request under way from now on."""
+        if protocol in self._open:
+            protocol.waiting_since = protocol.loop.time()
+            self._waiting.setdefault(protocol.address, {})[protocol] = None
+
+    def work(self, protocol: GuardedProtocol) -> None:
+        """Note that a connection has a request under way."""
+        of_address = self._waiting.get(protocol.address)
+        if of_address is not None:
+            of_address.pop(protocol, None)
+            if not of_address:
+                del self._waiting[protocol.address]
+
+    def refuse(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        """Answer 503 and close, a moment later where the client's request is still on its way."""
+        transport.write(_BUSY)
+        if self._refusals >= _REFUSALS or not transport.can_write_eof():
+            transport.close()
+            return
+        self._refusals += 1
+        transport.set_protocol(asyncio.Protocol())  # reads, and ignores what it reads
+        transport.write_eof()
+        loop.call_later(_REFUSAL_SECONDS, self._end_refusal, transport)
+
+    def _end_refusal(self, transport: asyncio.Transport) -> None:
+        self._refusals -= 1
+        transport.abort()
+
+    def _make_room(self, loop: asyncio.AbstractEventLoop) -> bool:
+        """Close a connection that has no call under way; whether there was one."""
+        victim = self._longest_waiting() or self._idle_stream()
+        if loop.time() >= self._logged + _LOG_SECONDS:
+            self._logged = loop.time()
+            _logger.warning(
+                "All %d connections are taken: %s. max_connections is the bound.",
+                self.limit,
+                "new ones are refused" if victim is None else "idle ones are closed for new ones",
+            )
+        if victim is None:
+            return False
+        self.evicted += 1
+        self.lose(victim)
+        victim.transport.abort()
+        return True
+
+    def _longest_waiting(self) -> GuardedProtocol | None:
+        if not self._waiting:
+            return None
+        of_address = max(self._waiting.values(), key=len)
+        nothing_unread = (p for p in of_address if not p.transport.get_write_buffer_size())
+        return next(nothing_unread, None) or next(iter(of_address))
+
+    def _idle_stream(self) -> GuardedProtocol | None:
+        """The oldest stream of events on which nothing happens, of the address with most."""
+        streams = [protocol for protocol in self._open if protocol.is_idle_stream()]
+        if not streams:
+            return None
+        [(address, _)] = Counter(protocol.address for protocol in streams).most_common(1)
+        return next(protocol for protocol in streams if protocol.address == address)
+
+    def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Look at every connection, and end those whose client keeps the server waiting."""
+        self._sweeping = None
+        if not self._open:
+            return
+        self._sweeping = loop.call_later(_SWEEP_SECONDS, self._sweep, loop)
+        now, unread = loop.time(), 0
+        for protocol in list(self._open):
+            unread += protocol.note_unread(now)
+            if protocol.stalled(now) > self._settings.write_timeout:
+                self._cut(protocol)
+            elif protocol.keeps_waiting(now, self._settings):
+                self.timed_out += 1
+                protocol.give_up()
+        if unread > _MAX_UNREAD_BYTES:
+            self._cut_stalled(now, unread)
+
+    def _cut_stalled(self, now: float, unread: int) -> None:
+        """Cut those that do not read, the largest answers first, until little enough waits."""
+        stalled = [p for p in self._open if p.stalled(now) >= _STALLED_SECONDS]
+        for protocol in sorted(stalled, key=lambda p: p.unread, reverse=True):
+            if unread <= _MAX_UNREAD_BYTES:
+                break
+            unread -= protocol.unread
+            self._cut(protocol)
+
+    def _cut(self, protocol: GuardedProtocol) -> None:
+        self.unread += 1
+        self.lose(protocol)
+        protocol.transport.abort()
+
+
+class GuardedProtocol(H11Protocol):
+    """uvicorn's HTTP/1.1, which reports to `Connections` when it waits for its client."""
+
+    guard: ClassVar[Connections]
+
+    address = ""
+    """Where the client is, without the port."""
+    waiting_since = 0.0
+    """When the last request ended, or the connection began."""
+    unread = 0
+    """Bytes of answers that the client had not taken at the last look."""
+
+    _working = False
+    _began: float | None = None
+    _received = 0
+    _stalled_since = 0.0
+
+    def connection_made(  # type: ignore[override]  # uvicorn's own deviation
+        self, transport: asyncio.Transport
+    ) -> None:
+        """Begin a connection, or refuse it."""
+        peer: Any = transport.get_extra_info("peername")
+        self.address = str(peer[0]) if isinstance(peer, tuple) else ""
+        if self.guard.admit(self):
+            super().connection_made(transport)
+        else:
+            self.guard.refuse(transport, self.loop)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End a connection."""
+        self.guard.lose(self)
+        if self.transport is not None:  # it was not refused
+            super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Read what a client sends."""
+        super().data_received(data)
+        self._received += len(data)
+        self._settle()
+
+    def on_response_complete(self) -> None:
+        """Go on with the next request."""
+        super().on_response_complete()
+        self._settle()
+
+    def _settle(self) -> None:
+        """Note what the client owes, after anything that may have changed it."""
+        theirs: Any = self.conn.their_state
+        cycle: RequestResponseCycle | None = self.cycle
+        if theirs is h11.SEND_BODY or (theirs is h11.IDLE and self.conn.trailing_data[0]):
+            if self._began is None:
+                self._began = self.loop.time()
+        else:
+            self._began, self._received = None, 0
+        working = cycle is not None and not cycle.response_complete and not cycle.more_body
+        if working is not self._working:
+            self._working = working
+            (self.guard.work if working else self.guard.wait)(self)
+
+    def is_idle_stream(self) -> bool:
+        """Whether the client holds a stream of events open, on which nothing is under way."""
+        cycle = self.cycle
+        return (
+            self._working
+            and cycle.scope["method"] == "GET"
+            and cycle.response_started
+            and not self.transport.get_write_buffer_size()
+        )
+
+    def note_unread(self, now: float) -> int:
+        """Look at what the client has not taken of its answers; bytes."""
+        before, self.unread = self.unread, self.transport.get_write_buffer_size()
+        if not before or self.unread < before:
+            self._stalled_since = now
+        return self.unread
+
+    def stalled(self, now: float) -> float:
+        """Seconds in which the client has taken nothing of an answer that is there."""
+        return now - self._stalled_since if self.unread else 0.0
+
+    def keeps_waiting(self, now: float, settings: ServeSettings) -> bool:
+        """Whether the client has had its time to send a request."""
+        if self.unread or self._working or self.transport.is_closing():
+            return False
+        if self._began is None:
+            return now - self.waiting_since > settings.idle_timeout
+        if self.flow.read_paused:  # the application takes its time, not the client
+            self._began = now
+        return now - self._began > settings.read_timeout + self._received / _BYTES_A_SECOND
+
+    def give_up(self) -> None:
+        """Close the connection; a request that is incomplete is answered first."""
+        cycle: RequestResponseCycle | None = self.cycle
+        answering = cycle is not None and cycle.response_started
+        if self._began is not None and (self.conn.their_state is h11.IDLE or not answering):
+            self.transport.write(_TOO_SLOW)
+        self.transport.close()
