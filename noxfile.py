@@ -57,18 +57,13 @@ def stores_of(arguments: list[str]) -> set[str] | None:
 
 
 @nox.session
-def demo(session: nox.Session) -> None:
-    """A session of the six tools over the films graph, through a real client."""
-    session.install("--quiet", "packages/bfsql-core", "packages/bfsql-sqlite")
-    session.run("bfsql", "demo", *session.posargs)
-
-
-@nox.session
 def lint(session: nox.Session) -> None:
     """Formatter and linter."""
     session.install("--quiet", *nox.project.dependency_groups(PYPROJECT, "lint"))
     session.run("ruff", "format", "--check", ".")
     session.run("ruff", "check", ".")
+    if shutil.which("hadolint", path=session.bin):
+        session.run("hadolint", "Dockerfile")
 
 
 @nox.session
@@ -109,12 +104,13 @@ def quick(session: nox.Session) -> None:
 @nox.session(venv_backend="virtualenv")  # from an environment of uv's, hatch finds no hatchling
 def wheels(session: nox.Session) -> None:
     """Build every distribution, install the wheels, import each one alone."""
-    session.install("--quiet", "hatch", "uv")
+    session.install("--quiet", "hatch", "twine", "uv")
     built = Path(session.create_tmp()).resolve() / "wheels"
     shutil.rmtree(built, ignore_errors=True)
     for package in (*PACKAGES, *EXAMPLES):
         with session.chdir(package):
             session.run("hatch", "--quiet", "build", str(built))
+    session.run("twine", "check", "--strict", *map(str, built.iterdir()))
     # The tests of one run use the wheels that it has built; pytest alone builds its own.
     os.environ["BFSQL_WHEELS"] = str(built)
     for package in PACKAGES:

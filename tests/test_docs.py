@@ -7,6 +7,7 @@ A marker in front of a block says which; its path starts from the page's folder.
     <!-- output: snippets/load.sh -->  the block is what it printed; `...` stands for any text
     <!-- run: snippets/load.sh -->     no block follows: the file runs without being shown
     <!-- nox -->                       commands that call sessions of noxfile.py, one a line
+    <!-- clone -->                    commands that install distributions of a clone, one a line
     <!-- outside -->                   the page installs things: it has an environment for that
     <!-- server: postgres -->          the page asks a real server, this one, neo4j or oxigraph
 
@@ -40,7 +41,7 @@ ROOT = Path(__file__).parent.parent
 PLACES = ("*.md", "docs/**/*.md")
 PAGES = sorted(page for place in PLACES for page in ROOT.glob(place))
 MARKED = re.compile(
-    r"^<!-- (?P<kind>file|output|run|nox)(?:: (?P<path>\S+)(?: as (?P<place>\S+))?)? -->$"
+    r"^<!-- (?P<kind>file|output|run|nox|clone)(?:: (?P<path>\S+)(?: as (?P<place>\S+))?)? -->$"
     r"(?:\n+^```\w*\n(?P<block>.*?)^```$)?",
     re.MULTILINE | re.DOTALL,
 )
@@ -53,6 +54,11 @@ SERVERS: dict[str, tuple[str, Any]] = {
 SESSIONS = re.findall(r"^def (\w+)\(", (ROOT / "noxfile.py").read_text("utf-8"), re.MULTILINE)
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 NOX = r"python3 -m venv \.venv && \.venv/bin/pip install -q nox uv && \.venv/bin/nox(?: -s (\w+))?"
+FROM_CLONE = re.compile(r"\./(packages/bfsql-\w+)").findall
+CLONE = (
+    r"(?:python3 -m venv \.venv && \.venv/bin/)?pip install(?: -q)?"
+    r"(?: \./packages/bfsql-\w+)+(?: && \.venv/bin/bfsql demo)?"
+)
 PLACE, ADDRESS = "/path/to", "http://127.0.0.1:8000/mcp"
 WEB_API = ADDRESS.removesuffix("/mcp")
 RUN = {".py": ("python", "-W", "error"), ".sh": ("bash", "-euo", "pipefail")}
@@ -195,6 +201,11 @@ async def test_every_block_of_a_page_is_a_file_that_runs_or_what_one_printed(
             elif kind == "nox":
                 calls = [re.fullmatch(NOX, line) for line in (block or "").splitlines()]
                 assert all(call and call[1] in (None, *SESSIONS) for call in calls), block
+            elif kind == "clone":
+                calls = [re.fullmatch(CLONE, line) for line in (block or "").splitlines()]
+                assert all(calls), block
+                named = {name for line in (block or "").splitlines() for name in FROM_CLONE(line)}
+                assert all((ROOT / name / "pyproject.toml").exists() for name in named), block
             else:
                 text = file.read_text("utf-8")
                 assert block == (None if kind == "run" else text), f"{file} says otherwise"

@@ -1,1 +1,1 @@
-pip install "bfsql-core[sqlite]"
+pip install bfsql-core bfsql-sqlite

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Mapping
@@ -233,6 +234,13 @@ class Client:
 def _input(name: str, variable: str) -> str:
     """The id of what the client asks its user for: two servers may need one of the same name."""
     return f"{name}-{variable}"
+
+
+def own_command(*arguments: str) -> tuple[str, ...]:
+    """`bfsql` with arguments, by its absolute path: clients have a search path of their own."""
+    script = Path(sys.executable).with_name("bfsql.exe" if os.name == "nt" else "bfsql")
+    program = (str(script),) if script.exists() else (sys.executable, "-m", "bfsql")
+    return (*program, *arguments)
 
 
 def is_ours(entry: Any, url: str | None = None) -> bool:

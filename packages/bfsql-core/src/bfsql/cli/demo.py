@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shlex
-import sys
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from bfsql.cli.clients import own_command
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -285,15 +287,31 @@ def _show(console: Console, number: int, step: Step, text: str) -> None:
 def _farewell(console: Console, path: Path) -> None:
     program, *arguments = _serve(path.resolve())
     entry = {"mcpServers": {"films": {"command": program, "args": arguments}}}
+    graph = f"--path {shlex.quote(str(path))}"
     console.print()
     console.rule("[bold]Use it with your own assistant", align="left", style="cyan")
-    console.print("Paste this into your MCP client's configuration:\n")
-    console.print(json.dumps(entry, indent=2), markup=False, soft_wrap=True)
-    console.print("\nOr ask it yourself:\n")
-    bfsql = shlex.join([sys.executable, "-m", "bfsql"])
-    ask = f"  {bfsql} search-entities 'Nora Ephron' --path {shlex.quote(str(path))}"
-    console.print(ask, markup=False, soft_wrap=True)
+    lines = (
+        "Add it to your MCP client (cursor, vscode, codex and others likewise):\n",
+        f"  {_typed()} install claude-desktop {graph}",
+        "\nOr paste this into its configuration:\n",
+        json.dumps(entry, indent=2),
+        "\nOr ask it yourself:\n",
+        f"  {_typed()} search-entities 'Nora Ephron' {graph}",
+        f"  {_typed()} bfs-query 'Nora Ephron' --max-hops 1 {graph}",
+    )
+    for line in lines:
+        console.print(line, markup=False, soft_wrap=True)
 
 
-def _serve(path: Path) -> list[str]:
-    return [sys.executable, "-m", "bfsql", "serve", "--backend", "sqlite", "--path", str(path)]
+def _typed() -> str:
+    """How a person calls `bfsql` here: by its name where the shell finds it."""
+    program, *module = own_command()
+    if not module and shutil.which("bfsql") == program:
+        return "bfsql"
+    here = Path(program)
+    shown = here.relative_to(Path.cwd()) if here.is_relative_to(Path.cwd()) else here
+    return shlex.join([str(shown), *module])
+
+
+def _serve(path: Path) -> tuple[str, ...]:
+    return own_command("serve", "--path", str(path), "--backend", "sqlite")

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 
 import click
 
-from bfsql.cli.clients import CLIENTS, Client, Launch, Remote, Variable, is_ours
+from bfsql.cli.clients import CLIENTS, Client, Launch, Remote, Variable, is_ours, own_command
 from bfsql.cli.configuration import DEFAULT_BACKEND, Configuration
 from bfsql.cli.configured import ConfiguredCommand
 from bfsql.cli.serve import check_options, serve
@@ -123,7 +122,8 @@ def _launch(configuration: Configuration) -> Launch:
                 variables[variable] = Variable(text, option.secret)
             elif origin == "default" and isinstance(value, Path):
                 args += [option.flag, str(value.expanduser().resolve())]
-    return Launch(*_command(args), variables)
+    program, *rest = own_command(*args)
+    return Launch(program, tuple(rest), variables)
 
 
 def _argument(option: Option, given: Any) -> Iterator[str]:
@@ -135,14 +135,6 @@ def _argument(option: Option, given: Any) -> Iterator[str]:
         yield option.flag
         is_path = option.secret or option.kind == "path" or Path(value).exists()
         yield str(Path(value).expanduser().resolve()) if is_path else str(value)
-
-
-def _command(args: list[str]) -> tuple[str, tuple[str, ...]]:
-    """The program by its absolute path: clients have a search path of their own."""
-    script = Path(sys.executable).with_name("bfsql.exe" if os.name == "nt" else "bfsql")
-    if script.exists():
-        return str(script), tuple(args)
-    return sys.executable, ("-m", "bfsql", *args)
 
 
 def _name(configuration: Configuration, url: str | None) -> str:

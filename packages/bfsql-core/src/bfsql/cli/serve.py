@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from bfsql.cli.clients import own_command
 from bfsql.cli.configuration import Configuration
 from bfsql.cli.configured import ConfiguredCommand, opened
 from bfsql.errors import ConfigurationError
@@ -93,11 +93,12 @@ def waiting(arguments: list[str]) -> str:
     Args:
         arguments: The command line, from `serve` on.
     """
-    command = shutil.which("bfsql") or "bfsql"
     # A client starts it in a folder of its own choosing.
     rest = [str(Path(a).resolve()) if Path(a).exists() else a for a in arguments[1:]]
-    entry = json.dumps({"command": command, "args": [*arguments[:1], *rest]}, ensure_ascii=False)
+    command, *args = own_command(*arguments[:1], *rest)
+    entry = json.dumps({"command": command, "args": args}, ensure_ascii=False)
     return (
-        "Waiting for an MCP client on standard input. Clients start this command themselves; "
-        f"put it into yours as {entry}. Ctrl-C ends it."
+        "Waiting for an MCP client on standard input. Clients start this command themselves: "
+        "`bfsql install CLIENT` with the same options adds it to yours, as "
+        f"{entry}. Ctrl-C ends it."
     )
