@@ -16,6 +16,7 @@ from collections.abc import (
     Awaitable,
     Callable,
     Collection,
+    Hashable,
     Iterable,
     Sequence,
 )
@@ -248,6 +249,20 @@ class GraphDbInterface(ABC):
         """Advice for the model that only this backend can give."""
         return DEFAULT_NEXT_STEPS
 
+    def changed(self) -> Hashable | None:
+        """Whether the store holds another graph than the one that was opened.
+
+        A server asks before every call, so it has to be cheap: at most some microseconds,
+        without a question to another machine. Where the answer is not None, the server opens
+        the store anew, for the calls from then on.
+
+        Returns:
+            None while the graph is the one that was opened. Otherwise a value that
+            differs whenever the store has changed once more, such as the identity and the time
+            of a file; as long as it stays the same, opening that failed is not tried again.
+        """
+        return None
+
     async def close(self) -> None:  # noqa: B027 - most stores have nothing to close
         """Close connections and files; the backend is not used again."""
 
@@ -433,6 +448,10 @@ class DelegatingGraphDb(GraphDbInterface):
     async def next_steps(self) -> str:
         """The backend's advice."""
         return str(await self._ask(self._inner.next_steps))
+
+    def changed(self) -> Hashable | None:
+        """Whether the inner backend's store holds another graph."""
+        return self._inner.changed()
 
     async def close(self) -> None:
         """Close the inner backend."""

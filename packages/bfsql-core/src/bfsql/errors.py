@@ -28,7 +28,7 @@ class ToolError(BfsqlError, ValueError):
         kind: What was wrong, one word a program can compare: `unknown_tool`,
             `unknown_argument`, `missing_argument`, `bad_value`,
             `unknown_entity`, `ambiguous_name`, `too_large`, `deadline`, `store`,
-            `refused` or `internal`.
+            `refused`, `stopping` or `internal`.
         argument: The argument's name, or None where no single one is at fault.
     """
 

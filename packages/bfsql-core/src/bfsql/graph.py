@@ -12,7 +12,7 @@ import asyncio
 import inspect
 import logging
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
 
@@ -134,6 +134,10 @@ class Graph:
     ) -> Answer:
         """Intersect: nodes reachable from every seed. Also takes filters and `max_tokens`."""
         return await self.call("intersect_subgraphs", {"seeds": seeds, "k": k, **arguments})
+
+    def changed(self) -> Hashable | None:
+        """What the store holds now, where that is another graph; None while it is this one."""
+        return self.db.changed()
 
     def begin(self) -> None:
         """Begin to count what the graph is made of, in the background."""

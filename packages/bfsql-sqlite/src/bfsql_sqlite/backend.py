@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from functools import partial
 from typing import Any, Self
 
@@ -67,6 +67,10 @@ class SqliteBackend(BatchGraphDb):
         except BaseException:
             await pool.close()
             raise
+
+    def changed(self) -> Hashable | None:
+        """The state of the file at the path, where another one has taken its place."""
+        return self._pool.changed()
 
     async def close(self) -> None:
         """Give the file back; what is under way stops."""

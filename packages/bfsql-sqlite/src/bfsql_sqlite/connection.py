@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import LifoQueue
@@ -98,6 +98,15 @@ def read_header(path: Path) -> Header | None:
     )
 
 
+def file_state(path: Path) -> Hashable:
+    """What differs when a file is replaced, written to, or cannot be reached any more."""
+    try:
+        found = path.stat()
+    except OSError as error:
+        return error.errno
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
 def check(path: Path) -> None:
     """Make sure that the file can be a graph of this layout, at the cost of one small read.
 
@@ -151,10 +160,11 @@ class Pool:
         path: The file.
         connections: The connections, all to the same file: the first one for reads on the event
             loop, and one for each thread.
+        state: Of the file, from before it was opened.
     """
 
-    def __init__(self, path: Path, connections: list[sqlite3.Connection]) -> None:
-        self._path = path
+    def __init__(self, path: Path, connections: list[sqlite3.Connection], state: Hashable) -> None:
+        self._path, self._state = path, state
         self._all = connections
         self._own, *others = connections
         self._idle: LifoQueue[sqlite3.Connection] = LifoQueue()
@@ -176,6 +186,7 @@ class Pool:
             StoreError: The file is not a graph that can be read.
         """
         path = path.expanduser()
+        state = file_state(path)
         check(path)
         opened: list[sqlite3.Connection] = []
         try:
@@ -184,11 +195,16 @@ class Pool:
                 opened[-1].execute(f"PRAGMA cache_size = -{cache_mb * 1024}")
                 if _load_of(opened[-1]) != _load_of(opened[0]):  # replaced meanwhile
                     _close(opened)
-                    opened = []
+                    opened, state = [], file_state(path)
         except (sqlite3.Error, StoreError) as error:
             _close(opened)
             raise error if isinstance(error, StoreError) else _damaged(path, error) from error
-        return cls(path, opened)
+        return cls(path, opened, state)
+
+    def changed(self) -> Hashable | None:
+        """The state of the file at the path, where it is not the one that was opened."""
+        state = file_state(self._path)
+        return None if state == self._state else state
 
     def at_once(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
         """Do work that takes well under a millisecond on the event loop.

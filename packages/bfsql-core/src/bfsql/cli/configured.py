@@ -7,8 +7,9 @@ looked through for `--backend` and `--config` first; then the parser is made.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from bfsql.settings import Kind, Option, ServeSettings, options
 if TYPE_CHECKING:
     from bfsql.graph import Graph
 
-_CHOICE = "bfsql.choice"
+_CHOICE, _CHOOSE, _AGAIN = "bfsql.choice", "bfsql.choose", "bfsql.again"
 
 _SHARED = ("config", "backend", "help", "json")
 
@@ -67,11 +68,13 @@ class ConfiguredCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Find out the backend, then parse with its options."""
         try:
-            ctx.meta[_CHOICE] = choose(
+            ctx.meta[_CHOOSE] = partial(
+                choose,
                 config=_early(args, "--config"),
                 backend=_early(args, "--backend"),
                 environment=os.environ,
             )
+            ctx.meta[_CHOICE] = ctx.meta[_CHOOSE]()
         except BfsqlError:
             # Help has to come even where nothing can be opened.
             if not ctx.resilient_parsing and not set(ctx.help_option_names) & set(args):
@@ -99,18 +102,18 @@ class ConfiguredCommand(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Resolve the settings and call back with them."""
         given: dict[str, dict[str, Any]] = {"backend": {}, "server": {}, "": {}}
-        choice: Choice = ctx.meta[_CHOICE]
-        known = {"backend": self.backend_options(choice), "server": choice.server_options()}
         for name, value in ctx.params.items():
             scope, _, field = name.rpartition("__")
             given[scope][field] = value
-        for scope, found in known.items():
-            given[scope] = _values(found, given[scope])
-        configuration = configure(
-            choice, server=given["server"], backend=given["backend"], taken=self._taken()
-        )
+
+        def configuration(choice: Choice) -> Configuration:
+            known = {"backend": self.backend_options(choice), "server": choice.server_options()}
+            values = {scope: _values(found, given[scope]) for scope, found in known.items()}
+            return configure(choice, **values, taken=self._taken())
+
+        ctx.meta[_AGAIN] = lambda: configuration(ctx.meta[_CHOOSE]())
         assert self.callback is not None
-        return ctx.invoke(self.callback, configuration, **given[""])
+        return ctx.invoke(self.callback, configuration(ctx.meta[_CHOICE]), **given[""])
 
     def _groups(self, ctx: click.Context) -> list[tuple[str, list[click.Parameter]]]:
         choice: Choice | None = ctx.meta.get(_CHOICE)
@@ -153,6 +156,12 @@ def opened(configuration: Configuration) -> AbstractAsyncContextManager[Graph]:
         cache_records=settings.cache_records,
         cache_ttl=settings.cache_lifetime,
     )
+
+
+def reader() -> Callable[[], Configuration]:
+    """Reads the configuration of the command that runs once more, as the files are by then."""
+    read: Callable[[], Configuration] = click.get_current_context().meta[_AGAIN]
+    return read
 
 
 def _early(args: Sequence[str], option: str) -> str | None:

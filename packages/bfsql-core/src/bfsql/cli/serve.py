@@ -11,12 +11,15 @@ import click
 
 from bfsql.cli.clients import own_command
 from bfsql.cli.configuration import Configuration
-from bfsql.cli.configured import ConfiguredCommand, opened
+from bfsql.cli.configured import ConfiguredCommand, opened, reader
 from bfsql.errors import ConfigurationError
 from bfsql.settings import Resolved, ServeSettings
 
 if TYPE_CHECKING:
-    from bfsql.serving.run import GraphFactory
+    from collections.abc import Callable
+
+    from bfsql.serving.live import GraphFactory
+    from bfsql.serving.reloading import Configured
 
 _OF_MCP = ("instructions", "stateless", "structured_content")
 _OF_REST = ("cors_origins", "max_age")
@@ -34,15 +37,27 @@ def serve(configuration: Configuration) -> None:
     check_options(configuration.server)
     if settings.transport == "stdio" and not settings.rest and sys.stdin.isatty():
         click.echo(waiting(sys.argv[1:]), err=True)
-    run(lambda: opened(configuration), settings)
+    read = reader()
+
+    def configure() -> Configured:
+        now = read()
+        check_options(now.server)
+        return lambda: opened(now), now.server.settings
+
+    run(lambda: opened(configuration), settings, configure)
 
 
-def run(graph_factory: GraphFactory, settings: ServeSettings) -> None:
+def run(
+    graph_factory: GraphFactory,
+    settings: ServeSettings,
+    configure: Callable[[], Configured] | None = None,
+) -> None:
     """Serve a graph as the settings say until the client leaves or the server is stopped; blocking.
 
     Args:
         graph_factory: Opens the graph in the server's event loop.
         settings: Transport, texts and bounds.
+        configure: Reads the configuration anew, for a server over HTTP that runs.
 
     Raises:
         ConfigurationError: The address cannot be listened on, or is reachable
@@ -53,9 +68,9 @@ def run(graph_factory: GraphFactory, settings: ServeSettings) -> None:
     from bfsql.serving.run import run_http
 
     if settings.rest:
-        run_http(graph_factory, settings, "bfsql.rest.app")
+        run_http(graph_factory, settings, "bfsql.rest.app", configure)
     elif settings.transport == "http":
-        run_http(graph_factory, settings, "bfsql.server.mcp")
+        run_http(graph_factory, settings, "bfsql.server.mcp", configure)
     else:
         stdio.run(graph_factory, settings)
 

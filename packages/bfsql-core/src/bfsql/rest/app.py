@@ -7,7 +7,8 @@ sees paths with every segment encoded, and decodes a segment when it has found t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
@@ -29,6 +30,7 @@ from bfsql.rest.request import Api, ApiRequest, ApiRoute, read_request
 from bfsql.rest.response import Problem, problem_of
 from bfsql.rest.routes import ROUTES
 from bfsql.serving.access import allowed_names, require_known_names, require_token
+from bfsql.serving.live import LiveGraph
 from bfsql.tools import translate_errors
 
 if TYPE_CHECKING:
@@ -41,24 +43,25 @@ _SHOWN = 200
 """Characters of an unknown path that a sentence repeats."""
 
 
-def application(graph: Graph, settings: ServeSettings) -> ASGIApp:
+def application(graph: Graph | LiveGraph, settings: ServeSettings) -> ASGIApp:
     """The API over an open graph, guarded as the settings say.
 
         async with bfsql.open_graph("sqlite", path="graph.db") as graph:
             app = application(graph, ServeSettings())
 
     Args:
-        graph: Open, and closed by the caller when the application is no longer used.
+        graph: Open, and closed by the caller when the application is no longer used. A live one
+            follows its store.
         settings: Bounds, token, names and origins; the address is not used to listen.
     """
     token = settings.bearer_token is not None
-    cache_control = f"{'private' if token else 'public'}, max-age={settings.max_age}"
-    api = Api(graph, ROUTES, settings.max_request_bytes, token)
+    live = LiveGraph(graph, settings) if isinstance(graph, Graph) else graph
+    api = partial(Api, routes=ROUTES, max_request_bytes=settings.max_request_bytes, token=token)
     app = Starlette(
         routes=[
             Route(
                 route.path.replace("}", ":bfsql_segment}"),
-                _Endpoint(api, route, cache_control),
+                _Endpoint(live, api, route),
                 methods=[route.method],
             )
             for route in ROUTES
@@ -161,29 +164,30 @@ register_url_convertor("bfsql_segment", _Segment())
 class _Endpoint:
     """Answers one route."""
 
-    def __init__(self, api: Api, route: ApiRoute, cache_control: str) -> None:
-        self._api = api
-        self._route = route
-        self._cache_control = cache_control
+    def __init__(self, live: LiveGraph, api: Callable[[Graph], Api], route: ApiRoute) -> None:
+        self._live, self._api, self._route = live, api, route
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         try:
-            read = await read_request(self._api, self._route, request)
-            response = await _while_connected(receive, self._response(request, read))
+            async with self._live.graph() as graph:
+                read = await read_request(self._api(graph), self._route, request)
+                async with self._live.calls.call():
+                    response = await _while_connected(receive, self._response(request, read))
         except ClientDisconnect:
             return
         if response is not None:
             await response(scope, receive, send)
 
     async def _response(self, request: Request, read: ApiRequest) -> Response:
-        limits, route = self._api.graph.limits, self._route
+        limits, route = read.api.graph.limits, self._route
         with (
             call.scope(seconds=limits.deadline, caller=read.caller),
             translate_errors(limits, f"{route.method} {route.path}"),
         ):
             reply = await route.handler(read)
-        return reply.response(request, self._cache_control)
+        shared = "private" if read.api.token else "public"
+        return reply.response(request, f"{shared}, max-age={self._live.settings.max_age}")
 
 
 async def _while_connected(

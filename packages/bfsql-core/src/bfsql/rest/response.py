@@ -29,7 +29,7 @@ JSON_LD = "application/ld+json"
 PROBLEM_JSON = "application/problem+json"
 
 RETRY_SECONDS = 5
-"""What `Retry-After` says where the store did not answer."""
+"""What `Retry-After` says where the store did not answer, or the server is being stopped."""
 
 VOCABULARY = "urn:bfsql:vocabulary:"
 """Namespace of types, predicates and metadata keys; the same wherever the server stands."""
@@ -39,6 +39,7 @@ _STATUSES = {
     "unknown_tool": HTTPStatus.NOT_FOUND,
     "refused": HTTPStatus.FORBIDDEN,
     "deadline": HTTPStatus.GATEWAY_TIMEOUT,
+    "stopping": HTTPStatus.SERVICE_UNAVAILABLE,
     "store": HTTPStatus.BAD_GATEWAY,
     "internal": HTTPStatus.INTERNAL_SERVER_ERROR,
 }
@@ -155,6 +156,7 @@ def problem_of(error: ToolError) -> Problem:
     status, headers = _STATUSES.get(error.kind, HTTPStatus.BAD_REQUEST), {}
     if isinstance(error.__cause__, StoreUnavailable):
         status = HTTPStatus.SERVICE_UNAVAILABLE
+    if status is HTTPStatus.SERVICE_UNAVAILABLE:
         headers["Retry-After"] = str(RETRY_SECONDS)
     members = {"kind": error.kind} | ({"argument": error.argument} if error.argument else {})
     return Problem(status, str(error), headers=headers, members=members)

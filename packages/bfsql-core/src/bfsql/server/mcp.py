@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import anyio
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -35,11 +35,10 @@ from bfsql.errors import ToolError
 from bfsql.graph import Backend, Graph, open_graph
 from bfsql.plugins.distributions import __version__
 from bfsql.serving.access import allowed_names, require_token
-from bfsql.serving.run import GraphFactory
+from bfsql.serving.live import LiveGraph, open_live
+from bfsql.serving.requests import request_of
+from bfsql.settings import ServeSettings
 from bfsql.tools import Limits, ToolDefinition
-
-if TYPE_CHECKING:
-    from bfsql.settings import ServeSettings
 
 NAME = "bfs-ql"
 """The server's name in the handshake."""
@@ -50,7 +49,7 @@ CACHE_TTL = 600.0
 GREETING = "BFS-QL answers at {url}/mcp"
 """What the operator reads when the server listens over HTTP."""
 
-_Context: TypeAlias = ServerRequestContext[Graph, Any]
+_Context: TypeAlias = ServerRequestContext[LiveGraph, Any]
 
 
 def create_server(
@@ -89,8 +88,9 @@ def create_server(
     Raises:
         BfsqlError: When serving begins, whatever opening the graph raises.
     """
-    return BfsqlServer(
-        lambda: open_graph(
+
+    def opened() -> AbstractAsyncContextManager[Graph]:
+        return open_graph(
             backend_or_factory,
             graph_description=graph_description,
             limits=limits,
@@ -98,32 +98,24 @@ def create_server(
             cache_ttl=cache_ttl,
             hooks=hooks,
             **settings,
-        ),
-        instructions=instructions,
-        structured_content=structured_content,
-    )
+        )
+
+    texts = ServeSettings(instructions=instructions, structured_content=structured_content)
+    return BfsqlServer(lambda: open_live(opened, texts))
 
 
-class BfsqlServer(Server[Graph]):
+class BfsqlServer(Server[LiveGraph]):
     """One graph over MCP: stdio, streamable HTTP or in memory, both protocol eras.
 
     The graph is opened once, when serving begins, and closed when it ends. Until
     then there are no instructions: they describe the graph that is open.
 
     Args:
-        open_graph: Opens the graph; called once for every time the server runs.
-        instructions: The operator's own text, added to the session's workflow.
-        structured_content: Whether answers come as structured content too, which
-            doubles their bytes, and output schemas are published.
+        open_live: Opens the graph; called once for every time the server runs. Of its settings,
+            the server reads `instructions` and `structured_content`.
     """
 
-    def __init__(
-        self,
-        open_graph: GraphFactory,
-        *,
-        instructions: str | None = None,
-        structured_content: bool = True,
-    ) -> None:
+    def __init__(self, open_live: Callable[[], AbstractAsyncContextManager[LiveGraph]]) -> None:
         super().__init__(
             NAME,
             version=__version__,
@@ -133,9 +125,7 @@ class BfsqlServer(Server[Graph]):
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
         )
-        self._open_graph = open_graph
-        self._operator_text = instructions
-        self._structured = structured_content
+        self._open_live = open_live
 
     async def run(
         self,
@@ -156,13 +146,13 @@ class BfsqlServer(Server[Graph]):
                 aside; None for the server's own.
             raise_exceptions: Whether a fault ends the connection, for tests.
         """
-        async with self.lifespan(self) as graph:
+        async with self.lifespan(self) as live:
             options = initialization_options or self.create_initialization_options()
             await serve_dual_era_loop(
                 self,
                 read_stream,
                 write_stream,
-                lifespan_state=graph,
+                lifespan_state=live,
                 init_options=options.model_copy(update={"instructions": self.instructions}),
                 raise_exceptions=raise_exceptions,
             )
@@ -177,36 +167,44 @@ class BfsqlServer(Server[Graph]):
             await self.run(read_stream, write_stream)
 
     @asynccontextmanager
-    async def _opened(self) -> AsyncIterator[Graph]:
-        async with self._open_graph() as graph:
-            self.instructions = graph.instructions(self._operator_text)
+    async def _opened(self) -> AsyncIterator[LiveGraph]:
+        def introduce(graph: Graph) -> None:
+            self.instructions = graph.instructions(live.settings.instructions)
             graph.begin()
-            yield graph
+
+        async with self._open_live() as live:
+            live.on_open(introduce)
+            yield live
 
     async def _list_tools(
         self,
         ctx: _Context,
         params: PaginatedRequestParams | None,  # noqa: ARG002 - six tools are one page
     ) -> ListToolsResult:
-        structured = self._sends_content(ctx)
-        definitions = await ctx.lifespan_context.listed()
+        live = ctx.lifespan_context
+        async with live.graph() as graph:
+            definitions = await graph.listed()
+            structured = _sends_content(live, graph)
         return ListToolsResult(tools=[_tool(d, structured=structured) for d in definitions])
 
     async def _call_tool(self, ctx: _Context, params: CallToolRequestParams) -> CallToolResult:
+        live = ctx.lifespan_context
+        request = None if ctx.request is None else request_of(ctx.request.scope)
         try:
-            answer = await ctx.lifespan_context.call(
-                params.name, params.arguments, caller=_caller(ctx)
-            )
+            async with live.call(request) as graph:
+                answer = await graph.call(params.name, params.arguments, caller=_caller(ctx))
+                structured = _sends_content(live, graph)
         except ToolError as error:
             return _refused(error)
         return CallToolResult(
             content=[TextContent(type="text", text=block) for block in answer.blocks],
-            structured_content=answer.content if self._sends_content(ctx) else None,
+            structured_content=answer.content if structured else None,
         )
 
-    def _sends_content(self, ctx: _Context) -> bool:
-        """Whether answers come as structured content too; lines come alone."""
-        return self._structured and ctx.lifespan_context.limits.answer_format == "json"
+
+def _sends_content(live: LiveGraph, graph: Graph) -> bool:
+    """Whether answers come as structured content too; lines come alone."""
+    return live.settings.structured_content and graph.limits.answer_format == "json"
 
 
 def _tool(definition: ToolDefinition, *, structured: bool) -> Tool:
@@ -255,18 +253,14 @@ def _caller(ctx: _Context) -> Caller | None:
     )
 
 
-def server_of(graph: Graph, settings: ServeSettings) -> BfsqlServer:
+def server_of(live: LiveGraph) -> BfsqlServer:
     """A server over a graph that the caller has opened and will close."""
-    return BfsqlServer(
-        lambda: nullcontext(graph),
-        instructions=settings.instructions,
-        structured_content=settings.structured_content,
-    )
+    return BfsqlServer(lambda: nullcontext(live))
 
 
-def application(graph: Graph, settings: ServeSettings) -> ASGIApp:
+def application(live: LiveGraph, settings: ServeSettings) -> ASGIApp:
     """Streamable HTTP at `/mcp`: one open graph for any number of clients."""
-    app: ASGIApp = server_of(graph, settings).streamable_http_app(
+    app: ASGIApp = server_of(live).streamable_http_app(
         stateless_http=settings.stateless,
         max_request_body_size=settings.max_request_bytes,
         transport_security=transport_security(settings.host, settings.allowed_hosts),

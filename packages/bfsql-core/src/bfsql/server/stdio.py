@@ -7,21 +7,30 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import sys
-from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, TextIO
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, TextIO, cast
 
+from bfsql.serving import signals
+from bfsql.serving.calls import until
+from bfsql.serving.live import GraphFactory, LiveGraph
 from bfsql.serving.logs import log_to_stderr
-from bfsql.serving.run import GraphFactory, open_while_importing
+from bfsql.serving.run import open_while_importing
 
 if TYPE_CHECKING:
-    from bfsql.graph import Graph
+    from anyio import AsyncFile
+
     from bfsql.settings import ServeSettings
 
 _CANCEL_SECONDS = 0.5
 """Time that cancelled calls have to stop their store queries before the store is closed."""
+
+_END_SECONDS = 2.0
+"""Time that calls have to end once the grace is over, and the client to read their answers."""
+
+_STEPS = 200
+"""More steps of the event loop than there are between the end of a call and its answer."""
 
 _STDOUT, _STDERR = 1, 2
 
@@ -46,25 +55,55 @@ def run(graph_factory: GraphFactory, settings: ServeSettings) -> None:
 
 
 async def _run(graph_factory: GraphFactory, settings: ServeSettings, out: TextIO) -> None:
-    async with open_while_importing(graph_factory, "bfsql.server.mcp") as graph:
-        client_left = await _until_stopped(_serve(graph, settings, out))
-    if not client_left:
-        # The thread that waits for standard input cannot be interrupted: it would keep the process.
-        sys.stdout.flush()
-        os._exit(0)
+    # Signals are handled until the graph is closed.
+    with ExitStack() as until_closed:
+        async with open_while_importing(graph_factory, settings, "bfsql.server.mcp") as live:
+            stop = _Stop()
+            handlers = dict.fromkeys(signals.STOPPING, stop.signalled)
+            until_closed.enter_context(signals.handled(handlers))
+            client_left = await _until_stopped(live, out, stop)
+        if not client_left:
+            # The thread that waits for standard input cannot be interrupted: it would keep the
+            # process.
+            sys.stdout.flush()
+            os._exit(0)
 
 
-async def _until_stopped(serving: Coroutine[Any, Any, None]) -> bool:
-    """Wait until the client has left (True) or the operator stops the server (False)."""
-    loop = asyncio.get_running_loop()
-    stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        with suppress(NotImplementedError, RuntimeError, ValueError):  # Windows, other threads
-            loop.add_signal_handler(number, stop.set)
-    served = asyncio.ensure_future(serving)
-    stopped = asyncio.ensure_future(stop.wait())
-    await asyncio.wait({served, stopped}, return_when=asyncio.FIRST_COMPLETED)
-    stopped.cancel()
+class _Stop:
+    """The signals that have come: the first stops the server, the second ends it at once."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+        self.at_once = False
+
+    def signalled(self) -> None:
+        """Note a signal."""
+        self.at_once = self.asked.is_set()
+        self.asked.set()
+
+
+async def _until_stopped(live: LiveGraph, out: TextIO, stop: _Stop) -> bool:
+    """Serve until the client has left (True) or the operator stops the server (False).
+
+    A server that is being stopped answers the calls under way within the grace.
+    """
+    import anyio
+
+    written = _Written(anyio.wrap_file(out))
+    served = asyncio.ensure_future(_serve(live, written))
+    asked = asyncio.ensure_future(stop.asked.wait())
+    await asyncio.wait({served, asked}, return_when=asyncio.FIRST_COMPLETED)
+    asked.cancel()
+
+    def idle() -> bool:
+        return served.done() or not live.calls.under_way
+
+    if not served.done():
+        live.calls.draining = True
+        await until(lambda: stop.at_once or idle(), live.settings.grace)
+        live.calls.end()
+        await until(idle, _END_SECONDS)
+        await written.rest(_END_SECONDS)
     if not served.done():
         served.cancel()
         await asyncio.wait({served}, timeout=_CANCEL_SECONDS)
@@ -73,14 +112,39 @@ async def _until_stopped(serving: Coroutine[Any, Any, None]) -> bool:
     return True
 
 
-async def _serve(graph: Graph, settings: ServeSettings, out: TextIO) -> None:
-    """Answer until the client closes standard input."""
-    import anyio
+class _Written:
+    """Standard output as the SDK writes to it, which knows whether all has been written."""
 
+    def __init__(self, out: AsyncFile[str]) -> None:
+        self._out = out
+        self._writing = False
+
+    async def write(self, text: str) -> None:
+        """Write a message; `flush` follows."""
+        self._writing = True
+        await self._out.write(text)
+
+    async def flush(self) -> None:
+        """Pass the message on."""
+        await self._out.flush()
+        self._writing = False
+
+    async def rest(self, seconds: float) -> None:
+        """Wait until the answers of the calls that have ended are written, at the most so long.
+
+        An answer comes here by some steps of the event loop, each of which follows at once.
+        """
+        for _ in range(_STEPS):
+            await asyncio.sleep(0)
+        await until(lambda: not self._writing, seconds)
+
+
+async def _serve(live: LiveGraph, out: _Written) -> None:
+    """Answer until the client closes standard input."""
     from bfsql.server.mcp import server_of
 
     try:
-        await server_of(graph, settings).run_stdio(stdout=anyio.wrap_file(out))
+        await server_of(live).run_stdio(stdout=cast("AsyncFile[str]", out))
     except* BrokenPipeError:
         pass  # the client left in the middle of an answer
 

@@ -1,0 +1,97 @@
+"""The calls under way: how many there are, and how they end early.
+
+A call ends early when the server is stopped and its grace is over, or when its client has left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from bfsql.errors import ToolError
+
+if TYPE_CHECKING:
+    from bfsql.serving.requests import HttpRequest
+
+STOPPING = "stopping"
+"""`kind` of the `ToolError` of a call that a stopping server refuses or ends."""
+
+_TICK = 0.02
+"""Seconds between two looks at a condition."""
+
+_REFUSED = (
+    "This server is being stopped and takes no new calls. Make the call again in some seconds: "
+    "another server may have taken its place."
+)
+_ENDED = (
+    "This server was stopped before the call had ended. Make the call again in some seconds: "
+    "another server may have taken its place."
+)
+_LEFT = "The client left before the call had ended."
+
+
+class Calls:
+    """The calls that a server is answering.
+
+    Attributes:
+        draining: Whether the server is being stopped: new calls are refused.
+    """
+
+    def __init__(self) -> None:
+        self.draining = False
+        self._under_way: set[asyncio.Timeout] = set()
+
+    @property
+    def under_way(self) -> int:
+        """The number of calls that are being answered."""
+        return len(self._under_way)
+
+    @asynccontextmanager
+    async def call(self, request: HttpRequest | None = None) -> AsyncIterator[None]:
+        """Count a call while it is being answered.
+
+        Args:
+            request: The HTTP request that it came with; when its client leaves, the call ends.
+
+        Raises:
+            ToolError: The server is being stopped, or the client has left. What the call
+                waits for is cancelled.
+        """
+        if self.draining:
+            raise ToolError(_REFUSED, kind=STOPPING)
+        try:
+            async with asyncio.timeout(None) as limit:
+                self._under_way.add(limit)
+                try:
+                    if request is not None:
+                        request.end_when_left(limit)
+                    yield
+                finally:
+                    self._under_way.discard(limit)
+                    if request is not None:
+                        request.ended(limit)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            left = request is not None and request.left
+            raise ToolError(_LEFT if left else _ENDED, kind=STOPPING) from None
+
+    def end(self) -> None:
+        """End all calls under way with an error."""
+        for limit in tuple(self._under_way):
+            expire(limit)
+
+
+async def until(condition: Callable[[], bool], seconds: float) -> None:
+    """Wait until a condition holds, for some seconds at the most."""
+    time = asyncio.get_running_loop().time
+    end = time() + seconds
+    while not condition() and time() < end:  # noqa: ASYNC110 - nothing tells of most conditions
+        await asyncio.sleep(_TICK)
+
+
+def expire(limit: asyncio.Timeout) -> None:
+    """End what is inside of a timeout now."""
+    limit.reschedule(asyncio.get_running_loop().time())

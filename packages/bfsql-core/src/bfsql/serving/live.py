@@ -1,0 +1,228 @@
+"""The graph that a server answers from, opened anew when its store or the configuration changes.
+
+    async with open_live(graph_factory, settings) as live:
+        async with live.call() as graph:
+            answer = await graph.bfs_query(seeds=["RxNorm:3251"])
+
+A call ends on the graph that it began with, which is closed when the last of its calls has
+ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Hashable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextvars import Context
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from bfsql.errors import BfsqlError
+from bfsql.graph import Graph
+from bfsql.serving.calls import Calls
+from bfsql.settings import ServeSettings
+
+if TYPE_CHECKING:
+    from bfsql.serving.requests import HttpRequest
+
+log = logging.getLogger("bfsql")
+
+GraphFactory: TypeAlias = Callable[[], AbstractAsyncContextManager[Graph]]
+"""Opens a graph in the running event loop, and closes it at the end."""
+
+
+@dataclass(eq=False)
+class _Opened:
+    """An open graph and the number of those who use it; `end` closes it."""
+
+    graph: Graph
+    end: asyncio.Event
+    holder: asyncio.Task[None] | None = None
+    users: int = 0
+
+
+class LiveGraph:
+    """The open graph of a server, its calls, and the settings in force.
+
+    Args:
+        graph: The graph that is open.
+        settings: Those of the server.
+
+    Attributes:
+        calls: The calls under way, and whether the server is being stopped.
+        settings: Those in force; `reload` replaces them.
+        problem: Why the graph that is served is not the one that its store holds now; None
+            where it is.
+    """
+
+    def __init__(self, graph: Graph, settings: ServeSettings) -> None:
+        self.calls = Calls()
+        self.settings = settings
+        self.problem: str | None = None
+        self._opened = _Opened(graph, asyncio.Event())
+        self._factory: GraphFactory | None = None
+        self._refused: Hashable = None
+        self._one_at_a_time = asyncio.Lock()
+        self._following: asyncio.Task[None] | None = None
+        self._closing: set[asyncio.Task[None]] = set()
+        self._prepare: list[Callable[[Graph], None]] = []
+
+    def on_open(self, prepare: Callable[[Graph], None]) -> None:
+        """Call a function with the graph that is open, and with each that is opened later."""
+        self._prepare.append(prepare)
+        prepare(self._opened.graph)
+
+    @asynccontextmanager
+    async def call(self, request: HttpRequest | None = None) -> AsyncIterator[Graph]:
+        """The graph for one call, which is counted.
+
+        Args:
+            request: The HTTP request that the call came with.
+
+        Raises:
+            ToolError: As `Calls.call`.
+        """
+        async with self.calls.call(request), self.graph() as graph:
+            yield graph
+
+    @asynccontextmanager
+    async def graph(self) -> AsyncIterator[Graph]:
+        """The graph that the store holds now; where that cannot be opened, the one before."""
+        await self._follow()
+        opened = self._opened
+        opened.users += 1
+        try:
+            yield opened.graph
+        finally:
+            opened.users -= 1
+            self._close_unused(opened)
+
+    async def reload(self, factory: GraphFactory, settings: ServeSettings) -> None:
+        """Open the graph by another factory; calls go on meanwhile.
+
+        Args:
+            factory: Opens the new graph, and those after it.
+            settings: In force from the same moment on.
+
+        Raises:
+            BfsqlError: Whatever opening the graph raises; all stays as it is.
+        """
+        async with self._one_at_a_time:
+            opened = await _opened(factory)
+            self._factory, self.settings = factory, settings
+            self._serve(opened)
+
+    async def _follow(self) -> None:
+        """Open what the store holds now, where that is another graph; once for all who wait."""
+        if self._factory is None:
+            return
+        change = self._opened.graph.changed()
+        if change is None:
+            self.problem = self._refused = None
+        elif change != self._refused:
+            if self._following is None or self._following.done():
+                # The caller's deadline and its omissions are none of the graph's.
+                self._following = asyncio.get_running_loop().create_task(
+                    self._open_again(), context=Context()
+                )
+            await asyncio.shield(self._following)
+
+    async def _open_again(self) -> None:
+        async with self._one_at_a_time:
+            change = self._opened.graph.changed()
+            if change is None or self._factory is None:
+                return
+            try:
+                self._serve(await _opened(self._factory))
+            except Exception as error:  # noqa: BLE001 - the graph before goes on, whatever it is
+                why = str(error) if isinstance(error, BfsqlError) else repr(error)
+            else:
+                return
+            if self.problem is None:
+                log.error(
+                    "The store has changed, and the graph in it cannot be opened; the one that "
+                    "was open is served on. %s",
+                    why,
+                )
+            self.problem, self._refused = why, change
+
+    def _serve(self, opened: _Opened) -> None:
+        level = logging.INFO if self.problem is None else logging.WARNING
+        log.log(level, "The graph was opened anew.")
+        before, self._opened = self._opened, opened
+        self.problem = self._refused = None
+        for prepare in self._prepare:
+            prepare(opened.graph)
+        self._close_unused(before)
+
+    def _close_unused(self, opened: _Opened) -> None:
+        if opened is not self._opened and not opened.users:
+            closing = asyncio.get_running_loop().create_task(_closed(opened), context=Context())
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
+
+    async def _end(self) -> None:
+        if self._following is not None:
+            await asyncio.wait({self._following})
+        await asyncio.gather(_close(self._opened), *self._closing)
+
+
+@asynccontextmanager
+async def open_live(factory: GraphFactory, settings: ServeSettings) -> AsyncIterator[LiveGraph]:
+    """Open a graph that follows its store, and close it.
+
+    Args:
+        factory: Opens the graph, and opens it anew.
+        settings: Those of the server.
+
+    Raises:
+        BfsqlError: Whatever opening the graph raises.
+    """
+    opened = await _opened(factory)
+    live = LiveGraph(opened.graph, settings)
+    live._opened, live._factory = opened, factory  # noqa: SLF001 - of this module
+    try:
+        yield live
+    finally:
+        await live._end()  # noqa: SLF001 - likewise
+
+
+async def _opened(factory: GraphFactory) -> _Opened:
+    """Open a graph in a task of its own, which closes it too."""
+    ready: asyncio.Future[Graph] = asyncio.get_running_loop().create_future()
+    end = asyncio.Event()
+
+    async def hold() -> None:
+        try:
+            async with factory() as graph:
+                ready.set_result(graph)
+                await end.wait()
+        except BaseException as error:
+            if ready.done():
+                raise
+            ready.set_exception(error)
+            if isinstance(error, asyncio.CancelledError):
+                raise
+
+    holder = asyncio.get_running_loop().create_task(hold(), context=Context())
+    try:
+        return _Opened(await asyncio.shield(ready), end, holder)
+    except asyncio.CancelledError:
+        holder.cancel()
+        await asyncio.wait({holder})
+        raise
+
+
+async def _close(opened: _Opened) -> None:
+    opened.end.set()
+    if opened.holder is not None:
+        await opened.holder
+
+
+async def _closed(opened: _Opened) -> None:
+    """Close a graph that another one has taken the place of."""
+    try:
+        await _close(opened)
+    except Exception as fault:  # noqa: BLE001 - a driver's own; the new graph is being served
+        log.warning("The graph before could not be closed: %s: %s", type(fault).__name__, fault)

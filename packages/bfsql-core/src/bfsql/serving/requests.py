@@ -1,0 +1,159 @@
+"""The HTTP requests that are being answered: which clients have left, and the end of all.
+
+An ASGI application around all others. It puts an `HttpRequest` into the scope of each request,
+where the application of MCP or of the web API finds it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from bfsql.serving.calls import expire
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_KEY = "bfsql.request"
+_WITHOUT_BODY = ("GET", "HEAD", "OPTIONS")
+
+
+class HttpRequest:
+    """One request, from its first line to the last byte of its answer.
+
+    Attributes:
+        left: Whether the client left before it had the whole answer.
+    """
+
+    def __init__(self, method: str, receive: Receive, send: Send) -> None:
+        self.left = False
+        self._method, self._receive, self._send = method, receive, send
+        self._complete = method in _WITHOUT_BODY
+        self._started = self._streams = self._answered = self._ending = False
+        self._task = asyncio.current_task()
+        self._calls: set[asyncio.Timeout] = set()
+
+    @property
+    def waits_for_answer(self) -> bool:
+        """Whether it has arrived and its client waits for the end of its answer.
+
+        A client that holds a stream open, in case the server has a message for it, does not.
+        """
+        return self._complete and not self._streams and not self._answered
+
+    def end_when_left(self, call: asyncio.Timeout) -> None:
+        """Let a call end when the client leaves."""
+        self._calls.add(call)
+        if self.left:
+            expire(call)
+
+    def ended(self, call: asyncio.Timeout) -> None:
+        """Take back `end_when_left`."""
+        self._calls.discard(call)
+
+    async def receive(self) -> Message:
+        """The next part of the request."""
+        message = await self._receive()
+        if message["type"] == "http.disconnect":
+            self._leave()
+        elif not message.get("more_body", False):
+            self._complete = True
+        return message
+
+    async def send(self, message: Message) -> None:
+        """Send a part of the answer."""
+        if message["type"] == "http.response.start":
+            self._started = True
+            kind = dict(message.get("headers", ())).get(b"content-type", b"")
+            self._streams = kind.startswith(b"text/event-stream") and self._method == "GET"
+        await self._send(message)
+        if message["type"] == "http.response.body" and not message.get("more_body", False):
+            self._answered = True
+
+    async def answer(self, app: ASGIApp, scope: Scope) -> None:
+        """Have an application answer the request, until `end`."""
+        try:
+            await app(scope, self.receive, self.send)
+        except asyncio.CancelledError:
+            if not self._ending:
+                raise
+            assert self._task is not None
+            self._task.uncancel()
+            await self._finish()
+        finally:
+            self._leave()
+
+    def end(self) -> None:
+        """Finish the answer now, whatever the application is doing."""
+        self._ending = True
+        if self._task is not None:
+            self._task.cancel()
+
+    def _leave(self) -> None:
+        """The client left, or nothing more comes of the request."""
+        if not self._answered and not self.left:
+            self.left = True
+            for call in tuple(self._calls):
+                expire(call)
+
+    async def _finish(self) -> None:
+        if self._answered:
+            return
+        body = b""
+        if not self._started:
+            why = "This server is being stopped; send the request again in some seconds."
+            body = json.dumps({"status": HTTPStatus.SERVICE_UNAVAILABLE, "detail": why}).encode()
+            await self._send(
+                {
+                    "type": "http.response.start",
+                    "status": HTTPStatus.SERVICE_UNAVAILABLE,
+                    "headers": [
+                        (b"content-type", b"application/problem+json"),
+                        (b"content-length", b"%d" % len(body)),
+                        (b"connection", b"close"),
+                        (b"retry-after", b"5"),
+                    ],
+                }
+            )
+        await self._send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+class Requests:
+    """An application, and the requests that it is answering.
+
+    Args:
+        app: What answers them.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._open: set[HttpRequest] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, which is known until then."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = scope[_KEY] = HttpRequest(scope["method"], receive, send)
+        self._open.add(request)
+        try:
+            await request.answer(self._app, scope)
+        finally:
+            self._open.discard(request)
+
+    def waiting(self) -> set[HttpRequest]:
+        """The requests whose clients wait for the end of their answer."""
+        return {request for request in self._open if request.waits_for_answer}
+
+    def end(self) -> None:
+        """Finish all answers now."""
+        for request in self._open:
+            request.end()
+
+
+def request_of(scope: Any) -> HttpRequest | None:
+    """The request of an ASGI scope; None where the application runs in another server."""
+    request: HttpRequest | None = scope.get(_KEY)
+    return request
