@@ -29,7 +29,7 @@ _REASONS = {
     421: "The server is not called by this name.",
     500: "A fault of the server; the operator finds the incident in the log.",
     502: "The store refused.",
-    503: "The store does not answer.",
+    503: "The store does not answer, or the server is being stopped.",
     504: "The store did not answer in time.",
 }
 _ALWAYS = (400, 401, 403, 421, 500, 502, 503, 504)
