@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Iterator
 from contextlib import AsyncExitStack
-from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
