@@ -47,6 +47,8 @@ DEFAULT_NEXT_STEPS = (
     "a neighbourhood by describe_schema(seeds), expand what matters by describe_entities."
 )
 
+_NO_ID = "urn:bfsql:no-such-node"
+
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 _P = ParamSpec("_P")
@@ -263,18 +265,40 @@ class GraphDbInterface(ABC):
         """
         return None
 
+    async def ping(self) -> None:
+        """Return when the store has answered the smallest question there is.
+
+        Asked after calls that the store did not answer, to find out whether it answers at all.
+        A backend overrides it that can answer `get_node` without its store.
+
+        Raises:
+            StoreUnavailable: The store does not answer.
+        """
+        try:
+            await self.get_node(_NO_ID)
+        except KeyError:
+            return
+
+    async def may_write(self) -> str | None:
+        """Why the account could change the graph, for its operator; None where it could not.
+
+        A sentence that names the account, the right, and how to take it away. It is asked for
+        once, when a server starts; nothing is ever written to find out.
+        """
+        return None
+
     async def close(self) -> None:  # noqa: B027 - most stores have nothing to close
         """Close connections and files; the backend is not used again."""
 
 
 def implements(db: GraphDbInterface, method: str) -> bool:
     """Whether a backend has its own version of a method that has a default here."""
-    return getattr(type(db), method) is not getattr(GraphDbInterface, method)
+    return getattr(type(_behind(db)), method) is not getattr(GraphDbInterface, method)
 
 
 def accepts(db: GraphDbInterface, method: str, argument: str) -> bool:
     """Whether a method of a backend takes an argument that older signatures lack."""
-    return _accepts(getattr(type(db), method), argument)
+    return _accepts(getattr(type(_behind(db)), method), argument)
 
 
 @cache
@@ -453,9 +477,25 @@ class DelegatingGraphDb(GraphDbInterface):
         """Whether the inner backend's store holds another graph."""
         return self._inner.changed()
 
+    async def ping(self) -> None:
+        """Ask the inner backend the smallest question."""
+        await self._ask(self._inner.ping)
+
+    async def may_write(self) -> str | None:
+        """Why the account could change the graph."""
+        return await self._ask(self._inner.may_write)
+
     async def close(self) -> None:
         """Close the inner backend."""
         await self._inner.close()
+
+
+class TransparentGraphDb(DelegatingGraphDb):
+    """A backend that changes nothing: what it has of its own is what the inner one has."""
+
+
+def _behind(db: GraphDbInterface) -> GraphDbInterface:
+    return _behind(db._inner) if isinstance(db, TransparentGraphDb) else db  # noqa: SLF001
 
 
 class AdaptedGraphDb(DelegatingGraphDb):

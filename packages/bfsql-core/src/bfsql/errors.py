@@ -187,7 +187,28 @@ class LoadRefused(StoreError):
 
 
 class StoreUnavailable(StoreError, ConnectionError):
-    """The store went away or does not answer; the same call may work later."""
+    """The store went away or does not answer; the same call may work later.
+
+    Attributes:
+        retry_after: Seconds for which the store asked not to be asked again; None where it
+            did not.
+    """
+
+    retry_after: float | None = None
+
+
+class CircuitOpen(StoreUnavailable):
+    """The store did not answer a moment ago, and this call did not try it.
+
+    Args:
+        cause: Why it did not answer, where that is known.
+        seconds: Until it is tried again.
+    """
+
+    def __init__(self, cause: StoreUnavailable | None, seconds: float) -> None:
+        why = "" if cause is None else f" {cause}"
+        super().__init__(f"The store does not answer; it is tried again in {seconds:.1f} s.{why}")
+        self.seconds = seconds
 
 
 class EmbeddingFailed(StoreUnavailable):

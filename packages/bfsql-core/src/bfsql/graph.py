@@ -19,9 +19,9 @@ from typing import Any, TypeAlias
 from bfsql import plugins, settings, tools
 from bfsql.abc import GraphDbInterface
 from bfsql.answers import Answer
-from bfsql.cache import MAX_RECORDS, CachedGraphDb
+from bfsql.cache import MAX_RECORDS, Breaker, CachedGraphDb, GuardedGraphDb
 from bfsql.call import MAX_EDGES, Caller
-from bfsql.errors import BfsqlError, StoreUnavailable
+from bfsql.errors import BfsqlError, StoreError, StoreUnavailable
 from bfsql.observer import NO_OBSERVERS, Observer, Observers
 from bfsql.plugins import NO_HOOKS, Hooks
 from bfsql.plugins.registry import created
@@ -42,6 +42,9 @@ Backend: TypeAlias = (
 SCHEMA_SECONDS = 3.0
 """How long the start waits for the schema (`protocol.md` 21)."""
 
+RIGHTS_SECONDS = 3.0
+"""How long the start waits for what the store's account may do."""
+
 NO_DESCRIPTION = "A knowledge graph. Its operator has given no description of it."
 
 
@@ -58,6 +61,7 @@ class Graph:
         schema: The vocabulary, where it was known at the start.
         hooks: The hook plugins of the six operations; `db` itself is not redacted.
         observers: They learn of every call.
+        breaker: Whether the store answers; None where nothing looks after that.
 
     Attributes:
         shown: The same graph with its metadata redacted by the hooks, for faces that
@@ -73,8 +77,10 @@ class Graph:
         *,
         hooks: Hooks = NO_HOOKS,
         observers: Observers = NO_OBSERVERS,
+        breaker: Breaker | None = None,
     ) -> None:
         self.db = db
+        self.breaker = breaker
         self.schema = schema
         self.description = description
         self.limits = limits
@@ -177,6 +183,8 @@ async def open_graph(
     cache_ttl: float | None = None,
     hooks: Iterable[object] | None = None,
     observers: Iterable[Observer] = (),
+    max_pause: float | None = None,
+    require_read_only: bool | None = None,
     **backend_settings: Any,
 ) -> AsyncIterator[Graph]:
     """Open a graph for reading, and close what was opened.
@@ -190,33 +198,50 @@ async def open_graph(
         cache_ttl: Seconds for which a cached answer is good; None for no end.
         hooks: The hook plugins to use; None for the installed ones.
         observers: They learn of calls, of those to the store, and of the cache.
+        max_pause: Calls fail at once while the store does not answer; it is probed meanwhile
+            with pauses of so many seconds at most. None: each call tries the store.
+        require_read_only: What happens where the store's account could write: with True
+            nothing is opened, with False a warning is logged. None: nobody looks.
         **backend_settings: The backend's own; what is missing comes from the
             environment variables that its settings model names.
 
     Raises:
         PluginError: There is no such backend, or it cannot be used.
         ConfigurationError: A setting is wrong.
-        StoreError: The store is missing, unreadable, or not what it should be.
+        StoreError: The store is missing, unreadable, or not what it should be; or its account
+            could write, and must not.
     """
     limits = limits or Limits()
     chosen, watching = plugins.load_hooks(hooks), Observers(observers)
     opened = await _open(backend, backend_settings)
+    guarded = None if max_pause is None else GuardedGraphDb(opened, max_pause)
+    breaker = None if guarded is None else guarded.breaker
     db = CachedGraphDb(
-        opened,
+        guarded or opened,
         cache_records,
         ttl=cache_ttl,
         max_edges=limits.max_edges or MAX_EDGES,
         observers=watching,
     )
     try:
-        schema = await _schema_in_time(Operations(db, "", limits))
-        named = graph_description or NO_DESCRIPTION
-        graph = Graph(db, named, limits, schema, hooks=chosen, observers=watching)
+        async with _rights_checked(opened, require=require_read_only):
+            schema = await _schema_in_time(Operations(db, "", limits))
+        graph = Graph(
+            db,
+            graph_description or NO_DESCRIPTION,
+            limits,
+            schema,
+            hooks=chosen,
+            observers=watching,
+            breaker=breaker,
+        )
         try:
             yield graph
         finally:
             await graph.end()
     finally:
+        if breaker is not None:
+            breaker.stop()
         if opened is backend:
             await db.release()
         else:
@@ -233,6 +258,41 @@ async def _open(backend: Backend, given: dict[str, Any]) -> GraphDbInterface:
     create: Any = getattr(backend, "create", backend) if inspect.isclass(backend) else backend
     name = getattr(backend, "__name__", "backend")
     return await created(name, "the caller", create, **given)
+
+
+@asynccontextmanager
+async def _rights_checked(db: GraphDbInterface, *, require: bool | None) -> AsyncIterator[None]:
+    """See, beside what runs inside, whether the store's account may only read.
+
+    Args:
+        db: The backend.
+        require: Whether an account that could write is refused; None for not to look.
+
+    Raises:
+        StoreError: It could write, or nobody can tell, and it must not.
+    """
+    if require is None:
+        yield
+        return
+    looking = asyncio.create_task(_rights(db))
+    try:
+        yield
+        reason = await looking
+    finally:
+        looking.cancel()
+    if reason and require:
+        raise StoreError(f"{reason} Nothing is served because of --require-read-only.")
+    if reason:
+        log.warning("%s Nothing here writes, but an account that cannot write is safer.", reason)
+
+
+async def _rights(db: GraphDbInterface) -> str | None:
+    """Why the account could write, or why that is not known; None where it could not."""
+    try:
+        return await asyncio.wait_for(db.may_write(), RIGHTS_SECONDS)
+    except Exception as fault:  # noqa: BLE001 - a driver's own; a server starts all the same
+        why = "it took too long" if isinstance(fault, TimeoutError) else fault
+        return f"Whether the store's account may write could not be found out: {why}."
 
 
 async def _schema_in_time(operations: Operations) -> Schema | None:

@@ -32,6 +32,7 @@ from bfsql_postgres.connection import Pool
 from bfsql_postgres.discovery import layout_of, warning_of_shared_ids
 from bfsql_postgres.indexes import index_statements
 from bfsql_postgres.metadata import MetadataReader
+from bfsql_postgres.rights import reason_it_may_write
 from bfsql_postgres.schema import Layout
 from bfsql_postgres.search import Search, vector_size
 from bfsql_postgres.settings import PostgresSettings
@@ -126,6 +127,14 @@ class PostgresBackend(BatchGraphDb):
             log.warning("%s", caution)
         _warn_of_slowness(layout, by_meaning=fitting is not None)
         return cls(pool, layout, fitting, caution)
+
+    async def ping(self) -> None:
+        """Ask the server for a constant."""
+        await self._pool.fetch("SELECT 1")
+
+    async def may_write(self) -> str | None:
+        """Whether the role is a superuser, or may change the tables or make new ones."""
+        return await reason_it_may_write(self._pool, self._layout)
 
     async def close(self) -> None:
         """Close all connections; what is under way stops."""

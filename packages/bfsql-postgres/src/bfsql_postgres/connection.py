@@ -10,8 +10,15 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterator,
+    Mapping,
+)
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, Self
 from urllib.parse import unquote, urlsplit
 
@@ -106,6 +113,9 @@ server's own; values come in one spelling, whatever the role's settings are; com
 than any of the statements; and what they read is a few scattered rows that are mostly in memory (a
 ring of 1,500 nodes among a million edges: 30 ms in place of 110)."""
 
+APPLICATION = "bfsql"
+"""What the server calls a connection; the id of the call under way follows."""
+
 BATCH = 50_000
 """Rows that a cursor reads at once."""
 
@@ -113,6 +123,12 @@ _RELEASE = 5.0
 """Seconds that the server has to confirm that a statement is cancelled."""
 _CLOSING = 1.0
 """Seconds that closing leaves for that; one that is terminated before leaves the server at work."""
+_CHECKS_SINCE, _CHECK_INTERVAL = 14, "2s"
+"""The first server that looks whether its client is still there while a statement runs, and how
+often it does. Without it the statements of a process that was killed run to their timeout."""
+_LONGEST_NAME, _MOST_NAMES = 63, 1_000
+"""Characters of `application_name` that the server keeps; names that are remembered here."""
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._:-]")
 _LATER = 1.0
 """Seconds after the deadline at which the server itself stops a statement behind a pooler."""
 
@@ -126,6 +142,8 @@ class Pool:
         self._where = where
         self._returning: set[asyncio.Task[None]] = set()
         self._closed = False
+        self._names: dict[int, str] = {}
+        """What each connection was named after, by the process at its other end."""
 
     @classmethod
     async def open(cls, settings: PostgresSettings) -> Self:
@@ -136,7 +154,7 @@ class Pool:
             StoreError: It refuses, does not answer, or is too old.
         """
         url = address(settings)
-        pool = asyncpg.create_pool(url, **_options(settings))
+        pool = asyncpg.create_pool(url, init=_init(settings), **_options(settings))
         opened = cls(settings, pool, place(url))
         try:
             await pool
@@ -165,9 +183,10 @@ class Pool:
         async with asyncio.timeout(limit), self._connection() as connection:
             with self._faults_of(connection):
                 if not self._settings.transaction_pooling:
+                    await self._name(connection)
                     rows: list[asyncpg.Record] = await connection.fetch(statement, *values)
                     return rows
-                await connection.execute(self._beginning(limit))
+                await connection.execute(self._beginning(limit, connection))
                 try:
                     rows = await connection.fetch(statement, *values)
                 except asyncpg.PostgresError:
@@ -193,7 +212,7 @@ class Pool:
         async with self._released(connection):
             with self._faults_of(connection):
                 async with asyncio.timeout(limit := _limit()):
-                    await connection.execute(self._beginning(limit))
+                    await connection.execute(self._beginning(limit, connection))
                     cursor = await connection.cursor(statement, *values)
             ahead = asyncio.ensure_future(cursor.fetch(BATCH))
             try:
@@ -291,16 +310,29 @@ class Pool:
     def _gone(self) -> StoreUnavailable:
         return StoreUnavailable(f"The graph in {self._where} was closed; open it again.")
 
-    def _beginning(self, limit: float | None) -> str:
+    async def _name(self, connection: Any) -> None:
+        """Name a connection after the call under way: one round trip a call and connection.
+
+        A comment in each statement would make a new statement of it, which the server parses
+        and plans again: that costs four times as much for every one of them.
+        """
+        process, name = connection.get_server_pid(), _application_name()
+        if self._names.get(process) != name:
+            await connection.execute(f"SET application_name = '{name}'")
+            if len(self._names) >= _MOST_NAMES:  # of processes that are long gone
+                self._names.clear()
+            self._names[process] = name
+
+    def _beginning(self, limit: float | None, connection: Any) -> str:
         """What begins a transaction; its settings do not reach the next client of a pooler."""
-        if not self._settings.transaction_pooling:
-            return "BEGIN READ ONLY"
-        own = self._settings.statement_timeout
-        seconds = own if limit is None else min(own, limit + _LATER)
-        return (
-            "BEGIN READ ONLY; "
-            + "".join(f"SET LOCAL {name} = '{value}'; " for name, value in OWN_WAY.items())
-            + f"SET LOCAL statement_timeout = {_milliseconds(seconds)}"
+        own = {"application_name": _application_name()}
+        if self._settings.transaction_pooling:
+            most = self._settings.statement_timeout
+            seconds = most if limit is None else min(most, limit + _LATER)
+            own |= {**OWN_WAY, "statement_timeout": _milliseconds(seconds)}
+            own |= _checking(connection)
+        return "BEGIN READ ONLY" + "".join(
+            f"; SET LOCAL {name} = '{value}'" for name, value in own.items()
         )
 
     async def _check_version(self) -> None:
@@ -308,6 +340,30 @@ class Pool:
             version = connection.get_server_version()
         if version.major < OLDEST:
             raise too_old(f"{version.major}.{version.minor}", OLDEST, self._where)
+
+
+def _application_name() -> str:
+    """What the server's log and `pg_stat_activity` call a connection: with the call under way."""
+    request = _NOT_IN_NAMES.sub("", call.current_request_id())
+    return f"{APPLICATION} {request}"[:_LONGEST_NAME] if request else APPLICATION
+
+
+def _checking(connection: Any) -> dict[str, str]:
+    """What has the server see, during a statement, that this process is gone."""
+    able = connection.get_server_version().major >= _CHECKS_SINCE
+    return {"client_connection_check_interval": _CHECK_INTERVAL} if able else {}
+
+
+def _init(settings: PostgresSettings) -> Callable[[Any], Awaitable[None]] | None:
+    """What is done with a new connection; nothing where it is a pooler's."""
+
+    async def init(connection: Any) -> None:
+        for name, value in _checking(connection).items():
+            # A server on an operating system that cannot tell refuses it.
+            with suppress(asyncpg.PostgresError):
+                await connection.execute(f"SET {name} = '{value}'")
+
+    return None if settings.transaction_pooling else init
 
 
 def _limit(seconds: float | None = None) -> float | None:
@@ -322,7 +378,7 @@ def _options(settings: PostgresSettings) -> dict[str, Any]:
         "timeout": settings.connect_timeout,
         "reset": _no_reset,
     }
-    server = {"application_name": "bfsql"}
+    server = {"application_name": APPLICATION}
     if settings.transaction_pooling:
         options["statement_cache_size"] = 0
     else:

@@ -1,5 +1,6 @@
-"""CachedGraphDb, the cache in front of every backend."""
+"""CachedGraphDb, the cache in front of every backend, and the breaker behind it."""
 
+from bfsql.cache.breaker import Breaker, GuardedGraphDb
 from bfsql.cache.cached import MAX_RECORDS, CachedGraphDb
 
-__all__ = ["MAX_RECORDS", "CachedGraphDb"]
+__all__ = ["MAX_RECORDS", "Breaker", "CachedGraphDb", "GuardedGraphDb"]

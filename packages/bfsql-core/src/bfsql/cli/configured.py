@@ -144,8 +144,16 @@ class ConfiguredCommand(click.Command):
         return {*_SHARED, *own, *(option.name for option in options(ServeSettings))}
 
 
-def opened(configuration: Configuration) -> AbstractAsyncContextManager[Graph]:
-    """The graph that the configuration means; for `async with`."""
+def opened(
+    configuration: Configuration, *, served: bool = False
+) -> AbstractAsyncContextManager[Graph]:
+    """The graph that the configuration means; for `async with`.
+
+    Args:
+        configuration: The backend, its settings and the bounds.
+        served: Whether it stays open, so that the store may go and come back, and its rights
+            matter.
+    """
     from bfsql.graph import open_graph
 
     settings, plugin = configuration.server.settings, configuration.choice.plugin
@@ -155,6 +163,8 @@ def opened(configuration: Configuration) -> AbstractAsyncContextManager[Graph]:
         limits=settings.limits,
         cache_records=settings.cache_records,
         cache_ttl=settings.cache_lifetime,
+        max_pause=settings.max_pause if served else None,
+        require_read_only=settings.require_read_only if served else None,
     )
 
 

@@ -42,9 +42,9 @@ def serve(configuration: Configuration) -> None:
     def configure() -> Configured:
         now = read()
         check_options(now.server)
-        return lambda: opened(now), now.server.settings
+        return lambda: opened(now, served=True), now.server.settings
 
-    run(lambda: opened(configuration), settings, configure)
+    run(lambda: opened(configuration, served=True), settings, configure)
 
 
 def run(

@@ -21,8 +21,8 @@ from bfsql.errors import StoreUnavailable
 
 T = TypeVar("T")
 
-_LONGEST_HOLD = 3_600.0
-"""A server that asks for a longer pause than this counts as gone."""
+_LONGEST_HOLD = 60.0
+"""Seconds after which a server is asked again, even where it asked for a longer pause."""
 
 
 class Retryable(StoreUnavailable):
@@ -38,6 +38,7 @@ class Retryable(StoreUnavailable):
         super().__init__(message)
         self.wait = wait
         self.asked = asked
+        self.retry_after = wait if asked else None
 
 
 async def retry(
@@ -167,5 +168,9 @@ class RateLimiter:
             self._free = time.monotonic() + self._delay
 
     def hold(self, seconds: float) -> None:
-        """Start no request for so long, an hour at most, because the server asked for it."""
+        """Start no request for so long, a minute at most, because the server asked for it."""
         self._free = max(self._free, time.monotonic() + min(seconds, _LONGEST_HOLD))
+
+    def end_hold(self) -> None:
+        """Let the next request start at once: the pause was long enough to ask again."""
+        self._free = time.monotonic()

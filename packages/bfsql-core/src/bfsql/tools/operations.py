@@ -8,6 +8,7 @@ given of them (`protocol.md` 12).
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,6 +21,7 @@ from bfsql.answers.notes import counted, left_out, listed
 from bfsql.call import Caller, Limits
 from bfsql.errors import (
     BoundMet,
+    CircuitOpen,
     FirstRingTooLarge,
     FirstRingUnfinished,
     NodesUncounted,
@@ -276,6 +278,13 @@ def _too_slow(limits: Limits) -> str:
 
 def _unreachable(gone: StoreUnavailable) -> ToolError:
     """One line in the log: the traceback of an outage tells nothing, and every call has one."""
+    if isinstance(gone, CircuitOpen):  # the breaker logs when it opens, and not each call
+        return ToolError(
+            "The graph's store does not answer, and this call did not wait for it. It is tried "
+            f"again in {max(1, math.ceil(gone.seconds))} s; try again then. What was answered "
+            "before may still be answered.",
+            kind="store",
+        )
     incident = _incident()
     log.warning("incident %s: the store does not answer: %s", incident, gone)
     return _reported("The graph's store does not answer; try again later.", "store", incident)

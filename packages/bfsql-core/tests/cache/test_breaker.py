@@ -1,0 +1,209 @@
+"""The breaker: it opens when a probe fails too, and closes when the store answers again."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+import bfsql
+from bfsql import call
+from bfsql.cache import CachedGraphDb, GuardedGraphDb, breaker
+from bfsql.errors import CircuitOpen, EmbeddingFailed, StoreUnavailable, ToolError
+from bfsql.memory import MemoryBackend
+from bfsql.models import EdgeRecord, Node, NodeRecord
+
+
+class Store(MemoryBackend):
+    """A store that fails as a test says."""
+
+    fault: Exception | None = None
+    """What each call and each probe meets."""
+    refusal: Exception | None = None
+    """What each call meets, and no probe."""
+    hangs = False
+    pings = 0
+    seen = ""
+    """The request id of the last call."""
+
+    async def _met(self) -> None:
+        if self.hangs:
+            await asyncio.Event().wait()
+        if self.fault is not None:
+            raise self.fault
+
+    async def get_nodes_batch(self, ids: list[str]) -> list[Node]:
+        """As the test says."""
+        under_way = call.current()
+        self.seen = "" if under_way is None else under_way.request_id
+        await self._met()
+        if self.refusal is not None:
+            raise self.refusal
+        return list(await super().get_nodes_batch(ids))
+
+    async def ping(self) -> None:
+        """As the test says."""
+        self.pings += 1
+        await self._met()
+
+
+@pytest.fixture
+def store() -> Store:
+    return Store([NodeRecord("a", "T"), NodeRecord("b", "T"), EdgeRecord("a", "p", "b")])
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pauses of a test."""
+    monkeypatch.setattr(breaker, "FIRST_PAUSE", 0.02)
+    monkeypatch.setattr(breaker, "PROBE_SECONDS", 0.1)
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not holds():  # noqa: ASYNC110 - the breaker has no event for it
+            await asyncio.sleep(0.005)
+
+
+async def fails(ask: Callable[[], Awaitable[object]], kind: type[Exception]) -> None:
+    with pytest.raises(kind):
+        await ask()
+
+
+async def test_it_opens_after_a_failed_probe_and_closes_by_itself(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    db = GuardedGraphDb(store, max_pause=0.1)
+    ask = lambda: db.get_nodes_batch(["a"])
+    store.fault = StoreUnavailable("Gone.")
+    await fails(ask, StoreUnavailable)
+    await until(lambda: db.breaker.state == "open")
+    assert (db.breaker.retry_at, db.breaker.last_error) != (None, None)
+    await until(lambda: store.pings > 5)
+    assert db.breaker.failures > 5
+    with pytest.raises(CircuitOpen, match=r"tried again in 0\.\d s\. Gone\."):
+        while True:
+            await ask()
+    store.fault = None
+    await until(lambda: db.breaker.state == "closed")
+    assert [node.id for node in await ask()] == ["a"]
+    assert (db.breaker.failures, db.breaker.retry_at, db.breaker.last_error) == (0, None, None)
+    assert [record.levelno for record in caplog.records] == [logging.ERROR, logging.WARNING]
+    await db.close()
+
+
+@pytest.mark.parametrize(
+    "refusal", [StoreUnavailable("Too slow a statement."), TimeoutError(), EmbeddingFailed("No.")]
+)
+async def test_a_store_that_answers_its_probe_keeps_being_asked(
+    store: Store, refusal: Exception
+) -> None:
+    db = GuardedGraphDb(store, max_pause=1)
+    store.refusal = refusal
+    for _ in range(5):
+        await fails(lambda: db.get_nodes_batch(["a"]), type(refusal))
+        await asyncio.sleep(0.01)
+    assert db.breaker.state == "closed"
+    assert store.pings == (0 if isinstance(refusal, EmbeddingFailed) else 5)
+    await db.close()
+
+
+async def test_a_store_that_hangs_opens_it_when_the_time_of_a_call_is_up(store: Store) -> None:
+    db = GuardedGraphDb(store, max_pause=1)
+    store.hangs = True
+    with call.scope(seconds=0.05):
+        await fails(lambda: call.within(db.get_nodes_batch(["a"])), TimeoutError)
+    await until(lambda: db.breaker.state != "closed")
+    store.hangs = False
+    await until(lambda: db.breaker.state == "closed")
+    await db.close()
+
+
+async def test_a_call_that_is_given_up_early_says_nothing_of_the_store(store: Store) -> None:
+    db = GuardedGraphDb(store, max_pause=1)
+    store.hangs = True
+    asking = asyncio.create_task(db.get_nodes_batch(["a"]))
+    await asyncio.sleep(0.01)
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+    assert (store.pings, db.breaker.failures) == (0, 0)
+    await db.close()
+
+
+async def test_a_pause_that_the_store_asks_for_is_kept_up_to_the_longest(store: Store) -> None:
+    db = GuardedGraphDb(store, max_pause=0.2)
+    store.fault = StoreUnavailable("Too busy.")
+    store.fault.retry_after = 3_600
+    await fails(lambda: db.get_nodes_batch(["a"]), StoreUnavailable)
+    await until(lambda: db.breaker.state == "open")
+    assert store.pings == 0
+    assert 0 < db.breaker.seconds <= 0.2
+    store.fault = None
+    await until(lambda: db.breaker.state == "closed")
+    assert store.pings == 1
+    await db.close()
+
+
+async def test_calls_wait_for_a_probe_that_is_under_way(store: Store) -> None:
+    db = GuardedGraphDb(store, max_pause=0.02)
+    store.fault = StoreUnavailable("Gone.")
+    await fails(lambda: db.get_nodes_batch(["a"]), StoreUnavailable)
+    await until(lambda: db.breaker.state == "open")
+    store.fault, store.hangs = None, True
+    await until(lambda: db.breaker.state == "half-open")
+    asking = asyncio.create_task(db.get_nodes_batch(["a"]))
+    store.hangs = False
+    await until(lambda: asking.done())
+    assert [node.id for node in await asking] == ["a"]
+    await db.close()
+
+
+async def test_what_the_cache_holds_is_answered_while_it_is_open(store: Store) -> None:
+    async with bfsql.open_graph(store, max_pause=60) as graph:
+        before = await graph.bfs_query(["a"], max_hops=1)
+        store.fault = StoreUnavailable("Gone.")
+        with pytest.raises(ToolError, match="try again later"):
+            await graph.describe_entity("c")
+        assert graph.breaker is not None
+        await until(lambda: graph.breaker.state == "open")
+        assert (await graph.bfs_query(["a"], max_hops=1)).text == before.text
+        with pytest.raises(ToolError, match=r"It is tried again in \d+ s") as down:
+            await graph.describe_entities(["d"])
+        assert down.value.kind == "store"
+
+
+async def test_a_backend_has_behind_it_what_it_has_by_itself(store: Store) -> None:
+    plain, guarded = CachedGraphDb(store), CachedGraphDb(GuardedGraphDb(store, max_pause=1))
+    assert plain._own == guarded._own
+    assert [e async for e in guarded.edges_stream(["a"])] == [[("a", "p", "b")]]
+    await guarded.close()
+
+
+async def test_a_shared_call_has_the_id_of_the_one_that_began_it(store: Store) -> None:
+    db = CachedGraphDb(store)
+    with call.scope(request_id="one"):
+        await db.get_nodes_batch(["a"])
+    assert store.seen == "one"
+
+
+class Writable(Store):
+    """A store whose account may write."""
+
+    async def may_write(self) -> str | None:
+        """Always."""
+        return "The role may write."
+
+
+async def test_an_account_that_may_write_is_told_or_refused(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with bfsql.open_graph(Writable([]), require_read_only=False):
+        assert "The role may write. Nothing here writes" in caplog.text
+    with pytest.raises(bfsql.errors.StoreError, match=r"may write\. Nothing is served because of"):
+        async with bfsql.open_graph(Writable([]), require_read_only=True):
+            pass
+    caplog.clear()
+    async with bfsql.open_graph(Writable([])), bfsql.open_graph(Store([]), require_read_only=True):
+        assert not caplog.records
