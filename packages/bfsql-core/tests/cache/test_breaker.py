@@ -84,8 +84,7 @@ async def test_it_opens_after_a_failed_probe_and_closes_by_itself(
     await until(lambda: store.pings > 5)
     assert db.breaker.failures > 5
     with pytest.raises(CircuitOpen, match=r"tried again in 0\.\d s\. Gone\."):
-        while True:
-            await ask()
+        await ask()
     store.fault = None
     await until(lambda: db.breaker.state == "closed")
     assert [node.id for node in await ask()] == ["a"]
@@ -155,7 +154,7 @@ async def test_calls_wait_for_a_probe_that_is_under_way(store: Store) -> None:
     await until(lambda: db.breaker.state == "half-open")
     asking = asyncio.create_task(db.get_nodes_batch(["a"]))
     store.hangs = False
-    await until(lambda: asking.done())
+    await until(asking.done)
     assert [node.id for node in await asking] == ["a"]
     await db.close()
 
