@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bfsql.answers.clean import BIDI, HUGE, clean, clean_metadata, clean_text, encode, plain
+from bfsql.answers.clean import HUGE, clean, clean_metadata, clean_text, encode, plain
 
 UTC = dt.UTC
 HIDDEN = "\x00\x07\x1b\x7f\x85\u061c\u200e\u200f\u202a\u202e\u2066\u2069"
@@ -285,11 +285,8 @@ def test_ids_with_hidden_characters_go_out_escaped_and_come_back_the_same(name):
 
 
 def test_every_bidirectional_character_is_escaped():
-    import re
-
-    every = [chr(c) for c in range(0x110000) if re.match(f"[{BIDI}]", chr(c))]
-    assert len(every) == 12
-    assert encode("".join(every)).isascii()
+    every = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+    assert encode(every).isascii()
 
 
 def test_a_lone_surrogate_does_not_stop_an_answer():

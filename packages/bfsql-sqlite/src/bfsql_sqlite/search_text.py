@@ -19,6 +19,7 @@ import re
 import unicodedata
 import zlib
 
+from bfsql.models.characters import is_ascii_line
 from bfsql.models.merge import without_accents
 
 GRAM = 3
@@ -37,10 +38,9 @@ _ASCII_GAPS = {code: " " for code in range(128) if _GAPS.match(chr(code))}
 
 def fold(text: str) -> str:
     """Text for comparison: decomposed, marks dropped, case folded, spaces single."""
-    if text.isascii() and text.isprintable():
+    if is_ascii_line(text):
         return " ".join(text.lower().split())
-    if not text.isascii():
-        text = unicodedata.normalize("NFC", without_accents(text).casefold())
+    text = unicodedata.normalize("NFC", without_accents(text).casefold())
     if not text.isprintable():
         text = "".join(c if c.isprintable() else " " for c in text)
     return " ".join(text.lower().split())

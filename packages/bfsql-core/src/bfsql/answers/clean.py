@@ -2,7 +2,8 @@
 
 A store's values become JSON values: keys sorted at every level, dates in
 ISO 8601, numbers that JSON cannot write as text. Vectors and binary values
-become placeholders, and characters that could hide or reorder text are removed.
+become placeholders, and characters that show nothing or reorder text are removed
+(`bfsql.models.characters`).
 An answer is encoded once, as compact JSON.
 """
 
@@ -23,6 +24,7 @@ from typing import Any, TypeVar
 from pydantic_core import PydanticSerializationError, to_json
 
 from bfsql.models import Metadata, Triple, sorted_union
+from bfsql.models.characters import escaped, is_ascii_line, is_visible, without_hidden
 from bfsql.models.json_values import iso_text, json_number, non_finite
 
 K = TypeVar("K", str, Triple)
@@ -36,21 +38,15 @@ HUGE = 10**4000
 DEEPEST = 40
 """Levels of nesting that are shown."""
 
-BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
-"""Bidirectional marks, embeddings, overrides and isolates, as in a character class."""
-
-# Tab and newline stay: they lay text out, and as JSON escapes they can do nothing else.
-_REMOVED = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{BIDI}]")
-_HIDDEN = re.compile(f"[\x7f-\x9f{BIDI}]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ADDRESS = re.compile(" at 0x[0-9a-fA-F]+")
 
 
 def clean_text(text: str) -> str:
-    """Text without control and bidirectional characters; lone surrogates become U+FFFD."""
-    if text.isprintable():
+    """Text without characters that hide or reorder it; lone surrogates become U+FFFD."""
+    if is_ascii_line(text):
         return text
-    return _SURROGATE.sub("\ufffd", _REMOVED.sub("", text))
+    return _SURROGATE.sub("\ufffd", without_hidden(text))
 
 
 def clean_metadata(metadata: Mapping[str, Any], without: Collection[str] = ()) -> dict[str, Any]:
@@ -139,7 +135,7 @@ def _by_clean_key(mapping: Mapping[Any, Any]) -> list[tuple[str, Any]]:
 
     `{"a": 1, "a\u0000": 2}` is `{"a": 1, "a (2)": 2}`: nothing is lost.
     """
-    if all(type(key) is str and key.isprintable() for key in mapping):
+    if all(type(key) is str and is_visible(key) for key in mapping):
         return sorted(mapping.items(), key=itemgetter(0))
     items = sorted(((str(key), value) for key, value in mapping.items()), key=itemgetter(0))
     cleaned = sorted(((clean_text(key), value) for key, value in items), key=itemgetter(0))
@@ -156,8 +152,8 @@ def _by_clean_key(mapping: Mapping[Any, Any]) -> list[tuple[str, Any]]:
 def encode(document: Any) -> bytes:
     """The document as UTF-8, without spaces.
 
-    Characters that could hide or reorder text are left only in ids, types and
-    predicates, which are never altered; they go out as JSON escapes.
+    Characters that hide or reorder text are left only in ids, types and predicates,
+    which are never altered; they go out as JSON escapes.
     """
     try:
         text = to_json(document, inf_nan_mode="strings")
@@ -167,9 +163,7 @@ def encode(document: Any) -> bytes:
     if text.isascii() and b"\x7f" not in text:
         return text
     shown = text.decode()
-    if _HIDDEN.search(shown) is None:
-        return text
-    return _HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", shown).encode()
+    return text if is_visible(shown) else escaped(shown).encode()
 
 
 def as_sent(document: Any, text: bytes) -> Any:
@@ -179,7 +173,7 @@ def as_sent(document: Any, text: bytes) -> Any:
 
 def plain(name: str) -> str:
     """An id, type or predicate inside a sentence: or its JSON where it would hide text."""
-    return name if name.isprintable() else encode(name).decode()
+    return name if is_visible(name) else encode(name).decode()
 
 
 def _without_surrogates(value: Any) -> Any:

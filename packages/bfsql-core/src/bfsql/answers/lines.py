@@ -27,6 +27,7 @@ from itertools import chain, groupby
 from typing import Any
 
 from bfsql.answers.clean import encode
+from bfsql.models.characters import is_visible
 
 _NAME = re.compile(r"[^\s\"#|={};\[][^\s\"|={};]*")
 _TEXT = re.compile(r"[^\s\"{};\[][^{};\n]*")
@@ -119,7 +120,7 @@ def _pairs(metadata: Mapping[str, Any], without: Iterable[str] = ()) -> str:
 
 
 def _name(name: str) -> str:
-    if _NAME.fullmatch(name) and name.isprintable():
+    if _NAME.fullmatch(name) and is_visible(name):
         return name
     return encode(name).decode()
 
@@ -132,7 +133,7 @@ def _value(value: Any, bare: re.Pattern[str] = _TEXT) -> str:
 
 def _is_bare(text: str, bare: re.Pattern[str]) -> bool:
     """Whether text reads back as itself: one line, no sign of the grammar, and no JSON."""
-    if not bare.fullmatch(text) or not text.isprintable() or text != text.strip():
+    if not bare.fullmatch(text) or not is_visible(text) or text != text.strip():
         return False
     try:
         json.loads(text)

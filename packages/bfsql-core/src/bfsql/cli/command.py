@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import difflib
 import errno
-import re
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -55,12 +54,6 @@ _UNANSWERED = ("deadline", "store", "refused", "internal")
 
 INTERRUPTED = 130
 """Ctrl-C, or a signal that ended a load."""
-
-_INVISIBLE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters, but tab and newline
-    "\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069"  # what reorders or breaks lines
-    "\ud800-\udfff]"
-)
 
 _FROM_PLUGINS = "bfsql.plugin_commands"
 
@@ -150,8 +143,10 @@ def _cause(cause: BaseException) -> str:
 
 
 def escape(text: str) -> str:
-    """The text with control and bidirectional characters as escapes, as JSON writes them."""
-    return _INVISIBLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    """The text with what would hide or reorder it as escapes, as JSON writes them."""
+    from bfsql.models.characters import escaped
+
+    return escaped(text)
 
 
 def _from_plugins(ctx: click.Context) -> dict[str, PluginCommand]:

@@ -17,6 +17,7 @@ from typing import Literal as OneOf
 from typing import TypeAlias
 
 from bfsql.errors import ToolError
+from bfsql.models.characters import escaped
 from bfsql.models.comparison import Literal, Scalar, compared, contains, scalars
 from bfsql.models.records import Metadata
 
@@ -186,7 +187,7 @@ def condition(text: str, names: Names, steps: int | None) -> Condition:
 def quoted(text: str) -> str:
     """A condition in a sentence: as JSON, shortened."""
     short = text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + "..."
-    return json.dumps(short, ensure_ascii=not short.isprintable())
+    return escaped(json.dumps(short, ensure_ascii=False))
 
 
 def _step(text: str, names: Names, steps: int | None) -> tuple[int | None, str]:

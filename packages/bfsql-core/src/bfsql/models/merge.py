@@ -21,6 +21,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
+from bfsql.models.characters import without_hidden
 from bfsql.models.records import Metadata, NodeRecord, Triple
 
 UNTYPED = "owl:Thing"
@@ -188,8 +189,8 @@ def _is_number(value: Any) -> bool:
 
 
 def without_accents(text: str) -> str:
-    """Text whose letters have no accents, in compatible forms (NFKD)."""
-    decomposed = unicodedata.normalize("NFKD", text)
+    """Text as it is shown, whose letters have no accents, in compatible forms (NFKD)."""
+    decomposed = unicodedata.normalize("NFKD", without_hidden(text))
     return "".join(c for c in decomposed if not unicodedata.combining(c))
 
 

@@ -24,6 +24,7 @@ from bfsql.answers.notes import listed
 from bfsql.columns import Found
 from bfsql.errors import ToolError
 from bfsql.models import MAX_STEPS, Node
+from bfsql.models.characters import escaped
 from bfsql.tools.parameters import MAX_TEXT_BYTES, PARAMETERS, Parameter
 
 SHOWN = 60
@@ -79,9 +80,7 @@ def missing(tool: str, argument: str) -> ToolError:
 def shown(value: Any) -> str:
     """A value as a sentence repeats it: as JSON, shortened."""
     try:
-        text = json.dumps(value, ensure_ascii=False)
-        if not text.isprintable():  # half a character, or one that hides or turns others
-            text = json.dumps(value, ensure_ascii=True)
+        text = escaped(json.dumps(value, ensure_ascii=False))
     except (TypeError, ValueError, RecursionError):  # no JSON, a huge number, nested too deeply
         text = f"a value of type {type(value).__name__}"
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}... ({len(text)} characters)"
