@@ -81,7 +81,9 @@ def test_a_joiner_needs_a_letter_and_there_is_one_at_a_time():
     assert without_hidden("\u0645\u200c\u200c\u200d\u06cc") == "\u0645\u200c\u06cc"
     assert without_hidden("\u200d\U0001f469\u200d") == "\U0001f469"
     assert without_hidden("\u2764\ufe0f\ufe0f\ufe0e") == "\u2764\ufe0f"
-    assert without_hidden("\U0001f600" + "".join(chr(0xFE00 + c) for c in range(16))) == "\U0001f600"
+    assert (
+        without_hidden("\U0001f600" + "".join(chr(0xFE00 + c) for c in range(16))) == "\U0001f600"
+    )
 
 
 def test_line_separators_and_half_characters_are_escaped_where_text_is_written():

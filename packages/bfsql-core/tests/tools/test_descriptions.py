@@ -17,8 +17,9 @@ from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, NodeRecord, Outline, outline_of
 from bfsql.sources import read_all
 from bfsql.tools import TOOLS, Operations, Schema, definitions
-from bfsql.tools.descriptions import USAGE_NOTES, examples, injection
+from bfsql.tools.descriptions import USAGE_NOTES
 from bfsql.tools.parameters import PARAMETERS
+from bfsql.tools.vocabulary import examples, injection
 
 
 @pytest.fixture
@@ -66,10 +67,10 @@ def test_few_relations_are_injected_in_place_of_the_lists(relations, listed):
     schema = Schema(("A", "Alone", "B"), ("p00", "unused"), comprehensive=True)
     text = injection(schema, outline_with(relations))
     assert ("A -p00-> B (1)" in text) is listed
-    assert ("entity types: A, Alone, B" in text) is not listed
+    assert ('"entity_types":["A","Alone","B"]' in text) is not listed
     if listed:
-        assert "other entity types: Alone" in text
-        assert "other predicates: unused" in text
+        assert '"other_entity_types":["Alone"]' in text
+        assert '"other_predicates":["unused"]' in text
 
 
 def test_relations_of_a_sample_are_not_injected():
@@ -117,7 +118,7 @@ def test_a_schema_is_injected_only_when_it_is_complete_and_small():
             tuple(f"P{i:0{length}}" for i in range(predicates)),
             complete,
         )
-        return "\npredicates: " in definitions(schema)[2].description
+        return '"predicates":["' in definitions(schema)[2].description
 
     assert injected(20, 30)
     assert not injected(21, 30)

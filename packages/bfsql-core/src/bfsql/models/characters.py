@@ -1,11 +1,12 @@
-"""Characters that show nothing or reorder what is shown: one table for answers, terminals and pages.
+"""Characters that show nothing or reorder what is shown, in one table.
 
-They can hide an instruction in a name, or make two names look alike. In text they
-are removed; in ids, types and predicates, which are never altered, they are written
-as escapes. What a script needs stays where it needs it: a joiner behind a letter of
-a script that joins its letters, joiners and variation selectors inside emoji, and
-the selectors of Mongolian. Tab and newline stay; line and paragraph separators stay
-in text and are escaped where it is written.
+Answers, terminals and web pages go by it. These characters can hide an instruction in a
+name, or make two names look alike. In text they are removed; in ids, types and
+predicates, which are never altered, they are written as escapes. What a script needs
+stays where it needs it: a joiner behind a letter of a script that joins its letters,
+joiners and variation selectors inside emoji, and the selectors of Mongolian. Tab and
+newline stay; line and paragraph separators stay in text and are escaped where it is
+written.
 """
 
 from __future__ import annotations

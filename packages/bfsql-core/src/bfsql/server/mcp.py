@@ -39,6 +39,7 @@ from bfsql.serving.live import LiveGraph, open_live
 from bfsql.serving.requests import request_of
 from bfsql.settings import ServeSettings
 from bfsql.tools import Limits, ToolDefinition
+from bfsql.tools.descriptions import FRAME
 
 NAME = "bfs-ql"
 """The server's name in the handshake."""
@@ -199,6 +200,7 @@ class BfsqlServer(Server[LiveGraph]):
         return CallToolResult(
             content=[TextContent(type="text", text=block) for block in answer.blocks],
             structured_content=answer.content if structured else None,
+            _meta=FRAME,
         )
 
 
@@ -235,7 +237,9 @@ def _refused(error: ToolError) -> CallToolResult:
     not be encoded, and would end the connection.
     """
     sentence = str(error).encode("utf-8", "replace").decode("utf-8")
-    return CallToolResult(content=[TextContent(type="text", text=sentence)], is_error=True)
+    return CallToolResult(
+        content=[TextContent(type="text", text=sentence)], is_error=True, _meta=FRAME
+    )
 
 
 def _caller(ctx: _Context) -> Caller | None:
