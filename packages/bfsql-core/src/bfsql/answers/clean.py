@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 from pydantic_core import PydanticSerializationError, to_json
 
 from bfsql.models import Metadata, Triple, sorted_union
-from bfsql.models.characters import escaped, is_ascii_line, is_visible, without_hidden
+from bfsql.models.characters import escaped, is_visible, without_hidden
 from bfsql.models.json_values import iso_text, json_number, non_finite
 
 K = TypeVar("K", str, Triple)
@@ -44,7 +44,7 @@ _ADDRESS = re.compile(" at 0x[0-9a-fA-F]+")
 
 def clean_text(text: str) -> str:
     """Text without characters that hide or reorder it; lone surrogates become U+FFFD."""
-    if is_ascii_line(text):
+    if text.isascii() and text.isprintable():  # as most is
         return text
     return _SURROGATE.sub("\ufffd", without_hidden(text))
 
@@ -135,7 +135,7 @@ def _by_clean_key(mapping: Mapping[Any, Any]) -> list[tuple[str, Any]]:
 
     `{"a": 1, "a\u0000": 2}` is `{"a": 1, "a (2)": 2}`: nothing is lost.
     """
-    if all(type(key) is str and is_visible(key) for key in mapping):
+    if all(type(key) is str and key.isascii() and key.isprintable() for key in mapping):
         return sorted(mapping.items(), key=itemgetter(0))
     items = sorted(((str(key), value) for key, value in mapping.items()), key=itemgetter(0))
     cleaned = sorted(((clean_text(key), value) for key, value in items), key=itemgetter(0))
@@ -173,7 +173,8 @@ def as_sent(document: Any, text: bytes) -> Any:
 
 def plain(name: str) -> str:
     """An id, type or predicate inside a sentence: or its JSON where it would hide text."""
-    return name if is_visible(name) else encode(name).decode()
+    visible = name.isprintable() if name.isascii() else is_visible(name)
+    return name if visible else encode(name).decode()
 
 
 def _without_surrogates(value: Any) -> Any:
