@@ -98,9 +98,9 @@ def test_the_cache_lives_as_long_as_a_stdio_process_and_ten_minutes_over_http() 
 
 
 def test_a_token_loses_the_line_end_that_a_file_or_variable_gave_it() -> None:
-    token = ServeSettings(bearer_token=SecretStr("open sesame\n")).bearer_token
+    token = ServeSettings(bearer_token=SecretStr("open-sesame\n")).bearer_token
     assert token is not None
-    assert token.get_secret_value() == "open sesame"
+    assert token.get_secret_value() == "open-sesame"
 
 
 def test_every_server_setting_is_described() -> None:
@@ -145,7 +145,7 @@ def test_a_file_that_cannot_be_read_says_why(folder: Path) -> None:
     with pytest.raises(ConfigurationError, match="cannot be read: Is a directory"):
         read_config(folder, {})
     (folder / "latin.toml").write_bytes(b'instructions = "caf\xe9"')
-    with pytest.raises(ConfigurationError, match=r"latin\.toml: this is not UTF-8 text"):
+    with pytest.raises(ConfigurationError, match=r"latin\.toml.* it is not UTF-8 text"):
         read_config("latin.toml", {})
 
 

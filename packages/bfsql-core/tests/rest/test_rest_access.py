@@ -11,8 +11,8 @@ ORIGIN = "https://app.example.org"
 
 @pytest.mark.parametrize("path", ["/schema", "/docs", "/openapi.json", "/nowhere"])
 async def test_without_the_token_nobody_gets_in(served: Served, path: str) -> None:
-    web = await served(bearer_token="open sesame")
-    for given in ({}, {"Authorization": "Bearer open"}, {"Authorization": "Basic open sesame"}):
+    web = await served(bearer_token="open-sesame")
+    for given in ({}, {"Authorization": "Bearer open"}, {"Authorization": "Basic open-sesame"}):
         answer = await web.get(path, headers=given)
         assert answer.status_code == 401
         assert answer.headers["www-authenticate"] == "Bearer"
@@ -23,7 +23,7 @@ async def test_without_the_token_nobody_gets_in(served: Served, path: str) -> No
 
 async def test_with_the_token_answers_are_for_that_client_alone(served: Served) -> None:
     web = await served(
-        bearer_token="open sesame", headers={"Authorization": "Bearer open sesame"}, max_age=5
+        bearer_token="open-sesame", headers={"Authorization": "Bearer open-sesame"}, max_age=5
     )
     answer = await web.get("/entities/film:1")
     assert answer.headers["cache-control"] == "private, max-age=5"
@@ -67,12 +67,12 @@ async def test_cors_is_off_by_default(web: httpx2.AsyncClient) -> None:
 
 
 async def test_pages_of_named_origins_may_ask(served: Served) -> None:
-    web = await served(cors_origins=[ORIGIN], bearer_token="open sesame")
+    web = await served(cors_origins=[ORIGIN], bearer_token="open-sesame")
     asking = {"Origin": ORIGIN, "Access-Control-Request-Method": "POST"}
     preflight = await web.options("/entities/batch", headers=asking)
     assert preflight.status_code == 200
     assert "POST" in preflight.headers["access-control-allow-methods"]
-    for token, status in (("open sesame", 200), ("shut", 401)):
+    for token, status in (("open-sesame", 200), ("shut", 401)):
         headers = {"Origin": ORIGIN, "Authorization": f"Bearer {token}"}
         answer = await web.get("/schema", headers=headers)
         assert answer.status_code == status

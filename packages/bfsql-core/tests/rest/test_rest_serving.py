@@ -66,10 +66,10 @@ def test_it_answers_until_it_is_told_to_stop(graph: Path, number: int) -> None:
 
 
 def test_its_token_comes_from_a_file(graph: Path) -> None:
-    (graph / "token").write_text("open sesame\n", encoding="utf-8")
+    (graph / "token").write_text("open-sesame\n", encoding="utf-8")
     with serving(graph, "--bearer-token-file", "token") as (_, address):
         assert httpx2.get(f"{address}/schema").status_code == 401
-        token = {"Authorization": "Bearer open sesame"}
+        token = {"Authorization": "Bearer open-sesame"}
         assert httpx2.get(f"{address}/schema", headers=token).status_code == 200
 
 

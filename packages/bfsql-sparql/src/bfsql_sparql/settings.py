@@ -13,7 +13,7 @@ from pydantic import Field, SecretStr, field_validator
 
 from bfsql.errors import ConfigurationError
 from bfsql.models.rdf import is_iri
-from bfsql.settings import BackendSettings, Env, resolve
+from bfsql.settings import BackendSettings, Env, UnreadableFile, read_text, resolve
 
 Statements = Literal["auto", "none", "reification", "rdf-star", "rdf-1.2", "wikibase"]
 """Where what is said of an edge is kept."""
@@ -327,8 +327,8 @@ def _own(path: Path | None) -> dict[str, Any]:
     if path is None:
         return {}
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        return tomllib.loads(read_text(path))
+    except (UnreadableFile, ValueError) as error:
         raise ConfigurationError(
             f"The file of presets {path} cannot be read: {error}. It has to be TOML with one "
             "table for each preset."

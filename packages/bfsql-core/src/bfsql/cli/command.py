@@ -30,6 +30,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "load": ("bfsql.cli.load:load", "Fill a store from graph files."),
     "serve": ("bfsql.cli.serve:serve", "Serve a graph to MCP clients."),
     "install": ("bfsql.cli.install:install", "Add a graph to an MCP client."),
+    "token": ("bfsql.cli.serve:token", "Make a token for a client of a server."),
     "index": ("bfsql.cli.show:index", "Show or create what a store lacks."),
     "check": ("bfsql.cli.authors:check", "Try a backend on its store, within bounds."),
     "backends": ("bfsql.cli.show:backends", "List the installed backends."),

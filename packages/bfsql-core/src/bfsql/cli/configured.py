@@ -17,7 +17,7 @@ import click
 
 from bfsql.cli.configuration import Choice, Configuration, choose, configure
 from bfsql.errors import BfsqlError, ConfigurationError
-from bfsql.settings import Kind, Option, ServeSettings, options
+from bfsql.settings import Kind, Option, ServeSettings, UnreadableFile, options, read_text
 
 if TYPE_CHECKING:
     from bfsql.graph import Graph
@@ -241,9 +241,8 @@ def _values(known: Sequence[Option], given: dict[str, Any]) -> dict[str, Any]:
 
 def _secret(option: Option, path: str) -> str:
     try:
-        return Path(path).expanduser().read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        return read_text(Path(path).expanduser()).strip()
+    except UnreadableFile as unreadable:
         raise ConfigurationError(
-            f"Option {option.flag} is {path!r}: the file cannot be read ({why})."
+            f"Option {option.flag} is {path!r}: the file cannot be read ({unreadable})."
         ) from None

@@ -1,4 +1,7 @@
-"""`bfsql serve`: a graph for MCP clients, on stdio or over HTTP, or for programs as a web API."""
+"""`bfsql serve`: a graph for MCP clients, on stdio or over HTTP, or for programs as a web API.
+
+`bfsql token` makes the tokens that such a server asks for.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,7 @@ def run(
 
     Raises:
         ConfigurationError: The address cannot be listened on, or is reachable
-            from elsewhere without allowed hosts.
+            from elsewhere without a token or without allowed hosts.
         BfsqlError: Whatever opening the graph raises.
     """
     from bfsql.server import stdio
@@ -117,3 +120,20 @@ def waiting(arguments: list[str]) -> str:
         "`bfsql install CLIENT` with the same options adds it to yours, as "
         f"{entry}. Ctrl-C ends it."
     )
+
+
+@click.command("token")
+@click.argument("name")
+def token(name: str) -> None:
+    """Make a token for a client of bfsql serve.
+
+    The line for the file of --bearer-tokens goes to standard output, so that it
+    can be appended: bfsql token alice >> tokens.txt. The token itself goes to
+    standard error, and is stored nowhere: the file has its hash.
+    """
+    from bfsql.serving.tokens import new_token, token_line
+
+    made = new_token()
+    line = token_line(name, made)
+    click.echo(f"The token of {name}, which is shown only now: {made}", err=True)
+    click.echo(line)

@@ -31,6 +31,7 @@ from bfsql.rest.response import Problem, problem_of
 from bfsql.rest.routes import ROUTES
 from bfsql.serving.access import allowed_names, require_known_names, require_token
 from bfsql.serving.live import LiveGraph
+from bfsql.serving.tokens import TokenVerifier, verifier_of
 from bfsql.tools import translate_errors
 
 if TYPE_CHECKING:
@@ -43,7 +44,9 @@ _SHOWN = 200
 """Characters of an unknown path that a sentence repeats."""
 
 
-def application(graph: Graph | LiveGraph, settings: ServeSettings) -> ASGIApp:
+def application(
+    graph: Graph | LiveGraph, settings: ServeSettings, verifier: TokenVerifier | None = None
+) -> ASGIApp:
     """The API over an open graph, guarded as the settings say.
 
         async with bfsql.open_graph("sqlite", path="graph.db") as graph:
@@ -52,9 +55,14 @@ def application(graph: Graph | LiveGraph, settings: ServeSettings) -> ASGIApp:
     Args:
         graph: Open, and closed by the caller when the application is no longer used. A live one
             follows its store.
-        settings: Bounds, token, names and origins; the address is not used to listen.
+        settings: Bounds, tokens, names and origins; the address is not used to listen.
+        verifier: Decides about bearer tokens in place of the settings.
+
+    Raises:
+        ConfigurationError: The tokens or names of the settings cannot be used.
     """
-    token = settings.bearer_token is not None
+    verifier = verifier or verifier_of(settings)
+    token = verifier is not None
     live = LiveGraph(graph, settings) if isinstance(graph, Graph) else graph
     api = partial(Api, routes=ROUTES, max_request_bytes=settings.max_request_bytes, token=token)
     app = Starlette(
@@ -74,16 +82,16 @@ def application(graph: Graph | LiveGraph, settings: ServeSettings) -> ASGIApp:
         },
     )
     app.router.redirect_slashes = False
-    return _guarded(_with_encoded_path(app), settings)
+    return _guarded(_with_encoded_path(app), settings, verifier)
 
 
-def _guarded(app: ASGIApp, settings: ServeSettings) -> ASGIApp:
+def _guarded(app: ASGIApp, settings: ServeSettings, verifier: TokenVerifier | None) -> ASGIApp:
     """The application behind token, origins and names.
 
     Preflights of browsers carry no token, so origins are checked before it.
     """
-    if settings.bearer_token is not None:
-        app = require_token(app, settings.bearer_token.get_secret_value(), _refusal)
+    if verifier is not None:
+        app = require_token(app, verifier, _refusal)
     if settings.cors_origins:
         app = _Cors(
             app,
@@ -92,10 +100,8 @@ def _guarded(app: ASGIApp, settings: ServeSettings) -> ASGIApp:
             allow_headers=["Authorization", "Content-Type", "If-None-Match"],
             expose_headers=["ETag", "Link", "Retry-After"],
         )
-    names = allowed_names(settings.host, settings.allowed_hosts)
-    if names is None:
-        return app
-    return require_known_names(app, names, settings.cors_origins, _refusal)
+    names = allowed_names(settings)
+    return app if names is None else require_known_names(app, names, _refusal)
 
 
 def _refusal(status: HTTPStatus, sentence: str) -> Response:

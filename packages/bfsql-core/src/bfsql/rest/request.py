@@ -24,6 +24,7 @@ from bfsql.errors import ToolError
 from bfsql.graph import Graph
 from bfsql.models import Node
 from bfsql.rest.response import JSON, Problem, Reply
+from bfsql.serving.access import subject_of
 from bfsql.tools.resolve import require
 from bfsql.tools.validate import shown
 
@@ -142,7 +143,7 @@ async def read_request(api: Api, route: ApiRoute, request: Request) -> ApiReques
     """
     body = await _json_body(request, api.max_request_bytes) if route.method == "POST" else None
     given = _query(request)
-    caller = Caller(client=request.headers.get("user-agent"))
+    caller = Caller(client=request.headers.get("user-agent"), subject=subject_of(request.scope))
     return ApiRequest(api, route, request.path_params, _parameters(route, given), body, caller)
 
 

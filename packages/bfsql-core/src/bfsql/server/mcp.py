@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import anyio
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.models import InitializationOptions
@@ -27,16 +28,22 @@ from mcp_types import (
     ToolAnnotations,
 )
 from starlette.responses import PlainTextResponse, Response
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bfsql.cache import MAX_RECORDS
 from bfsql.call import Caller
 from bfsql.errors import ToolError
 from bfsql.graph import Backend, Graph, open_graph
 from bfsql.plugins.distributions import __version__
-from bfsql.serving.access import allowed_names, require_token
+from bfsql.serving.access import (
+    allowed_names,
+    require_known_names,
+    require_token,
+    verified_token,
+)
 from bfsql.serving.live import LiveGraph, open_live
 from bfsql.serving.requests import request_of
+from bfsql.serving.tokens import TokenVerifier, verifier_of
 from bfsql.settings import ServeSettings
 from bfsql.tools import Limits, ToolDefinition
 from bfsql.tools.descriptions import FRAME
@@ -253,7 +260,7 @@ def _caller(ctx: _Context) -> Caller | None:
     token = user.access_token if isinstance(user, AuthenticatedUser) else None
     return Caller(
         client=params.client_info.name if params else None,
-        subject=(token.subject or token.client_id) if token else None,
+        subject=(token.subject or token.client_id or None) if token else None,
     )
 
 
@@ -262,26 +269,48 @@ def server_of(live: LiveGraph) -> BfsqlServer:
     return BfsqlServer(lambda: nullcontext(live))
 
 
-def application(live: LiveGraph, settings: ServeSettings) -> ASGIApp:
-    """Streamable HTTP at `/mcp`: one open graph for any number of clients."""
+def application(
+    live: LiveGraph, settings: ServeSettings, verifier: TokenVerifier | None = None
+) -> ASGIApp:
+    """Streamable HTTP at `/mcp`: one open graph for any number of clients.
+
+    Args:
+        live: Open, and closed by the caller when the application is no longer used.
+        settings: Bounds, tokens and names; the address is not used to listen.
+        verifier: Decides about bearer tokens in place of the settings. One of the SDK's is one.
+
+    Raises:
+        ConfigurationError: The tokens or names of the settings cannot be used.
+    """
     app: ASGIApp = server_of(live).streamable_http_app(
         stateless_http=settings.stateless,
         max_request_body_size=settings.max_request_bytes,
-        transport_security=transport_security(settings.host, settings.allowed_hosts),
+        # The SDK would check Host and Origin behind its redirects, and only up to their colon.
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
-    if settings.bearer_token is None:
-        return app
-    return require_token(app, settings.bearer_token.get_secret_value(), _plain_text)
+    verifier = verifier or verifier_of(settings)
+    if verifier is not None:
+        app = require_token(_with_user(app), verifier, _plain_text)
+    names = allowed_names(settings)
+    return app if names is None else require_known_names(app, names, _plain_text)
 
 
-def transport_security(host: str, allowed_hosts: Iterable[str]) -> TransportSecuritySettings:
-    """Which `Host` and `Origin` headers are served: loopback's own, and the allowed names."""
-    names = allowed_names(host, allowed_hosts)
-    if names is None:
-        return TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    return TransportSecuritySettings(
-        allowed_hosts=list(names.hosts), allowed_origins=list(names.origins)
-    )
+def _with_user(app: ASGIApp) -> ASGIApp:
+    """The SDK's application, told whose request it is: a session answers its own caller alone."""
+
+    async def known(scope: Scope, receive: Receive, send: Send) -> None:
+        token = verified_token(scope)
+        if token is not None:
+            access = AccessToken(
+                token="",  # which is kept nowhere
+                client_id=token.client_id,
+                scopes=[],
+                subject=token.subject,
+            )
+            scope = {**scope, "user": AuthenticatedUser(access)}
+        await app(scope, receive, send)
+
+    return known
 
 
 def _plain_text(status: HTTPStatus, sentence: str) -> Response:

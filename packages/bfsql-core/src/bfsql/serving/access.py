@@ -6,17 +6,22 @@ The guards are ASGI applications around that of MCP (`bfsql.server`) or of the w
 
 from __future__ import annotations
 
-import hmac
-from collections.abc import Callable, Collection, Iterable
+import ipaddress
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from bfsql.errors import ConfigurationError
 from bfsql.serving.address import is_loopback
+from bfsql.serving.tokens import TokenVerifier, VerifiedToken
 
 if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from bfsql.settings import ServeSettings
 
 Refusal: TypeAlias = "Callable[[HTTPStatus, str], Response]"
 """Makes the answer to a request that is not let through, from its status and a sentence."""
@@ -24,84 +29,160 @@ Refusal: TypeAlias = "Callable[[HTTPStatus, str], Response]"
 ANY = "*"
 """In `allowed_hosts`: clients may call the server by any name."""
 
-_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-_ANY_PORT = ":*"
+_VERIFIED = "bfsql.token"
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_AUTHORITY = re.compile(
+    r"(?P<host>\[[0-9a-f:.]+\]|[^\s\x00-\x20:/?#@\[\]\\,\"'<>]+)(?::(?P<port>[0-9]{1,5}))?"
+)
 
 
-def require_token(app: ASGIApp, token: str, refusal: Refusal) -> ASGIApp:
-    """The application behind a shared token: a request without it gets 401.
+# --- tokens ---------------------------------------------------------------------
 
-    For verifiers of one's own, with issuers and scopes, use the SDK's
-    `streamable_http_app(auth=..., token_verifier=...)`. The token is compared in constant
-    time and never logged.
+
+def require_token(app: ASGIApp, verifier: TokenVerifier, refusal: Refusal) -> ASGIApp:
+    """The application behind a verifier of bearer tokens: a request without a good one gets 401.
+
+    What is verified stands in the request's scope, see `verified_token`; the token itself is
+    kept and logged nowhere.
     """
-    secret = token.encode()
-
-    def allowed(scope: Scope) -> bool:
-        given = _header_values(scope, b"authorization")
-        scheme, _, value = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
-        return scheme.lower() == b"bearer" and hmac.compare_digest(value.strip(), secret)
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
-        answer = app
-        if scope["type"] == "http" and not allowed(scope):
-            answer = refused = refusal(
-                HTTPStatus.UNAUTHORIZED,
-                "This server wants the header 'Authorization: Bearer TOKEN' with its token.",
-            )
-            refused.headers["WWW-Authenticate"] = "Bearer"
-        await answer(scope, receive, send)
+        if scope["type"] != "http":
+            await app(scope, receive, send)
+            return
+        token = _bearer_token(scope)
+        known = None if token is None else await verifier.verify_token(token)
+        if known is not None:
+            await app({**scope, _VERIFIED: known}, receive, send)
+            return
+        refused = refusal(
+            HTTPStatus.UNAUTHORIZED,
+            "This server wants the header 'Authorization: Bearer TOKEN' with its token.",
+        )
+        refused.headers["WWW-Authenticate"] = "Bearer"
+        await refused(scope, receive, send)
 
     return guarded
 
 
+def verified_token(scope: Scope) -> VerifiedToken | None:
+    """What `require_token` found out about the token of a request; None where it guards nothing."""
+    known: VerifiedToken | None = scope.get(_VERIFIED)
+    return known
+
+
+def subject_of(scope: Scope) -> str | None:
+    """Who asks, by the name that the token has; None without a token, or with the shared one."""
+    known = verified_token(scope)
+    return None if known is None else known.subject or known.client_id or None
+
+
+def _bearer_token(scope: Scope) -> str | None:
+    """The token that a request carries; None where it has no such header, or several."""
+    given = _header_values(scope, b"authorization")
+    scheme, _, value = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
+    if scheme.lower() != b"bearer":
+        return None
+    return value.strip().decode("utf-8", "surrogateescape")
+
+
+# --- names of the server ----------------------------------------------------------
+
+
+class Authority(NamedTuple):
+    """Host and port of a URL; the host in lower case, an IPv6 address in its shortest form."""
+
+    host: str
+    port: int | None
+
+    @classmethod
+    def parsed(cls, text: str) -> Authority | None:
+        """Of `host`, `host:port` or `[IPv6]:port`; None where it is anything else."""
+        found = _AUTHORITY.fullmatch(text.lower())
+        if found is None:
+            return None
+        host = found["host"]
+        if host.startswith("["):
+            try:
+                host = str(ipaddress.IPv6Address(host[1:-1]))
+            except ValueError:
+                return None
+        return cls(host, int(found["port"]) if found["port"] else None)
+
+    def on(self, default: int) -> Authority:
+        """With its own port, or else the default one of a scheme."""
+        return self if self.port is not None else self._replace(port=default)
+
+
 @dataclass(frozen=True, slots=True)
 class AllowedNames:
-    """Values that the headers `Host` and `Origin` may have; an entry for any port ends in `:*`."""
+    """What the headers `Host` and `Origin` may be.
 
-    hosts: tuple[str, ...]
-    origins: tuple[str, ...]
+    A name without a port stands for any port in `Host`, since the port says nothing about whose
+    name it is, and for the scheme's own port in `Origin`.
+    """
 
-    def allows_host(self, host: str | None) -> bool:
+    own: frozenset[Authority]
+    """Names of this machine's loopback, where the server listens there."""
+    given: frozenset[Authority]
+    """Those of the setting `allowed_hosts`."""
+    origins: frozenset[str]
+    """Those of the setting `cors_origins`."""
+
+    def allows_host(self, header: str | None) -> bool:
         """Whether a request to this `Host` is answered."""
-        return host is not None and _matches(host, self.hosts)
+        host = None if header is None else Authority.parsed(header)
+        return host is not None and any(_names(one, host) for one in (*self.own, *self.given))
 
-    def allows_origin(self, origin: str | None) -> bool:
-        """Whether a web page of this `Origin` may ask; programs send none."""
-        return origin is None or _matches(origin, self.origins)
+    def allows_origin(self, header: str | None, host: str | None) -> bool:
+        """Whether a web page of this `Origin` may ask; programs send none.
+
+        It may where it comes from the address that the request was sent to, from an allowed
+        name, or from a listed origin. A proxy may hide TLS and the name that the client used.
+        """
+        if header is None or header in self.origins or ANY in self.origins:
+            return True
+        scheme, separator, rest = header.lower().partition("://")
+        page = Authority.parsed(rest)
+        if page is None or not separator or scheme not in _DEFAULT_PORTS:
+            return False
+        own = None if host is None else Authority.parsed(host)
+        default = _DEFAULT_PORTS[scheme]
+        asked = () if own is None else (own,)
+        return page.on(default) in {one.on(default) for one in (*asked, *self.given)}
 
 
-def allowed_names(host: str, allowed_hosts: Iterable[str]) -> AllowedNames | None:
-    """The names that a server on a host is called by, beside those of loopback; None is any."""
-    allowed = [*((*_LOOPBACK, host) if is_loopback(host) else ()), *allowed_hosts]
-    if ANY in allowed:
+def allowed_names(settings: ServeSettings) -> AllowedNames | None:
+    """The names that a server is called by; None where it may be any."""
+    if ANY in settings.allowed_hosts:
         return None
-    hosts = [entry for name in dict.fromkeys(allowed) for entry in (name, f"{name}{_ANY_PORT}")]
-    origins = [f"{scheme}://{entry}" for entry in hosts for scheme in ("http", "https")]
-    return AllowedNames(tuple(hosts), tuple(origins))
+    own = (*_LOOPBACK, settings.host.lower()) if is_loopback(settings.host) else ()
+    return AllowedNames(
+        frozenset(Authority(name, None) for name in own),
+        frozenset(map(_allowed_host, settings.allowed_hosts)),
+        frozenset(settings.cors_origins),
+    )
 
 
-def require_known_names(
-    app: ASGIApp, names: AllowedNames, cors_origins: Collection[str], refusal: Refusal
-) -> ASGIApp:
+def require_known_names(app: ASGIApp, names: AllowedNames, refusal: Refusal) -> ASGIApp:
     """The application behind its names: a foreign `Host` gets 421, a foreign `Origin` 403.
 
-    This prevents DNS rebinding (`check_exposure`). The MCP SDK has a guard like it, which takes
-    the same names. `cors_origins` are those of other web pages that may ask; `*` is any.
+    This prevents DNS rebinding (`check_exposure`), so it stands before everything else that
+    answers, redirects included.
     """
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
         answer = app
         if scope["type"] == "http":
-            host, origin = _header(scope, b"host"), _header(scope, b"origin")
-            known = names.allows_origin(origin) or origin in cors_origins or ANY in cors_origins
-            if not names.allows_host(host):
+            host, origin = _only(scope, b"host"), _only(scope, b"origin")
+            if host is None or not names.allows_host(host):
                 answer = refusal(
                     HTTPStatus.MISDIRECTED_REQUEST,
                     "This server is not called by the name in the header Host. Call it by a name "
                     "that it knows, or have its operator add the name to allowed_hosts.",
                 )
-            elif not known:
+            elif not names.allows_origin(origin, host):
                 answer = refusal(
                     HTTPStatus.FORBIDDEN,
                     "Pages of the origin in the header Origin may not ask this server. Its "
@@ -112,16 +193,36 @@ def require_known_names(
     return guarded
 
 
-def _matches(value: str, allowed: Iterable[str]) -> bool:
-    """Whether a value is allowed, in any case; `:*` stands for a port."""
-    name, _, port = value.lower().rpartition(":")
-    known = {entry.lower() for entry in allowed}
-    return value.lower() in known or (port.isdecimal() and f"{name}{_ANY_PORT}" in known)
+def _names(allowed: Authority, host: Authority) -> bool:
+    """Whether an allowed name is that of a header; a port that a header leaves out is a default."""
+    ports = _DEFAULT_PORTS.values() if host.port is None else (host.port,)
+    return allowed.host == host.host and (allowed.port is None or allowed.port in ports)
+
+
+def _allowed_host(text: str) -> Authority:
+    name = text.removesuffix(":*")
+    found = Authority.parsed(f"[{name}]" if _is_ipv6(name) else name)
+    if found is None:
+        raise ConfigurationError(
+            f"allowed_hosts has {text!r}, which is no name that a client calls a server by: write "
+            "graph.example.org, graph.example.org:8443 where only that port is meant, or * for "
+            "any name."
+        )
+    return found
+
+
+def _is_ipv6(name: str) -> bool:
+    try:
+        return isinstance(ipaddress.ip_address(name), ipaddress.IPv6Address)
+    except ValueError:
+        return False
 
 
 def _header_values(scope: Scope, name: bytes) -> list[bytes]:
     return [value for given, value in scope["headers"] if given == name]
 
 
-def _header(scope: Scope, name: bytes) -> str | None:
-    return next((value.decode("latin-1") for value in _header_values(scope, name)), None)
+def _only(scope: Scope, name: bytes) -> str | None:
+    """The value of a header; None without it, and a list of them where it is repeated."""
+    values = _header_values(scope, name)
+    return ", ".join(value.decode("latin-1") for value in values) if values else None

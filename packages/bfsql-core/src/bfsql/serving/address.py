@@ -5,9 +5,13 @@ from __future__ import annotations
 import errno
 import ipaddress
 import socket
-from collections.abc import Collection
+import sys
+from typing import TYPE_CHECKING
 
 from bfsql.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from bfsql.settings import ServeSettings
 
 LAST_PORT = 65_535
 
@@ -20,7 +24,7 @@ _BIND_ERRORS = {
 
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach the host."""
-    if host == "localhost":
+    if host.lower() == "localhost":
         return True
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -28,21 +32,39 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def check_exposure(host: str, allowed_hosts: Collection[str]) -> None:
-    """Refuse to be reachable from other machines unless the operator has named the hosts.
+def check_exposure(settings: ServeSettings) -> None:
+    """Refuse to be reachable from other machines without a token, or under any name.
 
-    A web page that a user has open could otherwise reach the graph under a
-    name of its own (DNS rebinding).
+    Everyone who reaches a server without a token reads the whole graph; `insecure` permits it,
+    with a warning on standard error. A web page that a user has open could reach the graph under
+    a name of its own (DNS rebinding) if no name had to be known.
 
     Raises:
-        ConfigurationError: The host is no loopback address and no name is allowed.
+        ConfigurationError: The host is no loopback address, and no name is allowed, or no token
+            is set and `insecure` is not.
     """
-    if not allowed_hosts and not is_loopback(host):
+    host = settings.host
+    if is_loopback(host):
+        return
+    if not settings.allowed_hosts:
         raise ConfigurationError(
             f"The host {host!r} is reachable from other machines, and allowed_hosts is empty. "
             "Set allowed_hosts to the names that clients call this server by, for instance "
             "graph.example.org (or * for any name), or listen on 127.0.0.1."
         )
+    if settings.bearer_token is not None or settings.bearer_tokens is not None:
+        return
+    if not settings.insecure:
+        raise ConfigurationError(
+            f"The host {host!r} is reachable from other machines, and no token is set, so anyone "
+            "who reaches it could read the whole graph. Set bearer_tokens (a file; `bfsql token "
+            "NAME` prints a line of it) or bearer_token, or listen on 127.0.0.1. If something in "
+            "front of this server decides who may call, set insecure."
+        )
+    sys.stderr.write(
+        f"WARNING: {host} is reachable from other machines, and no token is set: anyone who "
+        "reaches it can read the whole graph (--insecure).\n"
+    )
 
 
 def bind(host: str, port: int) -> socket.socket:

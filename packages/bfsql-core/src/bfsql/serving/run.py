@@ -53,11 +53,11 @@ def run_http(
 
     Raises:
         ConfigurationError: The address cannot be listened on, or is reachable
-            from elsewhere without allowed hosts.
+            from elsewhere without a token or without allowed hosts.
         BfsqlError: Whatever opening the graph raises.
     """
     log_to_stderr(settings.log_level)
-    check_exposure(settings.host, settings.allowed_hosts)
+    check_exposure(settings)
     configure = configure or (lambda: (graph_factory, settings))
     with Listener(bind(settings.host, settings.port)) as listener:
         asyncio.run(_run_http(graph_factory, settings, module, listener, configure))

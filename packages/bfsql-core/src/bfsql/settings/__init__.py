@@ -6,7 +6,7 @@ variables, the table in the configuration file, and the options and help of ever
 command with `--backend NAME`. Core knows no backend's options by name.
 """
 
-from bfsql.settings.file import FILE_NAME, ConfigFile, read_config
+from bfsql.settings.file import FILE_NAME, ConfigFile, UnreadableFile, read_config, read_text
 from bfsql.settings.model import HIDDEN, BackendSettings, Env, Kind, Option, options, spelled
 from bfsql.settings.resolve import Resolved, resolve
 from bfsql.settings.server import ServeSettings
@@ -21,8 +21,10 @@ __all__ = [
     "Option",
     "Resolved",
     "ServeSettings",
+    "UnreadableFile",
     "options",
     "read_config",
+    "read_text",
     "resolve",
     "spelled",
 ]

@@ -9,10 +9,15 @@ path = "films.db"
 
 from __future__ import annotations
 
+import os
 import re
+import select
+import stat
+import time
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +28,12 @@ FILE_NAME = "bfsql.toml"
 
 VARIABLE = "BFSQL_CONFIG"
 """Environment variable with the path of another file."""
+
+MAX_BYTES = 1_000_000
+"""Largest file that settings are read from."""
+
+PIPE_SECONDS = 5.0
+"""How long the writer of a pipe, as in `<(command)`, may take."""
 
 _POSITION = re.compile(
     r"^(?P<reason>.*?) \(at (?:line (?P<line>\d+), column \d+|end of document)\)"
@@ -76,21 +87,69 @@ def read_config(named: str | Path | None, environment: Mapping[str, str]) -> Con
 
 
 def _text(path: Path, origin: str) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    if not path.exists():
         raise ConfigurationError(
             f"There is no configuration file {path}{origin}. Check the path, or leave it out."
+        )
+    try:
+        return read_text(path)
+    except UnreadableFile as unreadable:
+        raise ConfigurationError(
+            f"The configuration file {path}{origin} cannot be read: {unreadable}."
         ) from None
+
+
+class UnreadableFile(Exception):
+    """A file that cannot be read as a text; its message is the reason, without a full stop."""
+
+
+def read_text(path: Path, max_bytes: int = MAX_BYTES) -> str:
+    """The text of a file, or of a pipe that somebody writes into; never endless, and never late.
+
+    Args:
+        path: The file.
+        max_bytes: The most that it may hold.
+
+    Raises:
+        UnreadableFile: It is not there, is a device or a folder, is too large, is not UTF-8, or
+            a pipe whose writer has not ended within `PIPE_SECONDS`.
+    """
+    try:
+        # Without O_NONBLOCK, opening a FIFO would wait until a process opens its other end.
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        with os.fdopen(descriptor, "rb", 0) as file:
+            content = _bounded(file, max_bytes)
+    except (OSError, ValueError) as error:
+        raise UnreadableFile(getattr(error, "strerror", None) or str(error)) from None
+    if len(content) > max_bytes:
+        raise UnreadableFile(f"it is larger than {max_bytes:,} bytes")
+    try:
+        return content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise ConfigurationError(
-            f"{path}: this is not UTF-8 text ({error.reason} at byte {error.start}); "
-            "save it as UTF-8."
+        raise UnreadableFile(
+            f"it is not UTF-8 text ({error.reason} at byte {error.start}); save it as UTF-8"
         ) from None
-    except OSError as error:
-        raise ConfigurationError(
-            f"The configuration file {path}{origin} cannot be read: {error.strerror}."
-        ) from None
+
+
+def _bounded(file: FileIO, max_bytes: int) -> bytes:
+    """The content, cut behind the byte that is one too many."""
+    mode = os.fstat(file.fileno()).st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISFIFO(mode):
+        raise UnreadableFile(f"it is a {'folder' if stat.S_ISDIR(mode) else 'device'}, not a file")
+    content, ends = b"", time.monotonic() + PIPE_SECONDS
+    while len(content) <= max_bytes:
+        part: bytes | None = file.read(max_bytes + 1 - len(content))
+        if part is None:  # a pipe that is open and empty
+            left = max(0.0, ends - time.monotonic())
+            if not select.select([file], [], [], left)[0]:
+                raise UnreadableFile(f"it is a pipe that is not closed within {PIPE_SECONDS:g} s")
+        elif part:
+            content += part
+        elif not content and stat.S_ISFIFO(mode):
+            raise UnreadableFile("it is a pipe that nothing is written into")
+        else:
+            break
+    return content
 
 
 def _parsed(path: Path, text: str) -> ConfigFile:

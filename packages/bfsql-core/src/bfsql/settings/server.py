@@ -28,6 +28,7 @@ HTTP_CACHE_TTL = 600.0
 """Seconds that an answer is good for over HTTP (`protocol.md` 25)."""
 
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#\s]+")
+_DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 
 class ServeSettings(BaseModel):
@@ -212,11 +213,18 @@ class ServeSettings(BaseModel):
         token = value.get_secret_value().strip()
         if not token:
             raise ValueError("it has to be a token, and it is empty")
+        if token.split() != [token]:
+            raise ValueError(
+                "it has to be one token, without blanks and line breaks; for several tokens, "
+                "set bearer_tokens to a file with a name and a hash in each line, as "
+                "`bfsql token NAME` prints them"
+            )
         return SecretStr(token)
 
     @field_validator("cors_origins")
     @classmethod
     def _origins_as_browsers_send_them(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        value = tuple(_as_sent(origin) for origin in value)
         for origin in value:
             if origin != "*" and not _ORIGIN.fullmatch(origin):
                 host = origin.partition("://")[2] or origin
@@ -249,3 +257,9 @@ class ServeSettings(BaseModel):
             stripped=self.strip,
             answer_format=self.answer_format,
         )
+
+
+def _as_sent(origin: str) -> str:
+    """An origin as browsers write it: in lower case, without the default port of its scheme."""
+    lowered = origin.lower()
+    return lowered.removesuffix(_DEFAULT_PORTS.get(lowered.partition("://")[0], ""))

@@ -1,0 +1,2 @@
+bfsql token alice >> tokens.txt
+bfsql token bob >> tokens.txt
