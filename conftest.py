@@ -8,13 +8,14 @@ import os
 import signal
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
+from hypothesis import is_hypothesis_test, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
@@ -80,8 +81,31 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByServe
     return ByServers(config, log)
 
 
+def asks_again(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+    """Tests that ask code which others have asked: of drawn values, or the kit over another store.
+
+    Of the kit, each rule is watched over the first store of a distribution.
+    """
+    from bfsql.testing import BackendSuite
+
+    watched: dict[tuple[str, str], object] = {}
+    for item in items:
+        function, suite = getattr(item, "obj", None), getattr(item, "cls", None)
+        if is_hypothesis_test(function):
+            yield item
+        elif suite is not None and issubclass(suite, BackendSuite):
+            part = item.path.relative_to(ROOT).parts[1]
+            if watched.setdefault((part, item.name), suite) is not suite:
+                yield item
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest parts first, and core's many small files last."""
+    """Put the longest parts first, and core's many small files last.
+
+    Coverage makes Python half as fast, and shows nothing new where the same code is asked again.
+    """
+    for item in asks_again(items):
+        item.add_marker("no_cover")
 
     def place(item: pytest.Item) -> int:
         first, second, *_ = item.path.relative_to(ROOT).parts
