@@ -32,8 +32,9 @@ from bfsql.models.records import Edge, EdgeDirection, EntityStub, Metadata, Node
 if TYPE_CHECKING:  # numpy is imported by those who use columns, not by everyone
     from bfsql.columns import Columns, NumberedRings
 
-CONTRACT = 1
-"""Number of this contract. A plugin states the one that it was written for."""
+CONTRACT = "1.1"
+"""Number of this contract, MAJOR.MINOR. A plugin states the one that it was written for; a whole
+number is that MAJOR with MINOR 0. What is added with a default raises MINOR."""
 
 PROVENANCE_EDGES = 50
 """Edges that the default `provenance_for_node` looks at (`protocol.md` 16)."""

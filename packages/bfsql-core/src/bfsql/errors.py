@@ -326,29 +326,34 @@ class NotABackend(PluginError, TypeError):
 
 
 class ContractMismatch(PluginError):
-    """The backend was written for another contract than this core speaks.
+    """The backend was written for a contract that this core does not speak.
 
     Args:
         name: The backend.
         distribution: Where it was found.
         spoken: The contract's number that the plugin states.
         expected: The number of `bfsql.abc.CONTRACT`.
+        newer: Whether the plugin's is the newer one; None where it states no number.
     """
 
-    def __init__(self, name: str, distribution: str, spoken: object, expected: int) -> None:
-        if not isinstance(spoken, int):
+    def __init__(
+        self, name: str, distribution: str, spoken: object, expected: str, *, newer: bool | None
+    ) -> None:
+        if newer is None:
             why = (
-                f"states the contract {spoken!r}, which is no whole number; this bfsql-core speaks "
-                f"{expected}. Its author has to correct `contract` of its BackendPlugin."
+                f"states the contract {spoken!r}, which is no number such as 1 or '1.1'; this "
+                f"bfsql-core speaks {expected}. Its author has to correct `contract` of its "
+                "BackendPlugin."
             )
-        elif spoken > expected:
+        elif newer:
             why = (
                 f"speaks contract {spoken}, which is newer than the {expected} of this bfsql-core. "
                 "Upgrade core: pip install --upgrade bfsql-core"
             )
         else:
             why = (
-                f"speaks contract {spoken}, which is older than the {expected} of this bfsql-core. "
+                f"speaks contract {spoken}, whose major number is older than that of the "
+                f"{expected} of this bfsql-core. "
                 f"Upgrade the backend: pip install --upgrade {distribution}"
             )
         super().__init__(name, f"The backend {name!r} of {distribution} {why}")

@@ -81,6 +81,6 @@ newer = BackendPlugin("from the future", ToySettings, _open, contract=99)
 
 older = BackendPlugin("from the past", ToySettings, _open, contract=0)
 
-worded = BackendPlugin("in words", ToySettings, _open, contract="one")  # type: ignore[arg-type]
+worded = BackendPlugin("in words", ToySettings, _open, contract="one")
 
 nonsense = 42

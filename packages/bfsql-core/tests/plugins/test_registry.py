@@ -2,7 +2,9 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from bfsql_trials import toy
@@ -132,15 +134,48 @@ def test_another_contract_says_which_side_is_older(site: Path) -> None:
     newer = rf"contract 99, which is newer than the {CONTRACT} of this.*--upgrade bfsql-core$"
     with pytest.raises(ContractMismatch, match=newer):
         load("newer")
-    older = rf"contract 0, which is older than the {CONTRACT} of this.*--upgrade bfsql-toy$"
+    older = rf"contract 0, whose major number is older than .* {CONTRACT} of .*--upgrade bfsql-toy$"
     with pytest.raises(ContractMismatch, match=older):
         load("older")
 
 
 def test_a_contract_that_is_no_number_is_its_authors_to_correct(site: Path) -> None:
     install(site, "bfsql-toy", worded="bfsql_trials.toy:worded")
-    with pytest.raises(ContractMismatch, match="states the contract 'one', which is no whole num"):
+    with pytest.raises(ContractMismatch, match="states the contract 'one', which is no number"):
         load("worded")
+
+
+@pytest.mark.parametrize(
+    ("stated", "own", "served"),
+    [
+        (1, "1.0", True),
+        (1, "1.1", True),
+        ("1", "1.1", True),
+        ("1.0", "1.10", True),
+        ("1.9", "1.10", True),
+        ("1.1", "1.1", True),
+        ("1.10", "1.9", False),
+        ("1.2", "1.1", False),
+        (2, "1.1", False),
+        (1, "2.0", False),
+        ("1.9", "2.0", False),
+        (1.1, "1.1", False),
+        ("1.", "1.1", False),
+        ("-1", "1.1", False),
+        ((1, 1), "1.1", False),
+    ],
+)
+def test_an_older_number_of_the_same_major_is_served(
+    stated: Any, own: str, served: bool, site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(site, "bfsql-toy", stated="bfsql_trials.toy:plugin")
+    monkeypatch.setattr("bfsql.plugins.registry.CONTRACT", own)
+    monkeypatch.setattr(toy, "plugin", replace(toy.plugin, contract=stated))
+    if served:
+        assert load("stated").contract == stated
+    else:
+        with pytest.raises(ContractMismatch):
+            load("stated")
 
 
 def test_a_plugin_that_states_no_contract_was_written_for_the_first() -> None:

@@ -44,9 +44,9 @@ class BackendPlugin:
     keeps_iris: bool = False
     """Whether ids in the store are IRIs: then RDF files are loaded with whole ones, `<http://...>`,
     which the prefixes of files would make into others."""
-    contract: int = 1
-    """Number of the backend contract (`bfsql.abc.CONTRACT`) that it was written for; a plugin that
-    states none was written for the first."""
+    contract: int | str = 1
+    """Number of the backend contract (`bfsql.abc.CONTRACT`) that it was written for, as in 1 or
+    "1.1"; a plugin that states none was written for the first."""
 
 
 @dataclass(frozen=True, slots=True)

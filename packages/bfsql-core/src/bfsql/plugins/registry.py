@@ -71,7 +71,7 @@ def load(name: str) -> BackendPlugin:
         AmbiguousBackend: Two or more do.
         BackendImportFailed: Its module cannot be imported; the cause is chained.
         NotABackend: It is neither a plugin nor a complete backend class.
-        ContractMismatch: It was written for another contract than this core's.
+        ContractMismatch: It was written for a contract that this core does not speak.
     """
     everything = installed()
     claims = [one for one in everything if one.name == name]
@@ -113,9 +113,26 @@ def _loaded(one: Installed) -> BackendPlugin:
         raise BackendImportFailed(one.name, one.distribution, cause) from cause
     if not isinstance(found, BackendPlugin):
         raise NotABackend(one.name, one.distribution, found)
-    if found.contract != CONTRACT:
-        raise ContractMismatch(one.name, one.distribution, found.contract, CONTRACT)
+    _check_contract(one, found.contract)
     return found
+
+
+_CONTRACT = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?")
+
+
+def _check_contract(one: Installed, stated: object) -> None:
+    """Refuse another MAJOR of the contract, or a MINOR whose additions this core lacks."""
+    spoken, own = _contract_number(stated), _contract_number(CONTRACT)
+    assert own is not None
+    if spoken is None or spoken[0] < own[0] or spoken > own:
+        newer = None if spoken is None else spoken > own
+        raise ContractMismatch(one.name, one.distribution, stated, CONTRACT, newer=newer)
+
+
+def _contract_number(stated: object) -> tuple[int, int] | None:
+    """MAJOR and MINOR of a number as plugins state it; None where it is none."""
+    found = _CONTRACT.fullmatch(str(stated)) if isinstance(stated, (int, str)) else None
+    return (int(found[1]), int(found[2] or 0)) if found else None
 
 
 # --- a backend class without a plugin ------------------------------------------
