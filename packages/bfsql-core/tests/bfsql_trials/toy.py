@@ -17,7 +17,7 @@ from bfsql.loading import graph_is_there
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
 from bfsql.models.load import LoadMode, LoadOptions, LoadReport
-from bfsql.plugins import BackendPlugin
+from bfsql.plugins import BackendPlugin, GraphFiles
 from bfsql.settings import BackendSettings, Env
 
 
@@ -69,7 +69,9 @@ async def _prepare(settings: ToySettings, apply: bool) -> list[str]:
     return [f"CREATE INDEX {'made' if apply else 'wanted'}"]
 
 
-plugin = BackendPlugin("a toy", ToySettings, _open, _load, _prepare)
+plugin = BackendPlugin(
+    "a toy", ToySettings, _open, _load, _prepare, files=GraphFiles("path", (".json",))
+)
 
 of_old = BackendPlugin("a toy whose loader takes no options", ToySettings, _open, _load_anew)  # type: ignore[arg-type]
 

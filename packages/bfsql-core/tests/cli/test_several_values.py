@@ -27,7 +27,25 @@ def test_a_value_too_many_of_another_option_is_refused(run) -> None:
     assert "2" in told.output
 
 
-def test_what_a_command_takes_without_an_option_stays_its_own(loaded) -> None:
-    told = loaded("bfs-query", "p:1", "--max-hops", "1", "--predicates", "ACTED_IN", "p:2")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("p:1", "p:2", "--predicates", "ACTED_IN", "LIKED", "--max-hops", "1"),
+        ("p:1", "p:2", "--predicates", "ACTED_IN,LIKED"),
+        ("p:1", "p:2", "--predicates", "ACTED_IN", "--predicates", "LIKED"),
+        ("--predicates", "ACTED_IN", "p:1", "p:2", "--predicates", "LIKED"),
+        ("--predicates", "ACTED_IN, LIKED", "p:1", "p:2"),
+    ],
+)
+def test_options_of_a_tool_take_several_values_behind_its_arguments(loaded, arguments) -> None:
+    told = loaded("bfs-query", *arguments)
     assert told.exit_code == 0
-    assert json.loads(told.output)["seeds"] == ["p:1", "p:2"]
+    answer = json.loads(told.output)
+    assert answer["seeds"] == ["p:1", "p:2"]
+    assert ["LIKED" in note for note in answer["notes"]] == [True], "it is no predicate here"
+
+
+def test_a_comma_belongs_to_a_name(loaded) -> None:
+    told = loaded("bfs-query", "Hanks, Tom")
+    assert told.exit_code == 2
+    assert '"Hanks, Tom"' in told.stderr

@@ -22,7 +22,7 @@ def test_a_traversal_is_a_table_and_a_tree(
 ) -> None:
     seen = terminal("bfs-query", "p:1", "--max-hops", "1")
     assert "id entity_type name" in _words(seen)
-    assert "├── ACTED_IN f:1 " in _words(seen)
+    assert "p:1 ├── -ACTED_IN-> Sleepless in Seattle f:1 └── -ACTED_IN->" in _words(seen)
     assert "3 nodes, 2 edges" in _words(seen)
 
 

@@ -62,12 +62,11 @@ def test_notes_of_a_list_go_to_standard_error(loaded: Run) -> None:
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (["bfs-query", "p:1", "--max-hops", "2.5"], "max_hops"),
-        (["bfs-query", "p:1", "--max-hops", "6"], "max_hops"),
-        (["bfs-query", "p:1"], "max_hops"),
+        (["bfs-query", "p:1", "--max-hops", "2.5"], "--max-hops must be"),
+        (["bfs-query", "p:1", "--max-hops", "6"], "--max-hops must be"),
         (["bfs-query", "--max-hops", "1"], "seeds"),
         (["search-entities"], "query"),
-        (["describe-entity", "p:99"], "p:99"),
+        (["describe-entity", "p:99"], "`bfsql search-entities`"),
         (["bfs-query", "p:1", "--max-hops", "1", "--limit", "-1"], "limit"),
     ],
 )
@@ -116,7 +115,7 @@ def _picture(
 ) -> str:
     out = io.StringIO()
     console = Console(file=out, width=100, force_terminal=colours, highlight=False)
-    show(tool, Answer(json.dumps(content), content, notes), console)
+    show(tool, Answer(json.dumps(content), content, notes), console=console)
     return out.getvalue()
 
 
@@ -139,10 +138,40 @@ def _subgraph(**changes: object) -> dict:
 def test_a_subgraph_is_a_table_of_nodes_and_a_tree_of_edges() -> None:
     shown = _picture("bfs_query", _subgraph(), ("Cut: 5 nodes.",))
     assert "entity_type" in shown
-    assert shown.count("\np:1\n") == 1  # one branch for the subject of both edges
-    assert "ACTED_IN f:1" in shown
+    assert shown.count("Tom [red]Hanks[/red] p:1\n") == 1  # one branch for both edges
+    assert "-ACTED_IN-> f:1" in shown
     assert "2 nodes, 2 edges" in shown
     assert "Cut: 5 nodes." in shown
+
+
+def test_a_tree_begins_at_the_seed_and_follows_both_directions() -> None:
+    nodes = [
+        {"id": i, "entity_type": "T", "metadata": {"name": i.upper(), "year": 7}} for i in "abc"
+    ]
+    nodes.append({"id": "lonely", "entity_type": "T"})
+    edges = [
+        {"subject": "b", "predicate": "p", "object": "a"},
+        {"subject": "b", "predicate": "q", "object": "c"},
+        {"subject": "c", "predicate": "r", "object": "c"},
+    ]
+    found = _subgraph(seeds=["a"], nodes=nodes, edges=edges)
+    out = io.StringIO()
+    console = Console(file=out, width=100, highlight=False)
+    show("bfs_query", Answer("", found, ()), ["year", "name"], console)
+    tree = out.getvalue().partition("\nA a")[2].splitlines()
+    assert tree[:4] == [
+        " (year: 7)",
+        "└── <-p- B b (year: 7)",
+        "    └── -q-> C c (year: 7)",
+        "        └── -r-> C c (year: 7)",
+    ]
+    assert "year" in out.getvalue().splitlines()[1]
+
+
+def test_a_traversal_goes_one_hop_where_nothing_else_is_asked(loaded: Run) -> None:
+    near, one = loaded("bfs-query", "p:1"), loaded("bfs-query", "p:1", "--max-hops", "1")
+    assert near.exit_code == 0
+    assert near.stdout == one.stdout
 
 
 def test_notes_are_yellow() -> None:

@@ -1,8 +1,10 @@
 """What the entry point `sparql` names."""
 
 from bfsql.lazy import lazy_call
-from bfsql.plugins import BackendPlugin
+from bfsql.plugins import BackendPlugin, GraphFiles
 from bfsql_sparql.settings import SparqlSettings
+
+RDF = (".ttl", ".turtle", ".nt", ".ntriples", ".nq", ".nquads", ".trig", ".rdf", ".owl", ".jsonld")
 
 plugin = BackendPlugin(
     summary="any SPARQL 1.1 endpoint, and RDF files in process",
@@ -10,4 +12,7 @@ plugin = BackendPlugin(
     open=lazy_call("bfsql_sparql.backend:SparqlBackend.open"),
     load=lazy_call("bfsql_sparql.loader:load_graph"),
     keeps_iris=True,
+    files=GraphFiles(
+        "data", tuple(f"{ending}{packed}" for ending in RDF for packed in ("", ".gz"))
+    ),
 )

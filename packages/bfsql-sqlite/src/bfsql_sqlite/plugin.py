@@ -1,7 +1,7 @@
 """What the entry point `sqlite` names."""
 
 from bfsql.lazy import lazy_call
-from bfsql.plugins import BackendPlugin
+from bfsql.plugins import BackendPlugin, GraphFiles
 from bfsql_sqlite.settings import SqliteSettings
 
 _open = lazy_call("bfsql_sqlite.backend:SqliteBackend.open")
@@ -19,4 +19,5 @@ plugin = BackendPlugin(
     open=_open,
     load=lazy_call("bfsql_sqlite.loader:load_graph"),
     prepare=_prepare,
+    files=GraphFiles("path", (".db", ".sqlite", ".sqlite3", ".bfsql")),
 )

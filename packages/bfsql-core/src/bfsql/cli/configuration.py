@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from bfsql.plugins import BackendPlugin, load
+from bfsql.plugins import BackendPlugin, backend_of, load
 from bfsql.settings import (
     BackendSettings,
     ConfigFile,
@@ -73,6 +73,7 @@ def choose(
     *,
     config: str | Path | None = None,
     backend: str | None = None,
+    graph: str | None = None,
     environment: Mapping[str, str],
 ) -> Choice:
     """Find the configuration file and the backend, and load the backend's plugin.
@@ -80,6 +81,8 @@ def choose(
     Args:
         config: Value of `--config`, or None.
         backend: Value of `--backend`, or None.
+        graph: The graph's file, where the command names one; the ending of its name tells the
+            backend.
         environment: The process's environment.
 
     Raises:
@@ -89,6 +92,7 @@ def choose(
     file = read_config(config, environment)
     said = (
         (backend, "option --backend"),
+        (graph and backend_of(Path(graph)), f"the ending of {graph}"),
         (environment.get(BACKEND_VARIABLE) or None, f"environment variable {BACKEND_VARIABLE}"),
         (file.backend_name, f"name in {file.backend_place}"),
         (DEFAULT_BACKEND, "default"),

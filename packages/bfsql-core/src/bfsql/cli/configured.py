@@ -6,8 +6,10 @@ looked through for `--backend` and `--config` first; then the parser is made.
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Collection, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
@@ -23,6 +25,12 @@ if TYPE_CHECKING:
     from bfsql.graph import Graph
 
 _CHOICE, _CHOOSE, _AGAIN = "bfsql.choice", "bfsql.choose", "bfsql.again"
+
+_PATH = "--path"
+"""The embedded store's option for its file; any other graph file may follow it."""
+
+_TAKES: dict[Kind, float] = {"flag": 0, "list": math.inf, "mapping": math.inf}
+"""How many values may follow an option, where it is not one."""
 
 _SHARED = ("config", "backend", "help", "json")
 
@@ -42,14 +50,26 @@ class ConfiguredCommand(click.Command):
 
     Args:
         server: Whether the settings of the server are options of it too.
+        graph: Whether the graph's file may be named without an option.
+        spreads: Whether an option may have several values behind it (`--fields a b`) although
+            the command has arguments: where these come first.
     """
 
     leading = 0
     """How many arguments come before the options; with them, options may have several values."""
 
-    def __init__(self, *args: Any, server: bool = False, **attributes: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        server: bool = False,
+        graph: bool = False,
+        spreads: bool = False,
+        **attributes: Any,
+    ) -> None:
         super().__init__(*args, **attributes)
         self._server = server
+        self._graph = graph
+        self._spreads = spreads
         self.params += [
             click.Option(
                 ["--backend"],
@@ -67,14 +87,17 @@ class ConfiguredCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Find out the backend, then parse with its options."""
+        args, graph = self._named_graph(args)
         try:
             ctx.meta[_CHOOSE] = partial(
                 choose,
                 config=_early(args, "--config"),
                 backend=_early(args, "--backend"),
+                graph=graph or _early(args, _PATH),
                 environment=os.environ,
             )
-            ctx.meta[_CHOICE] = ctx.meta[_CHOOSE]()
+            ctx.meta[_CHOICE] = choice = ctx.meta[_CHOOSE]()
+            args = self._with_graph(choice, args, graph)
         except BfsqlError:
             # Help has to come even where nothing can be opened.
             if not ctx.resilient_parsing and not set(ctx.help_option_names) & set(args):
@@ -82,7 +105,62 @@ class ConfiguredCommand(click.Command):
         if self.leading or not any(isinstance(param, click.Argument) for param in self.params):
             rest = _spread(args[self.leading :], self._lists(ctx))
             args = [*args[: self.leading], *rest]
+        elif self._spreads and args and not args[0].startswith("-"):
+            args = _spread(args, self._lists(ctx))
         return super().parse_args(ctx, args)
+
+    def _named_graph(self, args: list[str]) -> tuple[list[str], str | None]:
+        """The arguments without the graph's file, and that file."""
+        at = self.leading
+        if self._graph and len(args) > at and not args[at].startswith("-"):
+            return [*args[:at], *args[at + 1 :]], args[at]
+        for place in self._without_option(args) if self._graph else ():
+            if Path(args[place]).is_file():
+                return [*args[:place], *args[place + 1 :]], args[place]
+        return args, None
+
+    def _without_option(self, args: list[str]) -> Iterator[int]:
+        """The places of arguments that are no value of an option before them.
+
+        Behind an option of a backend, which is not known yet, all could be.
+        """
+        takes = {option.flag: _TAKES.get(option.kind, 1) for option in options(ServeSettings)}
+        takes |= {flag.replace("--", "--no-", 1): 0 for flag, count in takes.items() if not count}
+        for param in super().get_params(click.Context(self)):
+            takes |= dict.fromkeys(param.opts, 0 if getattr(param, "is_flag", False) else 1)
+        left = 0.0
+        for place, argument in enumerate(args[self.leading :], self.leading):
+            if argument.startswith("-"):
+                left = 0 if "=" in argument else takes.get(argument, math.inf)
+            elif left:
+                left -= 1
+            else:
+                yield place
+
+    def _with_graph(self, choice: Choice, args: list[str], graph: str | None) -> list[str]:
+        """The arguments with the graph's file as the option that the backend has for it.
+
+        Raises:
+            ConfigurationError: The backend has none.
+        """
+        files = choice.plugin.files
+        known = self.backend_options(choice)
+        option = next((o for o in known if files and o.field == files.setting), None)
+        if graph is not None:
+            if option is None or loaded_first(graph, choice):
+                raise ConfigurationError(
+                    f"The backend {choice.backend} does not serve {graph} as it is. "
+                    f"Load it: bfsql load {graph} --path graph.db"
+                )
+            return [*args[: self.leading], option.flag, graph, *args[self.leading :]]
+        if option and option.flag != _PATH and not any(o.flag == _PATH for o in known):
+            return [re.sub(rf"^{_PATH}(?==|$)", option.flag, argument) for argument in args]
+        return args
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """As click does, with the graph's file."""
+        pieces = super().collect_usage_pieces(ctx)
+        return [*pieces, "[GRAPH]"] if self._graph else pieces
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """The command's own, and those that the settings models bring."""
@@ -129,10 +207,8 @@ class ConfiguredCommand(click.Command):
 
     def _lists(self, ctx: click.Context) -> set[str]:
         """The options that take several values."""
-        dynamic = [param for _, group in self._groups(ctx) for param in group]
-        return {
-            flag for param in dynamic if getattr(param, "multiple", False) for flag in param.opts
-        }
+        every = [*self.params, *(param for _, group in self._groups(ctx) for param in group)]
+        return {flag for param in every if getattr(param, "multiple", False) for flag in param.opts}
 
     def backend_options(self, choice: Choice) -> list[Option]:
         """The backend's settings, by the names that they have on this command."""
@@ -172,6 +248,16 @@ def reader() -> Callable[[], Configuration]:
     """Reads the configuration of the command that runs once more, as the files are by then."""
     read: Callable[[], Configuration] = click.get_current_context().meta[_AGAIN]
     return read
+
+
+def loaded_first(graph: str, choice: Choice) -> bool:
+    """Whether a file is a source to load, and no graph that the backend serves."""
+    from bfsql.sources.formats import FORMATS
+
+    name, files = graph.lower(), choice.plugin.files
+    if files is None or name.endswith(files.endings):
+        return False
+    return any(name.endswith(known.suffixes) for known in FORMATS.values())
 
 
 def _early(args: Sequence[str], option: str) -> str | None:

@@ -287,17 +287,17 @@ def _show(console: Console, number: int, step: Step, text: str) -> None:
 def _farewell(console: Console, path: Path) -> None:
     program, *arguments = _serve(path.resolve())
     entry = {"mcpServers": {"films": {"command": program, "args": arguments}}}
-    graph = f"--path {shlex.quote(str(path))}"
+    file = shlex.quote(str(path))
     console.print()
     console.rule("[bold]Use it with your own assistant", align="left", style="cyan")
     lines = (
         "Add it to your MCP client (cursor, vscode, codex and others likewise):\n",
-        f"  {_typed()} install claude-desktop {graph}",
+        f"  {_typed()} install claude-desktop {file}",
         "\nOr paste this into its configuration:\n",
         json.dumps(entry, indent=2),
         "\nOr ask it yourself:\n",
-        f"  {_typed()} search-entities 'Nora Ephron' {graph}",
-        f"  {_typed()} bfs-query 'Nora Ephron' --max-hops 1 {graph}",
+        f"  {_typed()} search-entities 'Nora Ephron' --path {file}",
+        f"  {_typed()} bfs-query 'Nora Ephron' --max-hops 1 --path {file}",
     )
     for line in lines:
         console.print(line, markup=False, soft_wrap=True)

@@ -40,7 +40,7 @@ class _InstallCommand(ConfiguredCommand):
             formatter.write_dl([(client.name, client.title) for client in CLIENTS.values()])
 
 
-@click.command("install", cls=_InstallCommand, server=True)
+@click.command("install", cls=_InstallCommand, server=True, graph=True)
 @click.argument("client", type=click.Choice(list(CLIENTS)), metavar="CLIENT")
 @click.option("--name", metavar="NAME", help="The server's name in the client.")
 @click.option("--url", metavar="URL", help="Add a server that runs there; nothing is started.")
@@ -105,6 +105,7 @@ def _launch(configuration: Configuration) -> Launch:
         args += ["--config", str(choice.file.path.resolve())]
     variables: dict[str, Variable] = {}
     given = click.get_current_context().params
+    file = choice.plugin.files.setting if choice.plugin.files else None
     for scope, options, resolved in (
         ("backend", serve.backend_options(choice), configuration.backend),
         ("server", choice.server_options(), configuration.server),
@@ -113,7 +114,8 @@ def _launch(configuration: Configuration) -> Launch:
             value = getattr(resolved.settings, option.field)
             origin = resolved.origins[option.field]
             if origin.startswith("option "):
-                args += _argument(option, given[f"{scope}__{option.field}"])
+                is_file = scope == "backend" and option.field == file
+                args += _argument(option, given[f"{scope}__{option.field}"], is_path=is_file)
             elif origin.startswith("environment variable "):
                 variable = origin.removeprefix("environment variable ")
                 text = os.environ[variable]
@@ -126,14 +128,14 @@ def _launch(configuration: Configuration) -> Launch:
     return Launch(program, tuple(rest), variables)
 
 
-def _argument(option: Option, given: Any) -> Iterator[str]:
+def _argument(option: Option, given: Any, *, is_path: bool) -> Iterator[str]:
     """An option as it was given, with absolute paths."""
     if option.kind == "flag" and not option.secret:
         yield option.flag if given else f"--no-{option.name}"
         return
+    is_path = is_path or option.secret or option.kind == "path"
     for value in given if isinstance(given, tuple) else (given,):
         yield option.flag
-        is_path = option.secret or option.kind == "path" or Path(value).exists()
         yield str(Path(value).expanduser().resolve()) if is_path else str(value)
 
 
@@ -141,12 +143,11 @@ def _name(configuration: Configuration, url: str | None) -> str:
     """What the server is called where its user does not say: as the graph's file, or the store."""
     if url is not None:
         return "bfsql"
-    settings = configuration.backend.settings
-    for option in serve.backend_options(configuration.choice):
-        value = getattr(settings, option.field)
-        first = value[0] if isinstance(value, (list, tuple)) and value else value
-        if isinstance(first, Path) and not option.secret:
-            return first.stem
+    files = configuration.choice.plugin.files
+    value = getattr(configuration.backend.settings, files.setting) if files else None
+    first = value[0] if isinstance(value, (list, tuple)) and value else value
+    if isinstance(first, (str, Path)) and first:
+        return Path(first).name.partition(".")[0]
     return configuration.choice.backend
 
 

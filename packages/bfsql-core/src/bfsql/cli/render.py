@@ -5,6 +5,7 @@ Every cell is plain text: rich reads no markup out of it, and the terminal no co
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -22,22 +23,27 @@ from bfsql.cli.command import escape
 _ENTITY = ("id", "entity_type", "name")
 
 
-def show(tool: str, answer: Answer, console: Console | None = None) -> None:
+def show(
+    tool: str, answer: Answer, fields: Sequence[str] = (), console: Console | None = None
+) -> None:
     """Print an answer.
 
     Args:
         tool: The tool that gave it.
         answer: What it gave.
+        fields: The properties that were asked for by name.
         console: Where to; standard output without one.
     """
     to = console or Console(highlight=False)
-    for part in _parts(tool, answer.content):
+    for part in _parts(tool, answer.content, fields):
         to.print(part)
     for note in answer.notes:
         to.print(plain(note, "yellow"))
 
 
-def _parts(tool: str, content: Mapping[str, Any]) -> Iterator[RenderableType]:
+def _parts(
+    tool: str, content: Mapping[str, Any], fields: Sequence[str]
+) -> Iterator[RenderableType]:
     match tool:
         case "search_entities":
             columns = (*_ENTITY, "score")
@@ -52,14 +58,14 @@ def _parts(tool: str, content: Mapping[str, Any]) -> Iterator[RenderableType]:
         case "describe_schema":
             yield _record({k: v for k, v in content.items() if k != "notes"})
         case _:
-            yield from _subgraph(content)
+            yield from _subgraph(content, fields)
 
 
-def _subgraph(content: Mapping[str, Any]) -> Iterator[RenderableType]:
+def _subgraph(content: Mapping[str, Any], fields: Sequence[str]) -> Iterator[RenderableType]:
     nodes, edges = content["nodes"], content["edges"]
-    rows = [_row({**node.get("metadata", {}), **node}, _ENTITY) for node in nodes]
-    yield table(_ENTITY, rows)
-    yield _tree(edges)
+    columns = (*_ENTITY, *(field for field in fields if field not in _ENTITY))
+    yield table(columns, [_row(_flat(node), columns) for node in nodes])
+    yield _tree(content["seeds"], nodes, edges, fields)
     yield plain(
         f"{counted(content['node_count'], 'node')}, {counted(content['edge_count'], 'edge')}; "
         f"shown are {len(nodes)} and {len(edges)}.",
@@ -67,17 +73,65 @@ def _subgraph(content: Mapping[str, Any]) -> Iterator[RenderableType]:
     )
 
 
-def _tree(edges: list[dict[str, Any]]) -> Tree:
-    """The edges by their subject, in the order of the answer."""
+def _tree(
+    seeds: Sequence[str],
+    nodes: list[dict[str, Any]],
+    edges: list[dict[str, Any]],
+    fields: Sequence[str],
+) -> Tree:
+    """The edges from the seeds on, each once, below the end that is nearer to a seed."""
+    labels = {node["id"]: _label(_flat(node), fields) for node in nodes}
+    ends: dict[str, list[tuple[int, str, str]]] = {id_: [] for id_ in labels}
+    for number, edge in enumerate(edges):
+        for here, other, arrow in (
+            (edge["subject"], edge["object"], f"-{edge['predicate']}->"),
+            (edge["object"], edge["subject"], f"<-{edge['predicate']}-"),
+        ):
+            ends[here].append((number, arrow, other))
     root = Tree("edges", hide_root=True)
-    branches: dict[str, Tree] = {}
-    for edge in edges:
-        subject = edge["subject"]
-        if subject not in branches:
-            branches[subject] = root.add(plain(subject, "bold"))
-        line = Text.assemble(plain(edge["predicate"], "cyan"), " ", plain(edge["object"]))
-        branches[subject].add(line)
+    branches = {seed: root.add(labels[seed]) for seed in seeds if seed in labels}
+    shown: set[int] = set()
+    _grow(branches, shown, ends, labels)
+    for start, label in labels.items():  # what no seed of the page leads to
+        if start not in branches and ends[start]:
+            branches[start] = root.add(label)
+            _grow(branches, shown, ends, labels)
     return root
+
+
+def _grow(
+    branches: dict[str, Tree],
+    shown: set[int],
+    ends: Mapping[str, list[tuple[int, str, str]]],
+    labels: Mapping[str, Text],
+) -> None:
+    """Add the edges that can be reached from the branches, breadth first."""
+    waiting = deque(branches)
+    while waiting:
+        here = waiting.popleft()
+        for number, arrow, other in ends[here]:
+            if number in shown:
+                continue
+            shown.add(number)
+            branch = branches[here].add(Text.assemble(plain(arrow, "cyan"), " ", labels[other]))
+            if other not in branches:
+                branches[other] = branch
+                waiting.append(other)
+
+
+def _flat(node: Mapping[str, Any]) -> dict[str, Any]:
+    """A node's metadata and its own fields in one."""
+    return {**node.get("metadata", {}), **node}
+
+
+def _label(node: Mapping[str, Any], fields: Sequence[str]) -> Text:
+    """A node by its name, its id, and the properties that were asked for."""
+    name, id_ = node.get("name"), node["id"]
+    parts = [plain(name, "bold"), plain(f" {id_}", "dim")] if name else [plain(id_, "bold")]
+    facts = [
+        f"{field}: {_cell(node[field])}" for field in fields if field in node and field != "name"
+    ]
+    return Text.assemble(*parts, plain(f" ({', '.join(facts)})" if facts else ""))
 
 
 def _provenance(provenance: Mapping[str, Any]) -> RenderableType:

@@ -28,9 +28,12 @@ _OF_MCP = ("instructions", "stateless", "structured_content")
 _OF_REST = ("cors_origins", "max_age")
 
 
-@click.command("serve", cls=ConfiguredCommand, server=True)
+@click.command("serve", cls=ConfiguredCommand, server=True, graph=True)
 def serve(configuration: Configuration) -> None:
     """Serve a graph to MCP clients, or with --rest to programs.
+
+    GRAPH is a graph's file: what `bfsql load` has made, or RDF. Other stores
+    have options.
 
     On stdio a client starts this command itself; standard output then carries
     the protocol and nothing else. Over HTTP it serves any number of clients

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import sys
 from dataclasses import replace
 from typing import Any, get_args
@@ -20,11 +21,20 @@ from bfsql.answers import Answer
 from bfsql.call import AnswerFormat
 from bfsql.cli.configuration import Configuration
 from bfsql.cli.configured import ConfiguredCommand, opened
+from bfsql.errors import ToolError
 from bfsql.tools.descriptions import TOOLS, ToolDefinition
 from bfsql.tools.parameters import PARAMETERS, Parameter
 
 _OPTIONS = {"path": "step"}
 """Options that are named otherwise than their arguments: `--path` is the store's file."""
+_NAMES = sorted({p.name for known in PARAMETERS.values() for p in known}, key=len, reverse=True)
+_TOOL = re.compile(rf"\b(?:{'|'.join(PARAMETERS)})\b")
+_ARGUMENT = re.compile(
+    rf"(?<![\w-])({'|'.join(_NAMES)})=(\w+)(?!\w)"
+    rf"|(?<![\w-])({'|'.join(name for name in _NAMES if '_' in name)})\b"
+)
+"""An argument with its value, or one whose name is no word of the language."""
+_SEPARATED = ("node_types", "exclude_node_types", "predicates")
 _METAVARS = {"text": "TEXT", "texts": "TEXT", "whole": "NUMBER", "flag": ""}
 
 
@@ -37,9 +47,15 @@ def tool_command(definition: ToolDefinition) -> ConfiguredCommand:
         configuration: Configuration, *, as_json: bool, answer_format: str | None, **given: Any
     ) -> None:
         arguments = _arguments(parameters, first, given)
+        if tool == "bfs_query" and not {"max_hops", "path", "to"} & arguments.keys():
+            arguments["max_hops"] = 1
         chosen = "json" if as_json else answer_format
-        found = asyncio.run(_ask(_written(configuration, chosen), tool, arguments))
-        _show(tool, found, as_text=chosen is not None)
+        try:
+            found = asyncio.run(_ask(_written(configuration, chosen), tool, arguments))
+        except ToolError as error:
+            worded = ToolError(as_typed(str(error)), kind=error.kind, argument=error.argument)
+            raise worded from error.__cause__
+        _show(tool, found, arguments, as_text=chosen is not None)
 
     params: list[click.Parameter] = [_option(p) for p in parameters]
     if first is not None:
@@ -63,8 +79,25 @@ def tool_command(definition: ToolDefinition) -> ConfiguredCommand:
         )
     )
     return ConfiguredCommand(
-        tool.replace("_", "-"), params=params, callback=answer, help=definition.description
+        tool.replace("_", "-"),
+        params=params,
+        callback=answer,
+        help=definition.description,
+        spreads=True,
     )
+
+
+def as_typed(sentence: str) -> str:
+    """A sentence of a tool in the words of the command line: `--max-hops 1` for `max_hops=1`."""
+    sentence = _TOOL.sub(lambda found: f"`bfsql {found[0].replace('_', '-')}`", sentence)
+    return _ARGUMENT.sub(_flag, sentence)
+
+
+def _flag(found: re.Match[str]) -> str:
+    argument, value = found[1] or found[3], found[2]
+    name = _OPTIONS.get(argument, argument)
+    flag = f"--{name.replace('_', '-')}"
+    return flag if value in (None, "true") else f"{flag} {value}"
 
 
 def _written(configuration: Configuration, answer_format: str | None) -> Configuration:
@@ -111,7 +144,14 @@ def _arguments(
             )
         said = arguments.get(first.name, ())
         arguments[first.name] = positional if first.kind == "text" else (*positional, *said)
-    return {name: list(v) if isinstance(v, tuple) else v for name, v in arguments.items()}
+    return {name: _items(name, v) if isinstance(v, tuple) else v for name, v in arguments.items()}
+
+
+def _items(name: str, values: tuple[str, ...]) -> list[str]:
+    """The values of a list; commas separate types and predicates, and belong to names."""
+    if name not in _SEPARATED:
+        return list(values)
+    return [part.strip() for value in values for part in value.split(",") if part.strip()]
 
 
 async def _ask(configuration: Configuration, tool: str, arguments: dict[str, Any]) -> Answer:
@@ -126,11 +166,12 @@ async def _ask(configuration: Configuration, tool: str, arguments: dict[str, Any
         return await graph.call(tool, arguments)
 
 
-def _show(tool: str, answer: Answer, *, as_text: bool) -> None:
+def _show(tool: str, answer: Answer, arguments: dict[str, Any], *, as_text: bool) -> None:
     if sys.stdout.isatty() and not as_text:
         from bfsql.cli.render import show
 
-        show(tool, answer)
+        fields = arguments.get("fields") or ()
+        show(tool, answer, [fields] if isinstance(fields, str) else fields)
         return
     click.echo(answer.text.encode() + b"\n", nl=False)
     for notes in answer.blocks[1:]:

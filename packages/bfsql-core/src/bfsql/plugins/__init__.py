@@ -11,10 +11,23 @@ from typing import TYPE_CHECKING
 from bfsql.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from bfsql.plugins.declaration import BackendPlugin, CallOutcome, CommandDeclaration, Outcome
+    from bfsql.plugins.declaration import (
+        BackendPlugin,
+        CallOutcome,
+        CommandDeclaration,
+        GraphFiles,
+        Outcome,
+    )
     from bfsql.plugins.hooks import NO_HOOKS, Hooks, HookState, hook_states, load_hooks
     from bfsql.plugins.hookspecs import hookimpl
-    from bfsql.plugins.registry import BackendState, Installed, installed, load, states
+    from bfsql.plugins.registry import (
+        BackendState,
+        Installed,
+        backend_of,
+        installed,
+        load,
+        states,
+    )
 
 __all__ = [
     "NO_HOOKS",
@@ -22,10 +35,12 @@ __all__ = [
     "BackendState",
     "CallOutcome",
     "CommandDeclaration",
+    "GraphFiles",
     "HookState",
     "Hooks",
     "Installed",
     "Outcome",
+    "backend_of",
     "hook_states",
     "hookimpl",
     "installed",
@@ -41,10 +56,18 @@ __getattr__, __dir__ = lazy_names(
             "BackendPlugin",
             "CallOutcome",
             "CommandDeclaration",
+            "GraphFiles",
             "Outcome",
         ),
         "bfsql.plugins.hooks": ("NO_HOOKS", "HookState", "Hooks", "hook_states", "load_hooks"),
         "bfsql.plugins.hookspecs": ("hookimpl",),
-        "bfsql.plugins.registry": ("BackendState", "Installed", "installed", "load", "states"),
+        "bfsql.plugins.registry": (
+            "BackendState",
+            "Installed",
+            "backend_of",
+            "installed",
+            "load",
+            "states",
+        ),
     },
 )

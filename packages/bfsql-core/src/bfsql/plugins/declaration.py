@@ -28,6 +28,16 @@ Prepare = Callable[[Any, bool], Awaitable[list[str]]]
 
 
 @dataclass(frozen=True, slots=True)
+class GraphFiles:
+    """The files that a backend serves as they are."""
+
+    setting: str
+    """The field of its settings that takes the path of one."""
+    endings: tuple[str, ...]
+    """Of their names, in lower case, as `.db`."""
+
+
+@dataclass(frozen=True, slots=True)
 class BackendPlugin:
     """One backend, as the command line and `open_graph` see it."""
 
@@ -44,6 +54,8 @@ class BackendPlugin:
     keeps_iris: bool = False
     """Whether ids in the store are IRIs: then RDF files are loaded with whole ones, `<http://...>`,
     which the prefixes of files would make into others."""
+    files: GraphFiles | None = None
+    """What `bfsql serve FILE` opens with this backend; None where a file is not enough."""
     contract: int | str = 1
     """Number of the backend contract (`bfsql.abc.CONTRACT`) that it was written for, as in 1 or
     "1.1"; a plugin that states none was written for the first."""

@@ -83,6 +83,22 @@ def load(name: str) -> BackendPlugin:
     return _loaded(claims[0])
 
 
+def backend_of(path: Path) -> str | None:
+    """The installed backend that serves such a file, by the ending of its name; None for no one.
+
+    Args:
+        path: Whether it exists does not matter.
+    """
+    for one in installed():
+        try:
+            files = load(one.name).files
+        except PluginError:
+            continue  # `bfsql backends` says what is wrong with it
+        if files is not None and path.name.lower().endswith(files.endings):
+            return one.name
+    return None
+
+
 def states() -> list[BackendState]:
     """Every declared backend and whether it can be used; a broken one stops no other."""
     return [_state(one) for one in installed()]
