@@ -76,6 +76,10 @@ class Limits:
 
     max_tokens: int = 20_000
     """Budget of an answer where the call names none; 0 is none."""
+    max_answer_bytes: int | None = None
+    """Most bytes of an answer's text, whatever its budget of tokens; None is no bound."""
+    ceilings: bool = False
+    """Whether a call that asks for more tokens than `max_tokens` gets no more than these."""
     deadline: float | None = 60.0
     """Seconds a call may take, all its store calls together; None is no end."""
     max_nodes: int | None = None
@@ -128,7 +132,7 @@ class Scope:
     edges: int = 0
     """Edges that were read so far, likewise."""
     bounds_met: set[str] = field(default_factory=set)
-    """Bounds of the call that made its answer less: `tokens`, `nodes`, `edges`, `deadline`."""
+    """Bounds that made its answer less: `tokens`, `bytes`, `nodes`, `edges`, `deadline`."""
     _omissions: dict[Omission, None] = field(default_factory=dict)
     _begun: list[asyncio.Task[Any]] = field(default_factory=list)
 
@@ -164,7 +168,11 @@ _current: ContextVar[Scope | None] = ContextVar("bfsql_call", default=None)
 
 @contextmanager
 def scope(
-    *, seconds: float | None = None, caller: Caller | None = None, request_id: str | None = None
+    *,
+    seconds: float | None = None,
+    caller: Caller | None = None,
+    request_id: str | None = None,
+    part: bool = False,
 ) -> Iterator[Scope]:
     """Begin a call: all that runs inside shares its deadline and its omissions.
 
@@ -173,8 +181,13 @@ def scope(
         caller: Who asks.
         request_id: As the client sent it; None for that of the call around this one, or else a
             new one.
+        part: Whether it is a part of the call around it, where there is one, and ends with
+            that at the latest.
     """
     deadline = None if seconds is None else time.monotonic() + seconds
+    outer = _current.get() if part else None
+    if outer is not None and outer.deadline is not None:
+        deadline = outer.deadline if deadline is None else min(deadline, outer.deadline)
     named = request_id or current_request_id() or new_request_id()
     with entered(Scope(deadline, seconds, caller, named)) as opened:
         try:

@@ -9,6 +9,7 @@ right, and what to do next (`protocol.md` 12).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Literal
 
@@ -27,7 +28,7 @@ class ToolError(BfsqlError, ValueError):
         message: The sentence for the model.
         kind: What was wrong, one word a program can compare: `unknown_tool`,
             `unknown_argument`, `missing_argument`, `bad_value`,
-            `unknown_entity`, `ambiguous_name`, `too_large`, `deadline`, `store`,
+            `unknown_entity`, `ambiguous_name`, `too_large`, `busy`, `deadline`, `store`,
             `refused`, `stopping` or `internal`.
         argument: The argument's name, or None where no single one is at fault.
     """
@@ -36,6 +37,20 @@ class ToolError(BfsqlError, ValueError):
         super().__init__(message)
         self.kind = kind
         self.argument = argument
+
+
+class Busy(ToolError):
+    """A call that the server has no place for at present; the same call may be made later.
+
+    Args:
+        why: A sentence.
+        seconds: Until a call is worth while; rounded up.
+    """
+
+    def __init__(self, why: str, seconds: float) -> None:
+        self.retry_after = max(1, math.ceil(seconds))
+        in_time = "1 second" if self.retry_after == 1 else f"{self.retry_after} seconds"
+        super().__init__(f"{why} Make this call again in {in_time}.", kind="busy")
 
 
 class TypesUnread(BfsqlError, TimeoutError):

@@ -10,7 +10,6 @@ from mcp_types import Implementation
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 import bfsql
-from bfsql.call import Caller
 from bfsql.memory import MemoryBackend
 from bfsql.server.mcp import BfsqlServer
 
@@ -41,7 +40,8 @@ async def test_over_http_a_client_has_the_name_that_it_gives_itself(
 ) -> None:
     watcher = Watcher()
     await over_http(bfsql.create_server(secretive, hooks=[watcher]), signed_in=False)
-    assert watcher.seen[0]["caller"] == Caller(client="a client", subject=None)
+    caller = watcher.seen[0]["caller"]
+    assert (caller.client, caller.subject, caller.address) == ("a client", None, "127.0.0.1")
 
 
 async def test_a_verified_token_tells_whom_it_was_issued_to(secretive: MemoryBackend) -> None:

@@ -189,7 +189,7 @@ async def test_tools_are_watched_and_refused_as_over_mcp(served: Served) -> None
     assert answer.json()["detail"] == "Not after midnight."
     [seen] = watcher.seen
     assert seen["tool"] == "describe_entity"
-    assert seen["caller"] == call.Caller(client="notebook/1")
+    assert seen["caller"] == call.Caller(client="notebook/1", address="127.0.0.1")
     assert seen["outcome"].error == "refused"
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
+from typing import NamedTuple
 
 from bfsql import call
 from bfsql.answers.clean import clean_text, plain
@@ -25,14 +26,34 @@ SHOWN = 5
 """Ids or names that a sentence lists."""
 
 
-def subgraph_notes(result: BfsResult | IntersectionResult) -> list[str]:
-    """What a model has to know of the answer to a traversal."""
+class SizeBound(NamedTuple):
+    """What the size of an answer is held to, as sentences name it."""
+
+    name: str = "the token budget"
+    cure: str = ", or a larger max_tokens"
+    """How a call gets a larger answer, behind other advice; empty where it cannot."""
+
+
+TOKEN_BUDGET = SizeBound()
+"""The bound of a call that may ask for more tokens."""
+
+
+def subgraph_notes(
+    result: BfsResult | IntersectionResult, bound: SizeBound = TOKEN_BUDGET
+) -> list[str]:
+    """What a model has to know of the answer to a traversal.
+
+    Args:
+        result: What is answered.
+        bound: What cut it, where something did.
+    """
     facts = result.facts
     if isinstance(result, BfsResult):
-        own = chain(_traversal(facts, "max_hops"), _walks(result), _pages(result))
+        own = chain(_traversal(facts, "max_hops"), _walks(result, bound), _pages(result, bound))
     else:
-        own = chain(_traversal(facts, "k"), _cut_by_type(facts))
-    return [*own, *_conditions(facts), *_order(facts), *_detail(facts), *left_out(facts.omissions)]
+        own = chain(_traversal(facts, "k"), _cut_by_type(facts, bound))
+    detail = _detail(facts, bound)
+    return [*own, *_conditions(facts), *_order(facts), *detail, *left_out(facts.omissions)]
 
 
 def left_out(known: Iterable[Omission] = ()) -> Iterator[str]:
@@ -131,16 +152,17 @@ def _removing(facts: Facts) -> str:
     return "exclude_node_types or min_mentions"
 
 
-def _walks(result: BfsResult) -> Iterator[str]:
+def _walks(result: BfsResult, bound: SizeBound) -> Iterator[str]:
     shown = result.shown
     if shown is None:
         return
     if not result.node_count:
         yield from _nothing_found(result, shown.dead_end)
     if shown.walks == "too large":
+        cure = "Raise max_tokens, or name" if bound.cure else "Name"
         yield (
-            "The walks of even one shown node did not fit the token budget, so the nodes are "
-            "shown alone. Raise max_tokens, or name a node in to for its walks."
+            f"The walks of even one shown node did not fit {bound.name}, so the nodes are "
+            f"shown alone. {cure} a node in to for its walks."
         )
     if shown.many:
         yield f"paths={MOST_PATHS} stands for that many walks or more."
@@ -178,7 +200,7 @@ def _nothing_found(result: BfsResult, end: DeadEnd | None) -> Iterator[str]:
         yield "The store left out edges, so this is no proof that there is nothing."
 
 
-def _pages(result: BfsResult) -> Iterator[str]:
+def _pages(result: BfsResult, bound: SizeBound) -> Iterator[str]:
     facts, what = result.facts, "node" if result.shown is None else "shown node"
     total = result.node_count if result.shown is None else result.shown.count
     shown = len(result.page.ids if result.shown is None else result.shown.paths)
@@ -190,7 +212,7 @@ def _pages(result: BfsResult) -> Iterator[str]:
         )
     if facts.cut_nodes:
         yield (
-            f"{counted(facts.cut_nodes, what)} did not fit the token budget. Continue with "
+            f"{counted(facts.cut_nodes, what)} did not fit {bound.name}. Continue with "
             f"offset={end}, limit={shown}."
         )
     elif shown and end < total:
@@ -206,13 +228,13 @@ def _pages(result: BfsResult) -> Iterator[str]:
         )
 
 
-def _cut_by_type(facts: Facts) -> Iterator[str]:
+def _cut_by_type(facts: Facts, bound: SizeBound) -> Iterator[str]:
     if facts.cut_nodes:
         by_type = ", ".join(f"{count} {plain(name)}" for name, count in facts.cut_types.items())
         yield (
-            f"{counted(facts.cut_nodes, 'node')} did not fit the token budget and "
+            f"{counted(facts.cut_nodes, 'node')} did not fit {bound.name} and "
             f"{_were(facts.cut_nodes)} left out, with their edges: {by_type}. This answer has no "
-            "pages: use a smaller k, exclude_node_types or min_mentions, or a larger max_tokens."
+            f"pages: use a smaller k, exclude_node_types or min_mentions{bound.cure}."
         )
 
 
@@ -271,7 +293,7 @@ def _order(facts: Facts) -> Iterator[str]:
         yield f"sort_by: {key} is a number in some nodes and text in others; numbers come first."
 
 
-def _detail(facts: Facts) -> Iterator[str]:
+def _detail(facts: Facts, bound: SizeBound) -> Iterator[str]:
     if facts.absent_fields:
         yield (
             f"fields: nothing on this page has {listed(facts.absent_fields)}. describe_entity "
@@ -290,9 +312,9 @@ def _detail(facts: Facts) -> Iterator[str]:
         ]
         total = facts.bare_nodes + facts.bare_edges
         yield (
-            f"{' and '.join(parts)} {_were(total)} left without metadata by the token budget. For "
+            f"{' and '.join(parts)} {_were(total)} left without metadata by {bound.name}. For "
             "nodes use describe_entities; for edges a smaller query with node_types and "
-            "predicates, or a larger max_tokens."
+            f"predicates{bound.cure}."
         )
     for things in facts.late:
         yield (

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from bfsql.answers.clean import as_sent, clean, clean_metadata, clean_records, clean_text, encode
 from bfsql.answers.lines import encode_in_lines
-from bfsql.answers.notes import subgraph_notes
+from bfsql.answers.notes import TOKEN_BUDGET, SizeBound, subgraph_notes
 from bfsql.answers.outline import NO_PICTURE, Picture
 from bfsql.call import AnswerFormat
 from bfsql.models import (
@@ -61,6 +61,7 @@ class SubgraphWriter:
         stripped: Edge metadata that traversals leave out.
         notes: Sentences about the call itself, in front of those about the result.
         answer_format: How the answer is written.
+        bound: What the size of the answer is held to.
 
     Attributes:
         stripped: As given.
@@ -72,10 +73,12 @@ class SubgraphWriter:
         stripped: Sequence[str],
         notes: Iterable[str] = (),
         answer_format: AnswerFormat = "json",
+        bound: SizeBound = TOKEN_BUDGET,
     ) -> None:
         self.stripped = frozenset(stripped)
         self.encode = encode if answer_format == "json" else encode_in_lines
         self._notes = tuple(notes)
+        self._bound = bound
         # Cleaning is the expensive part, and every size of the same answer shares it.
         self._nodes: dict[str, Document] = {}
         self._edges: dict[Triple, Document] = {}
@@ -90,7 +93,7 @@ class SubgraphWriter:
             name, depth, common, shown = "max_hops", result.max_hops, None, result.shown
         else:
             name, depth, common, shown = "k", result.k, result.common_count, None
-        notes = [*self._notes, *subgraph_notes(result)]
+        notes = [*self._notes, *subgraph_notes(result, self._bound)]
         return {
             "seeds": list(result.seeds),
             name: depth,

@@ -228,7 +228,7 @@ def opened(
     Args:
         configuration: The backend, its settings and the bounds.
         served: Whether it stays open, so that the store may go and come back, and its rights
-            matter.
+            matter; over HTTP its bounds are ceilings.
     """
     from bfsql.graph import open_graph
 
@@ -236,7 +236,7 @@ def opened(
     return open_graph(
         lambda: plugin.open(configuration.backend.settings),
         graph_description=settings.graph_description,
-        limits=settings.limits,
+        limits=settings.served_limits if served else settings.limits,
         cache_records=settings.cache_records,
         cache_ttl=settings.cache_lifetime,
         max_pause=settings.max_pause if served else None,

@@ -191,7 +191,8 @@ class _Endpoint:
             call.scope(seconds=limits.deadline, caller=read.caller),
             translate_errors(limits, f"{route.method} {route.path}"),
         ):
-            reply = await route.handler(read)
+            async with self._live.turn(read.caller):
+                reply = await route.handler(read)
         shared = "private" if read.api.token else "public"
         return reply.response(request, f"{shared}, max-age={self._live.settings.max_age}")
 

@@ -27,12 +27,13 @@ _REASONS = {
     413: "The body is too large.",
     415: "The body is no JSON.",
     421: "The server is not called by this name.",
+    429: "There is no place for the request at present.",
     500: "A fault of the server; the operator finds the incident in the log.",
     502: "The store refused.",
     503: "The store does not answer, or the server is being stopped.",
     504: "The store did not answer in time.",
 }
-_ALWAYS = (400, 401, 403, 421, 500, 502, 503, 504)
+_ALWAYS = (400, 401, 403, 421, 429, 500, 502, 503, 504)
 _TEXT: JsonSchema = {"type": "string"}
 _ID: JsonSchema = {
     "name": "id",

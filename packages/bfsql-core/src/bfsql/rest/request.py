@@ -143,7 +143,11 @@ async def read_request(api: Api, route: ApiRoute, request: Request) -> ApiReques
     """
     body = await _json_body(request, api.max_request_bytes) if route.method == "POST" else None
     given = _query(request)
-    caller = Caller(client=request.headers.get("user-agent"), subject=subject_of(request.scope))
+    caller = Caller(
+        client=request.headers.get("user-agent"),
+        subject=subject_of(request.scope),
+        address=request.client.host if request.client else None,
+    )
     return ApiRequest(api, route, request.path_params, _parameters(route, given), body, caller)
 
 

@@ -22,7 +22,7 @@ from starlette.responses import Response
 
 from bfsql import call
 from bfsql.answers import encode
-from bfsql.errors import StoreUnavailable, ToolError
+from bfsql.errors import Busy, StoreUnavailable, ToolError
 
 JSON = "application/json"
 JSON_LD = "application/ld+json"
@@ -38,6 +38,7 @@ _STATUSES = {
     "unknown_entity": HTTPStatus.NOT_FOUND,
     "unknown_tool": HTTPStatus.NOT_FOUND,
     "refused": HTTPStatus.FORBIDDEN,
+    "busy": HTTPStatus.TOO_MANY_REQUESTS,
     "deadline": HTTPStatus.GATEWAY_TIMEOUT,
     "stopping": HTTPStatus.SERVICE_UNAVAILABLE,
     "store": HTTPStatus.BAD_GATEWAY,
@@ -158,6 +159,8 @@ def problem_of(error: ToolError) -> Problem:
         status = HTTPStatus.SERVICE_UNAVAILABLE
     if status is HTTPStatus.SERVICE_UNAVAILABLE:
         headers["Retry-After"] = str(RETRY_SECONDS)
+    if isinstance(error, Busy):
+        headers["Retry-After"] = str(error.retry_after)
     members = {"kind": error.kind} | ({"argument": error.argument} if error.argument else {})
     return Problem(status, str(error), headers=headers, members=members)
 

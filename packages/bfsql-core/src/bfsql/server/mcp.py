@@ -15,6 +15,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.models import InitializationOptions
 from mcp.server.runner import serve_dual_era_loop
 from mcp.server.stdio import stdio_server
+from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared._stream_protocols import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
@@ -196,11 +197,11 @@ class BfsqlServer(Server[LiveGraph]):
         return ListToolsResult(tools=[_tool(d, structured=structured) for d in definitions])
 
     async def _call_tool(self, ctx: _Context, params: CallToolRequestParams) -> CallToolResult:
-        live = ctx.lifespan_context
+        live, caller = ctx.lifespan_context, _caller(ctx)
         request = None if ctx.request is None else request_of(ctx.request.scope)
         try:
-            async with live.call(request) as graph:
-                answer = await graph.call(params.name, params.arguments, caller=_caller(ctx))
+            async with live.call(request, caller) as graph:
+                answer = await graph.call(params.name, params.arguments, caller=caller)
                 structured = _sends_content(live, graph)
         except ToolError as error:
             return _refused(error)
@@ -250,7 +251,7 @@ def _refused(error: ToolError) -> CallToolResult:
 
 
 def _caller(ctx: _Context) -> Caller | None:
-    """Over HTTP the client's name for itself, and the subject of a token that was verified.
+    """Over HTTP the client's name for itself, its address and session, and a token's subject.
 
     None on stdio, where the only client is the one that started the process.
     """
@@ -261,6 +262,8 @@ def _caller(ctx: _Context) -> Caller | None:
     return Caller(
         client=params.client_info.name if params else None,
         subject=(token.subject or token.client_id or None) if token else None,
+        session=ctx.request.headers.get(MCP_SESSION_ID_HEADER),
+        address=ctx.request.client.host if ctx.request.client else None,
     )
 
 

@@ -18,8 +18,11 @@ from contextvars import Context
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from bfsql import call
+from bfsql.call import Caller
 from bfsql.errors import BfsqlError
 from bfsql.graph import Graph
+from bfsql.serving.admission import Admission
 from bfsql.serving.calls import Calls
 from bfsql.settings import ServeSettings
 
@@ -51,6 +54,7 @@ class LiveGraph:
 
     Attributes:
         calls: The calls under way, and whether the server is being stopped.
+        admission: Bounds the calls at once over HTTP; None on stdio and for programs.
         settings: Those in force; `reload` replaces them.
         problem: Why the graph that is served is not the one that its store holds now; None
             where it is.
@@ -59,6 +63,7 @@ class LiveGraph:
     def __init__(self, graph: Graph, settings: ServeSettings) -> None:
         self.calls = Calls()
         self.settings = settings
+        self.admission = Admission(settings) if settings.serves_http else None
         self.problem: str | None = None
         self._opened = _Opened(graph, asyncio.Event())
         self._factory: GraphFactory | None = None
@@ -74,17 +79,40 @@ class LiveGraph:
         prepare(self._opened.graph)
 
     @asynccontextmanager
-    async def call(self, request: HttpRequest | None = None) -> AsyncIterator[Graph]:
-        """The graph for one call, which is counted.
+    async def call(
+        self, request: HttpRequest | None = None, caller: Caller | None = None
+    ) -> AsyncIterator[Graph]:
+        """The graph for one call, which is counted, once it is the caller's turn.
 
         Args:
             request: The HTTP request that the call came with.
+            caller: Who asks; None on stdio, where calls do not wait.
 
         Raises:
-            ToolError: As `Calls.call`.
+            ToolError: As `Calls.call` and `turn`.
         """
-        async with self.calls.call(request), self.graph() as graph:
+        async with self.calls.call(request), self.turn(caller), self.graph() as graph:
             yield graph
+
+    @asynccontextmanager
+    async def turn(self, caller: Caller | None) -> AsyncIterator[None]:
+        """A place among the calls that run at once, taken as soon as it is the caller's turn.
+
+        The time until then is part of the time that the call has.
+
+        Args:
+            caller: Who asks; None where calls do not wait.
+
+        Raises:
+            Busy: As `Admission.admitted`.
+        """
+        if self.admission is None or caller is None:
+            yield
+            return
+        seconds = self._opened.graph.limits.deadline
+        with call.scope(seconds=seconds, caller=caller, part=True):
+            async with self.admission.admitted(caller.key):
+                yield
 
     @asynccontextmanager
     async def graph(self) -> AsyncIterator[Graph]:
@@ -111,6 +139,8 @@ class LiveGraph:
         async with self._one_at_a_time:
             opened = await _opened(factory)
             self._factory, self.settings = factory, settings
+            if self.admission is not None:
+                self.admission.settings = settings
             self._serve(opened)
 
     async def _follow(self) -> None:

@@ -6,6 +6,7 @@ The names are those of the configuration file, the options and `BFSQL_...`.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -145,11 +146,13 @@ class ServeSettings(BaseModel):
     max_tokens: int = Field(
         default=20_000,
         ge=0,
-        description=f"Tokens of an answer where the call names none; 0 is no bound, "
-        f"otherwise at least {LEAST_TOKENS}.",
+        description=f"Tokens of an answer where the call names none, and over HTTP of any answer; "
+        f"0 is no bound, otherwise at least {LEAST_TOKENS}.",
     )
     max_answer_bytes: int = Field(
-        default=20_000_000, ge=10_000, description="Bytes of the largest answer, over HTTP."
+        default=20_000_000,
+        ge=10_000,
+        description="Bytes of the text of the largest answer, over HTTP.",
     )
     deadline: float | None = Field(
         default=60.0, gt=0, description="Seconds that a tool call may take; none is no end."
@@ -242,13 +245,13 @@ class ServeSettings(BaseModel):
     @property
     def cache_lifetime(self) -> float | None:
         """Seconds that an answer is kept by this transport; None is as long as the process."""
-        if self.cache_ttl is None and (self.rest or self.transport == "http"):
+        if self.cache_ttl is None and self.serves_http:
             return HTTP_CACHE_TTL
         return self.cache_ttl
 
     @property
     def limits(self) -> Limits:
-        """What one call may cost."""
+        """What one call may cost on one's own command line, where it may ask for more."""
         return Limits(
             max_tokens=self.max_tokens,
             deadline=self.deadline,
@@ -257,6 +260,18 @@ class ServeSettings(BaseModel):
             stripped=self.strip,
             answer_format=self.answer_format,
         )
+
+    @property
+    def served_limits(self) -> Limits:
+        """What one call to the server may cost; over HTTP no call gets more."""
+        if not self.serves_http:
+            return self.limits
+        return replace(self.limits, max_answer_bytes=self.max_answer_bytes, ceilings=True)
+
+    @property
+    def serves_http(self) -> bool:
+        """Whether the server is reached over HTTP, where clients are many and unknown."""
+        return self.rest or self.transport == "http"
 
 
 def _as_sent(origin: str) -> str:

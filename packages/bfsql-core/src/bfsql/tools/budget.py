@@ -1,10 +1,13 @@
-"""How an answer is made to keep its budget of tokens (`protocol.md` 14, 21).
+"""How an answer is made to keep its budget of tokens and bytes (`protocol.md` 14, 21).
 
 An answer that is too large loses its least valuable parts first: metadata of
 edges from the last to the first, then of nodes from the last to the first, then
 nodes off the end of the page. So what stays is a prefix each time, and the
 longest one that fits is found by doubling, then halving. Every size that is
 tried is the answer that would be sent, notes included.
+
+Where limits are ceilings, a call gets no more than the server's budget, and a note tells it
+that it asked for more. Then records are held to the budget, too (`for_records`).
 """
 
 from __future__ import annotations
@@ -15,7 +18,9 @@ from typing import TypeVar
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
-from bfsql.answers import Draft, SubgraphWriter
+from bfsql.answers import Draft, SubgraphWriter, encode
+from bfsql.answers.clean import clean_metadata
+from bfsql.answers.notes import TOKEN_BUDGET, SizeBound
 from bfsql.call import Estimator, Limits
 from bfsql.engine.detail import (
     trimmed,
@@ -26,7 +31,9 @@ from bfsql.engine.detail import (
     without_edge_metadata,
 )
 from bfsql.engine.select import Pages
-from bfsql.errors import NothingFits
+from bfsql.engine.traverse import LARGE, off_loop
+from bfsql.errors import NothingFits, ToolError
+from bfsql.models import Metadata
 
 T = TypeVar("T")
 
@@ -37,41 +44,122 @@ RECORD_TOKENS = 100
 """Room for the metadata of a node or edge; where there is that for all, it is read at once."""
 TOKEN_BYTES = 32
 """Bytes that no token stands for on the average."""
+COARSE = 16
+"""Parts of an answer of megabytes, of which it may have one less than there is room for."""
+BYTES_PER_TOKEN = 3
+"""Bytes that a token stands for, where not the estimator itself is asked."""
+
+
+_TOKEN_CEILING = SizeBound(cure="")
+
+
+def _bound(tokens: int, most_bytes: int, by_tokens: SizeBound) -> SizeBound:
+    """The bound that is met first, by the usual number of bytes of a token."""
+    if not most_bytes or 0 < tokens * BYTES_PER_TOKEN <= most_bytes:
+        return by_tokens
+    return SizeBound(f"this server's bound of {most_bytes:,} bytes", cure="")
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How many tokens an answer may have, and how they are counted."""
+    """How many tokens and bytes an answer may have, and how tokens are counted."""
 
     tokens: int
     """0 is no budget."""
     estimator: Estimator
+    most_bytes: int = 0
+    """0 is no bound."""
+    asked: int | None = None
+    """What the call asked for, where that is more than the server gives."""
+    bound: SizeBound = TOKEN_BUDGET
+    """What cuts an answer that is too large, for sentences."""
 
     @classmethod
     def of(cls, limits: Limits, max_tokens: int | None = None) -> Budget:
-        """The budget of a call: what it asks for, or else the server's."""
-        return cls(limits.max_tokens if max_tokens is None else max_tokens, limits.estimator)
+        """The budget of a call: what it asks for, or else the server's.
+
+        Args:
+            limits: The server's; as ceilings they hold for what is asked, too.
+            max_tokens: What the call asks for, 0 for no budget; None where it does not.
+        """
+        asked = limits.max_tokens if max_tokens is None else max_tokens
+        most, most_bytes = limits.max_tokens, limits.max_answer_bytes or 0
+        if not limits.ceilings or not most or 0 < asked < most:
+            bound = _bound(asked, most_bytes, TOKEN_BUDGET)
+            return cls(asked, limits.estimator, most_bytes, bound=bound)
+        more, bound = None if asked == most else asked, _bound(most, most_bytes, _TOKEN_CEILING)
+        return cls(most, limits.estimator, most_bytes, more, bound)
+
+    @classmethod
+    def for_records(cls, limits: Limits) -> Budget:
+        """The budget of the records of single entities, which come whole without ceilings."""
+        tokens = limits.max_tokens if limits.ceilings else 0
+        most_bytes = limits.max_answer_bytes or 0
+        bound = _bound(tokens, most_bytes, _TOKEN_CEILING)
+        return cls(tokens, limits.estimator, most_bytes, bound=bound)
+
+    def clamped(self, *, paged: bool) -> str:
+        """A note that the call asked for more than the server gives.
+
+        Args:
+            paged: Whether the answer has pages.
+        """
+        pages = "ask in pages (limit, offset), or " if paged else "ask "
+        no_bound = "" if self.asked else " (no bound)"
+        return (
+            f"max_tokens: took {self.tokens}, the most that this server gives, for "
+            f"{self.asked}{no_bound}. To see more, {pages}for less of each record (fields, "
+            "topology_only)."
+        )
 
     def keeps(self, draft: Draft) -> bool:
         """Whether the answer keeps within it; written only where there is a budget."""
-        kept = not self.tokens or self.estimator(draft.text) <= self.tokens
-        if not kept:
+        return not self._bounded or self.holds(draft.text)
+
+    def holds(self, text: bytes) -> bool:
+        """Whether a text keeps within it."""
+        if 0 < self.most_bytes < len(text):
+            call.cut_by("bytes")
+            return False
+        if 0 < self.tokens < self.estimator(text):
             call.cut_by("tokens")
-        return kept
+            return False
+        return True
 
     def refuses(self, size: int) -> bool:
         """Whether so many bytes are too many, however they are counted."""
-        refused = 0 < self.tokens * TOKEN_BYTES < size
-        if refused:
+        if 0 < self.most_bytes < size:
+            call.cut_by("bytes")
+            return True
+        if 0 < self.tokens * TOKEN_BYTES < size:
             call.cut_by("tokens")
-        return refused
+            return True
+        return False
+
+    def leaves_room(self, records: int) -> bool:
+        """Whether the metadata of so many records should fit."""
+        if self.tokens:
+            return records * RECORD_TOKENS <= self.tokens
+        return not self.most_bytes or records * RECORD_TOKENS * BYTES_PER_TOKEN <= self.most_bytes
 
     def longest(self, count: int, text_of: Callable[[int], bytes]) -> int:
         """How many of `count` parts fit, at least 0."""
-        if not self.tokens or self.estimator(text_of(count)) <= self.tokens:
+        if not self._bounded or self.holds(text_of(count)):
             return count
-        call.cut_by("tokens")
-        return max(0, largest(count - 1, lambda n: self.estimator(text_of(n)) <= self.tokens))
+        return max(0, largest(count - 1, lambda n: self.holds(text_of(n))))
+
+    def tries_whole(self, count: int) -> bool:
+        """Whether a page of so many nodes is written whole before a shorter one is tried."""
+        return not self._bounded or count <= TRIED_WHOLE
+
+    @property
+    def coarse(self) -> bool:
+        """Whether answers are so large that few of them are to be written."""
+        return not self.tokens
+
+    @property
+    def _bounded(self) -> bool:
+        return self.tokens > 0 or self.most_bytes > 0
 
 
 async def fit(pages: Pages, writer: SubgraphWriter, budget: Budget) -> Draft:
@@ -84,9 +172,13 @@ async def fit(pages: Pages, writer: SubgraphWriter, budget: Budget) -> Draft:
     """
     if budget.refuses(await pages.least_bytes(pages.wanted)):
         return await _cut(pages, writer, budget, pages.wanted)
-    if not budget.tokens or pages.wanted <= TRIED_WHOLE:
+    if budget.tries_whole(pages.wanted):
         whole = writer.draft(await pages.of(pages.wanted))
-        return whole if budget.keeps(whole) else await _cut(pages, writer, budget, pages.wanted - 1)
+        return (
+            whole
+            if await _keeps(budget, whole)
+            else await _cut(pages, writer, budget, pages.wanted - 1)
+        )
     return await _cut(pages, writer, budget, pages.wanted)
 
 
@@ -105,57 +197,74 @@ async def detail(
     if stubs.result.facts.cut_nodes or not any(pages.wanted_in_full(stubs.result.page)):
         return stubs
     records = sum(map(len, pages.wanted_in_full(stubs.result.page)))
-    if not budget.tokens or records * RECORD_TOKENS <= budget.tokens:
+    if budget.leaves_room(records):
         result = await with_metadata(db, pages, stubs.result, writer.stripped)
     else:
         result = await with_node_metadata(db, pages, stubs.result)
-        if budget.keeps(writer.draft(result)):
+        if await _keeps(budget, writer.draft(result)):
             result = await with_edge_metadata(db, pages, result, writer.stripped)
         else:
             result = without_edge_metadata(pages, result)
     result = with_absent_fields(pages, result, writer.stripped)
     whole = writer.draft(result)
-    if budget.keeps(whole):
+    if await _keeps(budget, whole):
         return whole
     nodes, edges = len(result.page.node_metadata), len(result.page.edge_metadata)
-    fitted = _longest(budget, edges - 1, lambda n: writer.draft(trimmed(result, nodes, n)))
-    if fitted is None:
-        fitted = _longest(budget, nodes - 1, lambda n: writer.draft(trimmed(result, n, 0)))
-    return fitted or await _cut(pages, writer, budget, pages.wanted - 1)
+
+    def trim() -> Draft | None:
+        fitted = _longest(budget, edges - 1, lambda n: writer.draft(trimmed(result, nodes, n)))
+        if fitted is None:
+            fitted = _longest(budget, nodes - 1, lambda n: writer.draft(trimmed(result, n, 0)))
+        return fitted
+
+    return await off_loop(nodes + edges, trim) or await _cut(
+        pages, writer, budget, pages.wanted - 1
+    )
+
+
+async def _keeps(budget: Budget, draft: Draft) -> bool:
+    """Whether an answer keeps within a budget; a large one is written in a thread."""
+    page = draft.result.page
+    size = len(page.ids) + len(page.triples)
+    if size <= LARGE:
+        return budget.keeps(draft)
+    return await off_loop(size, lambda: budget.keeps(draft))
 
 
 async def _cut(pages: Pages, writer: SubgraphWriter, budget: Budget, most: int) -> Draft:
     """The longest page of stubs that fits, of `most` nodes or fewer."""
-    drafts: dict[int, Draft] = {}
-    sizes = _sizes(most)
+    longest: Draft | None = None
+    sizes = _sizes(most, coarse=budget.coarse)
     size = next(sizes, None)
     try:
         while size is not None:
             fits = not budget.refuses(await pages.least_bytes(size))
             if fits:
-                drafts[size] = draft = writer.draft(await pages.of(size))
-                fits = budget.keeps(draft)
+                draft = writer.draft(await pages.of(size))
+                fits = await _keeps(budget, draft)
+                longest = draft if fits else longest
             size = sizes.send(fits)
     except StopIteration as found:
-        if found.value >= pages.least:
-            return drafts[found.value]
+        if longest is not None and found.value >= pages.least:
+            return longest
     raise NothingFits
 
 
 def _longest(budget: Budget, count: int, draft_of: Callable[[int], Draft]) -> Draft | None:
     """The draft of the largest size up to `count` that fits, or None."""
-    size = largest(count, lambda n: budget.keeps(draft_of(n)))
+    size = largest(count, lambda n: budget.keeps(draft_of(n)), coarse=budget.coarse)
     return draft_of(size) if size >= 0 else None
 
 
-def largest(count: int, fits: Callable[[int], bool]) -> int:
+def largest(count: int, fits: Callable[[int], bool], *, coarse: bool = False) -> int:
     """The largest number up to `count` for which `fits` holds; -1 when not even 0 does.
 
     Args:
         count: Upper end.
         fits: Holds for every number below one for which it holds.
+        coarse: Whether one that is somewhat smaller will do.
     """
-    sizes = _sizes(count)
+    sizes = _sizes(count, coarse=coarse)
     try:
         size = next(sizes)
         while True:
@@ -164,13 +273,14 @@ def largest(count: int, fits: Callable[[int], bool]) -> int:
         return int(found.value)
 
 
-def _sizes(count: int) -> Generator[int, bool, int]:
+def _sizes(count: int, *, coarse: bool) -> Generator[int, bool, int]:
     """Numbers up to `count` to try; each is answered by whether it fits.
 
     By doubling first: however large the whole is, what is tried is near what fits.
 
     Returns:
-        The largest that fits, -1 where none does.
+        The largest that fits, or with `coarse` one that fits and is not smaller by more than
+        a sixteenth; -1 where none does.
     """
     least, most, step = -1, count, 1
     while least < most and step:
@@ -179,13 +289,55 @@ def _sizes(count: int) -> Generator[int, bool, int]:
             least, step = size, 2 * step
         else:
             most, step = size - 1, 0
-    while least < most:
+    while least + (max(least, 0) // COARSE if coarse else 0) < most:
         size = (least + most + 1) // 2
         if (yield size):
             least = size
         else:
             most = size - 1
     return least
+
+
+def without_large_values(
+    metadata: Metadata, budget: Budget, text_of: Callable[[Metadata], bytes]
+) -> Metadata:
+    """Metadata without as few of its largest values as the budget allows.
+
+    Args:
+        metadata: As the store has it.
+        budget: What the record has to keep within.
+        text_of: The record with some of the metadata, as it would be sent.
+    """
+    if budget.holds(text_of(metadata)):
+        return metadata
+    sizes = {key: len(encode(clean_metadata({key: metadata[key]}))) for key in metadata}
+    ascending = sorted(metadata, key=lambda key: (sizes[key], key))
+
+    def smallest(count: int) -> Metadata:
+        kept = frozenset(ascending[:count])
+        return {key: value for key, value in metadata.items() if key in kept}
+
+    return smallest(budget.longest(len(ascending), lambda n: text_of(smallest(n))))
+
+
+def refuse_if_too_large(limits: Limits, what: str, size: int) -> None:
+    """Refuse an answer that nothing made small enough.
+
+    Args:
+        limits: Has the bound.
+        what: What was asked, as the subject of a sentence.
+        size: Bytes of the answer.
+
+    Raises:
+        ToolError: It has more bytes than an answer may have.
+    """
+    if limits.max_answer_bytes is not None and size > limits.max_answer_bytes:
+        raise ToolError(
+            f"{what} has an answer of {size:,} bytes, which is more than this server's bound of "
+            f"{limits.max_answer_bytes:,}. Ask for less: fewer ids, some keys or predicates alone, "
+            "or smaller pages (limit).",
+            kind="too_large",
+        )
 
 
 def thinned(values: Sequence[T], count: int) -> list[T]:

@@ -87,7 +87,7 @@ everything as stubs.
 - exclude_node_types, min_mentions: the two that REMOVE by type and by total_mentions, with all \
 edges of a node. Without path and to a removed node still bridges: what lies behind it stays.
 - max_tokens: budget of an answer. What does not fit loses metadata first, then nodes are cut from \
-the end; 0 is no budget.
+the end; 0 is as much as the server gives.
 - intersect_subgraphs(seeds, k): what lies within k hops of every seed; connect=true adds how.
 - describe_entity(id): one record with evidence, and edges: what there is to walk. \
 describe_entities(ids): many records without.

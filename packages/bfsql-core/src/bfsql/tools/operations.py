@@ -31,10 +31,11 @@ from bfsql.errors import (
     ToolError,
     TypesUnread,
 )
+from bfsql.models import Metadata
 from bfsql.observer import NO_OBSERVERS, Observers
 from bfsql.plugins import NO_HOOKS, Hooks
 from bfsql.tools.audit import WatchingHooks, has_answered
-from bfsql.tools.budget import Budget
+from bfsql.tools.budget import Budget, refuse_if_too_large, without_large_values
 from bfsql.tools.hits import find
 from bfsql.tools.namesakes import contexts, namesakes
 from bfsql.tools.orientation import directions, schema_around, whole_schema
@@ -105,7 +106,7 @@ class Operations:
             ToolError: The call cannot be answered.
         """
         seconds = self._limits.deadline
-        with call.scope(seconds=seconds, caller=caller, request_id=request_id) as scope:
+        with call.scope(seconds=seconds, caller=caller, request_id=request_id, part=True) as scope:
             if not self._observers:
                 return await self._allowed(tool, checked(tool, arguments))
             with self._observers.observed(tool, arguments, scope) as seen:
@@ -124,7 +125,9 @@ class Operations:
             answer: Answer = await getattr(self, tool)(**values)
             self.known.saw(tool, answer.content)
             if self._limits.answer_format == "lines" and tool not in TRAVERSALS:
-                return replace(answer, text=answers.in_lines(answer.content))
+                answer = replace(answer, text=answers.in_lines(answer.content))
+            if self._limits.max_answer_bytes is not None:
+                refuse_if_too_large(self._limits, tool, len(_text(answer)))
             return answer
 
     async def schema(self) -> Schema:
@@ -153,7 +156,18 @@ class Operations:
         facts = await contexts(self.db, namesakes(stubs))
         records = answers.search_document(stubs, matches, facts)
         notes = without_doubts(notes, {stub.entity_type for stub in stubs})
-        return _list_answer(records, [*found.notes(query), *notes])
+        notes = [*found.notes(query), *notes]
+        budget = Budget.for_records(self._limits)
+
+        def answer(count: int) -> Answer:
+            cut = len(records) - count
+            left = (
+                f"{counted(cut, 'hit')} did not fit {budget.bound.name}. Search for a longer form "
+                "of the name."
+            )
+            return _list_answer(records[:count], [*notes, left] if cut else notes)
+
+        return answer(budget.longest(len(records), lambda n: _text(answer(n))))
 
     async def bfs_query(self, **arguments: Any) -> Answer:
         """Traversal: the union of neighbourhoods, walks along a path, or shortest connections."""
@@ -175,20 +189,25 @@ class Operations:
         own = _evidence_notes(evidence, len(items))
         notes = [*names.notes, *own, *uncounted, *left_out()]
 
-        def document(count: int) -> dict[str, Any]:
+        budget, record = Budget.of(self._limits), Budget.for_records(self._limits)
+
+        def document(count: int, known: Metadata = metadata) -> dict[str, Any]:
             cut = len(items) - count
-            left = f"{counted(cut, 'item')} of evidence did not fit the token budget."
+            left = [f"{counted(cut, 'item')} of evidence did not fit {budget.bound.name}."]
             return answers.entity_document(
                 node.id,
                 node.entity_type,
-                metadata,
+                known,
                 edges=edges,
                 provenance={"total": total, "items": items[:count]} if items or total else None,
-                notes=[*notes, left] if cut else notes,
+                notes=[*notes, *(left if cut else ()), *_cut_values(metadata, known, record)],
             )
 
-        count = Budget.of(self._limits).longest(len(items), lambda n: answers.encode(document(n)))
-        return answers.document_answer(document(count))
+        count = budget.longest(len(items), lambda n: answers.encode(document(n)))
+        known = without_large_values(
+            metadata, record, lambda part: answers.encode(document(count, part))
+        )
+        return answers.document_answer(document(count, known))
 
     async def describe_entities(self, ids: Sequence[str]) -> Answer:
         """Batch expansion: many records in one call, in the order asked."""
@@ -199,24 +218,46 @@ class Operations:
             if nodes
             else {}
         )
+        own = [{**n.metadata, **metadata.get(n.id, {})} for n in nodes]
         records = [
-            answers.entity_document(n.id, n.entity_type, {**n.metadata, **metadata.get(n.id, {})})
-            for n in nodes
+            answers.entity_document(n.id, n.entity_type, known)
+            for n, known in zip(nodes, own, strict=True)
         ]
+        budget, record = Budget.of(self._limits), Budget.for_records(self._limits)
 
-        def answer(count: int) -> Answer:
+        def answer(count: int, notes: Sequence[str] = names.notes) -> Answer:
             cut = [node.id for node in nodes[count:]]
             left = (
-                f"{counted(len(cut), 'record')} did not fit the token budget; ask for the rest in "
-                f"another call: {listed(cut)}."
+                f"{counted(len(cut), 'record')} did not fit {budget.bound.name}; ask for the rest "
+                f"in another call: {listed(cut)}."
             )
-            return _list_answer(records[:count], [*names.notes, left] if cut else names.notes)
+            return _list_answer(records[:count], [*notes, left] if cut else notes)
 
-        def text(count: int) -> bytes:
-            return "".join(answer(count).blocks).encode()
+        count = budget.longest(len(records), lambda n: _text(answer(n)))
+        if count or not records:
+            return answer(count)
 
-        count = Budget.of(self._limits).longest(len(records), text)
-        return answer(max(count, min(1, len(records))))
+        def first(known: Metadata) -> Answer:
+            records[0] = answers.entity_document(nodes[0].id, nodes[0].entity_type, known)
+            return answer(1, [*names.notes, *_cut_values(own[0], known, record)])
+
+        return first(without_large_values(own[0], record, lambda known: _text(first(known))))
+
+
+def _text(answer: Answer) -> bytes:
+    return "".join(answer.blocks).encode()
+
+
+def _cut_values(metadata: Metadata, known: Metadata, budget: Budget) -> list[str]:
+    """A note on the metadata of a record that was left out; none where it is whole."""
+    cut = sorted(metadata.keys() - known.keys())
+    if not cut:
+        return []
+    note = (
+        f"{listed(cut)} did not fit {budget.bound.name}. Where one value alone fits, bfs_query "
+        "shows it, with this id as the seed, max_hops=1, limit=1 and its name in fields."
+    )
+    return [note]
 
 
 def _list_answer(records: Sequence[dict[str, Any]], notes: Sequence[str]) -> Answer:

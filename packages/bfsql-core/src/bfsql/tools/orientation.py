@@ -61,13 +61,14 @@ async def whole_schema(
     elif counting:
         whole = replace(whole, notes=[*whole.notes, COUNTING])
     types, predicates = schema.entity_types, schema.predicates
+    budget = Budget.of(limits)
 
     def document(share: int) -> dict[str, Any]:
         """The schema: up to `_WHOLE` a share of its lists, above that also of its picture."""
         parts = [thinned(v, -(-len(v) * share // _WHOLE)) for v in (types, predicates)]
         thin = share < _WHOLE
         shown = NO_PICTURE if thin else whole.part(share - _WHOLE)
-        notes = [_thinned_note(parts, schema)] if thin else shown.notes
+        notes = [_thinned_note(parts, schema, budget)] if thin else shown.notes
         return answers.schema_document(
             SchemaDescription(
                 graph_description=description,
@@ -81,7 +82,7 @@ async def whole_schema(
             shown,
         )
 
-    share = Budget.of(limits).longest(2 * _WHOLE, lambda n: answers.encode(document(n)))
+    share = budget.longest(2 * _WHOLE, lambda n: answers.encode(document(n)))
     return answers.document_answer(document(share))
 
 
@@ -145,9 +146,9 @@ async def directions(
     return dict(islice(edges.items(), MOST_DIRECTIONS)), [note]
 
 
-def _thinned_note(parts: Sequence[Sequence[str]], schema: Schema) -> str:
+def _thinned_note(parts: Sequence[Sequence[str]], schema: Schema, budget: Budget) -> str:
     return (
-        f"The lists are samples, thinned for the token budget: {len(parts[0])} of "
+        f"The lists are samples, thinned for {budget.bound.name}: {len(parts[0])} of "
         f"{counted(len(schema.entity_types), 'entity type')} and {len(parts[1])} of "
         f"{counted(len(schema.predicates), 'predicate')}. schema_summary in an answer lists those "
         "of a neighbourhood; describe_schema(seeds=[...]) shows its relations."

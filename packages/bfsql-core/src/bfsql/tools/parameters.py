@@ -105,8 +105,8 @@ _MIN_MENTIONS = Parameter(
 _MAX_TOKENS = Parameter(
     "max_tokens",
     "whole",
-    "Budget of this answer, 500 or more (0: none). What does not fit becomes stubs, then is cut; "
-    "notes tell.",
+    "Budget of this answer, 500 or more (0: all that the server gives). What does not fit "
+    "becomes stubs, then is cut; notes tell.",
     minimum=LEAST_TOKENS,
     or_zero=True,
 )

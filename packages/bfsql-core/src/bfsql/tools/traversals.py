@@ -71,6 +71,8 @@ class Traversals:
         names = Names(self._db, self._schema.lists)
         seeds, arguments = await self._prepared(columns, names, arguments)
         budget = Budget.of(self._limits, max_tokens)
+        if budget.asked is not None:
+            names.notes.append(budget.clamped(paged=True))
         if path:
             given = Given(path, to, show, count_distinct, max_hops)
             return await self._path(columns, given, seeds, names, arguments, budget)
@@ -116,7 +118,7 @@ class Traversals:
         if query.sort_by is not None:
             followed = await in_order_of_walks(self._db, followed, query.sort_by)
         notes = [*names.notes, *taken, *(() if len(followed.shown) else doubts)]
-        writer = self._writer(notes, followed.selection.summary)
+        writer = self._writer(notes, followed.selection.summary, budget)
         try:
             for walks in (True, False) if query.walks else (False,):
                 pages = PathPages(followed, walks=walks, too_large=query.walks and not walks)
@@ -177,6 +179,8 @@ class Traversals:
         edges = await edges_among(whole, whole.handles)
         names.notes += shared_notes(edges, query.k, shared, smallest=k is None)
         budget = Budget.of(self._limits, max_tokens)
+        if budget.asked is not None:
+            names.notes.append(budget.clamped(paged=False))
         return await self._subgraph(query, selection, names.notes, budget)
 
     async def _connections(  # noqa: PLR0917 - what every way of asking prepares
@@ -212,7 +216,8 @@ class Traversals:
         """Run the steps behind the selection: sort, fit, detail, answer."""
         if query.sort_by is not None:
             selection = await in_order_of(self._db, selection, query.sort_by)
-        pages, writer = Pages(query, selection), self._writer(notes, selection.summary)
+        writer = self._writer(notes, selection.summary, budget)
+        pages = Pages(query, selection)
         try:
             stubs = await fit(pages, writer, budget)
             page = await detail(self._db, pages, stubs, writer, budget)
@@ -220,10 +225,12 @@ class Traversals:
             raise _too_small(budget) from None
         return page.answer()
 
-    def _writer(self, notes: Sequence[str], summary: SchemaSummary) -> SubgraphWriter:
+    def _writer(
+        self, notes: Sequence[str], summary: SchemaSummary, budget: Budget
+    ) -> SubgraphWriter:
         names = {*summary.entity_types_found, *summary.predicates_found}
-        notes = without_doubts(notes, names)
-        return SubgraphWriter(self._limits.stripped, notes, self._limits.answer_format)
+        notes, limits = without_doubts(notes, names), self._limits
+        return SubgraphWriter(limits.stripped, notes, limits.answer_format, budget.bound)
 
     async def _conditions(
         self, columns: Columns, query: BfsQuery | IntersectionQuery
@@ -277,10 +284,11 @@ async def vocabulary(
 
 
 def _too_small(budget: Budget) -> ToolError:
+    what = f"max_tokens={budget.tokens}" if budget.tokens else budget.bound.name.capitalize()
+    cure = "Raise max_tokens (0 is no budget), or name" if budget.bound.cure else "Name"
     return ToolError(
-        f"max_tokens={budget.tokens} has no room for even one node beside the seeds, the "
-        "counts and the schema_summary. Raise max_tokens (0 is no budget), or name fewer "
-        "seeds.",
+        f"{what} has no room for even one node beside the seeds, the "
+        f"counts and the schema_summary. {cure} fewer seeds.",
         kind="too_large",
         argument="max_tokens",
     )

@@ -1,0 +1,203 @@
+"""Admission of calls over HTTP: how many run at once, which wait their turn, which are refused.
+
+    admission = Admission(settings)
+    async with admission.admitted(caller.key):
+        answer = await graph.call(tool, arguments)
+
+It knows nothing of HTTP: MCP and the web API refuse in their own ways what it refuses with
+`Busy`. A client that has nothing under way takes no memory, except where there is a rate, and
+then no longer than for a minute.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, TypeAlias
+
+from bfsql import call
+from bfsql.errors import Busy
+
+if TYPE_CHECKING:
+    from bfsql.settings import ServeSettings
+
+MINUTE = 60.0
+MOST_RATED = 10_000
+"""Clients whose calls of the last minute are counted; of more, those idle longest are forgotten."""
+LONGEST_RETRY = 60
+"""Seconds, at the most, after which a client is asked to come back."""
+_RECENT = 0.1
+"""Weight of the last call in the mean duration of calls."""
+_ROUNDING = 1e-9
+
+_Waiter: TypeAlias = "asyncio.Future[None]"
+
+
+class Admission:
+    """Bounds the calls at once, in all and of each client.
+
+    A call for which there is no place waits. Places that become free go round among the
+    clients that wait, so that none keeps others from theirs. When too many wait, the client
+    with the most of them loses its latest.
+
+    Args:
+        settings: Those of the server: `max_calls`, `max_calls_per_client`, `max_waiting` and
+            `calls_per_minute`, which may come all at once.
+        clock: Seconds, never going back; for tests.
+
+    Attributes:
+        settings: Those in force, which may be replaced.
+        running: Calls under way.
+        waiting: Calls that wait.
+        refused: Calls refused so far.
+    """
+
+    def __init__(
+        self, settings: ServeSettings, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.settings = settings
+        self.running = self.waiting = self.refused = 0
+        self._clock = clock
+        self._rate = _Rate(clock)
+        self._own: dict[str, int] = {}
+        # The client whose turn is next comes first.
+        self._queues: OrderedDict[str, deque[_Waiter]] = OrderedDict()
+        self._mean_seconds = 1.0
+
+    @asynccontextmanager
+    async def admitted(self, client: str) -> AsyncIterator[None]:
+        """Take a place for a call as soon as it is the client's turn, and leave it at the end.
+
+        The time that it waits is part of the time that the call under way has.
+
+        Args:
+            client: Whose calls are counted together (`Caller.key`).
+
+        Raises:
+            Busy: Too many calls wait, the client has made its calls of this minute, or the
+                time of the call was up before its turn came.
+        """
+        await self._enter(client)
+        began = self._clock()
+        try:
+            yield
+        finally:
+            self._mean_seconds += _RECENT * (self._clock() - began - self._mean_seconds)
+            self._leave(client)
+
+    async def _enter(self, client: str) -> None:
+        rate = self.settings.calls_per_minute
+        if rate is not None and (seconds := self._rate.wait(client, rate)):
+            self.refused += 1
+            raise Busy("This client has made all calls that it may make in a minute.", seconds)
+        place_is_free = self._has_place(client)
+        if not place_is_free and self.waiting >= self.settings.max_waiting:
+            self._make_room(client)
+        if rate is not None:
+            self._rate.count(client, rate)
+        if place_is_free:
+            self._take(client)
+        else:
+            await self._turn(client)
+
+    def _has_place(self, client: str) -> bool:
+        own, settings = self._own.get(client, 0), self.settings
+        return self.running < settings.max_calls and own < settings.max_calls_per_client
+
+    def _take(self, client: str) -> None:
+        self.running += 1
+        self._own[client] = self._own.get(client, 0) + 1
+
+    def _leave(self, client: str) -> None:
+        """Give a place back, and what is free to the next ones that wait."""
+        self.running -= 1
+        self._own[client] -= 1
+        if not self._own[client]:
+            del self._own[client]
+        while (turn := self._next()) is not None:
+            waiter = self._queues[turn].popleft()
+            self._queues.move_to_end(turn)
+            self._left_queue(turn)
+            if not waiter.cancelled():  # its caller left just now
+                self._take(turn)
+                waiter.set_result(None)
+
+    def _next(self) -> str | None:
+        """The client whose call is next; None where no call that waits has a place."""
+        return next((client for client in self._queues if self._has_place(client)), None)
+
+    async def _turn(self, client: str) -> None:
+        """Wait until there is a place, which is taken then."""
+        waiter: _Waiter = asyncio.get_running_loop().create_future()
+        self._queues.setdefault(client, deque()).append(waiter)
+        self.waiting += 1
+        try:
+            async with asyncio.timeout(call.remaining()):
+                await waiter
+        except BaseException as error:
+            if waiter.cancelled() or not waiter.done():
+                if waiter in self._queues.get(client, ()):
+                    self._queues[client].remove(waiter)
+                    self._left_queue(client)
+            elif waiter.exception() is None:  # its turn came while the caller left
+                self._leave(client)
+            if isinstance(error, TimeoutError):
+                raise self._refusal("The time for this call was up before its turn came.") from None
+            raise
+
+    def _make_room(self, client: str) -> None:
+        """Refuse the latest call of the client with the most that wait, or else this one.
+
+        Raises:
+            Busy: No other client has more.
+        """
+        most = max(self._queues, key=lambda other: len(self._queues[other]), default=client)
+        waiting = len(self._queues.get(most, ()))
+        why = "Too many calls wait for their turn on this server."
+        if waiting <= len(self._queues.get(client, ())) + 1:
+            raise self._refusal(why)
+        waiter = self._queues[most].pop()
+        self._left_queue(most)
+        if not waiter.cancelled():
+            waiter.set_exception(self._refusal(why))
+
+    def _left_queue(self, client: str) -> None:
+        """Count a call that no longer waits."""
+        self.waiting -= 1
+        if not self._queues[client]:
+            del self._queues[client]
+
+    def _refusal(self, why: str) -> Busy:
+        self.refused += 1
+        seconds = self._mean_seconds * (self.waiting + 1) / self.settings.max_calls
+        return Busy(why, min(LONGEST_RETRY, seconds))
+
+
+class _Rate:
+    """Calls a minute of each client: a bucket of as many, which fills again steadily.
+
+    Args:
+        clock: Seconds, never going back.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        # When the bucket of each client will be full, which is as good as having none.
+        self._full_at: OrderedDict[str, float] = OrderedDict()
+
+    def wait(self, client: str, calls: int) -> float:
+        """Seconds until a client with so many calls a minute may make one; 0 for now."""
+        now = self._clock()
+        seconds = self._full_at.get(client, now) - now - MINUTE + MINUTE / calls
+        return seconds if seconds > _ROUNDING else 0.0
+
+    def count(self, client: str, calls: int) -> None:
+        """Take a call out of a client's bucket."""
+        now, known = self._clock(), self._full_at
+        known[client] = max(known.get(client, now), now) + MINUTE / calls
+        known.move_to_end(client)
+        while len(known) > MOST_RATED or known[next(iter(known))] <= now:
+            known.popitem(last=False)
