@@ -145,6 +145,21 @@ class Graph:
         """What the store holds now, where that is another graph; None while it is this one."""
         return self.db.changed()
 
+    @property
+    def knows_schema(self) -> bool:
+        """Whether the vocabulary of the graph has been read."""
+        return self.schema is not None or self._operations.known.latest is not None
+
+    async def reach(self) -> None:
+        """Ask the store itself a small question, and for the schema where that is not known.
+
+        Raises:
+            BfsqlError: The store does not answer, or refuses.
+        """
+        await self.db.ping()
+        if not self.knows_schema:
+            await self._operations.schema()
+
     def begin(self) -> None:
         """Begin to count what the graph is made of, in the background."""
         self._operations.known.count()

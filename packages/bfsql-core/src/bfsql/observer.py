@@ -36,10 +36,12 @@ class ObservedCall:
     """As the client sent it, or as it was made here."""
     tool: str
     """Name of the tool, as the client gave it; of the web API, verb and path of the route."""
-    arguments: Mapping[str, Any]
-    """With defaults filled in, where they were accepted; otherwise as the client sent them."""
+    sent: Mapping[str, Any]
+    """The arguments as the client sent them."""
     caller: Caller | None
     """Who asks, as far as the transport knows."""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    """With defaults filled in, where they were accepted; otherwise as the client sent them."""
     seconds: float = 0.0
     """How long it took."""
     error: str | None = "internal"
@@ -66,7 +68,7 @@ class Observer:
     """
 
     def call_began(self, seen: ObservedCall) -> None:
-        """A call begins; of it, only the first four fields are known."""
+        """A call begins; of it, only the first five fields are known."""
 
     def call_ended(self, seen: ObservedCall) -> None:
         """A call has ended, however it did."""
@@ -128,7 +130,7 @@ class Observers:
             The record of the call, to be given the checked arguments and the answer.
         """
         given = arguments if isinstance(arguments, Mapping) else {}
-        seen = ObservedCall(scope.request_id, tool, given, scope.caller)
+        seen = ObservedCall(scope.request_id, tool, given, scope.caller, given)
         self._tell(self._began, seen)
         began = time.perf_counter()
         try:

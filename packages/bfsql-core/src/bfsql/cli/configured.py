@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ from bfsql.settings import Kind, Option, ServeSettings, UnreadableFile, options,
 
 if TYPE_CHECKING:
     from bfsql.graph import Graph
+    from bfsql.observer import Observer
 
 _CHOICE, _CHOOSE, _AGAIN = "bfsql.choice", "bfsql.choose", "bfsql.again"
 
@@ -221,7 +222,7 @@ class ConfiguredCommand(click.Command):
 
 
 def opened(
-    configuration: Configuration, *, served: bool = False
+    configuration: Configuration, *, served: bool = False, observers: Iterable[Observer] = ()
 ) -> AbstractAsyncContextManager[Graph]:
     """The graph that the configuration means; for `async with`.
 
@@ -229,6 +230,7 @@ def opened(
         configuration: The backend, its settings and the bounds.
         served: Whether it stays open, so that the store may go and come back, and its rights
             matter; over HTTP its bounds are ceilings.
+        observers: Those of the graph.
     """
     from bfsql.graph import open_graph
 
@@ -241,6 +243,7 @@ def opened(
         cache_ttl=settings.cache_lifetime,
         max_pause=settings.max_pause if served else None,
         require_read_only=settings.require_read_only if served else None,
+        observers=observers,
     )
 
 

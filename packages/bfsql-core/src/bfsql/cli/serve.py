@@ -43,14 +43,22 @@ def serve(configuration: Configuration) -> None:
     check_options(configuration.server)
     if settings.transport == "stdio" and not settings.rest and sys.stdin.isatty():
         click.echo(waiting(sys.argv[1:]), err=True)
+    from bfsql.serving.admin import observers_of
+    from bfsql.serving.metrics import Metrics
+
     read = reader()
+    metrics = Metrics() if settings.admin_port is not None else None
+
+    def factory(of: Configuration) -> GraphFactory:
+        observers = observers_of(of.server.settings, metrics)
+        return lambda: opened(of, served=True, observers=observers)
 
     def configure() -> Configured:
         now = read()
         check_options(now.server)
-        return lambda: opened(now, served=True), now.server.settings
+        return factory(now), now.server.settings
 
-    run(lambda: opened(configuration, served=True), settings, configure)
+    run(factory(configuration), settings, configure)
 
 
 def run(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
@@ -26,11 +27,14 @@ from bfsql import call
 from bfsql.answers.clean import clean_text
 from bfsql.errors import ToolError
 from bfsql.graph import Graph
+from bfsql.observer import ObservedCall
+from bfsql.rest.handlers import tool
 from bfsql.rest.request import Api, ApiRequest, ApiRoute, read_request
 from bfsql.rest.response import Problem, problem_of
 from bfsql.rest.routes import ROUTES
 from bfsql.serving.access import allowed_names, require_known_names, require_token
 from bfsql.serving.live import LiveGraph
+from bfsql.serving.request_ids import request_id_of, with_request_ids
 from bfsql.serving.tokens import TokenVerifier, verifier_of
 from bfsql.tools import translate_errors
 
@@ -82,7 +86,7 @@ def application(
         },
     )
     app.router.redirect_slashes = False
-    return _guarded(_with_encoded_path(app), settings, verifier)
+    return with_request_ids(_guarded(_with_encoded_path(app), settings, verifier))
 
 
 def _guarded(app: ASGIApp, settings: ServeSettings, verifier: TokenVerifier | None) -> ASGIApp:
@@ -187,14 +191,28 @@ class _Endpoint:
 
     async def _response(self, request: Request, read: ApiRequest) -> Response:
         limits, route = read.api.graph.limits, self._route
-        with (
-            call.scope(seconds=limits.deadline, caller=read.caller),
-            translate_errors(limits, f"{route.method} {route.path}"),
-        ):
-            async with self._live.turn(read.caller):
-                reply = await route.handler(read)
+        name = f"{route.method} {route.path}"
+        scope = call.scope(
+            seconds=limits.deadline, caller=read.caller, request_id=request_id_of(request.scope)
+        )
+        with scope as opened, self._observed(name, read, opened) as seen:
+            with translate_errors(limits, name):
+                async with self._live.turn(read.caller):
+                    reply = await route.handler(read)
+            if seen is not None:
+                seen.size, seen.tokens = len(reply.content), limits.estimator(reply.content)
         shared = "private" if read.api.token else "public"
         return reply.response(request, f"{shared}, max-age={self._live.settings.max_age}")
+
+    def _observed(
+        self, name: str, read: ApiRequest, scope: call.Scope
+    ) -> AbstractContextManager[ObservedCall | None]:
+        """Observe a request; a tool's is observed as the tool's call."""
+        observers = read.api.graph.observers
+        if not observers or self._route.handler is tool:
+            return nullcontext()
+        given = {**read.path, **read.query}
+        return observers.observed(name, {k: v for k, v in given.items() if v is not None}, scope)
 
 
 async def _while_connected(

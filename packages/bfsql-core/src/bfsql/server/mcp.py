@@ -43,6 +43,7 @@ from bfsql.serving.access import (
     verified_token,
 )
 from bfsql.serving.live import LiveGraph, open_live
+from bfsql.serving.request_ids import request_id_of, with_request_ids
 from bfsql.serving.requests import request_of
 from bfsql.serving.tokens import TokenVerifier, verifier_of
 from bfsql.settings import ServeSettings
@@ -201,7 +202,12 @@ class BfsqlServer(Server[LiveGraph]):
         request = None if ctx.request is None else request_of(ctx.request.scope)
         try:
             async with live.call(request, caller) as graph:
-                answer = await graph.call(params.name, params.arguments, caller=caller)
+                answer = await graph.call(
+                    params.name,
+                    params.arguments,
+                    caller=caller,
+                    request_id=None if ctx.request is None else request_id_of(ctx.request.scope),
+                )
                 structured = _sends_content(live, graph)
         except ToolError as error:
             return _refused(error)
@@ -295,7 +301,9 @@ def application(
     if verifier is not None:
         app = require_token(_with_user(app), verifier, _plain_text)
     names = allowed_names(settings)
-    return app if names is None else require_known_names(app, names, _plain_text)
+    if names is not None:
+        app = require_known_names(app, names, _plain_text)
+    return with_request_ids(app)
 
 
 def _with_user(app: ASGIApp) -> ASGIApp:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, TextIO, cast
 
 from bfsql.serving import signals
+from bfsql.serving.admin import Parts, admin_listener, serving_admin
 from bfsql.serving.calls import until
 from bfsql.serving.live import GraphFactory, LiveGraph
 from bfsql.serving.logs import log_to_stderr
@@ -49,19 +51,22 @@ def run(graph_factory: GraphFactory, settings: ServeSettings) -> None:
     Raises:
         BfsqlError: Whatever opening the graph raises.
     """
-    log_to_stderr(settings.log_level)
-    with _reserved_stdout() as out:
-        asyncio.run(_run(graph_factory, settings, out))
+    log_to_stderr(settings)
+    with _reserved_stdout() as out, admin_listener(settings) as admin:
+        asyncio.run(_run(graph_factory, settings, out, admin))
 
 
-async def _run(graph_factory: GraphFactory, settings: ServeSettings, out: TextIO) -> None:
+async def _run(
+    graph_factory: GraphFactory, settings: ServeSettings, out: TextIO, admin: socket.socket | None
+) -> None:
     # Signals are handled until the graph is closed.
     with ExitStack() as until_closed:
         async with open_while_importing(graph_factory, settings, "bfsql.server.mcp") as live:
             stop = _Stop()
             handlers = dict.fromkeys(signals.STOPPING, stop.signalled)
             until_closed.enter_context(signals.handled(handlers))
-            client_left = await _until_stopped(live, out, stop)
+            async with serving_admin(Parts(live), admin):
+                client_left = await _until_stopped(live, out, stop)
         if not client_left:
             # The thread that waits for standard input cannot be interrupted: it would keep the
             # process.

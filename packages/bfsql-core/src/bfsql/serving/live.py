@@ -78,6 +78,11 @@ class LiveGraph:
         self._prepare.append(prepare)
         prepare(self._opened.graph)
 
+    @property
+    def current(self) -> Graph:
+        """The graph that is open, which may be closed at any time."""
+        return self._opened.graph
+
     @asynccontextmanager
     async def call(
         self, request: HttpRequest | None = None, caller: Caller | None = None

@@ -1,24 +1,217 @@
-"""Log records of a server, on standard error."""
+"""Log records of a server, on standard error: as text, or as a JSON object a line.
+
+Every record is one line, but for the traceback of a fault, whose lines are indented. Control
+characters and line breaks in it are escaped, so that no client can forge a line, and secrets in
+URLs, queries and headers are hidden. The id of a request stands in all records of its call.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
+import re
 import sys
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from bfsql import call
+from bfsql.http import hide_secrets
+from bfsql.observer import ObservedCall, Observer
+from bfsql.settings import HIDDEN
+
+if TYPE_CHECKING:
+    from bfsql.settings import ServeSettings
 
 _LIBRARY_LOGGERS = ("mcp", "uvicorn", "sse_starlette", "httpx", "asyncio")
 
+_CLIENT_ERRORS = ("ClientDisconnect", "BrokenResourceError", "ClosedResourceError")
+"""Exceptions that libraries log with a traceback although only a client has left."""
 
-def log_to_stderr(level: str) -> None:
-    """Send log records of a level and above to standard error.
+_MOST_NAMES, _NAME_CHARACTERS, _VALUE_CHARACTERS = 20, 60, 1_000
+"""Arguments of a call that are logged, and characters of a name and of all values."""
+
+_CONTROL = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+_PLAIN_VALUE = re.compile(r"[^\s\"'=\\]+")
+
+_SENSITIVE = r"\w*(?:key|token|secret|passw|pwd|auth|sig|credential)\w*"
+_LOGIN = re.compile(r"(?<=://)[^\s/@'\"]*@")
+_PARAMETER = re.compile(rf"""([?&;]{_SENSITIVE}=|\bpassw(?:or)?d=)[^\s&;'"<>]+""", re.IGNORECASE)
+_HEADER = re.compile(r"\b(bearer|basic)\s+[\w.~+/=-]{12,}", re.IGNORECASE)
+
+calls_log = logging.getLogger("bfsql.calls")
+
+request_id: ContextVar[str] = ContextVar("bfsql_request_id", default="")
+"""The id of the HTTP request that is being answered."""
+
+
+def log_to_stderr(settings: ServeSettings) -> None:
+    """Send log records of the level and above to standard error, in the format of the settings.
 
     Libraries show their warnings alone, unless the level is `debug`.
     """
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=level.upper(),
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-        force=True,
-    )
+    token = settings.bearer_token
+    secrets = [] if token is None else [token.get_secret_value()]
+    handler = logging.StreamHandler(sys.stderr)
+    handler.addFilter(without_tracebacks_of_clients)
+    handler.setFormatter((JsonLines if settings.log_format == "json" else TextLines)(secrets))
+    logging.basicConfig(level=settings.log_level.upper(), handlers=[handler], force=True)
     if logging.getLogger().level > logging.DEBUG:
         for name in _LIBRARY_LOGGERS:
             logging.getLogger(name).setLevel(max(logging.WARNING, logging.getLogger().level))
+
+
+def without_tracebacks_of_clients(record: logging.LogRecord) -> bool:
+    """Make one line, at `info`, of an error that only says that a client has left; a log filter."""
+    fault = record.exc_info[1] if record.exc_info else None
+    if type(fault).__name__ in _CLIENT_ERRORS:
+        record.msg, record.args = "The client left: %s", (record.getMessage(),)
+        record.exc_info = record.exc_text = None
+        record.levelno, record.levelname = logging.INFO, "INFO"
+        return logging.getLogger().isEnabledFor(logging.INFO)
+    return True
+
+
+def escaped(text: str) -> str:
+    """A text without control characters, line breaks and lone surrogates: they are shown."""
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def without_secrets(text: str, secrets: Iterable[str] = ()) -> str:
+    """A text without logins and keys in URLs, tokens in headers, and some known secrets."""
+    text = _LOGIN.sub(f"{HIDDEN}@", text)
+    text = _PARAMETER.sub(rf"\1{HIDDEN}", text)
+    text = _HEADER.sub(rf"\1 {HIDDEN}", text)
+    return hide_secrets(text, secrets)
+
+
+class _Lines(logging.Formatter):
+    """What both formats share.
+
+    Args:
+        secrets: Known ones, hidden wherever they occur.
+    """
+
+    def __init__(self, secrets: Collection[str] = ()) -> None:
+        super().__init__()
+        self._secrets = tuple(secrets)
+
+    def _shown(self, text: str) -> str:
+        return escaped(without_secrets(text, self._secrets))
+
+    def _message(self, record: logging.LogRecord) -> str:
+        return self._shown(record.getMessage().strip())
+
+    def _traceback(self, record: logging.LogRecord) -> list[str]:
+        if not record.exc_info:
+            return []
+        return [self._shown(line) for line in self.formatException(record.exc_info).split("\n")]
+
+
+class TextLines(_Lines):
+    """`2026-01-31 12:00:00,123 INFO bfsql.calls: bfs_query: ok ms=3.1 ... id=5f3a...`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as a line, with indented lines of a traceback."""
+        message = self._message(record)
+        head = f"{self.formatTime(record)} {record.levelname} {record.name}: {message}"
+        known = _fields(record)
+        named = _request_id() if "id" not in known else ""
+        if named and named not in message:
+            known = {**known, "id": named}
+        pairs = [f"{name}={self._value(value)}" for name, value in known.items()]
+        lines = [" ".join([head, *pairs]), *(f"    {line}" for line in self._traceback(record))]
+        return "\n".join(lines)
+
+    def _value(self, value: Any) -> str:
+        if isinstance(value, list | tuple):
+            value = ",".join(map(str, value))
+        elif not isinstance(value, str):
+            value = _json(value)
+        text = self._shown(value)
+        return text if _PLAIN_VALUE.fullmatch(text) else json.dumps(text, ensure_ascii=False)
+
+
+class JsonLines(_Lines):
+    """`{"time": "2026-01-31T12:00:00.123+00:00", "level": "info", "logger": ..., ...}`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as one line."""
+        document: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": self._message(record),
+        }
+        if named := _request_id():
+            document["id"] = named
+        document |= {name: self._value(value) for name, value in _fields(record).items()}
+        if lines := self._traceback(record):
+            document["traceback"] = lines
+        return json.dumps(document, ensure_ascii=False, default=str)
+
+    def _value(self, value: Any) -> Any:
+        match value:
+            case str():
+                return self._shown(value)
+            case Mapping():
+                return self._shown(_json(value))
+            case list() | tuple():
+                return [self._value(item) for item in value]
+        return value
+
+
+class CallLog(Observer):
+    """Logs a line a call, at `info`.
+
+    Args:
+        values: Whether the values of arguments are logged, and not only their names.
+    """
+
+    def __init__(self, *, values: bool = False) -> None:
+        self._values = values
+
+    def call_ended(self, seen: ObservedCall) -> None:
+        """Log it."""
+        if not calls_log.isEnabledFor(logging.INFO):
+            return
+        caller = seen.caller or call.Caller()
+        fields = {
+            "tool": seen.tool[:_NAME_CHARACTERS],
+            "outcome": seen.error or "ok",
+            "ms": round(seen.seconds * 1_000, 1),
+            "client": (caller.client or "")[:_NAME_CHARACTERS],
+            "subject": caller.subject,
+            "address": caller.address,
+            "arguments": self._arguments(seen.sent),
+            "bytes": seen.size,
+            "tokens": seen.tokens,
+            "nodes": seen.nodes,
+            "edges": seen.edges,
+            "cut": seen.cut,
+            "id": seen.request_id,
+        }
+        known = {name: value for name, value in fields.items() if value not in (None, "", ())}
+        calls_log.info("call", extra={"fields": known})
+
+    def _arguments(self, sent: Mapping[str, Any]) -> Sequence[str] | str:
+        if self._values:
+            return _json(sent)[:_VALUE_CHARACTERS]
+        names = [str(name)[:_NAME_CHARACTERS] for name in list(sent)[:_MOST_NAMES]]
+        return (*names, "...") if len(sent) > _MOST_NAMES else tuple(names)
+
+
+def _fields(record: logging.LogRecord) -> dict[str, Any]:
+    """What a record of this project brings beside its message."""
+    return getattr(record, "fields", {})
+
+
+def _request_id() -> str:
+    return call.current_request_id() or request_id.get()
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str, separators=(",", ":"))

@@ -59,7 +59,7 @@ class Reloading:
             why = str(error) if isinstance(error, BfsqlError) else repr(error)
         else:
             if taken.log_level != logging.getLevelName(logging.getLogger().level).lower():
-                log_to_stderr(taken.log_level)
+                log_to_stderr(taken)
             if kept:
                 log.warning(
                     "Read at the start alone: %s. Start the server anew to have the new values.",

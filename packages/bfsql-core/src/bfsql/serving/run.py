@@ -22,6 +22,7 @@ from math import ceil
 
 from bfsql.serving import signals
 from bfsql.serving.address import bind, check_exposure, url
+from bfsql.serving.admin import Parts, admin_listener, serving_admin
 from bfsql.serving.listener import Listener
 from bfsql.serving.live import GraphFactory, LiveGraph, open_live
 from bfsql.serving.logs import log_to_stderr
@@ -56,11 +57,16 @@ def run_http(
             from elsewhere without a token or without allowed hosts.
         BfsqlError: Whatever opening the graph raises.
     """
-    log_to_stderr(settings.log_level)
+    log_to_stderr(settings)
     check_exposure(settings)
     configure = configure or (lambda: (graph_factory, settings))
-    with Listener(bind(settings.host, settings.port)) as listener:
-        asyncio.run(_run_http(graph_factory, settings, module, listener, configure))
+    with (
+        Listener(bind(settings.host, settings.port)) as listener,
+        admin_listener(settings) as admin,
+    ):
+        asyncio.run(
+            _run_http(graph_factory, settings, module, listener, admin=admin, configure=configure)
+        )
 
 
 async def _run_http(
@@ -68,6 +74,8 @@ async def _run_http(
     settings: ServeSettings,
     module: str,
     listener: socket.socket,
+    *,
+    admin: socket.socket | None,
     configure: Callable[[], Configured],
 ) -> None:
     # Signals are handled until the graph is closed.
@@ -101,9 +109,10 @@ async def _run_http(
             if signals.RELOAD is not None:
                 handlers[signals.RELOAD] = reloading.begin
             until_closed.enter_context(signals.handled(handlers))
-            sys.stderr.write(f"{application_module.GREETING.format(url=url(listener, ''))}\n")
-            sys.stderr.flush()
-            await server.serve(sockets=[listener])
+            async with serving_admin(Parts(live, connections), admin):
+                sys.stderr.write(f"{application_module.GREETING.format(url=url(listener, ''))}\n")
+                sys.stderr.flush()
+                await server.serve(sockets=[listener])
             await reloading.end()
 
 

@@ -84,6 +84,7 @@ class Operations:
         self._observers = (
             Observers([*observers.all, WatchingHooks(hooks)]) if hooks.watches else observers
         )
+        self._is_observed, self._is_guarded = bool(self._observers), bool(hooks)
         self._traversals = Traversals(self.db, limits, self.known)
 
     async def run(
@@ -107,7 +108,7 @@ class Operations:
         """
         seconds = self._limits.deadline
         with call.scope(seconds=seconds, caller=caller, request_id=request_id, part=True) as scope:
-            if not self._observers:
+            if not self._is_observed:
                 return await self._allowed(tool, checked(tool, arguments))
             with self._observers.observed(tool, arguments, scope) as seen:
                 seen.arguments = values = checked(tool, arguments)
@@ -116,7 +117,7 @@ class Operations:
                 return answer
 
     async def _allowed(self, tool: str, values: dict[str, Any]) -> Answer:
-        if self._hooks and (refusal := await self._hooks.refusal(tool, values)):
+        if self._is_guarded and (refusal := await self._hooks.refusal(tool, values)):
             raise ToolError(refusal, kind="refused")
         return await self._answered(tool, values)
 

@@ -1,0 +1,240 @@
+"""What an operator's tools ask a server: `/livez`, `/readyz` and `/metrics`, on a port of its own.
+
+They are not behind the guards of the public listener: whoever reaches the port may ask, by any
+name. On the public listener there is nothing at these paths.
+
+Neither uvicorn nor starlette is imported with this module.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import socket
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from bfsql.errors import BfsqlError
+from bfsql.serving.address import bind, url
+from bfsql.serving.logs import CallLog, without_secrets
+from bfsql.serving.metrics import Metrics, Reading, exposition
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from bfsql.cache import Breaker
+    from bfsql.observer import Observer
+    from bfsql.serving.connections import Connections
+    from bfsql.serving.live import LiveGraph
+    from bfsql.settings import ServeSettings
+
+PROBE_SECONDS = 2.0
+"""Time that the store has to answer the question whether it answers."""
+FRESH_SECONDS = 3.0
+"""How long its answer is good."""
+
+_TEXT = "text/plain; charset=utf-8"
+_JSON = "application/json"
+_LISTED = "There are /livez, /readyz and /metrics.\n"
+_WITHOUT_CLIENT = (
+    "Metrics need the package prometheus-client, which is not installed: "
+    "pip install 'bfsql-core[metrics]'\n"
+)
+
+log = logging.getLogger("bfsql")
+
+
+@dataclass(slots=True)
+class Parts:
+    """The parts of a server that are asked how they are."""
+
+    live: LiveGraph
+    connections: Connections | None = None
+    """None on stdio."""
+
+
+def observers_of(settings: ServeSettings, metrics: Metrics | None) -> list[Observer]:
+    """The observers of a server: the log of calls where it is wanted, and the metrics."""
+    observers: list[Observer] = [] if metrics is None else [metrics]
+    if settings.log_level in {"debug", "info"}:
+        observers.append(CallLog(values=settings.log_arguments))
+    return observers
+
+
+class Readiness:
+    """Whether calls can be answered, and why not.
+
+    Args:
+        parts: Those of the server.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._asking: asyncio.Task[str | None] | None = None
+        self._asked_at = -float("inf")
+
+    async def reasons(self) -> list[str]:
+        """Why no calls can be answered, for the operator; empty where they can."""
+        live = self._parts.live
+        if live.calls.draining:
+            return ["The server is being stopped."]
+        reasons = [await self._store()]
+        if not live.current.knows_schema:
+            reasons.append("The schema of the graph is not known yet.")
+        if live.problem is not None:
+            reasons.append(
+                "The store has changed, and what it holds cannot be opened, so the graph before is "
+                f"served: {live.problem}"
+            )
+        return [without_secrets(reason) for reason in reasons if reason]
+
+    async def _store(self) -> str | None:
+        """Why the store does not answer; it is asked at most once in `FRESH_SECONDS`."""
+        now = time.monotonic()
+        if self._asking is None or (self._asking.done() and now > self._asked_at + FRESH_SECONDS):
+            self._asked_at = now
+            self._asking = asyncio.ensure_future(self._probe())
+        return await asyncio.shield(self._asking)
+
+    async def _probe(self) -> str | None:
+        try:
+            async with asyncio.timeout(PROBE_SECONDS), self._parts.live.graph() as graph:
+                await graph.reach()
+        except TimeoutError:
+            return f"The store does not answer within {PROBE_SECONDS:g} s."
+        except BfsqlError as error:
+            return str(error)
+        except Exception as fault:  # noqa: BLE001 - a driver's own
+            return f"The store cannot be asked: {type(fault).__name__}: {fault}"
+        return None
+
+
+def admin_application(parts: Parts) -> ASGIApp:
+    """The three paths as an ASGI application."""
+    from starlette.responses import Response
+
+    readiness = Readiness(parts)
+    observers = parts.live.current.observers.all
+    metrics = next((one for one in observers if isinstance(one, Metrics)), Metrics())
+
+    async def ready() -> Response:
+        reasons = await readiness.reasons()
+        status = HTTPStatus.SERVICE_UNAVAILABLE if reasons else HTTPStatus.OK
+        document = {"ready": not reasons, "reasons": reasons}
+        return Response(json.dumps(document, ensure_ascii=False) + "\n", status, media_type=_JSON)
+
+    async def measured(accept: str) -> Response:
+        try:
+            text, kind = exposition(metrics, readings(parts), accept)
+        except ImportError:
+            return Response(_WITHOUT_CLIENT, HTTPStatus.NOT_IMPLEMENTED, media_type=_TEXT)
+        return Response(text, headers={"Content-Type": kind})
+
+    async def answer(scope: Scope) -> Response:
+        if scope["method"] not in {"GET", "HEAD"}:
+            status = HTTPStatus.METHOD_NOT_ALLOWED
+            return Response("Only GET and HEAD.\n", status, {"Allow": "GET, HEAD"}, _TEXT)
+        accept = dict(scope["headers"]).get(b"accept", b"").decode("latin-1")
+        match scope["path"]:
+            case "/livez":
+                return Response("ok\n", media_type=_TEXT)
+            case "/readyz":
+                return await ready()
+            case "/metrics":
+                return await measured(accept)
+        return Response(_LISTED, HTTPStatus.NOT_FOUND, media_type=_TEXT)
+
+    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+        response = await answer(scope)
+        response.headers["Cache-Control"] = "no-store"
+        await response(scope, receive, send)
+
+    return application
+
+
+def readings(parts: Parts) -> Iterator[Reading]:
+    """What the parts of the server tell of themselves."""
+    live, stale = parts.live, parts.live.problem is not None
+    yield Reading("bfsql_draining", "Whether the server is being stopped.", live.calls.draining)
+    yield Reading("bfsql_calls_running", "Calls that are being answered.", live.calls.under_way)
+    yield Reading("bfsql_graph_stale", "Whether the store holds another graph by now.", stale)
+    if live.current.breaker is not None:
+        yield from _of_breaker(live.current.breaker)
+    if parts.connections is not None:
+        yield from _of_connections(parts.connections)
+
+
+def _of_breaker(breaker: Breaker) -> Iterator[Reading]:
+    states = "The state of the circuit breaker in front of the store: 1 for the one it is in."
+    for state in ("closed", "open", "half-open"):
+        yield Reading("bfsql_breaker", states, breaker.state == state, {"state": state})
+    failures = "Calls and probes in a row that the store did not answer."
+    yield Reading("bfsql_breaker_failures", failures, breaker.failures)
+
+
+def _of_connections(connections: Connections) -> Iterator[Reading]:
+    yield Reading("bfsql_connections", "Connections at this moment.", connections.open)
+    yield Reading("bfsql_connections_limit", "Most connections at once.", connections.limit)
+    ended = "Connections that the server refused or ended, by reason."
+    for reason in ("refused", "evicted", "timed_out", "unread"):
+        count = getattr(connections, reason)
+        yield Reading("bfsql_connections_ended", ended, count, {"reason": reason}, counts=True)
+
+
+@contextmanager
+def admin_listener(settings: ServeSettings) -> Iterator[socket.socket | None]:
+    """The socket of the admin port; None where there is none.
+
+    Raises:
+        ConfigurationError: The address cannot be listened on.
+    """
+    if settings.admin_port is None:
+        yield None
+        return
+    with bind(settings.admin_host, settings.admin_port) as listener:
+        yield listener
+
+
+@asynccontextmanager
+async def serving_admin(parts: Parts, listener: socket.socket | None) -> AsyncIterator[None]:
+    """Answer on the admin port while the block runs, in the same event loop.
+
+    Args:
+        parts: Those of the server.
+        listener: Of `admin_listener`.
+    """
+    if listener is None:
+        yield
+        return
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        @contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            yield  # they are the public server's
+
+    config = uvicorn.Config(
+        admin_application(parts),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        ws="none",
+        lifespan="off",
+        timeout_graceful_shutdown=1,
+    )
+    server = Server(config)
+    serving = asyncio.ensure_future(server.serve(sockets=[listener]))
+    sys.stderr.write(f"Health and metrics are at {url(listener, '')}\n")
+    sys.stderr.flush()
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        with suppress(asyncio.CancelledError):
+            await serving
