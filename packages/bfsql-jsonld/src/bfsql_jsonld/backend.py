@@ -97,6 +97,10 @@ class JsonLdBackend(GraphDbInterface):
         """
         return cls(_checked(settings))
 
+    async def ping(self) -> None:
+        """Ask for the head of the base URL, whatever it holds."""
+        await self.session.ping()
+
     async def close(self) -> None:
         """Close the connections."""
         await self.session.close()

@@ -92,6 +92,14 @@ class Session:
                 within = f"in the {seconds:.1f} s that the call had left for it"
             raise StoreUnavailable(f"{request.shown} was not answered {within}.") from None
 
+    async def ping(self) -> None:
+        """Return when the API has answered anything at all, from no cache.
+
+        Raises:
+            StoreUnavailable: It does not answer, or is too busy.
+        """
+        await self._attempted(Request(self._base, "HEAD"), 1)
+
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()
@@ -100,20 +108,27 @@ class Session:
         """Sent again after what is temporary, while there is time."""
         attempts = count(1)
 
-        async def attempt() -> Reply:
-            number = next(attempts)
-            reply = await self._followed(request)
-            if reply.status not in _TEMPORARY:
-                return reply
-            asked = retry_after(reply.headers.get("retry-after"))
-            wait = asked if reply.status in _BUSY and asked is not None else _pause(number)
-            raise http.Retryable(
-                f"{request.shown} was answered {reply.status} (try again in {wait:.3g} s): "
-                f"{reply.quoted()}.",
-                wait=wait,
-            )
+        return await http.retry(
+            lambda: self._attempted(request, next(attempts)),
+            retries=self._settings.retries,
+            ends=ends,
+            pause=_pause,
+        )
 
-        return await http.retry(attempt, retries=self._settings.retries, ends=ends, pause=_pause)
+    async def _attempted(self, request: Request, number: int) -> Reply:
+        """Sent once; `number` is how often, from 1."""
+        reply = await self._followed(request)
+        if reply.status not in _TEMPORARY:
+            return reply
+        asked = retry_after(reply.headers.get("retry-after"))
+        named = reply.status in _BUSY and asked is not None
+        wait = asked if named and asked is not None else _pause(number)
+        raise http.Retryable(
+            f"{request.shown} was answered {reply.status} (try again in {wait:.3g} s): "
+            f"{reply.quoted()}.",
+            wait=wait,
+            asked=named,
+        )
 
     async def _followed(self, request: Request) -> Reply:
         """The reply, redirects followed to hosts that may be asked."""

@@ -33,6 +33,7 @@ from bfsql_neo4j.connection import Reader
 from bfsql_neo4j.discovery import SchemaMonitor
 from bfsql_neo4j.indexes import EVIDENCE_INDEX
 from bfsql_neo4j.queries import Statement
+from bfsql_neo4j.rights import reason_it_may_write
 from bfsql_neo4j.rings import SHARED_ID, NewName, ring_batches
 from bfsql_neo4j.schema import GraphSchema
 from bfsql_neo4j.search import phrase, search
@@ -80,6 +81,7 @@ class Neo4jBackend(BatchGraphDb):
         self._reader = reader
         self._monitor = monitor
         self._embedder = embedder
+        self._settings = settings
         self._shown = {
             *settings.name_property,
             *settings.alias_property,
@@ -134,6 +136,14 @@ class Neo4jBackend(BatchGraphDb):
             await _close(reader, embedder)
             raise
         return cls(reader, monitor, settings, embedder)
+
+    async def ping(self) -> None:
+        """Ask the server for a constant."""
+        await self._reader.one("RETURN 1")
+
+    async def may_write(self) -> str | None:
+        """Whether the user has a privilege to write, or the server knows no privileges."""
+        return await reason_it_may_write(self._reader, self._settings)
 
     async def close(self) -> None:
         """Close all connections; statements under way end."""

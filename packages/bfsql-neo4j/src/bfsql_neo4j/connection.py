@@ -205,7 +205,8 @@ class Reader:
         async with self._session() as session:
             try:
                 async with asyncio.timeout_at(ends):
-                    result = await session.run(Query(query, timeout=_left(ends)), parameters)
+                    asked = Query(query, timeout=_left(ends), metadata=_metadata())
+                    result = await session.run(asked, parameters)
                     found = await result.fetch(1)
                 while found:
                     yield found[0]
@@ -234,6 +235,12 @@ class Reader:
 
     def _was_closed(self) -> StoreUnavailable:
         return StoreUnavailable(f"{place(self._settings)} was closed; open it again.")
+
+
+def _metadata() -> dict[str, str]:
+    """What `SHOW TRANSACTIONS` and the server's log of queries show beside a statement."""
+    request_id = call.current_request_id()
+    return {"app": "bfsql", "request_id": request_id} if request_id else {"app": "bfsql"}
 
 
 def _left(ends: float) -> float:

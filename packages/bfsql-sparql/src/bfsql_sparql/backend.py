@@ -10,13 +10,14 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from bfsql.abc import BatchGraphDb
 from bfsql.errors import ConfigurationError, StoreError
+from bfsql.http import hide_login
 from bfsql.models import Edge, EdgeDirection, EntityStub, Metadata, Node, Outline, Triple
 from bfsql.models.parts import only
 from bfsql.models.records import NO_METADATA
 from bfsql.outlining import MOST_EDGES, MOST_NODES, outline_by_batches
 from bfsql.settings import resolve
 from bfsql_sparql.batches import Batches
-from bfsql_sparql.dataset import Dataset, NoResults, Refused, TooSlow, truth
+from bfsql_sparql.dataset import PING, Dataset, NoResults, Refused, TooSlow, truth
 from bfsql_sparql.edges import EdgeMetadata, Edges
 from bfsql_sparql.mapping import RdfMapping
 from bfsql_sparql.nodes import Nodes
@@ -31,8 +32,6 @@ T = TypeVar("T")
 
 SAMPLE = 5_000
 """Nodes and edges of a large graph that its outline is made of."""
-_FIRST = "ASK { }"
-"""A query that every SPARQL endpoint answers at once, whatever it holds."""
 
 
 def _when_open(
@@ -116,6 +115,30 @@ class SparqlBackend(BatchGraphDb):
             settings: Where the graph is, and how it is read; a preset is applied here.
         """
         return cls(await _opened(settings))
+
+    @_when_open
+    async def ping(self) -> None:
+        """Ask the store a query without a pattern; files always answer."""
+        await self._store.dataset.ping()
+
+    @_when_open
+    async def may_write(self) -> str | None:
+        """Whether updates are configured here, or the endpoint says that it takes some."""
+        settings = self._store.settings
+        if settings.data:
+            return None
+        if settings.update_endpoint is not None:
+            return (
+                f"update_endpoint is set, to {hide_login(settings.update_endpoint)}, which takes "
+                "updates. Set it for bfsql load alone."
+            )
+        url = await self._store.dataset.updatable()
+        if url is None:
+            return None
+        return (
+            f"{self._store.dataset.name} takes updates at {url}, by what it says of itself. Let it "
+            "refuse them to this account, or serve the store read-only."
+        )
 
     async def close(self) -> None:
         """Give connections and files back; what is under way ends."""
@@ -321,15 +344,15 @@ async def open_dataset(settings: SparqlSettings) -> Dataset:
 
 async def _answers(dataset: Dataset, settings: SparqlSettings) -> None:
     try:
-        reply = await dataset.reply(_FIRST, settings.connect_timeout + settings.query_timeout)
+        reply = await dataset.reply(PING, settings.connect_timeout + settings.query_timeout)
         truth(reply.body)
     except Refused as error:
         raise StoreError(
-            f"{error} That was the simplest query there is ({_FIRST}); is {dataset.name} the "
+            f"{error} That was the simplest query there is ({PING}); is {dataset.name} the "
             "address for SPARQL queries?"
         ) from error
     except NoResults as error:
         raise StoreError(
-            f"{dataset.name} answered the simplest query there is ({_FIRST}) with something else "
+            f"{dataset.name} answered the simplest query there is ({PING}) with something else "
             f"than SPARQL results: {error}. Is it the address for SPARQL queries?"
         ) from None

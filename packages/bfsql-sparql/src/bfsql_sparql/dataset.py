@@ -20,6 +20,8 @@ from bfsql.errors import StoreError, StoreUnavailable
 from bfsql.models.rdf import Literal
 
 T = TypeVar("T")
+PING = "ASK { }"
+"""A query that every SPARQL endpoint answers at once, whatever it holds."""
 _BLANK = b"bnode"
 _OTHER_JSON = "it is JSON, but no results of SPARQL"
 
@@ -102,6 +104,18 @@ class Dataset(ABC):
             StoreUnavailable: The store is not there, or broke off.
             StoreError: It is no SPARQL store, or wants a login.
         """
+
+    async def ping(self) -> None:
+        """Return when the store answers; files in process always do.
+
+        Raises:
+            StoreUnavailable: It does not answer.
+        """
+        return
+
+    async def updatable(self) -> str | None:
+        """The address that takes updates of what is served here; None where none is known of."""
+        return None
 
     async def ask(self, query: str, seconds: float) -> bool | None:
         """The answer to an ASK; None where the store refuses it or is too slow.

@@ -37,7 +37,7 @@ from bfsql.http import (
     same_server,
     seconds_left,
 )
-from bfsql_sparql.dataset import Dataset, Reply
+from bfsql_sparql.dataset import PING, Dataset, Reply
 from bfsql_sparql.dialects import ROW_LIMIT_HEADERS
 from bfsql_sparql.failures import Failures, TimedReply
 from bfsql_sparql.request import (
@@ -60,6 +60,11 @@ _LIMIT = re.compile(r"\bLIMIT\s+(\d+)(?:\s+OFFSET\s+\d+)?\s*$", re.IGNORECASE)
 _MAX_REDIRECTS = 4
 _MAX_ERROR_BYTES = 64 * 1024
 """Bytes of an error that are read; its first line is shown."""
+_QUERIES_AT = re.compile(r"/(?:sparql|query)(?=$|\?)")
+_UPDATES = b"SPARQL11Update"
+"""What a service description calls the language of updates."""
+_ONLY_BY_POST = (400, 405, 415)
+"""What an endpoint for updates answers to a GET, where it describes itself to nobody."""
 _NOT_DONE = (429, 503)
 """What an endpoint answers that did nothing yet with an update; after anything else it may have."""
 
@@ -132,6 +137,28 @@ class Endpoint(Dataset):
             return None
         fine = reply.status == HTTPStatus.OK and reply.content_type == TURTLE
         return reply.body if fine else None
+
+    async def ping(self) -> None:
+        """See `Dataset`. It waits neither for its turn nor for the end of a pause."""
+        self._limiter.end_hold()
+        await self._ask(PING, time.monotonic() + seconds_left(self._settings.query_timeout))
+
+    async def updatable(self) -> str | None:
+        """See `Dataset`: by what the endpoint says of itself to a GET, which changes nothing.
+
+        Its own address and, beside it, the one that endpoints for updates mostly have.
+        """
+        beside = _QUERIES_AT.sub("/update", self._url)
+        for url in dict.fromkeys((self._url, beside)):
+            request = description_request(self._settings, url)
+            try:
+                reply = (await self._send(request, self._settings.query_timeout)).reply
+            except StoreError:
+                continue
+            described = reply.status == HTTPStatus.OK and _UPDATES in reply.body
+            if described or (url != self._url and reply.status in _ONLY_BY_POST):
+                return hide_login(url)
+        return None
 
     async def close(self) -> None:
         """Close its connections; a query under way ends."""

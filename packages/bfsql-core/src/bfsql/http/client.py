@@ -17,8 +17,9 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from bfsql import call
 from bfsql.http.addresses import ascii_host, public_address
-from bfsql.http.authentication import Credentials
+from bfsql.http.authentication import Credentials, fits_header
 from bfsql.http.errors import (
     EndlessRedirects,
     Failure,
@@ -127,6 +128,8 @@ class HttpClient:
     ) -> HttpReply:
         """Send a request once; after a 401 once more, where the credentials give another token.
 
+        The id of the call under way goes along, as `X-Request-Id`.
+
         Args:
             request: What is sent.
             max_bytes: Bound of the decompressed body.
@@ -150,7 +153,7 @@ class HttpClient:
         while True:
             token = "" if oauth is None else await oauth.token(post)
             bearer = {"Authorization": f"Bearer {token}"} if token else {}
-            shown = {**request.headers, **credentials.headers, **bearer}
+            shown = {**_trace(), **request.headers, **credentials.headers, **bearer}
             reply = await self._exchange(
                 request,
                 replace(request, headers=shown),
@@ -328,6 +331,12 @@ async def _read(
         if not is_error:
             raise
     return bytes(body)
+
+
+def _trace() -> dict[str, str]:
+    """The header with the id of the call under way."""
+    request_id = call.current_request_id()
+    return {"X-Request-Id": request_id} if fits_header(request_id) else {}
 
 
 def _closed(request: HttpRequest) -> NoReply:

@@ -1,0 +1,126 @@
+"""A store that is limited or gone for a while, and a server that is killed on top of it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import asyncpg
+from mcp import Client
+
+from bfsql.models import EdgeRecord, NodeRecord
+from bfsql_postgres import PostgresSettings, load_graph
+from bfsql_servers.bad_endpoint import BadEndpoint
+from bfsql_servers.bad_replies import refused, through
+from bfsql_servers.oxigraph import OxigraphServer
+from bfsql_servers.postgres import PostgresServer
+from bfsql_servers.served import serving
+
+PEOPLE = """
+INSERT DATA {
+    <http://x.test/a> a <http://x.test/Person> ; <http://x.test/knows> <http://x.test/b> .
+    <http://x.test/b> a <http://x.test/Person> .
+}
+"""
+A, B = "http://x.test/a", "http://x.test/b"
+
+
+async def until(holds: Callable[[], Awaitable[bool]], seconds: float = 60) -> None:
+    async with asyncio.timeout(seconds):
+        while not await holds():  # noqa: ASYNC110 - no store tells when it is as far
+            await asyncio.sleep(0.1)
+
+
+async def asked(client: Client, tool: str, **arguments: Any) -> tuple[bool, str]:
+    """Whether there is an answer, and its text or the error's."""
+    answer = await client.call_tool(tool, arguments)
+    return not answer.is_error, str(answer.content[0].text)
+
+
+async def test_a_pause_of_an_hour_that_an_endpoint_asks_for_stops_no_call_for_an_hour(
+    oxigraph: OxigraphServer, bad_endpoint: BadEndpoint
+) -> None:
+    oxigraph.clear()
+    oxigraph.update(PEOPLE)
+    bad_endpoint.always(through(oxigraph))
+    options = ("--backend", "sparql", "--endpoint", bad_endpoint.url)
+    with serving(*options, env={**os.environ, "BFSQL_MAX_PAUSE": "2"}) as server:
+        async with Client(f"{server.url}/mcp", read_timeout_seconds=60) as client:
+            before = await asked(client, "bfs_query", seeds=[A], max_hops=1)
+            assert before[0]
+            bad_endpoint.always(refused(429, "Slow down.", retry_after="3600"))
+            assert not (await asked(client, "describe_entity", id=B))[0]
+            down, why = await asked(client, "describe_entity", id=B)
+            assert not down
+            assert "is tried again in" in why
+            # What is held is answered all the while.
+            assert await asked(client, "bfs_query", seeds=[A], max_hops=1) == before
+            bad_endpoint.always(through(oxigraph))
+
+            async def answers() -> bool:
+                return (await asked(client, "describe_entity", id=B))[0]
+
+            await until(answers)
+        log = "\n".join(server.log)
+        assert log.count("The store does not answer. Calls") == 1
+        assert log.count("The store answers again") == 1
+        assert "Traceback" not in log
+
+
+@asynccontextmanager
+async def slow(url: str, table: str) -> AsyncIterator[None]:
+    """Statements that read the table go on until this ends."""
+    connection = await asyncpg.connect(url)
+    try:
+        async with connection.transaction():
+            await connection.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
+            yield
+    finally:
+        await connection.close()
+
+
+async def test_a_server_that_is_killed_leaves_no_statement_on_postgres(
+    postgres: PostgresServer,
+) -> None:
+    async with postgres.database() as database:
+        records = [NodeRecord("a", "T"), NodeRecord("b", "T"), EdgeRecord("a", "p", "b")]
+        await load_graph(PostgresSettings(dsn=database.owner_url), records)
+        watcher = await asyncpg.connect(database.superuser_url)
+
+        async def statements() -> list[str]:
+            found = await watcher.fetch(
+                "SELECT application_name FROM pg_stat_activity WHERE usename = $1 "
+                "AND state = 'active'",
+                database.reader,
+            )
+            return [name for (name,) in found]
+
+        environment = {**os.environ, "DATABASE_URL": database.reader_url}
+        options = ("--backend", "postgres", "--statement-timeout", "600", "--log-level", "info")
+        with serving(*options, env=environment) as server:
+            async with slow(database.superuser_url, "relationship"):
+
+                async def ask() -> None:
+                    async with Client(f"{server.url}/mcp", read_timeout_seconds=60) as client:
+                        await client.call_tool("bfs_query", {"seeds": ["a"], "max_hops": 1})
+
+                asking = asyncio.create_task(ask())
+
+                async def is_busy() -> bool:
+                    return bool(await statements())
+
+                await until(is_busy)
+                (name,) = await statements()
+                assert name.startswith("bfsql "), "the id of the call stands behind it"
+                server.process.kill()
+
+                async def is_idle() -> bool:
+                    return not await statements()
+
+                await until(is_idle)
+                asking.cancel()
+                await asyncio.gather(asking, return_exceptions=True)
+        await watcher.close()
