@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,7 +42,9 @@ def serve(configuration: Configuration) -> None:
     """
     settings = configuration.server.settings
     check_options(configuration.server)
-    if settings.transport == "stdio" and not settings.rest and sys.stdin.isatty():
+    _fill_closed_streams()
+    on_stdio = settings.transport == "stdio" and not settings.rest
+    if on_stdio and sys.stdin is not None and sys.stdin.isatty():
         click.echo(waiting(sys.argv[1:]), err=True)
     from bfsql.serving.admin import observers_of
     from bfsql.serving.metrics import Metrics
@@ -114,6 +117,20 @@ def check_options(server: Resolved[ServeSettings]) -> None:
             raise ConfigurationError(
                 f"{origins[field].capitalize()} is for {kind}. Leave it out, or {cure}."
             )
+
+
+def _fill_closed_streams() -> None:
+    """Open the null device for each standard stream that the process was started without.
+
+    A socket or a database would get its number otherwise, and what is printed would go there.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 - for as long as the process lives
 
 
 def waiting(arguments: list[str]) -> str:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, nullcontext
 from http import HTTPStatus
 from typing import Any, TypeAlias
 
-import anyio
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.models import InitializationOptions
 from mcp.server.runner import serve_dual_era_loop
-from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared._stream_protocols import ReadStream, WriteStream
@@ -36,6 +34,8 @@ from bfsql.call import Caller
 from bfsql.errors import ToolError
 from bfsql.graph import Backend, Graph, open_graph
 from bfsql.plugins.distributions import __version__
+from bfsql.server.lines import Lines
+from bfsql.server.stdio import reserved_stdin, reserved_stdout
 from bfsql.serving.access import (
     allowed_names,
     require_known_names,
@@ -167,14 +167,19 @@ class BfsqlServer(Server[LiveGraph]):
                 raise_exceptions=raise_exceptions,
             )
 
-    async def run_stdio(self, stdout: anyio.AsyncFile[str] | None = None) -> None:
+    async def run_stdio(self, lines: Lines | None = None) -> None:
         """Serve the process's standard input and output until the client leaves.
 
         Args:
-            stdout: Where JSON-RPC goes; None for standard output.
+            lines: The client's messages; None for those on standard input and output, which
+                are reserved for them.
         """
-        async with stdio_server(stdout=stdout) as (read_stream, write_stream):
-            await self.run(read_stream, write_stream)
+        with ExitStack() as reserved:
+            if lines is None:
+                stdin = reserved.enter_context(reserved_stdin())
+                lines = Lines(stdin, reserved.enter_context(reserved_stdout()))
+            async with lines as (read_stream, write_stream):
+                await self.run(read_stream, write_stream)
 
     @asynccontextmanager
     async def _opened(self) -> AsyncIterator[LiveGraph]:

@@ -11,8 +11,10 @@ import socket
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, TextIO, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, TextIO
 
+from bfsql.errors import ConfigurationError
 from bfsql.serving import signals
 from bfsql.serving.admin import Parts, admin_listener, serving_admin
 from bfsql.serving.calls import until
@@ -21,8 +23,7 @@ from bfsql.serving.logs import log_to_stderr
 from bfsql.serving.run import open_while_importing
 
 if TYPE_CHECKING:
-    from anyio import AsyncFile
-
+    from bfsql.server.lines import Lines
     from bfsql.settings import ServeSettings
 
 _CANCEL_SECONDS = 0.5
@@ -31,10 +32,7 @@ _CANCEL_SECONDS = 0.5
 _END_SECONDS = 2.0
 """Time that calls have to end once the grace is over, and the client to read their answers."""
 
-_STEPS = 200
-"""More steps of the event loop than there are between the end of a call and its answer."""
-
-_STDOUT, _STDERR = 1, 2
+_STDIN, _STDOUT, _STDERR = 0, 1, 2
 
 
 def run(graph_factory: GraphFactory, settings: ServeSettings) -> None:
@@ -49,15 +47,24 @@ def run(graph_factory: GraphFactory, settings: ServeSettings) -> None:
         settings: Texts and bounds.
 
     Raises:
+        ConfigurationError: Standard input or output is closed.
         BfsqlError: Whatever opening the graph raises.
     """
     log_to_stderr(settings)
-    with _reserved_stdout() as out, admin_listener(settings) as admin:
-        asyncio.run(_run(graph_factory, settings, out, admin))
+    with (
+        reserved_stdin() as given,
+        reserved_stdout() as out,
+        admin_listener(settings) as admin,
+    ):
+        asyncio.run(_run(graph_factory, settings, given, out, admin))
 
 
 async def _run(
-    graph_factory: GraphFactory, settings: ServeSettings, out: TextIO, admin: socket.socket | None
+    graph_factory: GraphFactory,
+    settings: ServeSettings,
+    given: BinaryIO,
+    out: TextIO,
+    admin: socket.socket | None,
 ) -> None:
     # Signals are handled until the graph is closed.
     with ExitStack() as until_closed:
@@ -66,7 +73,7 @@ async def _run(
             handlers = dict.fromkeys(signals.STOPPING, stop.signalled)
             until_closed.enter_context(signals.handled(handlers))
             async with serving_admin(Parts(live), admin):
-                client_left = await _until_stopped(live, out, stop)
+                client_left = await _until_stopped(live, given, out, stop)
         if not client_left:
             # The thread that waits for standard input cannot be interrupted: it would keep the
             # process.
@@ -87,15 +94,15 @@ class _Stop:
         self.asked.set()
 
 
-async def _until_stopped(live: LiveGraph, out: TextIO, stop: _Stop) -> bool:
+async def _until_stopped(live: LiveGraph, given: BinaryIO, out: TextIO, stop: _Stop) -> bool:
     """Serve until the client has left (True) or the operator stops the server (False).
 
     A server that is being stopped answers the calls under way within the grace.
     """
-    import anyio
+    from bfsql.server.lines import Lines
 
-    written = _Written(anyio.wrap_file(out))
-    served = asyncio.ensure_future(_serve(live, written))
+    lines = Lines(given, out)
+    served = asyncio.ensure_future(_serve(live, lines))
     asked = asyncio.ensure_future(stop.asked.wait())
     await asyncio.wait({served, asked}, return_when=asyncio.FIRST_COMPLETED)
     asked.cancel()
@@ -108,7 +115,7 @@ async def _until_stopped(live: LiveGraph, out: TextIO, stop: _Stop) -> bool:
         await until(lambda: stop.at_once or idle(), live.settings.grace)
         live.calls.end()
         await until(idle, _END_SECONDS)
-        await written.rest(_END_SECONDS)
+        await until(lambda: served.done() or not lines.unanswered, _END_SECONDS)
     if not served.done():
         served.cancel()
         await asyncio.wait({served}, timeout=_CANCEL_SECONDS)
@@ -117,45 +124,41 @@ async def _until_stopped(live: LiveGraph, out: TextIO, stop: _Stop) -> bool:
     return True
 
 
-class _Written:
-    """Standard output as the SDK writes to it, which knows whether all has been written."""
-
-    def __init__(self, out: AsyncFile[str]) -> None:
-        self._out = out
-        self._writing = False
-
-    async def write(self, text: str) -> None:
-        """Write a message; `flush` follows."""
-        self._writing = True
-        await self._out.write(text)
-
-    async def flush(self) -> None:
-        """Pass the message on."""
-        await self._out.flush()
-        self._writing = False
-
-    async def rest(self, seconds: float) -> None:
-        """Wait until the answers of the calls that have ended are written, at the most so long.
-
-        An answer comes here by some steps of the event loop, each of which follows at once.
-        """
-        for _ in range(_STEPS):
-            await asyncio.sleep(0)
-        await until(lambda: not self._writing, seconds)
-
-
-async def _serve(live: LiveGraph, out: _Written) -> None:
+async def _serve(live: LiveGraph, lines: Lines) -> None:
     """Answer until the client closes standard input."""
     from bfsql.server.mcp import server_of
 
     try:
-        await server_of(live).run_stdio(stdout=cast("AsyncFile[str]", out))
+        await server_of(live).run_stdio(lines)
     except* BrokenPipeError:
         pass  # the client left in the middle of an answer
 
 
 @contextmanager
-def _reserved_stdout() -> Iterator[TextIO]:
+def reserved_stdin() -> Iterator[BinaryIO]:
+    """Give the process an empty standard input, on the level of the system.
+
+    So a child process, or a driver that asks for a password, does not take the client's messages.
+
+    Yields:
+        What was standard input. It stays open, since a thread may still be reading it.
+
+    Raises:
+        ConfigurationError: It is closed.
+    """
+    if sys.stdin is None:
+        raise _closed("input", "writes its messages to")
+    kept = os.dup(_STDIN)
+    with Path(os.devnull).open("rb") as empty:
+        os.dup2(empty.fileno(), _STDIN)
+    try:
+        yield os.fdopen(kept, "rb", closefd=False)
+    finally:
+        os.dup2(kept, _STDIN)
+
+
+@contextmanager
+def reserved_stdout() -> Iterator[TextIO]:
     """Redirect standard output to standard error, on the level of the system.
 
     That holds for whatever Python code, a driver in C or a child process prints. It
@@ -164,7 +167,12 @@ def _reserved_stdout() -> Iterator[TextIO]:
 
     Yields:
         What was standard output, UTF-8.
+
+    Raises:
+        ConfigurationError: It is closed.
     """
+    if sys.stdout is None:
+        raise _closed("output", "reads the answers from")
     sys.stdout.flush()
     kept = os.dup(_STDOUT)
     os.dup2(_STDERR, _STDOUT)
@@ -175,3 +183,10 @@ def _reserved_stdout() -> Iterator[TextIO]:
         sys.stdout.flush()
         os.dup2(kept, _STDOUT)
         os.close(kept)
+
+
+def _closed(stream: str, purpose: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"Standard {stream} is closed, which the client {purpose}. Start the server from a client, "
+        "with pipes to it, or serve over HTTP (--transport http)."
+    )

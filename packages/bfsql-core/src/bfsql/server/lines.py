@@ -1,0 +1,135 @@
+"""JSON-RPC on standard input and output, a message a line, with a bound on what is unanswered.
+
+The SDK's own transport reads on while nobody reads its answers: a client that sends a thousand
+calls and reads nothing then holds a thousand answers in memory. Here input waits while many
+requests are unanswered.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import BinaryIO, TextIO, TypeAlias
+
+import anyio
+import anyio.to_thread
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.shared.message import SessionMessage
+from mcp_types import (
+    INVALID_REQUEST,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
+
+from bfsql.server.messages import BadMessage, id_in_use, message
+
+MAX_UNANSWERED = 32
+"""Requests of a client that may be unanswered before no further line is read."""
+
+MAX_LINE_BYTES = 10_000_000
+
+_CANCELLED = "notifications/cancelled"
+
+_Incoming: TypeAlias = MemoryObjectReceiveStream[SessionMessage | Exception]
+_Answers: TypeAlias = MemoryObjectSendStream[SessionMessage]
+
+
+class Lines:
+    """A client's messages and the answers to them, as streams for the SDK's servers.
+
+        async with Lines(stdin, stdout) as (read_stream, write_stream):
+            await server.run(read_stream, write_stream)
+
+    Args:
+        stdin: Where the client writes, UTF-8.
+        stdout: Where it reads, UTF-8.
+    """
+
+    def __init__(self, stdin: BinaryIO, stdout: TextIO) -> None:
+        self._stdin = stdin
+        self._stdout = stdout
+        self._tasks = anyio.create_task_group()
+        self._to_server, self._incoming = anyio.create_memory_object_stream[
+            SessionMessage | Exception
+        ](0)
+        self._answers, self._from_server = anyio.create_memory_object_stream[SessionMessage](0)
+        self._unanswered: set[str] = set()
+        self._answered = anyio.Event()
+
+    @property
+    def unanswered(self) -> int:
+        """Requests whose answers have not been written yet."""
+        return len(self._unanswered)
+
+    async def __aenter__(self) -> tuple[_Incoming, _Answers]:
+        await self._tasks.__aenter__()
+        self._tasks.start_soon(self._read)
+        self._tasks.start_soon(self._write)
+        return self._incoming, self._answers
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool | None:
+        return await self._tasks.__aexit__(kind, error, traceback)
+
+    async def _read(self) -> None:
+        """Pass on what the client sends, until it closes its end."""
+        errors = self._answers.clone()
+        async with self._to_server, errors:
+            while line := await anyio.to_thread.run_sync(self._line, abandon_on_cancel=True):
+                if line.isspace():
+                    continue
+                try:
+                    received = self._received(line)
+                except BadMessage as bad:
+                    await errors.send(SessionMessage(bad.answer))
+                    continue
+                await self._to_server.send(SessionMessage(received))
+                while self.unanswered >= MAX_UNANSWERED:
+                    self._answered = anyio.Event()
+                    await self._answered.wait()
+
+    async def _write(self) -> None:
+        """Write the answers."""
+        async with self._from_server:
+            async for item in self._from_server:
+                text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+                await anyio.to_thread.run_sync(self._print, text)
+                if isinstance(item.message, JSONRPCResponse | JSONRPCError):
+                    self._settle(item.message.id)
+
+    def _received(self, line: bytes) -> JSONRPCMessage:
+        if len(line) > MAX_LINE_BYTES:
+            raise BadMessage(
+                INVALID_REQUEST,
+                f"A message has at most {MAX_LINE_BYTES:,} bytes, and this one has more.",
+            )
+        received = message(line.decode("utf-8", "replace").encode())
+        if isinstance(received, JSONRPCRequest):
+            if str(received.id) in self._unanswered:
+                raise id_in_use(received.id)
+            self._unanswered.add(str(received.id))
+        elif isinstance(received, JSONRPCNotification) and received.method == _CANCELLED:
+            self._settle((received.params or {}).get("requestId"))  # it is not answered
+        return received
+
+    def _settle(self, request_id: object) -> None:
+        self._unanswered.discard(str(request_id))
+        self._answered.set()
+
+    def _line(self) -> bytes:
+        """The next line; one that is too long is cut at the bound and a byte."""
+        line = self._stdin.readline(MAX_LINE_BYTES + 1)
+        rest = line
+        while rest and not rest.endswith(b"\n"):
+            rest = self._stdin.readline(MAX_LINE_BYTES)
+        return line
+
+    def _print(self, text: str) -> None:
+        self._stdout.write(text + "\n")
+        self._stdout.flush()
