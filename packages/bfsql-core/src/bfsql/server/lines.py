@@ -75,6 +75,8 @@ class Lines:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool | None:
+        self._incoming.close()
+        self._answers.close()
         return await self._tasks.__aexit__(kind, error, traceback)
 
     async def _read(self) -> None:

@@ -18,6 +18,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
+import struct
 from collections import Counter
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -52,6 +54,7 @@ _REFUSALS = 8
 """Refused connections that are kept open at once, so that their clients can read the refusal."""
 
 _REFUSAL_SECONDS = 1.0
+_WITHOUT_LINGERING = struct.pack("ii", 1, 0)
 _LOG_SECONDS = 60.0
 
 _logger = logging.getLogger(__name__)
@@ -250,8 +253,11 @@ class Connections:
             self._cut(protocol)
 
     def _cut(self, protocol: GuardedProtocol) -> None:
+        """End a connection, with what the system holds for it too."""
         self.unread += 1
         self.lose(protocol)
+        end: socket.socket = protocol.transport.get_extra_info("socket")
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _WITHOUT_LINGERING)
         protocol.transport.abort()
 
 
