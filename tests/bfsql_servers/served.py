@@ -21,6 +21,8 @@ class Served:
     process: subprocess.Popen[str]
     url: str = ""
     """Without a path."""
+    admin: str = ""
+    """Where health and metrics are, without a path; empty without `--admin-port`."""
     log: list[str] = field(default_factory=list)
     """Lines of standard error."""
 
@@ -79,6 +81,8 @@ def _read(served: Served, greeted: threading.Event) -> None:
     assert served.process.stderr
     for line in served.process.stderr:
         served.log.append(line.rstrip("\n"))
+        if found := re.match(r"Health and metrics are at (\S+)", line):
+            served.admin = found[1]
         if not served.url and (found := re.search(r"answers at (http://[^/\s]+)", line)):
             served.url = found[1]
             greeted.set()

@@ -18,7 +18,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -146,6 +146,18 @@ class Observers:
             seen.seconds = time.perf_counter() - began
             seen.nodes, seen.edges, seen.cut = scope.nodes, scope.edges, scope.cuts
             self._tell(self._ended, seen)
+
+    def refused(self, error: ToolError, tool: str, arguments: Any, scope: Scope) -> None:
+        """Observe a call that was refused before it could begin.
+
+        Args:
+            error: Why.
+            tool: Its name.
+            arguments: As the client sent them.
+            scope: The call.
+        """
+        with suppress(ToolError), self.observed(tool, arguments, scope):
+            raise error
 
     @contextmanager
     def store_call(self, method: str) -> Iterator[None]:

@@ -29,6 +29,7 @@ from mcp_types import (
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from bfsql import call
 from bfsql.cache import MAX_RECORDS
 from bfsql.call import Caller
 from bfsql.errors import ToolError
@@ -205,16 +206,22 @@ class BfsqlServer(Server[LiveGraph]):
     async def _call_tool(self, ctx: _Context, params: CallToolRequestParams) -> CallToolResult:
         live, caller = ctx.lifespan_context, _caller(ctx)
         request = None if ctx.request is None else request_of(ctx.request.scope)
+        name = None if ctx.request is None else request_id_of(ctx.request.scope)
+        admitted = False
         try:
             async with live.call(request, caller) as graph:
+                admitted = True
                 answer = await graph.call(
                     params.name,
                     params.arguments,
                     caller=caller,
-                    request_id=None if ctx.request is None else request_id_of(ctx.request.scope),
+                    request_id=name,
                 )
                 structured = _sends_content(live, graph)
         except ToolError as error:
+            if not admitted:
+                with call.scope(caller=caller, request_id=name) as scope:
+                    live.current.observers.refused(error, params.name, params.arguments, scope)
             return _refused(error)
         return CallToolResult(
             content=[TextContent(type="text", text=block) for block in answer.blocks],

@@ -164,6 +164,10 @@ def readings(parts: Parts) -> Iterator[Reading]:
     yield Reading("bfsql_draining", "Whether the server is being stopped.", live.calls.draining)
     yield Reading("bfsql_calls_running", "Calls that are being answered.", live.calls.under_way)
     yield Reading("bfsql_graph_stale", "Whether the store holds another graph by now.", stale)
+    if live.admission is not None:
+        yield Reading("bfsql_calls_waiting", "Calls that wait their turn.", live.admission.waiting)
+        refused = "Calls refused because there were too many."
+        yield Reading("bfsql_calls_refused", refused, live.admission.refused, counts=True)
     if live.current.breaker is not None:
         yield from _of_breaker(live.current.breaker)
     if parts.connections is not None:
