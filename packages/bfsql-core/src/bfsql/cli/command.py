@@ -19,6 +19,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 import click
+from click.shell_completion import CompletionItem
 
 from bfsql.errors import BfsqlError, LoadRefused, ToolError
 
@@ -31,6 +32,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "serve": ("bfsql.cli.serve:serve", "Serve a graph to MCP clients."),
     "install": ("bfsql.cli.install:install", "Add a graph to an MCP client."),
     "token": ("bfsql.cli.serve:token", "Make a token for a client of a server."),
+    "doctor": ("bfsql.cli.doctor:doctor", "Find what keeps a graph from its clients."),
+    "stats": ("bfsql.cli.stats:stats", "Count types, predicates, degrees and hubs."),
+    "completion": ("bfsql.cli.show:completion", "Print what a shell completes commands with."),
     "index": ("bfsql.cli.show:index", "Show or create what a store lacks."),
     "check": ("bfsql.cli.authors:check", "Try a backend on its store, within bounds."),
     "backends": ("bfsql.cli.show:backends", "List the installed backends."),
@@ -93,6 +97,16 @@ class LazyGroup(click.Group):
         if further := [(name, one.help) for name, one in _from_plugins(ctx).items()]:
             with formatter.section("Commands of hook plugins"):
                 formatter.write_dl(further)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete a command's name from the table, without an import."""
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        known = {name: line for name, (_, line) in COMMANDS.items()}
+        known |= {name: one.help for name, one in _from_plugins(ctx).items()}
+        return [
+            CompletionItem(n, help=line) for n, line in known.items() if n.startswith(incomplete)
+        ]
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; its errors become a sentence on standard error and an exit code."""

@@ -73,7 +73,7 @@ def install(
         _remove(known, place, name, url)
         return
     check_options(configuration.server)
-    server = _remote(configuration, url) if url else _launch(configuration)
+    server = _remote(configuration, url) if url else launch(configuration)
     entry = known.entry(server, name=name, with_secrets=with_secrets)
     inputs = [] if with_secrets else known.inputs(server, name=name)
     if only_print:
@@ -95,7 +95,7 @@ def _remote(configuration: Configuration, url: str) -> Remote:
     return Remote(url, None if token is None else token.get_secret_value())
 
 
-def _launch(configuration: Configuration) -> Launch:
+def launch(configuration: Configuration) -> Launch:
     """The command that starts the server from any folder, with the same settings."""
     choice = configuration.choice
     args = ["serve"]

@@ -1,7 +1,8 @@
-"""Commands that show what there is: `bfsql backends`, `bfsql config` and `bfsql index`.
+"""Commands that show what there is: `bfsql backends`, `config`, `index` and `completion`.
 
 `backends` lists the installed stores and hook plugins, `config` every setting with its origin,
-and `index` what a store lacks for speed or search.
+`index` what a store lacks for speed or search, and `completion` what a shell needs to complete
+commands.
 """
 
 from __future__ import annotations
@@ -157,3 +158,19 @@ def index(configuration: Configuration, *, apply: bool) -> None:
         click.echo(f"Created: {len(statements)}.", err=True)
     else:
         click.echo(f"Missing: {len(statements)}. Create with --apply.", err=True)
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]), metavar="SHELL")
+def completion(*, shell: str) -> None:
+    """Print the script with which a SHELL (bash, zsh or fish) completes commands and options.
+
+    For instance: eval "$(bfsql completion bash)" in ~/.bashrc.
+    """
+    from click.shell_completion import get_completion_class
+
+    from bfsql.cli.command import bfsql
+
+    made = get_completion_class(shell)
+    assert made is not None, shell
+    click.echo(made(bfsql, {}, "bfsql", "_BFSQL_COMPLETE").source())

@@ -1,0 +1,339 @@
+"""`bfsql doctor`: what stands between a graph and its clients, each with its cure.
+
+Every check yields findings; what is wrong is shown first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import platform
+import shutil
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import click
+
+from bfsql import call
+from bfsql.cli.clients import CLIENTS, Client, Launch, is_ours
+from bfsql.cli.command import escape
+from bfsql.cli.configuration import Configuration
+from bfsql.cli.configured import ConfiguredCommand, opened
+from bfsql.cli.install import launch
+from bfsql.cli.splice import Unreadable
+from bfsql.cli.stats import stats_of
+from bfsql.errors import BfsqlError, ToolError
+from bfsql.plugins import hook_states, states
+from bfsql.settings import ServeSettings, options, spelled
+
+if TYPE_CHECKING:
+    from bfsql.cli.stats import Stats
+    from bfsql.graph import Graph
+
+State: TypeAlias = Literal["wrong", "warning", "ok"]
+
+START_SECONDS = 30.0
+"""Time that a server has to start and answer."""
+STORE_SECONDS = 60.0
+"""Time for each question to the store."""
+DANGLING = 0.01
+"""Share of edges that dangle from which on it is worth a warning."""
+LARGE_HUB = 1_000_000
+"""Edges of a node from which on it is worth a word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that was looked at."""
+
+    state: State
+    subject: str
+    """What was looked at, in a word or two."""
+    text: str
+    """What was found."""
+    cure: str = ""
+    """What to do about it; empty where nothing is to be done."""
+
+
+@click.command("doctor", cls=ConfiguredCommand, server=True, graph=True)
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def doctor(configuration: Configuration, *, as_json: bool) -> None:
+    """Look for what keeps a graph from its clients, and say how to mend it.
+
+    Looks at the installation, the settings, the store, the graph, its search, a call through an
+    MCP session over stdio, and the clients' files that start bfsql. Takes the graph and the
+    options of `bfsql serve`. Exits with 1 where something is wrong.
+    """
+    server = launch(configuration)
+    findings = asyncio.run(_findings(configuration, server))
+    order: list[State] = ["wrong", "warning", "ok"]
+    findings.sort(key=lambda finding: order.index(finding.state))
+    if as_json:
+        click.echo(json.dumps([asdict(finding) for finding in findings], ensure_ascii=False))
+    else:
+        _show(findings)
+    if findings[0].state == "wrong":
+        click.get_current_context().exit(1)
+
+
+def _show(findings: list[Finding]) -> None:
+    colours = {"wrong": "red", "warning": "yellow", "ok": "green"}
+    for finding in findings:
+        mark = click.style(f"{finding.state:8}", fg=colours[finding.state])
+        click.echo(f"{mark} {escape(f'{finding.subject}: {finding.text}')}")
+        if finding.cure:
+            click.echo(f"         {escape(finding.cure)}")
+    wrong = sum(finding.state == "wrong" for finding in findings)
+    warnings = sum(finding.state == "warning" for finding in findings)
+    click.echo(f"\n{wrong} wrong, {warnings} to look at, {len(findings) - wrong - warnings} right.")
+
+
+async def _findings(configuration: Configuration, server: Launch) -> list[Finding]:
+    found = [*_installation(), *_settings(configuration)]
+    store = [finding async for finding in _store(configuration)]
+    found += store
+    if all(finding.state != "wrong" for finding in store):
+        found.append(await _session(server))
+    return found + [finding async for finding in _clients()]
+
+
+# --- the installation and the settings ----------------------------------------------
+
+
+def _installation() -> Iterator[Finding]:
+    yield Finding("ok", "Python", f"{platform.python_version()} at {sys.executable}")
+    for state in [*states(), *hook_states()]:
+        if state.ok:
+            yield Finding("ok", state.name, f"{state.distribution} {state.version}")
+        else:
+            yield Finding("warning", state.name, state.state)
+
+
+def _settings(configuration: Configuration) -> Iterator[Finding]:
+    choice = configuration.choice
+    yield Finding("ok", "backend", f"{choice.backend} ({choice.backend_origin})")
+    if choice.file.path is not None:
+        yield Finding("ok", "configuration file", str(choice.file.path.resolve()))
+    for resolved in (configuration.server, configuration.backend):
+        for field, origin in resolved.origins.items():
+            if origin != "default":
+                value = spelled(getattr(resolved.settings, field))
+                yield Finding("ok", field.rstrip("_"), f"{value} ({origin})")
+    known = {name for option in choice.backend_options() for name in option.environment}
+    known |= {n for o in options(ServeSettings, prefix="BFSQL_") for n in o.environment}
+    known |= {"BFSQL_BACKEND", "BFSQL_CONFIG"}
+    others = tuple(f"BFSQL_{s.name.upper().replace('-', '_')}_" for s in states())
+    for name in sorted(os.environ):
+        if name.startswith("BFSQL_") and name not in known and not name.startswith(others):
+            yield Finding(
+                "warning",
+                name,
+                "the environment variable is not of any setting",
+                "Check its spelling: `bfsql serve --help` names the variable of each setting.",
+            )
+
+
+# --- the store and the graph ----------------------------------------------------------
+
+
+async def _store(configuration: Configuration) -> AsyncIterator[Finding]:
+    try:
+        async with opened(configuration) as graph:
+            with call.scope(seconds=STORE_SECONDS):
+                await graph.db.ping()
+            yield Finding("ok", "store", "it answers")
+            with call.scope(seconds=STORE_SECONDS):
+                if reason := await graph.db.may_write():
+                    yield Finding("warning", "rights", reason)
+            async for finding in _graph(graph):
+                yield finding
+    except (BfsqlError, OSError) as error:
+        yield Finding("wrong", "store", str(error))
+        return
+    async for finding in _indexes(configuration):
+        yield finding
+
+
+async def _indexes(configuration: Configuration) -> AsyncIterator[Finding]:
+    prepare = configuration.choice.plugin.prepare
+    if prepare is None:
+        return
+    try:
+        missing = await prepare(configuration.backend.settings, False)  # noqa: FBT003 - the contract's
+    except BfsqlError as error:
+        yield Finding("warning", "indexes", str(error))
+        return
+    if missing:
+        shown = "; ".join(statement.split("\n")[0] for statement in missing[:3])
+        yield Finding(
+            "warning",
+            "indexes",
+            f"{len(missing)} are missing: {shown}",
+            "`bfsql index` shows them all, and `bfsql index --apply` makes them.",
+        )
+    else:
+        yield Finding("ok", "indexes", "none is missing")
+
+
+async def _graph(graph: Graph) -> AsyncIterator[Finding]:
+    with call.scope(seconds=STORE_SECONDS):
+        types = await graph.db.entity_types()
+    if not types:
+        yield Finding(
+            "wrong",
+            "graph",
+            "it has no nodes",
+            "Load one (`bfsql load --help`), or check which database, schema or mapping is meant.",
+        )
+        return
+    with call.scope(seconds=STORE_SECONDS):
+        try:
+            counts = await stats_of(graph)
+        except TimeoutError:
+            counts = None
+    if counts is not None and counts.nodes:
+        for finding in _counts(counts):
+            yield finding
+    with call.scope(seconds=STORE_SECONDS):
+        outline = await graph.shown.outline()
+    properties = outline.node_properties if outline else {}
+    nameless = [
+        type_ for type_, known in properties.items() if all(one.name != "name" for one in known)
+    ]
+    if nameless:
+        yield Finding(
+            "warning",
+            "names",
+            f"nodes of {', '.join(nameless[:5])} have no name, so search finds them by id alone",
+            "Load them with --name-column, or name the property in the backend's options.",
+        )
+    yield await _search(graph, types)
+
+
+def _counts(counts: Stats) -> Iterator[Finding]:
+    nodes, edges, degrees = sum(counts.nodes.values()), sum(counts.edges.values()), counts.degrees
+    yield Finding("ok", "graph", f"{nodes:,} nodes, {edges:,} edges, {len(counts.nodes)} types")
+    if degrees is None:
+        return
+    if degrees.dangling_edges > DANGLING * (edges + degrees.dangling_edges):
+        yield Finding(
+            "warning",
+            "edges",
+            f"{degrees.dangling_edges:,} have an end that is no node, and no answer has them",
+            "Load the nodes too, or leave out --no-create-nodes, which makes nodes of such ends.",
+        )
+    if degrees.hubs and degrees.hubs[0].degree >= LARGE_HUB:
+        hub = degrees.hubs[0]
+        yield Finding("ok", "largest hub", f"{hub.id} with {hub.degree:,} edges")
+
+
+async def _search(graph: Graph, types: Sequence[str]) -> Finding:
+    """Whether a node that a search finds is found by its own name."""
+    for word in ("a", "e", *sorted(types)):
+        with suppress(ToolError):
+            hits = (await graph.call("search_entities", {"query": word})).content["result"]
+            if not hits:
+                continue
+            name = hits[0].get("name") or hits[0]["id"]
+            again = (await graph.call("search_entities", {"query": name})).content["result"]
+            if any(hit["id"] == hits[0]["id"] for hit in again):
+                return Finding("ok", "search", f"it finds {name!r}")
+    return Finding(
+        "warning",
+        "search",
+        "it finds nothing by a letter or a type",
+        "Try `bfsql search-entities` with a name that the graph has; where that finds nothing, "
+        "`bfsql index` may show what the store lacks.",
+    )
+
+
+# --- sessions -----------------------------------------------------------------------------
+
+
+async def _session(server: Launch) -> Finding:
+    variables = {name: one.value for name, one in server.variables.items()}
+    failure = await _failure(server.command, server.args, {**os.environ, **variables})
+    if failure is None:
+        return Finding("ok", "MCP session", "a client on stdio got its six tools and an answer")
+    return Finding("wrong", "MCP session", failure, "Run the same `bfsql serve` by hand.")
+
+
+async def _failure(command: str, args: tuple[str, ...], env: Mapping[str, str]) -> str | None:
+    """Why a server does not start and answer on stdio; None where it does."""
+    from mcp import Client as McpClient
+    from mcp import StdioServerParameters
+    from mcp.client.stdio import stdio_client
+
+    parameters = StdioServerParameters(command=command, args=list(args), env=dict(env))
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as log:
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                async with McpClient(stdio_client(parameters, errlog=log)) as client:
+                    if len((await client.list_tools()).tools) != 6:  # noqa: PLR2004
+                        return "it is another server, which does not have the six tools"
+                    answer = await client.call_tool("describe_schema", {})
+                    return "describe_schema failed" if answer.is_error else None
+        except TimeoutError:
+            return f"it did not answer within {START_SECONDS:g} s"
+        except Exception as fault:  # noqa: BLE001 - whatever a process that ends causes
+            log.seek(0)
+            lines = log.read().strip().splitlines()
+            return lines[-1] if lines else f"it does not start ({_first(fault)})"
+
+
+def _first(fault: BaseException) -> str:
+    while isinstance(fault, BaseExceptionGroup):
+        fault = fault.exceptions[0]
+    return str(fault) or type(fault).__name__
+
+
+def _client_files() -> Iterator[tuple[Client, Path, dict[str, Any] | str]]:
+    """The files of clients that are there, each with its servers, or why it cannot be read."""
+    try:
+        home = Path.home()
+    except RuntimeError:
+        return
+    for client in CLIENTS.values():
+        path = client.path(home, os.environ)
+        if path.exists():
+            try:
+                yield client, path, client.servers(path.read_text(encoding="utf-8"))
+            except (Unreadable, OSError, UnicodeDecodeError) as wrong:
+                yield client, path, str(wrong)
+
+
+async def _clients() -> AsyncIterator[Finding]:
+    """The entries of clients that start bfsql, and whether each still does."""
+    for client, path, servers in _client_files():
+        if isinstance(servers, str):
+            text = f"{path} cannot be read: {servers}"
+            yield Finding("warning", client.title, text, "Correct the file.")
+            continue
+        for name, entry in servers.items():
+            if is_ours(entry):
+                yield await _entry(client, path, name, entry)
+
+
+async def _entry(client: Client, path: Path, name: str, entry: Mapping[str, Any]) -> Finding:
+    subject = f"{client.title}, {name}"
+    failure = await _of_entry(entry)
+    if failure is None:
+        return Finding("ok", subject, "it starts and answers")
+    cure = f"Write it anew: bfsql install {client.name} --name {name}, with its graph."
+    return Finding("wrong", subject, f"{failure} ({path})", cure)
+
+
+async def _of_entry(entry: Mapping[str, Any]) -> str | None:
+    command = str(entry["command"])
+    if shutil.which(command) is None:
+        return f"its command {command} is gone: the environment was moved or removed"
+    given = entry.get("env")
+    written = {str(k): str(v) for k, v in given.items()} if isinstance(given, dict) else {}
+    env = {**os.environ, **{k: v for k, v in written.items() if "${" not in v}}
+    return await _failure(command, tuple(map(str, entry.get("args") or ())), env)

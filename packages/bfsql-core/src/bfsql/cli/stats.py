@@ -1,0 +1,183 @@
+"""`bfsql stats`: what a graph is made of, in counts.
+
+Types and relations come from the backend's outline. Degrees come from its columns, so from
+backends alone that have the graph at hand in integers, such as the embedded store: another store
+would have to be read as a whole.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bfsql import call
+from bfsql.cli.configuration import Configuration
+from bfsql.cli.configured import ConfiguredCommand, opened
+from bfsql.models import Outline
+
+if TYPE_CHECKING:
+    from bfsql.columns import Columns
+    from bfsql.graph import Graph
+
+HUBS = 10
+"""Nodes with the most edges that are shown."""
+RELATIONS = 20
+"""Relations that are shown as a table; as JSON all are."""
+PERCENTILES = (50, 90, 99)
+
+
+@dataclass(frozen=True, slots=True)
+class Hub:
+    """A node with many edges."""
+
+    id: str
+    entity_type: str
+    name: str | None
+    degree: int
+
+
+@dataclass(frozen=True, slots=True)
+class Degrees:
+    """How many edges nodes have; a loop counts once."""
+
+    mean: float
+    median: int
+    percentile_90: int
+    percentile_99: int
+    largest: int
+    isolated: int
+    """Nodes without an edge."""
+    dangling_edges: int
+    """Edges with an end that is no node; no answer has them."""
+    hubs: tuple[Hub, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """The counts of a graph."""
+
+    nodes: dict[str, int]
+    """By type, the most frequent first."""
+    edges: dict[str, int]
+    """By predicate, likewise."""
+    relations: list[dict[str, Any]]
+    """By subject type, predicate and object type, likewise."""
+    sampled: bool
+    """Whether the counts come from a part of the graph."""
+    degrees: Degrees | None
+    """None where the backend has no columns."""
+
+
+@click.command("stats", cls=ConfiguredCommand, graph=True)
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def stats(configuration: Configuration, *, as_json: bool) -> None:
+    """Count the types, predicates, degrees and hubs of a graph.
+
+    GRAPH is a graph's file: what `bfsql load` has made, or RDF. Other stores
+    have options.
+    """
+    found = asyncio.run(_counted(configuration))
+    if as_json or not sys.stdout.isatty():
+        click.echo(json.dumps(asdict(found), ensure_ascii=False, indent=2))
+        return
+    _show(found)
+
+
+async def _counted(configuration: Configuration) -> Stats:
+    async with opened(configuration) as graph:
+        with call.scope():
+            return await stats_of(graph)
+
+
+async def stats_of(graph: Graph) -> Stats:
+    """The counts of an open graph."""
+    outline = await graph.shown.outline() or Outline()
+    edges: Counter[str] = Counter()
+    for relation in outline.relations:
+        edges[relation.predicate] += relation.edges
+    columns = graph.shown.columns()
+    return Stats(
+        nodes=dict(Counter(outline.node_counts).most_common()),
+        edges=dict(edges.most_common()),
+        relations=[relation._asdict() for relation in outline.relations],
+        sampled=outline.sampled,
+        degrees=None if columns is None else await _degrees(graph, columns),
+    )
+
+
+async def _degrees(graph: Graph, columns: Columns) -> Degrees:
+    import numpy as np
+
+    from bfsql.columns import NO_NODE
+
+    every = np.arange(columns.size, dtype=np.int32)
+    types = await columns.types(every)
+    is_node = types != NO_NODE
+    degrees = np.zeros(columns.size, dtype=np.int64)
+    dangling = 0
+    async for ring in columns.rings(every[is_node]):
+        whole = is_node[ring.subjects] & is_node[ring.objects]
+        dangling += len(whole) - int(whole.sum())
+        subjects, objects = ring.subjects[whole], ring.objects[whole]
+        degrees += np.bincount(subjects, minlength=columns.size)
+        degrees += np.bincount(objects[objects != subjects], minlength=columns.size)
+    of_nodes = degrees[is_node] if is_node.any() else np.zeros(1, dtype=np.int64)
+    largest = np.lexsort((every, -degrees))[:HUBS]
+    median, high, highest = (int(value) for value in np.percentile(of_nodes, PERCENTILES))
+    return Degrees(
+        mean=round(float(of_nodes.mean()), 2),
+        median=median,
+        percentile_90=high,
+        percentile_99=highest,
+        largest=int(of_nodes.max()),
+        isolated=int((of_nodes == 0).sum()) if is_node.any() else 0,
+        dangling_edges=dangling,
+        hubs=await _hubs(graph, columns, largest, degrees),
+    )
+
+
+async def _hubs(graph: Graph, columns: Columns, handles: Any, degrees: Any) -> tuple[Hub, ...]:
+    handles = handles[degrees[handles] > 0]
+    ids = await columns.ids(handles)
+    types = await columns.types(handles)
+    metadata = await graph.shown.metadata_for_nodes_batch(ids, keys=["name"])
+    return tuple(
+        Hub(id_, columns.type_names[type_], metadata.get(id_, {}).get("name"), int(degree))
+        for id_, type_, degree in zip(ids, types, degrees[handles], strict=True)
+    )
+
+
+def _show(found: Stats) -> None:
+    from bfsql.cli.render import print_table
+
+    about = "about " if found.sampled else ""
+    nodes, edges = sum(found.nodes.values()), sum(found.edges.values())
+    click.echo(f"{about}{nodes:,} nodes, {about}{edges:,} edges")
+    print_table(("type", "nodes"), [(name, f"{n:,}") for name, n in found.nodes.items()])
+    print_table(("predicate", "edges"), [(name, f"{n:,}") for name, n in found.edges.items()])
+    shown = found.relations[:RELATIONS]
+    rows = [
+        (one["subject_type"], one["predicate"], one["object_type"], f"{one['edges']:,}")
+        for one in shown
+    ]
+    print_table(("from", "predicate", "to", "edges"), rows)
+    if len(found.relations) > len(shown):
+        click.echo(f"{len(found.relations) - len(shown):,} more relations; --json has all.")
+    if found.degrees is None:
+        click.echo("Degrees are not counted: this backend would have to read the whole graph.")
+        return
+    degrees = found.degrees
+    click.echo(
+        f"Edges a node: {degrees.mean:g} on average, {degrees.median:,} in the middle; nine in "
+        f"ten have up to {degrees.percentile_90:,}, 99 in a hundred up to "
+        f"{degrees.percentile_99:,}, the largest hub {degrees.largest:,}. "
+        f"{degrees.isolated:,} nodes have none; {degrees.dangling_edges:,} edges dangle."
+    )
+    hubs = [(hub.id, hub.entity_type, hub.name or "", f"{hub.degree:,}") for hub in degrees.hubs]
+    print_table(("hub", "type", "name", "edges"), hubs)

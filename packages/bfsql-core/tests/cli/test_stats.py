@@ -1,0 +1,85 @@
+"""`bfsql stats` counts what networkx counts, and `bfsql completion` completes."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+
+import networkx as nx
+import pytest
+from bfsql_trials.columns import ColumnsOverMemory
+from click.testing import Result
+
+from bfsql.cli.stats import HUBS, stats_of
+from bfsql.graph import open_graph
+from bfsql.models import EdgeRecord, NodeRecord
+
+Run = Callable[..., Result]
+
+
+async def test_degrees_are_those_of_networkx() -> None:
+    random.seed(7)
+    nodes = [NodeRecord(f"n{i:02}", "AB"[i % 2], {"name": f"N {i}"}) for i in range(30)]
+    edges = {
+        (f"n{random.randrange(20):02}", random.choice("pq"), f"n{random.randrange(20):02}")
+        for _ in range(60)
+    }
+    edges |= {("n00", "p", f"n{i:02}") for i in range(20)} | {("n03", "q", "nobody")}
+    records = [*nodes, *(EdgeRecord(*edge) for edge in edges)]
+    async with open_graph(ColumnsOverMemory(records), hooks=()) as graph:
+        found = await stats_of(graph)
+    oracle = nx.MultiGraph()
+    oracle.add_nodes_from(node.id for node in nodes)
+    oracle.add_edges_from((s, o) for s, _, o in edges if o != "nobody")
+    loops = Counter(s for s, _, o in edges if s == o)
+    degrees = {id_: degree - loops[id_] for id_, degree in oracle.degree}
+    assert found.degrees is not None
+    assert found.degrees.dangling_edges == 1
+    assert found.degrees.largest == max(degrees.values())
+    assert found.degrees.isolated == sum(not degree for degree in degrees.values())
+    assert found.degrees.mean == pytest.approx(sum(degrees.values()) / len(degrees), abs=0.01)
+    due = sorted(degrees.items(), key=lambda one: (-one[1], one[0]))[:HUBS]
+    assert [(hub.id, hub.degree) for hub in found.degrees.hubs] == due
+    assert found.degrees.hubs[0].name == f"N {int(due[0][0][1:])}"
+
+
+async def test_an_empty_graph_has_counts() -> None:
+    async with open_graph(ColumnsOverMemory([]), hooks=()) as graph:
+        found = await stats_of(graph)
+    assert (found.nodes, found.edges) == ({}, {})
+    assert found.degrees is None or found.degrees.hubs == ()
+
+
+def test_counts_of_a_store_without_columns(loaded: Run) -> None:
+    told = loaded("stats", "toy.json")
+    assert told.exit_code == 0, told.output
+    found = json.loads(told.stdout)
+    assert found["degrees"] is None
+    assert isinstance(found["nodes"], dict)
+
+
+def test_a_shell_completes_a_command() -> None:
+    def completed(words: str) -> str:
+        env = {"COMP_WORDS": words, "COMP_CWORD": "1", "_BFSQL_COMPLETE": "bash_complete"}
+        done = subprocess.run(
+            [sys.executable, "-c", "from bfsql.cli import main; main()"],
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env={**os.environ, **env},
+        )
+        return done.stdout
+
+    assert completed("bfsql st").split() == ["plain,stats"]
+    assert "plain,--version" in completed("bfsql --v")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_a_script_of_the_shell(run: Run, shell: str) -> None:
+    told = run("completion", shell)
+    assert told.exit_code == 0
+    assert f"_BFSQL_COMPLETE={shell}_complete" in told.stdout

@@ -1,0 +1,181 @@
+"""`bfsql doctor`: one thing is wrong, is named first, and has its cure."""
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bfsql_trials.distributions import install
+from click.testing import CliRunner, Result
+
+from bfsql.cli import bfsql
+from bfsql.cli.clients import CLIENTS
+from bfsql_servers.port import free_port
+
+pytestmark = pytest.mark.slow
+
+Findings = list[dict[str, str]]
+Doctor = Callable[..., Result]
+
+
+@pytest.fixture
+def doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Doctor:
+    """`bfsql doctor` in an empty folder, for a user without clients."""
+    home = tmp_path / "home"
+    home.mkdir()
+    for variable in ("XDG_CONFIG_HOME", "CODEX_HOME", "CLINE_DIR"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(tmp_path)
+    return lambda *args: CliRunner().invoke(bfsql, ["doctor", *map(str, args)], prog_name="bfsql")
+
+
+def first(result: Result) -> dict[str, str]:
+    findings: Findings = json.loads(result.stdout)
+    return findings[0]
+
+
+def loaded(folder: Path, *options: str, **files: str) -> str:
+    """A graph of some CSV tables, by name."""
+    for name, text in files.items():
+        (folder / f"{name}.csv").write_text(text)
+    sources = [str(folder / f"{name}.csv") for name in files]
+    path = str(folder / "made.db")
+    done = CliRunner().invoke(bfsql, ["load", *sources, "--path", path, *options])
+    assert done.exit_code == 0, done.output
+    return path
+
+
+def test_a_graph_that_is_in_order(doctor: Doctor, films_db: Path) -> None:
+    result = doctor(films_db)
+    assert result.exit_code == 0, result.output
+    assert "0 wrong, 0 to look at" in result.stdout
+    for said in (
+        "407 nodes, 1,012 edges",
+        "a client on stdio got its six tools",
+        "none is missing",
+    ):
+        assert said in result.stdout
+
+
+def no_graph(_: Path) -> list[str]:
+    return ["nowhere.db"]
+
+
+def no_graph_file(folder: Path) -> list[str]:
+    (folder / "odd.db").write_text("This is no graph.")
+    return ["odd.db"]
+
+
+def dangling(folder: Path) -> list[str]:
+    edges = "subject,predicate,object\na,p,b\na,p,c\n"
+    return [loaded(folder, "--no-create-nodes", n="id,type,name\na,T,A\nb,T,B\n", e=edges)]
+
+
+def nameless(folder: Path) -> list[str]:
+    edges = "subject,predicate,object\na,p,b\n"
+    return [loaded(folder, n="id,type,size\na,T,1\nb,T,2\n", e=edges)]
+
+
+def no_server(_: Path) -> list[str]:
+    dsn = f"postgres://nobody:hidden-word@127.0.0.1:{free_port()}/none"
+    Path("dsn.txt").write_text(dsn)
+    return ["--backend", "postgres", "--dsn-file", "dsn.txt"]
+
+
+def broken_rdf(folder: Path) -> list[str]:
+    (folder / "books.ttl").write_text("<a> <b> .")
+    return ["books.ttl"]
+
+
+def no_triples(folder: Path) -> list[str]:
+    (folder / "none.ttl").write_text("# nothing yet\n")
+    return ["none.ttl"]
+
+
+@pytest.mark.parametrize(
+    ("setup", "state", "subject", "words"),
+    [
+        (no_graph, "wrong", "store", "bfsql load SOURCE --path nowhere.db"),
+        (no_graph_file, "wrong", "store", "odd.db"),
+        (dangling, "warning", "edges", "--no-create-nodes"),
+        (nameless, "warning", "names", "--name-column"),
+        (no_server, "wrong", "store", "127.0.0.1"),
+        (broken_rdf, "wrong", "store", "books.ttl"),
+        (no_triples, "wrong", "graph", "bfsql load --help"),
+    ],
+)
+def test_what_is_wrong_with_a_store_or_graph_is_named_first(
+    doctor: Doctor, tmp_path: Path, setup: Any, state: str, subject: str, *, words: str
+) -> None:
+    result = doctor(*setup(tmp_path), "--json")
+    found = first(result)
+    assert (found["state"], found["subject"]) == (state, subject)
+    assert words in found["text"] + found["cure"]
+    assert result.exit_code == (1 if state == "wrong" else 0)
+    assert "hidden-word" not in result.output
+
+
+def test_a_misspelt_variable(
+    doctor: Doctor, films_db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BFSQL_MAX_TOKEN", "100")
+    found = first(doctor(films_db, "--json"))
+    assert (found["state"], found["subject"]) == ("warning", "BFSQL_MAX_TOKEN")
+    assert "spelling" in found["cure"]
+
+
+def test_a_plugin_that_cannot_be_imported(
+    doctor: Doctor, films_db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path / "site", "bfsql-broken", broken="no_such_module:plugin")
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    found = first(doctor(films_db, "--json"))
+    assert (found["state"], found["subject"]) == ("warning", "broken")
+    assert "pip install" in found["text"]
+
+
+def test_a_setting_that_cannot_be_used_is_a_sentence(doctor: Doctor, films_db: Path) -> None:
+    result = doctor(films_db, "--deadline", "soon")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("Option --deadline is 'soon'")
+
+
+def entry(client: str, command: str, *args: str) -> None:
+    path = CLIENTS[client].path(Path.home(), {})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    servers = {"films": {"command": command, "args": ["-m", "bfsql", "serve", *args]}}
+    path.write_text(json.dumps({"mcpServers": servers}))
+
+
+def test_a_client_whose_environment_was_moved(
+    doctor: Doctor, films_db: Path, tmp_path: Path
+) -> None:
+    entry("cursor", str(tmp_path / "moved" / "bin" / "python"), "--path", str(films_db))
+    found = first(doctor(films_db, "--json"))
+    assert (found["state"], found["subject"]) == ("wrong", "Cursor, films")
+    assert "moved or removed" in found["text"]
+    assert "bfsql install cursor --name films" in found["cure"]
+
+
+def test_a_client_whose_graph_is_gone(doctor: Doctor, films_db: Path, tmp_path: Path) -> None:
+    gone = tmp_path / "gone.db"
+    shutil.copy(films_db, gone)
+    entry("claude-desktop", sys.executable, "--path", str(gone))
+    assert "Claude Desktop, films: it starts and answers" in doctor(films_db).stdout
+    gone.unlink()
+    found = first(doctor(films_db, "--json"))
+    assert (found["state"], found["subject"]) == ("wrong", "Claude Desktop, films")
+    assert "There is no graph at" in found["text"]
+
+
+def test_a_client_file_that_cannot_be_read(doctor: Doctor, films_db: Path) -> None:
+    path = CLIENTS["cursor"].path(Path.home(), {})
+    path.parent.mkdir()
+    path.write_text('{"mcpServers": }')
+    found = first(doctor(films_db, "--json"))
+    assert (found["state"], found["subject"]) == ("warning", "Cursor")
+    assert "line 1" in found["text"]
