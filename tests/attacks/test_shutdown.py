@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, closing
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from mcp import Client
 
 from bfsql_servers.served import Served, serving
-from bfsql_servers.slow_store import Journal
+from bfsql_servers.slow_store import NODES, Journal
 
 pytestmark = pytest.mark.slow
 
 ERAS = ("auto", "legacy")
+CLIENTS = 6
+PATIENCE = 60
+"""Seconds until a server counts as hung; a busy machine takes ten to start one."""
 
 
 @pytest.fixture
@@ -26,30 +36,252 @@ def journal(tmp_path: Path) -> Journal:
 async def test_a_stop_during_a_call_loses_no_answer_over_mcp(journal: Journal) -> None:
     """Attack: SIGTERM during a call ended it as an empty 200 for clients of the 2025 protocol."""
     with serving(*journal.options(2), env=journal.env) as served:
-        async with AsyncExitStack() as stack:
-            clients = [
-                await stack.enter_async_context(Client(f"{served.url}/mcp", mode=era))
-                for era in ERAS
-            ]
-            late = await stack.enter_async_context(Client(f"{served.url}/mcp", mode="legacy"))
-            calls = [asyncio.create_task(walk(one, f"n{n}")) for n, one in enumerate(clients)]
+        async with clients(served, *ERAS, "legacy", "auto") as (*busy, late, later):
+            calls = [asyncio.create_task(walk(one, f"n{n}")) for n, one in enumerate(busy)]
             await journal.until(lambda seen: seen.count("began") == len(calls))
             served.process.terminate()
-            await log_says_nothing_of_a_traceback(served)
+            refused = await until_refused(late)
             answers = await asyncio.gather(*calls)
-            refused = await walk(late, "n9")
-        code = await asyncio.to_thread(served.process.wait, 60)
+            assert (await walk(later, "n9")).is_error
+        code = await ended(served)
     assert [answer.structured_content["node_count"] for answer in answers] == [3, 3]
-    assert refused.is_error
-    assert "is being stopped" in refused.content[0].text
-    assert code == 0
-    assert "Traceback" not in "\n".join(served.log)
+    assert "is being stopped" in text(refused)
+    assert (code, tracebacks(served)) == (0, [])
+
+
+async def test_a_stop_during_a_call_loses_no_answer_of_the_web_api(journal: Journal) -> None:
+    with serving("--rest", *journal.options(2), env=journal.env) as served:
+        calling = asyncio.create_task(asyncio.to_thread(posted, served, "n1"))
+        await journal.until(lambda seen: seen.count("began") == 1)
+        served.process.terminate()
+        while (refused := await asyncio.to_thread(posted, served, "n9"))[0] == 200:
+            pass
+        status, _, document = await calling
+        code = await ended(served)
+    assert (status, document["node_count"]) == (200, 3)
+    assert (refused[0], refused[1]["Retry-After"], refused[2]["kind"]) == (503, "5", "stopping")
+    assert (code, tracebacks(served)) == (0, [])
+
+
+@pytest.mark.parametrize("signals", [1, 2])
+async def test_calls_that_outlast_the_grace_end_with_an_error(
+    journal: Journal, signals: int
+) -> None:
+    """A second signal ends the grace."""
+    grace = "0.5" if signals == 1 else "600"
+    options = ["--grace", grace, *journal.options(600)]
+    with serving(*options, env=journal.env) as served:
+        async with clients(served, *ERAS) as opened:
+            calls = [asyncio.create_task(walk(one, f"n{n}")) for n, one in enumerate(opened)]
+            await journal.until(lambda seen: seen.count("began") == len(calls))
+            for _ in range(signals):
+                served.process.terminate()
+                await asyncio.sleep(0.2)
+            answers = await asyncio.gather(*calls)
+        code = await ended(served)
+    assert ["was stopped before" in text(answer) for answer in answers] == [True, True]
+    assert all(answer.is_error for answer in answers)
+    assert journal.count("cancelled") == 2
+    assert (code, tracebacks(served)) == (0, [])
+
+
+async def test_a_request_of_the_web_api_that_outlasts_the_grace_is_a_503(journal: Journal) -> None:
+    """Attack: past its grace, the web API answered 500 and wrote a traceback."""
+    options = ["--rest", "--grace", "0.5", *journal.options(600)]
+    with serving(*options, env=journal.env) as served:
+        calling = asyncio.create_task(asyncio.to_thread(posted, served, "n1"))
+        await journal.until(lambda seen: seen.count("began") == 1)
+        served.process.terminate()
+        status, headers, document = await calling
+        code = await ended(served)
+    assert (status, headers["Retry-After"], document["kind"]) == (503, "5", "stopping")
+    assert "was stopped before" in document["detail"]
+    assert journal.count("cancelled") == 1
+    assert (code, tracebacks(served)) == (0, [])
+
+
+async def test_a_client_that_disconnects_ends_its_statement(journal: Journal) -> None:
+    """Attack: a client of the 2025 protocol left its statement running to the deadline."""
+    with serving("--deadline", "600", *journal.options(600), env=journal.env) as served:
+        await asyncio.to_thread(call_and_leave, served, journal)
+        await journal.until(lambda seen: seen.count("cancelled") == 1)
+
+
+@pytest.mark.parametrize("ways", [["--rest"], []])
+async def test_an_idle_server_stops_with_open_streams_and_half_sent_requests(
+    journal: Journal, ways: list[str]
+) -> None:
+    """Neither waits for an answer, so neither keeps the server."""
+    with serving(*ways, "--grace", "600", *journal.options(0), env=journal.env) as served:
+        async with clients(served, *([] if ways else ERAS)) as opened:
+            for one in opened:
+                assert not (await walk(one, "n1")).is_error
+            with closing(HTTPConnection("127.0.0.1", served.port)) as half:
+                half.putrequest("POST", "/tools/bfs_query" if ways else "/mcp")
+                half.putheader("Content-Length", "100")
+                half.putheader("Content-Type", "application/json")
+                half.endheaders(b"{")
+                await asyncio.sleep(0.2)
+                served.process.terminate()
+                code = await ended(served)
+    assert (code, tracebacks(served)) == (0, [])
+
+
+def test_on_stdio_a_stop_during_a_call_loses_no_answer(journal: Journal) -> None:
+    command = [sys.executable, "-m", "bfsql", "serve", *journal.options(1)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=journal.env
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write(message(1, "initialize", HELLO) + "\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        process.stdin.write(message(None, "notifications/initialized", {}) + "\n")
+        process.stdin.write(message(2, "tools/call", WALK) + "\n")
+        process.stdin.flush()
+        asyncio.run(journal.until(lambda seen: seen.count("began") == 1))
+        process.send_signal(signal.SIGTERM)
+        answer = json.loads(process.stdout.readline())
+        assert process.wait(PATIENCE) == 0
+        assert process.stderr
+        assert "Traceback" not in process.stderr.read()
+    assert answer["result"]["structuredContent"]["node_count"] == 3
+
+
+async def test_ten_stops_under_load_lose_no_answer(tmp_path: Path) -> None:
+    for at_once in range(0, 10, 5):
+        folders = [tmp_path / str(at_once + n) for n in range(5)]
+        for folder in folders:
+            folder.mkdir()
+        ways = ["--rest" if n % 3 == 2 else "--stateless" if n % 3 else "" for n in range(5)]
+        answered = await asyncio.gather(*map(stopped_under_load, map(Journal, folders), ways))
+        assert min(answered) >= CLIENTS, answered
+
+
+async def stopped_under_load(journal: Journal, way: str) -> int:
+    """Stop a server that clients ask without a pause; how many answers came."""
+    options = [*filter(None, [way]), *journal.options(0.2)]
+    with ExitStack() as stack:
+        starting = serving(*options, env=journal.env)
+        served = await asyncio.to_thread(stack.enter_context, starting)
+        counts = [0] * CLIENTS
+        ask = ask_the_api if way == "--rest" else ask_over_mcp
+        asking = [asyncio.create_task(ask(served, n, counts)) for n in range(CLIENTS)]
+        while not all(counts):
+            await asyncio.sleep(0.02)
+            assert not any(one.done() for one in asking)
+        served.process.terminate()
+        await asyncio.gather(*asking)
+        await ended(served)
+        assert (served.process.returncode, tracebacks(served)) == (0, [])
+    return sum(counts)
+
+
+async def ask_over_mcp(served: Served, n: int, counts: list[int]) -> None:
+    """Call until the server refuses; one that has ended has taken no call."""
+    try:
+        async with clients(served, ERAS[n % 2]) as (client,):
+            while not (answer := await walk(client, seed_of(n, counts))).is_error:
+                assert answer.structured_content["node_count"] == 3
+                counts[n] += 1
+            assert "is being stopped" in text(answer)
+    except BaseExceptionGroup as group:
+        if not counts[n] or group.split(httpx2.ConnectError)[1] is not None:
+            raise
+
+
+async def ask_the_api(served: Served, n: int, counts: list[int]) -> None:
+    """The same of the web API."""
+    async with httpx2.AsyncClient(base_url=served.url, timeout=PATIENCE) as client:
+        while True:
+            arguments = {"seeds": [seed_of(n, counts)], "max_hops": 1}
+            try:
+                answer = await client.post("/tools/bfs_query", json=arguments)
+            except httpx2.ConnectError:
+                return
+            if answer.status_code != 200:
+                assert (answer.status_code, answer.json()["kind"]) == (503, "stopping")
+                return
+            assert answer.json()["node_count"] == 3
+            counts[n] += 1
+
+
+def seed_of(n: int, counts: list[int]) -> str:
+    return f"n{(7 * n + counts[n]) % NODES}"
+
+
+# --- asking -------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def clients(served: Served, *eras: str) -> AsyncIterator[list[Client]]:
+    async with AsyncExitStack() as stack:
+        url = f"{served.url}/mcp"
+        yield [await stack.enter_async_context(Client(url, mode=era)) for era in eras]
 
 
 async def walk(client: Client, seed: str) -> Any:
     return await client.call_tool("bfs_query", {"seeds": [seed], "max_hops": 1})
 
 
-async def log_says_nothing_of_a_traceback(served: Served) -> None:
-    await asyncio.sleep(0.3)
-    assert "Traceback" not in "\n".join(served.log)
+async def until_refused(client: Client) -> Any:
+    """The signal takes a moment to arrive."""
+    while not (answer := await client.call_tool("describe_schema", {})).is_error:
+        pass
+    return answer
+
+
+def text(answer: Any) -> str:
+    found: str = answer.content[0].text
+    return found
+
+
+def posted(served: Served, seed: str) -> tuple[int, Any, Any]:
+    """Status, headers and document of a tool of the web API, on a connection of its own."""
+    answer = httpx2.post(
+        f"{served.url}/tools/bfs_query", json={"seeds": [seed], "max_hops": 1}, timeout=PATIENCE
+    )
+    return answer.status_code, answer.headers, answer.json()
+
+
+async def ended(served: Served) -> int:
+    return await asyncio.to_thread(served.process.wait, PATIENCE)
+
+
+def tracebacks(served: Served) -> list[str]:
+    words = ("Traceback", "Exception", "ERROR")
+    return [line for line in served.log if any(word in line for word in words)]
+
+
+HELLO = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "test", "version": "0"},
+}
+WALK = {"name": "bfs_query", "arguments": {"seeds": ["n1"], "max_hops": 1}}
+
+
+def message(number: int | None, method: str, params: dict[str, Any]) -> str:
+    about = {} if number is None else {"id": number}
+    return json.dumps({"jsonrpc": "2.0", **about, "method": method, "params": params})
+
+
+def call_and_leave(served: Served, journal: Journal) -> None:
+    """A client of the 2025 protocol that closes its connection in the middle of a call."""
+    headers = {
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": "2025-11-25",
+    }
+    connection = HTTPConnection("127.0.0.1", served.port, timeout=PATIENCE)
+    connection.request("POST", "/mcp", message(1, "initialize", HELLO), headers)
+    answer = connection.getresponse()
+    headers["Mcp-Session-Id"] = answer.headers["Mcp-Session-Id"]
+    answer.read()
+    connection.request("POST", "/mcp", message(None, "notifications/initialized", {}), headers)
+    connection.getresponse().read()
+    connection.request("POST", "/mcp", message(2, "tools/call", WALK), headers)
+    asyncio.run(journal.until(lambda seen: seen.count("began") == 1))
+    connection.close()

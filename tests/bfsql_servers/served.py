@@ -50,8 +50,8 @@ def serving(
     """
 
     def limited() -> None:
-        if max_files is not None:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (max_files, max_files))
+        assert max_files is not None
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max_files, max_files))
 
     command = [sys.executable, "-m", "bfsql", "serve", "--transport", "http", "--port", "0"]
     with subprocess.Popen(
@@ -61,7 +61,8 @@ def serving(
         stderr=subprocess.PIPE,
         text=True,
         env=env,
-        preexec_fn=limited,  # noqa: PLW1509 - no thread of this process holds a lock it needs
+        # Not where several servers are started in threads, one of which may hold a lock.
+        preexec_fn=None if max_files is None else limited,  # noqa: PLW1509
     ) as process:
         served = Served(process)
         greeted = threading.Event()

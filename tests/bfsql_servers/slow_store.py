@@ -11,7 +11,7 @@ from pathlib import Path
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, NodeRecord, Triple
 
-NODES = 50
+NODES = 500
 """Nodes n0, n1, ..., each of them joined to the next."""
 
 

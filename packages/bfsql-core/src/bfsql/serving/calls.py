@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from math import inf
 from typing import TYPE_CHECKING
 
 from bfsql.errors import ToolError
@@ -37,10 +38,12 @@ class Calls:
 
     Attributes:
         draining: Whether the server is being stopped: new calls are refused.
+        last_ended: Time of the event loop at which a call ended last.
     """
 
     def __init__(self) -> None:
         self.draining = False
+        self.last_ended = -inf
         self._under_way: set[asyncio.Timeout] = set()
 
     @property
@@ -70,6 +73,7 @@ class Calls:
                     yield
                 finally:
                     self._under_way.discard(limit)
+                    self.last_ended = asyncio.get_running_loop().time()
                     if request is not None:
                         request.ended(limit)
         except TimeoutError:

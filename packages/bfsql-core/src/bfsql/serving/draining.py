@@ -19,8 +19,8 @@ from bfsql.serving.requests import Requests
 log = logging.getLogger("bfsql")
 
 LINGER_SECONDS = 2.0
-"""Time after the last answer in which clients may ask what they need to read it: the Python
-client lists the tools after its first call, to check the answer by the tool's schema."""
+"""Time after the last call in which clients may ask what they need to read its answer: that of
+Python lists the tools after its first call, to check the answer by the tool's schema."""
 
 END_SECONDS = 2.0
 """Time that calls have to end with an error once the grace is over."""
@@ -77,17 +77,17 @@ class Server(uvicorn.Server):
         def idle() -> bool:
             return not self._calls.under_way and not waiting & self._requests.waiting()
 
+        await self._until(idle, grace)
         if not idle():
-            await self._until(idle, grace)
-            if not idle():
-                log.warning("%d calls had not ended and were ended.", self._calls.under_way)
-                self._calls.end()
-                await until(idle, END_SECONDS)
-            else:
-                # Clients may have to ask something else before they can read their answers.
-                await self._until(lambda: False, min(LINGER_SECONDS, end - time()))
-                waiting = self._requests.waiting()
-                await self._until(idle, end - time())
+            log.warning("%d calls had not ended and were ended.", self._calls.under_way)
+            self._calls.end()
+            await until(idle, END_SECONDS)
+        else:
+            await self._until(
+                lambda: False, min(self._calls.last_ended + LINGER_SECONDS, end) - time()
+            )
+            waiting = self._requests.waiting()
+            await self._until(idle, end - time())
         self._requests.end()
         self.should_exit = True
 
