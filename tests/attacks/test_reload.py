@@ -1,0 +1,155 @@
+"""A server whose graph or whose configuration changes while it answers."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from mcp import Client, StdioServerParameters
+
+from bfsql.models import NodeRecord
+from bfsql_servers.served import Served, serving
+from bfsql_servers.slow_store import Journal
+from bfsql_sqlite import SqliteSettings, load_graph
+
+pytestmark = pytest.mark.slow
+
+PATIENCE = 60
+"""Seconds until a change counts as not followed."""
+
+Ask = Callable[[], Any]
+"""How many nodes the server's graph has, asked anew."""
+
+
+async def graph_of(path: Path, nodes: int) -> Path:
+    """A graph of some nodes, in a file of its own."""
+    await load_graph(
+        SqliteSettings(path=path), [NodeRecord(f"n{n}", f"Type{n}") for n in range(nodes)]
+    )
+    return path
+
+
+@asynccontextmanager
+async def asked(way: str, path: Path) -> AsyncIterator[tuple[Ask, Served | None]]:
+    """Serve a file; how a client counts the types of its graph."""
+    if way == "stdio":
+        options = ["-m", "bfsql", "serve", "--path", str(path)]
+        async with Client(StdioServerParameters(command=sys.executable, args=options)) as client:
+            yield lambda: types_over_mcp(client), None
+        return
+    with serving(*([way] if way == "--rest" else []), "--path", str(path)) as served:
+        if way == "--rest":
+            async with httpx2.AsyncClient(base_url=served.url, timeout=PATIENCE) as api:
+
+                async def ask() -> int:
+                    return len((await api.get("/schema")).json()["entity_types"])
+
+                yield ask, served
+        else:
+            async with Client(f"{served.url}/mcp") as client:
+                yield lambda: types_over_mcp(client), served
+
+
+async def types_over_mcp(client: Client) -> int:
+    answer = await client.call_tool("describe_schema", {})
+    assert not answer.is_error, answer.content
+    return len(answer.structured_content["entity_types"])
+
+
+@pytest.mark.parametrize("way", ["stdio", "http", "--rest"])
+async def test_a_file_that_is_replaced_is_served_from_the_next_call_on(
+    tmp_path: Path, way: str
+) -> None:
+    """Attack: the embedded file replaced by a broken one, then by a good one."""
+    path = await graph_of(tmp_path / "graph.db", 1)
+    second, third = [await graph_of(tmp_path / f"{n}.db", n) for n in (2, 3)]
+    broken = tmp_path / "broken"
+    broken.write_bytes(third.read_bytes()[:5_000])
+    async with asked(way, path) as (ask, served):
+        assert await ask() == 1
+        second.replace(path)
+        assert [await ask() for _ in range(3)] == [2] * 3
+        broken.replace(path)
+        assert [await ask() for _ in range(3)] == [2] * 3
+        path.unlink()
+        assert await ask() == 2
+        third.replace(path)
+        assert [await ask() for _ in range(3)] == [3] * 3
+        if served is not None:
+            assert await asyncio.to_thread(served.stop) == 0
+            told = [line for line in served.log if "cannot be opened" in line]
+            assert len(told) == 1
+            assert "Traceback" not in "\n".join(served.log)
+
+
+async def test_a_file_that_is_copied_over_is_served_when_it_is_whole(tmp_path: Path) -> None:
+    path = await graph_of(tmp_path / "graph.db", 1)
+    second = await graph_of(tmp_path / "second.db", 2)
+    async with asked("http", path) as (ask, _):
+        assert await ask() == 1
+        shutil.copyfile(second, path)
+        assert await ask() == 2
+
+
+async def test_sighup_reads_the_configuration_without_losing_a_call(tmp_path: Path) -> None:
+    """Attack: SIGHUP ended the server."""
+    journal = Journal(tmp_path)
+    configuration = tmp_path / "bfsql.toml"
+
+    def configure(description: str, **others: str) -> None:
+        server = {"graph_description": description, **others}
+        lines = [f'{name} = "{value}"' for name, value in server.items()]
+        configuration.write_text("\n".join(lines), encoding="utf-8")
+
+    configure("Before.")
+    options = ["--config", str(configuration), *journal.options(2)]
+    with serving(*options, env=journal.env) as served:
+        async with Client(f"{served.url}/mcp", mode="legacy") as client:
+
+            async def description() -> str:
+                answer = await client.call_tool("describe_schema", {})
+                found: str = answer.structured_content["graph_description"]
+                return found
+
+            assert await description() == "Before."
+            walk = {"seeds": ["n1"], "max_hops": 1}
+            calling = asyncio.create_task(client.call_tool("bfs_query", walk))
+            await journal.until(lambda seen: seen.count("began") == 1)
+            configure("After.", host="127.0.0.9")
+            served.process.send_signal(signal.SIGHUP)
+            await until(description, "After.")
+            assert not calling.done() or journal.count("ended") == 1
+            assert (await calling).structured_content["node_count"] == 3
+            configure("Wrong.", deadline="soon")
+            served.process.send_signal(signal.SIGHUP)
+            await logged(served, "The configuration was not taken")
+            assert await description() == "After."
+            configure("Last.")
+            served.process.send_signal(signal.SIGHUP)
+            await until(description, "Last.")
+        assert await asyncio.to_thread(served.stop) == 0
+    assert journal.count("cancelled") == 0
+    assert any("Read at the start alone: host" in line for line in served.log)
+    assert "Traceback" not in "\n".join(served.log)
+
+
+async def until(ask: Callable[[], Any], wanted: Any) -> None:
+    end = time.monotonic() + PATIENCE
+    while await ask() != wanted:
+        assert time.monotonic() < end
+
+
+async def logged(served: Served, text: str) -> None:
+    end = time.monotonic() + PATIENCE
+    while not any(text in line for line in served.log):
+        assert time.monotonic() < end, served.log
+        await asyncio.sleep(0.02)
