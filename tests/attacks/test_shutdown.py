@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, closing
+from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -153,60 +154,71 @@ def test_on_stdio_a_stop_during_a_call_loses_no_answer(journal: Journal) -> None
 
 async def test_ten_stops_under_load_lose_no_answer(journal: Journal, tmp_path: Path) -> None:
     ways = [["--rest"], [], ["--stateless"], [], []] * 2
-    commands = [[*way, *journal.options(0.2)] for way in ways]
+    logging = ["--log-level", "info", "--log-format", "json"]
+    commands = [[*way, *logging, *journal.options(0.2)] for way in ways]
     with forked(commands, tmp_path, journal.env) as (servers, codes):
         loads = map(loaded, servers, ways)
-        counts = await asyncio.gather(*loads)
-    assert min(counts) >= CLIENTS
+        answered = await asyncio.gather(*loads)
+    assert min(answered) >= CLIENTS
+    assert [server.answers for server in servers] == answered
     assert codes == [0] * len(ways)
     assert [tracebacks(server) for server in servers] == [[]] * len(ways)
 
 
 async def loaded(server: Forked, way: list[str]) -> int:
     """Stop a server that clients ask without a pause; how many answers came."""
-    url = await asyncio.to_thread(lambda: server.url)
-    counts = [0] * CLIENTS
+    load = Load(await asyncio.to_thread(lambda: server.url))
     ask = ask_the_api if way == ["--rest"] else ask_over_mcp
-    asking = asyncio.gather(*(ask(url, n, counts) for n in range(CLIENTS)))
-    while not all(counts):
-        assert not asking.done(), await asking
+    asking = asyncio.gather(*(ask(load, n) for n in range(CLIENTS)))
+    while not all(load.answers):
+        assert not asking.done()
         await asyncio.sleep(0.02)
     server.stop()
     await asking
-    return sum(counts)
+    return sum(load.answers)
 
 
-async def ask_over_mcp(url: str, n: int, counts: list[int]) -> None:
-    """Call until the server refuses; one that has ended has taken no call."""
+@dataclass
+class Load:
+    """Clients that ask one server."""
+
+    url: str
+    answers: list[int] = field(default_factory=lambda: [0] * CLIENTS)
+
+    def arguments(self, n: int) -> dict[str, Any]:
+        """Of the next call of a client; no two of them are the same."""
+        return {"seeds": [f"n{(7 * n + self.answers[n]) % NODES}"], "max_hops": 1}
+
+
+async def ask_over_mcp(load: Load, n: int) -> None:
+    """Call until the server refuses, or has ended and cannot be reached."""
     try:
-        async with Client(f"{url}/mcp", mode=ERAS[n % 2]) as client:
-            while not (answer := await walk(client, seed_of(n, counts))).is_error:
+        async with Client(f"{load.url}/mcp", mode=ERAS[n % 2]) as client:
+            while True:
+                answer = await client.call_tool("bfs_query", load.arguments(n))
+                if answer.is_error:
+                    assert "is being stopped" in text(answer)
+                    return
                 assert answer.structured_content["node_count"] == 3
-                counts[n] += 1
-            assert "is being stopped" in text(answer)
+                load.answers[n] += 1
     except BaseExceptionGroup as group:
-        if not counts[n] or group.split(httpx2.ConnectError)[1] is not None:
+        if not load.answers[n] or group.split(httpx2.TransportError)[1] is not None:
             raise
 
 
-async def ask_the_api(url: str, n: int, counts: list[int]) -> None:
+async def ask_the_api(load: Load, n: int) -> None:
     """The same of the web API."""
-    async with httpx2.AsyncClient(base_url=url, timeout=PATIENCE) as client:
+    async with httpx2.AsyncClient(base_url=load.url, timeout=PATIENCE) as client:
         while True:
-            arguments = {"seeds": [seed_of(n, counts)], "max_hops": 1}
             try:
-                answer = await client.post("/tools/bfs_query", json=arguments)
-            except httpx2.ConnectError:
+                answer = await client.post("/tools/bfs_query", json=load.arguments(n))
+            except httpx2.TransportError:
                 return
             if answer.status_code != 200:
                 assert (answer.status_code, answer.json()["kind"]) == (503, "stopping")
                 return
             assert answer.json()["node_count"] == 3
-            counts[n] += 1
-
-
-def seed_of(n: int, counts: list[int]) -> str:
-    return f"n{(7 * n + counts[n]) % NODES}"
+            load.answers[n] += 1
 
 
 # --- asking -------------------------------------------------------------------
@@ -248,7 +260,7 @@ async def ended(served: Served) -> int:
 
 
 def tracebacks(served: Served | Forked) -> list[str]:
-    words = ("Traceback", "Exception", "ERROR")
+    words = ("Traceback", "Exception", "ERROR", '"error"')
     return [line for line in served.log if any(word in line for word in words)]
 
 

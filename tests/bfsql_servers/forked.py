@@ -41,6 +41,12 @@ class Forked:
             time.sleep(0.02)
         return found[1]
 
+    @property
+    def answers(self) -> int:
+        """How many calls it has answered, by its log at the level info in JSON."""
+        records = [json.loads(line) for line in self.log if line.startswith("{")]
+        return sum(record.get("outcome") == "ok" for record in records)
+
     def stop(self) -> None:
         """Send SIGTERM."""
         os.kill(self.pid, signal.SIGTERM)
