@@ -133,6 +133,13 @@ def benchmarks(session: nox.Session) -> None:
 
 
 @nox.session
+def soak(session: nox.Session) -> None:
+    """A hundred clients on a store that fails at random, for 1,800 s; `-- --seconds 60` for 60."""
+    install(session, ["test-bfsql-sparql"], ("bfsql-core", "bfsql-sqlite", "bfsql-sparql"))
+    session.run("python", "-m", "bfsql_servers.soak", *session.posargs, env={"PYTHONPATH": "tests"})
+
+
+@nox.session
 def format(session: nox.Session) -> None:  # noqa: A001 - the name one types
     """Format and mend what the linter can mend."""
     session.install("--quiet", *nox.project.dependency_groups(PYPROJECT, "lint"))

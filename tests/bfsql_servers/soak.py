@@ -14,10 +14,10 @@ import argparse
 import asyncio
 import contextlib
 import json
+import logging
 import random
 import re
 import resource
-import socket
 import statistics
 import sys
 import tempfile
@@ -59,7 +59,9 @@ OUTAGE = re.compile(
     r"|store|busy|too many|try again|Try again",
 )
 """What the error of a call says that a failing store, or a full server, has ended."""
-CUT = re.compile(r"time for this call was up|search was not finished|store left out|counted in time")
+CUT = re.compile(
+    r"time for this call was up|search was not finished|store left out|counted in time"
+)
 """What the notes of an answer say that an outage has cut."""
 
 
@@ -79,13 +81,16 @@ class Resources:
     megabytes: float
     files: int
     threads: int
+    processor_seconds: float
 
     @classmethod
     def of(cls, pid: int) -> Resources:
         process = psutil.Process(pid)
         with process.oneshot():
             size = process.memory_info().rss / 1e6
-            return cls(round(size, 1), process.num_fds(), process.num_threads())
+            spent = process.cpu_times()
+            seconds = round(spent.user + spent.system, 1)
+            return cls(round(size, 1), process.num_fds(), process.num_threads(), seconds)
 
 
 @dataclass
@@ -152,7 +157,9 @@ class Report:
 
     def faults(self) -> list[str]:
         """What the soak has to hold and did not."""
-        assert self.before and self.early and self.after
+        assert self.before is not None
+        assert self.early is not None
+        assert self.after is not None
         found = [f"wrong: {one}" for one in self.wrong[:5]]
         found += [f"unexpected error: {text} ({n})" for text, n in self.unexpected.items()]
         if self.after.files > self.before.files + 20:
@@ -185,6 +192,7 @@ class FailingProxy:
         self._passing = asyncio.Event()
         self._passing.set()
         self._open: dict[asyncio.StreamWriter, bool] = {}
+        self._tasks: set[asyncio.Task[None] | None] = set()
 
     @contextlib.asynccontextmanager
     async def listening(self) -> AsyncIterator[str]:
@@ -195,8 +203,7 @@ class FailingProxy:
         finally:
             server.close()
             self.switch("kill")
-            while self._open:
-                await asyncio.sleep(0.01)
+            await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def switch(self, mode: str) -> None:
         """Begin or end an outage."""
@@ -219,6 +226,7 @@ class FailingProxy:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._open[writer] = False
+        self._tasks.add(task := asyncio.current_task())
         try:
             if self.mode == "kill":
                 return
@@ -237,11 +245,15 @@ class FailingProxy:
         except OSError:
             pass
         finally:
+            self._tasks.discard(task)
             del self._open[writer]
             writer.transport.abort()
 
     async def _requests(
-        self, reader: asyncio.StreamReader, there: asyncio.StreamWriter, writer: asyncio.StreamWriter
+        self,
+        reader: asyncio.StreamReader,
+        there: asyncio.StreamWriter,
+        writer: asyncio.StreamWriter,
     ) -> None:
         while data := await reader.read(65_536):
             if self.mode == "limit":
@@ -269,7 +281,7 @@ def triples() -> str:
     """Small things in a ring with cross edges, and a hub that many others point to."""
     label, kind = "http://www.w3.org/2000/01/rdf-schema#label", "urn:bfsql:"
     type_ = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
-    lines = [f'<{kind}hub> <{type_}> <{kind}Hub> .', f'<{kind}hub> <{label}> "The hub" .']
+    lines = [f"<{kind}hub> <{type_}> <{kind}Hub> .", f'<{kind}hub> <{label}> "The hub" .']
     for i in range(SMALL):
         node = f"<{kind}n{i}>"
         lines += [f"{node} <{type_}> <{kind}Thing> .", f'{node} <{label}> "Thing number {i}" .']
@@ -316,7 +328,7 @@ class Soak:
         self.report = Report(seconds=seconds)
         self._served, self._proxy = served, proxy
         self._url = f"{served.url}/mcp"
-        self._drawn = random.Random(seed)  # noqa: S311 - no secret
+        self._drawn = random.Random(seed)
         self._all = questions()
         self._small = [one for one in self._all if one.small]
         self._large = [one for one in self._all if not one.small]
@@ -408,7 +420,9 @@ class Soak:
             await asyncio.gather(asking, return_exceptions=True)
             with contextlib.suppress(OSError):
                 _, writer = await asyncio.open_connection(HOST, self._served.port)
-                writer.write(b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99\r\n\r\n{")
+                writer.write(
+                    b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99\r\n\r\n{"
+                )
                 writer.transport.abort()
             self.report.vanished += 2
             await asyncio.sleep(self._drawn.uniform(1, 3))
@@ -479,7 +493,7 @@ async def connected(url: str, era: str = "auto") -> AsyncIterator[Client]:
     """A client of its own connections; without TLS, whose certificates take 0.1 s to read."""
     timeout = httpx2.Timeout(30, read=300)
     async with (
-        httpx2.AsyncClient(verify=False, timeout=timeout) as http,  # noqa: S501 - loopback
+        httpx2.AsyncClient(verify=False, timeout=timeout) as http,
         Client(streamable_http_client(url, http_client=http), mode=era) as client,
     ):
         yield client
@@ -519,6 +533,7 @@ def soak(seconds: float, seed: int, say: Callable[[str], None] = print) -> Repor
         say: Prints.
     """
     allow_files()
+    logging.getLogger("mcp").setLevel(logging.CRITICAL)  # clients that vanish close their streams
     with tempfile.TemporaryDirectory() as folder:
         store = OxigraphServer(Path(folder))
         store.process.start()
@@ -550,7 +565,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """What `nox -s soak` runs; 1 where something did not hold."""
     parser = argparse.ArgumentParser(description=__doc__, prog="soak")
     parser.add_argument("--seconds", type=float, default=1_800)
-    parser.add_argument("--seed", type=int, default=random.randrange(10_000))  # noqa: S311
+    parser.add_argument("--seed", type=int, default=random.randrange(10_000))
     chosen = parser.parse_args(arguments)
     print(f"seed {chosen.seed}")  # noqa: T201 - its output
     report = soak(chosen.seconds, chosen.seed)

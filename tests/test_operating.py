@@ -1,0 +1,81 @@
+"""The files of docs/how-to/operate.md name only options, keys and paths that there are."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from configparser import RawConfigParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from bfsql.settings import ServeSettings
+
+ROOT = Path(__file__).parent.parent
+SNIPPETS = ROOT / "docs" / "how-to" / "snippets"
+PAGES = ["SECURITY.md", "docs/how-to/operate.md", "docs/explanation/threat-model.md"]
+OPTION = re.compile(r"--[a-z][a-z-]+")
+
+
+def options_of(*command: str) -> set[str]:
+    """The options in the help of a command."""
+    ran = [sys.executable, "-m", "bfsql", *command, "--help"]
+    return set(OPTION.findall(subprocess.check_output(ran, text=True)))
+
+
+def names(arguments: list[str]) -> set[str]:
+    return {argument.partition("=")[0] for argument in arguments if argument.startswith("--")}
+
+
+@pytest.fixture(scope="module")
+def serve() -> set[str]:
+    return options_of("serve", "--backend", "postgres") | options_of("serve")
+
+
+def documents(name: str) -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all((SNIPPETS / name).read_text("utf-8")))
+
+
+def test_the_unit_starts_a_server_and_gives_it_time_to_stop(serve: set[str]) -> None:
+    unit = RawConfigParser()
+    unit.optionxform = str  # type: ignore[assignment]
+    unit.read(SNIPPETS / "bfsql.service")
+    program, *arguments = shlex.split(unit["Service"]["ExecStart"])
+    assert (Path(program).name, arguments[0]) == ("bfsql", "serve")
+    assert names(arguments) <= serve
+    assert (SNIPPETS / Path(arguments[-1]).name).exists()
+    assert int(unit["Service"]["TimeoutStopSec"]) > ServeSettings().grace
+    assert "-HUP" in unit["Service"]["ExecReload"]
+
+
+def test_the_containers_have_options_that_there_are(serve: set[str]) -> None:
+    image = (SNIPPETS / "Dockerfile").read_text("utf-8")
+    [compose] = documents("compose.yaml")
+    [pod] = [
+        d["spec"]["template"]["spec"]
+        for d in documents("kubernetes.yaml")
+        if d["kind"] == "Deployment"
+    ]
+    [container] = pod["containers"]
+    assert set(OPTION.findall(image)) - {"--no-cache-dir", "--uid"} <= serve
+    assert names(compose["services"]["graph"]["command"]) <= serve
+    assert names(container["args"]) <= serve
+    assert pod["terminationGracePeriodSeconds"] > ServeSettings().grace
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    assert f"--admin-port={ports['admin']}" in container["args"]
+    for probe, path in {"startup": "/readyz", "readiness": "/readyz", "liveness": "/livez"}.items():
+        assert container[f"{probe}Probe"]["httpGet"] == {"path": path, "port": "admin"}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_pages_name_options_and_settings_that_there_are(page: str, serve: set[str]) -> None:
+    text = re.sub(r"```.*?```", "", (ROOT / page).read_text("utf-8"), flags=re.DOTALL)
+    others = {"--apply"}  # of `bfsql index`
+    assert set(OPTION.findall(text)) - others <= serve
+    named = set(re.findall(r"`([a-z]+_[a-z_]+)`", text))
+    hooks = {"redact_metadata", "refuse_call", "describe_schema", "stop_grace_period"}
+    assert named - hooks <= set(ServeSettings.model_fields)

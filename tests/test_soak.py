@@ -1,0 +1,18 @@
+"""Thirty seconds of the soak; `nox -s soak` runs thirty minutes of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from bfsql_servers.soak import soak
+
+SECONDS = 30
+
+
+@pytest.mark.slow
+def test_thirty_seconds_on_a_store_that_fails_leave_no_wrong_answer_and_nothing_behind() -> None:
+    report = soak(SECONDS, seed=1)
+    assert report.faults() == []
+    assert report.answers > 20
+    assert sum(report.outages.values()) >= 2
+    assert report.idle > 100
