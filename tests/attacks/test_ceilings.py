@@ -14,7 +14,8 @@ import mcp
 import pytest
 from click.testing import CliRunner
 
-from bfsql.cli.command import bfsql
+import bfsql
+from bfsql.cli.command import bfsql as command_line
 from bfsql_servers.served import Served, serving
 
 BFSQL = [sys.executable, "-m", "bfsql"]
@@ -139,7 +140,7 @@ def test_on_ones_own_command_line_an_argument_replaces_the_default(hub_db):
     """A file may say how a server is to be reached; a command is none."""
     arguments = ["bfs-query", "hub", "--max-hops", "1", "--max-tokens", "0", "--path", str(hub_db)]
     environment = {"BFSQL_TRANSPORT": "http", "BFSQL_MAX_TOKENS": str(TOKENS)}
-    done = CliRunner().invoke(bfsql, arguments, env=environment)
+    done = CliRunner().invoke(command_line, arguments, env=environment)
     assert done.exit_code == 0
     assert len(json.loads(done.stdout)["nodes"]) == LEAVES + 1
 
@@ -150,3 +151,34 @@ def test_the_web_apis_tools_are_held_to_it(web_api):
     assert answer.status_code == 200
     assert len(answer.content) <= 3 * TOKENS
     assert "the most that this server gives" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("route", "body"),
+    [
+        ("/entities/hub", None),
+        ("/entities/hub/relations?limit=10000", None),
+        ("/entities/batch", {"ids": ["hub", "leaf:1"], "metadata": True}),
+        ("/relations/batch", {"ids": ["hub"]}),
+    ],
+)
+def test_the_web_apis_resources_are_refused_where_they_are_too_large(web_api, route, body):
+    address = f"{web_api.url}{route}"
+    answer = httpx2.get(address) if body is None else httpx2.post(address, json=body)
+    assert answer.status_code == 400
+    assert answer.json()["kind"] == "too_large"
+    assert f"this server's bound of {MOST_BYTES:,}" in answer.json()["detail"]
+
+
+def test_parts_of_them_are_given(web_api):
+    assert httpx2.get(f"{web_api.url}/entities/hub?keys=note").json()["note"] == "short"
+    page = httpx2.get(f"{web_api.url}/entities/hub/relations?limit=1000").json()
+    assert len(page["relations"]) == 1000
+    assert page["next"]
+
+
+async def test_a_client_of_the_web_api_asks_for_less_at_once(web_api):
+    leaves = [f"leaf:{number}" for number in range(LEAVES)]
+    async with bfsql.open_graph("jsonld", base_url=web_api.url) as graph:
+        ring = await graph.db.edges_batch(leaves)
+    assert sorted(ring) == sorted(("hub", "has", leaf) for leaf in leaves)

@@ -6,11 +6,13 @@ Batches use the routes that an API announces for many ids in one request.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any, TypeVar
 
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from bfsql import call
 from bfsql.errors import StoreError
@@ -115,6 +117,9 @@ def _circle(url: str) -> StoreError:
 _NOTHING: Mapping[str, Any] = {}
 _ENVELOPE = 100  # bytes of a request beside its keys
 
+# The field of a batch's keys, and that of its answer's list.
+_ENTITIES, _RING, _METADATA = ("ids", "results"), ("ids", "relations"), ("relations", "results")
+
 Key = TypeVar("Key", str, Triple)
 
 
@@ -141,9 +146,9 @@ class Batches:
         """The entities that exist, with their metadata if that is asked for, or some keys of it."""
         found: list[Node] = []
         more = _listed(schema, "keys", keys)
-        for chunk in _chunks(ids, schema, more):
-            question = {"ids": chunk, "metadata": metadata, **more}
-            results = await self._ask(schema.entities_batch, question, "results")
+        question = {"metadata": metadata, **more}
+        chunks = _chunks(ids, schema, more)
+        async for _, results in self._each(schema.entities_batch, _ENTITIES, chunks, question):
             with results.reply.read():
                 found += [self._fields.node(entry) for entry in results.entries]
         return found
@@ -160,8 +165,8 @@ class Batches:
         more = _listed(schema, "predicates", predicates)
         if direction is not None and schema.parts:
             more["direction"] = direction
-        for chunk in _chunks(ids, schema, more):
-            results = await self._ask(schema.relations_batch, {"ids": chunk, **more}, "relations")
+        chunks = _chunks(ids, schema, more)
+        async for chunk, results in self._each(schema.relations_batch, _RING, chunks, more):
             asked = frozenset(chunk)
             with results.reply.read():
                 for row in results.entries:
@@ -180,19 +185,42 @@ class Batches:
         """Metadata of the relations that exist, or some keys of it."""
         found: dict[Triple, Metadata] = {}
         more = _listed(schema, "keys", keys)
-        for chunk in _chunks(edges, schema, more):
-            question = {"relations": chunk, **more}
-            results = await self._ask(schema.relations_batch, question, "results")
+        chunks = _chunks(edges, schema, more)
+        async for _, results in self._each(schema.relations_batch, _METADATA, chunks, more):
             with results.reply.read():
                 for entry in results.entries:
                     triple = self._fields.triple(entry, "", "")
                     found[triple] = self._fields.edge_metadata(entry)
         return found
 
-    async def _ask(self, route: str | None, question: dict[str, Any], field: str) -> _Results:
+    async def _each(
+        self,
+        route: str | None,
+        fields: tuple[str, str],
+        chunks: Iterable[list[Key]],
+        more: Mapping[str, Any],
+    ) -> AsyncIterator[tuple[list[Key], _Results]]:
+        """The keys of each request and what came; one whose answer would be too large is halved.
+
+        Args:
+            route: Of the batch.
+            fields: That of the keys, and that of the answer's list.
+            chunks: The keys of each request.
+            more: Other fields of every request.
+        """
         assert route is not None
-        url = self._routes.at(route)
-        reply = await self._session.ask(Request(url, "POST", to_json(question)))
+        url, (keys, listed) = self._routes.at(route), fields
+        waiting = deque(chunks)
+        while waiting:
+            chunk = waiting.popleft()
+            reply = await self._session.ask(Request(url, "POST", to_json({keys: chunk, **more})))
+            if len(chunk) > 1 and _is_too_large(reply):
+                half = len(chunk) // 2
+                waiting.extendleft((chunk[half:], chunk[:half]))
+            else:
+                yield chunk, self._results(reply, listed)
+
+    def _results(self, reply: Reply, field: str) -> _Results:
         document = reply.json()
         with reply.read():
             entries = document.get(field) if isinstance(document, dict) else None
@@ -200,6 +228,17 @@ class Batches:
                 raise Unreadable(f"there is no list in the field {field}")
         call.omitted(*omissions(document))
         return _Results(reply, entries)
+
+
+def _is_too_large(reply: Reply) -> bool:
+    """Whether an API refuses to give so much at once (`too_large` of `bfsql serve --rest`)."""
+    if reply.status != HTTPStatus.BAD_REQUEST:
+        return False
+    try:
+        document = from_json(reply.body)
+    except ValueError:
+        return False
+    return isinstance(document, dict) and document.get("kind") == "too_large"
 
 
 class _Results:

@@ -37,6 +37,7 @@ from bfsql.serving.live import LiveGraph
 from bfsql.serving.request_ids import request_id_of, with_request_ids
 from bfsql.serving.tokens import TokenVerifier, verifier_of
 from bfsql.tools import translate_errors
+from bfsql.tools.budget import refuse_if_too_large
 
 if TYPE_CHECKING:
     from bfsql.settings import ServeSettings
@@ -199,6 +200,7 @@ class _Endpoint:
             with translate_errors(limits, name):
                 async with self._live.turn(read.caller):
                     reply = await route.handler(read)
+                refuse_if_too_large(limits, route.subject, len(reply.content))
             if seen is not None:
                 seen.size, seen.tokens = len(reply.content), limits.estimator(reply.content)
         shared = "private" if read.api.token else "public"

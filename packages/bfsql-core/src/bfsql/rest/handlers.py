@@ -11,18 +11,20 @@ import math
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing
 from typing import Any
 from urllib.parse import urlencode
 
 from bfsql.abc import DEFAULT_NEXT_STEPS
 from bfsql.answers import encode, evidence_item
 from bfsql.answers.clean import clean_metadata, clean_text
-from bfsql.call import within
-from bfsql.errors import ToolError
+from bfsql.call import MAX_EDGES, within
+from bfsql.errors import BoundMet, ToolError
 from bfsql.models import Edge, EdgeDirection, EntityStub, Metadata, Triple
 from bfsql.rest.request import Api, ApiRequest, wrong_value
 from bfsql.rest.response import Reply, context, context_document, relation_context, reply
+from bfsql.tools.budget import refuse_if_too_large
 from bfsql.tools.validate import shown
 
 MAX_BATCH = 10_000
@@ -213,7 +215,7 @@ async def relations(request: ApiRequest) -> Reply:
     after = _position(request.query["cursor"])
     node = await request.api.node(request.path["id"])
     predicates = request.query["predicates"]
-    edges = await within(_edges(request.api, node.id, predicates or None, direction))
+    edges = await within(_edges(request.api, [node.id], predicates or None, direction))
     start = 0 if after is None else bisect_right(edges, after)
     page = edges[start : start + limit]
     document: dict[str, Any] = {
@@ -230,14 +232,22 @@ async def relations(request: ApiRequest) -> Reply:
 
 
 async def _edges(
-    api: Api, entity_id: str, predicates: list[str] | None, direction: str
+    api: Api, ids: list[str], predicates: list[str] | None, direction: str
 ) -> list[Triple]:
-    if predicates is not None or direction == "both":
-        way = _DIRECTIONS[direction]
-        ring = await api.db.edges_batch([entity_id], predicates=predicates, direction=way)
-        return _sorted(ring)
-    one_way = api.db.edges_from if direction == "out" else api.db.edges_to
-    return _sorted(await one_way(entity_id))
+    """A ring, or the part of it that is asked for.
+
+    Raises:
+        BoundMet: It has more edges than a traversal may have.
+    """
+    part: dict[str, Any] = {"predicates": predicates, "direction": _DIRECTIONS[direction]}
+    most = api.graph.limits.max_edges or MAX_EDGES
+    edges: set[Triple] = set()
+    async with aclosing(api.db.edges_stream(ids, **part)) as batches:
+        async for rows in batches:
+            edges.update((row[0], row[1], row[2]) for row in rows)
+            if len(edges) > most:
+                raise BoundMet("edges", most)
+    return sorted(edges)
 
 
 def _cursor(edge: Triple) -> str:
@@ -297,11 +307,14 @@ async def relation_batch(request: ApiRequest) -> Reply:
         direction = given.get("direction", "both")
         if direction not in _DIRECTIONS:
             raise wrong_value("direction", f"one of {', '.join(_DIRECTIONS)}", shown(direction))
-        way = _DIRECTIONS[direction]
         if not ids:
             return reply({"relations": []})
-        ring = await within(db.edges_batch(ids, predicates=predicates, direction=way))
-        return reply({"relations": _sorted(ring)})
+        ring = await within(_edges(request.api, ids, predicates, direction))
+        least = sum(
+            len(subject) + len(predicate) + len(object_) for subject, predicate, object_ in ring
+        )
+        refuse_if_too_large(request.api.graph.limits, request.route.subject, least)
+        return reply({"relations": ring})
     triples, keys = _triples(given["relations"]), _names("keys", given)
     known = await within(db.metadata_for_edges_batch(triples, keys)) if triples else {}
     results = [
@@ -323,10 +336,6 @@ def _triples(given: Any) -> list[Triple]:
 
 def _is_triple(item: Any) -> bool:
     return isinstance(item, list) and list(map(type, item)) == [str, str, str]
-
-
-def _sorted(edges: Iterable[Any]) -> list[Triple]:
-    return sorted({(s, p, o) for s, p, o in edges})
 
 
 def _relation(edge: Triple) -> dict[str, Any]:

@@ -325,7 +325,7 @@ def refuse_if_too_large(limits: Limits, what: str, size: int) -> None:
 
     Args:
         limits: Has the bound.
-        what: What was asked, as the subject of a sentence.
+        what: What was asked for.
         size: Bytes of the answer.
 
     Raises:
@@ -333,9 +333,9 @@ def refuse_if_too_large(limits: Limits, what: str, size: int) -> None:
     """
     if limits.max_answer_bytes is not None and size > limits.max_answer_bytes:
         raise ToolError(
-            f"{what} has an answer of {size:,} bytes, which is more than this server's bound of "
-            f"{limits.max_answer_bytes:,}. Ask for less: fewer ids, some keys or predicates alone, "
-            "or smaller pages (limit).",
+            f"{what}: the answer would have {size:,} bytes, which is more than this server's bound "
+            f"of {limits.max_answer_bytes:,}. Ask for less: fewer ids, some keys or predicates "
+            "alone, or smaller pages (limit).",
             kind="too_large",
         )
 

@@ -1,0 +1,156 @@
+"""Calls at once are bounded, in all and for each client, and none keeps others from theirs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import httpx2
+import mcp
+
+from bfsql_servers.served import Served, serving
+
+SECONDS = 30
+SCHEMA = {"entity_types": ["Thing"], "predicates": ["p"], "comprehensive": True}
+
+
+@dataclass
+class Gate:
+    """A store behind a web API that answers only once it is opened."""
+
+    url: str = ""
+    asked: list[str] = field(default_factory=list)
+    """The ids in the order in which the store was asked for them."""
+    opened: threading.Event = field(default_factory=threading.Event)
+
+    async def until_asked(self, count: int) -> None:
+        """Wait until the store was asked for so many entities."""
+        async with asyncio.timeout(SECONDS):
+            while len(self.asked) < count:  # noqa: ASYNC110 - a thread tells it
+                await asyncio.sleep(0.01)
+
+
+@contextmanager
+def gated() -> Iterator[Gate]:
+    gate = Gate()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            path = self.path.partition("?")[0]
+            document: dict[str, Any] = SCHEMA
+            if path.startswith("/entities/"):
+                entity = path.split("/")[2]
+                gate.asked.append(entity)
+                gate.opened.wait(SECONDS)
+                document = {"id": entity, "@type": "Thing", "relations": [], "items": []}
+            content = json.dumps(document).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    gate.url = f"http://127.0.0.1:{server.server_port}"
+    try:
+        yield gate
+    finally:
+        gate.opened.set()
+        server.shutdown()
+        server.server_close()
+
+
+@contextmanager
+def served_gate(*options: str) -> Iterator[tuple[Served, Gate]]:
+    with (
+        gated() as gate,
+        serving("--backend", "jsonld", "--base-url", gate.url, *options) as served,
+    ):
+        yield served, gate
+
+
+def client_at(address: str, served: Served) -> httpx2.AsyncClient:
+    """A client of the web API that comes from an address of its own."""
+    transport = httpx2.AsyncHTTPTransport(local_address=address)
+    return httpx2.AsyncClient(base_url=served.url, transport=transport, timeout=SECONDS)
+
+
+async def test_attack_2_calls_at_once_are_bounded_and_shared_among_clients():
+    options = ["--max-calls", "3", "--max-calls-per-client", "2", "--max-waiting", "4"]
+    with served_gate("--rest", *options) as (served, gate):
+        async with AsyncExitStack() as stack:
+            greedy, modest = [
+                await stack.enter_async_context(client_at(address, served))
+                for address in ("127.0.0.2", "127.0.0.3")
+            ]
+            flood = [asyncio.ensure_future(greedy.get(f"/entities/g{n}")) for n in range(20)]
+            refused = [await one for one in await finished(flood, 14)]
+            assert {one.status_code for one in refused} == {429}
+            assert {one.json()["kind"] for one in refused} == {"busy"}
+            assert all(int(one.headers["Retry-After"]) >= 1 for one in refused)
+            assert len(gate.asked) == 2, "two run and four wait"
+            small = asyncio.ensure_future(modest.get("/entities/m0"))
+            await gate.until_asked(3)
+            assert gate.asked[2] == "m0", "a place was left for another client"
+            waiting = [asyncio.ensure_future(modest.get(f"/entities/m{n}")) for n in (1, 2)]
+            evicted = await finished([one for one in flood if not one.done()], 2)
+            assert {(await one).status_code for one in evicted} == {429}, "the queue is shared"
+            gate.opened.set()
+            answers = await asyncio.gather(*flood, small, *waiting)
+            assert sorted(one.status_code for one in answers) == [200] * 7 + [429] * 16
+
+
+async def finished(
+    tasks: list[asyncio.Task[httpx2.Response]], count: int
+) -> list[asyncio.Task[httpx2.Response]]:
+    """As many of the tasks as are expected to end, once they have."""
+    async with asyncio.timeout(SECONDS):
+        while sum(one.done() for one in tasks) < count:  # noqa: ASYNC110 - some of them do not end
+            await asyncio.sleep(0.01)
+    await asyncio.sleep(0.1)
+    done = [one for one in tasks if one.done()]
+    assert len(done) == count
+    return done
+
+
+async def test_over_mcp_a_model_is_told_when_to_ask_again():
+    options = ["--max-calls", "1", "--max-waiting", "0"]
+    with served_gate(*options) as (served, gate):
+        async with AsyncExitStack() as stack:
+            url = f"{served.url}/mcp"
+            one, modern, legacy = [
+                await stack.enter_async_context(mcp.Client(url, mode=mode))
+                for mode in ("auto", "auto", "legacy")
+            ]
+            first = asyncio.ensure_future(one.call_tool("describe_entity", {"id": "a"}))
+            await gate.until_asked(1)
+            for client in (modern, legacy):
+                refused = await client.call_tool("describe_entity", {"id": "b"})
+                assert refused.is_error
+                assert "Make this call again in 1 second." in refused.content[0].text
+            gate.opened.set()
+            assert not (await first).is_error
+            assert not (await legacy.call_tool("describe_entity", {"id": "b"})).is_error
+
+
+async def test_a_rate_for_each_client(films_db):
+    with serving("--path", str(films_db), "--rest", "--calls-per-minute", "3") as served:
+        async with client_at("127.0.0.2", served) as one, client_at("127.0.0.3", served) as other:
+            statuses = [(await one.get("/schema")).status_code for _ in range(4)]
+            assert statuses == [200, 200, 200, 429]
+            refused = await one.get("/schema")
+            assert 1 <= int(refused.headers["Retry-After"]) <= 20
+            assert (await other.get("/schema")).status_code == 200
