@@ -62,9 +62,7 @@ class HeldRings:
         self._parts: CachedMethod[_Key] = CachedMethod(
             "edges_batch", policy, weigh=_edges, id_of=itemgetter(0)
         )
-        # An edge between two asked nodes may come twice.
-        self._most_rows = None if max_edges is None else 2 * max_edges
-        self._max_edges = max_edges or 0
+        self._max_edges = max_edges
 
     async def rings(
         self,
@@ -149,17 +147,28 @@ class HeldRings:
         direction: EdgeDirection | None,
     ) -> dict[str, bytes]:
         parts: list[IntArray] = [np.empty((0, ROW), np.int32)]
-        count = 0
+        count = joining = counted = 0
         async with aclosing(stream) as batches:
             async for rows in batches:
                 parts.append(self.numbering.rows(rows))
                 count += len(rows)
-                if self._most_rows is not None and count > self._most_rows:
+                if self._max_edges is None or count <= self._max_edges:
+                    continue
+                # An edge between two asked nodes may come twice.
+                joining += sum(self._joining(part, missing) for part in parts[counted:])
+                counted = len(parts)
+                if count - joining // 2 > self._max_edges:
                     raise BoundMet("edges", self._max_edges)
         ring = np.concatenate(parts)
         if len(missing) == 1:
             return {missing[0]: ring.tobytes()}
         return _by_end(ring, missing, self.numbering, direction)
+
+    def _joining(self, rows: IntArray, asked: Sequence[str]) -> int:
+        """How many edges have both ends among some ids."""
+        handles = np.sort(self.numbering.of(asked, len(asked)))
+        ends = (places_in(handles, rows[:, place]) >= 0 for place in (0, 2))
+        return int(np.logical_and(*ends).sum())
 
 
 def _part(predicates: Collection[str] | None, direction: EdgeDirection | None) -> _Part | None:
