@@ -13,6 +13,8 @@ import math
 from collections.abc import Sequence
 from typing import Literal
 
+from bfsql.masking import hide_secrets
+
 
 class BfsqlError(Exception):
     """Base class of all errors that BFS-QL raises on purpose."""
@@ -182,11 +184,18 @@ class NothingFits(BfsqlError, ValueError):
 # --- read by the operator ---------------------------------------------------
 
 
-class ConfigurationError(BfsqlError, ValueError):
+class _ForTheOperator(BfsqlError):
+    """An error whose sentence may quote a setting or a driver; secrets in it are hidden."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*(hide_secrets(arg) if isinstance(arg, str) else arg for arg in args))
+
+
+class ConfigurationError(_ForTheOperator, ValueError):
     """Settings that cannot be used: an option, a variable or a line of the file."""
 
 
-class StoreError(BfsqlError):
+class StoreError(_ForTheOperator):
     """The store is missing, unreadable, or not what the backend needs.
 
     Backends raise it with a sentence that names the store, what was found and

@@ -280,7 +280,8 @@ def _credentials(settings: JsonLdSettings) -> http.Credentials:
     credentials = http.Credentials(headers, oauth=oauth, hidden=secrets)
     for url in (settings.base_url, settings.oauth_url or ""):
         if credentials.secrets and http.is_unencrypted(url):
-            log.warning("%s gets secrets unencrypted; an https URL hides them.", url)
+            shown = http.hide_login(url)
+            log.warning("%s gets secrets unencrypted; an https URL hides them.", shown)
     return credentials
 
 

@@ -81,6 +81,9 @@ def _secured(settings: Neo4jSettings) -> tuple[str, dict[str, Any]]:
     scheme, _, rest = settings.uri.partition("://")
     if scheme not in _SCHEMES:
         raise translate_error(ValueError("the address begins with no scheme of Bolt"), settings)
+    if "@" in rest:  # which the driver refuses too, with a part of the password in some cases
+        told = "a user name or a password is in the address, and they have settings of their own"
+        raise translate_error(ValueError(told), settings)
     file = settings.ca_file
     if file is None:
         return settings.uri, {}

@@ -15,13 +15,17 @@ from __future__ import annotations
 
 import difflib
 import errno
+import sys
+import traceback
 from importlib import import_module
+from types import TracebackType
 from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import CompletionItem
 
 from bfsql.errors import BfsqlError, LoadRefused, ToolError
+from bfsql.masking import hide_secrets
 
 if TYPE_CHECKING:
     from bfsql.cli.plugin_commands import PluginCommand
@@ -134,12 +138,12 @@ def explained(error: BaseException) -> tuple[str, int]:
     if isinstance(found, ToolError):
         cause = found.__cause__
         why = "" if cause is None or found.kind not in ("store", "internal") else _cause(cause)
-        return escape(f"{found}{why}"), FAILED if found.kind in _UNANSWERED else WRONG
+        return escape(f"{found}{hide_secrets(why)}"), FAILED if found.kind in _UNANSWERED else WRONG
     if isinstance(found, BfsqlError):
-        return escape(str(found)), FAILED if isinstance(found, LoadRefused) else WRONG
+        return escape(hide_secrets(str(found))), FAILED if isinstance(found, LoadRefused) else WRONG
     if isinstance(found, OSError):
         what = f"{found.filename}: " if found.filename is not None else ""
-        return escape(f"{what}{found.strerror or found}"), WRONG
+        return escape(hide_secrets(f"{what}{found.strerror or found}")), WRONG
     raise found
 
 
@@ -206,4 +210,10 @@ def bfsql() -> None:
 
 def main() -> None:
     """What the console script and `python -m bfsql` run."""
+    sys.excepthook = _print_fault
     bfsql(prog_name="bfsql")
+
+
+def _print_fault(kind: type[BaseException], fault: BaseException, at: TracebackType | None) -> None:
+    """Print an error that nothing has caught, without the secrets that a driver may quote."""
+    sys.stderr.write(hide_secrets("".join(traceback.format_exception(kind, fault, at))))

@@ -22,7 +22,7 @@ from bfsql.cli.configuration import Configuration
 from bfsql.cli.configured import ConfiguredCommand
 from bfsql.errors import ConfigurationError
 from bfsql.plugins import BackendState, HookState, hook_states, states
-from bfsql.settings import HIDDEN, Resolved, spelled
+from bfsql.settings import HIDDEN, Resolved, spelled, without_secrets
 
 
 @click.command("backends")
@@ -120,7 +120,10 @@ def _literal(value: Any) -> str:
         case list() | tuple():
             return f"[{', '.join(_literal(item) for item in value)}]"
         case dict():
-            pairs = (f"{json.dumps(str(key))} = {_literal(item)}" for key, item in value.items())
+            pairs = (
+                f"{json.dumps(str(key))} = {_literal(item)}"
+                for key, item in without_secrets(value).items()
+            )
             return f"{{{', '.join(pairs)}}}"
         case _:
             return json.dumps(spelled(value))

@@ -42,7 +42,6 @@ from bfsql.http.errors import (
     ReplyTooLarge,
     UnusableCertificate,
     describe,
-    hide_secrets,
     one_line,
 )
 from bfsql.http.retry import (
@@ -53,6 +52,7 @@ from bfsql.http.retry import (
     retry,
     seconds_left,
 )
+from bfsql.masking import hide_secrets
 
 __all__ = [
     "Credentials",

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
 from bfsql.errors import ConfigurationError, StoreUnavailable
+from bfsql.masking import hide_secrets, secrets_in
 
 _PORTS = {"http": 80, "https": 443}
 _LOCAL = ("localhost", "127.0.0.1", "::1")
@@ -98,7 +99,8 @@ def split_setting(url: str, setting: str, login: str) -> SplitResult:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
     except ValueError as error:
-        raise ConfigurationError(f"{setting} is no URL that can be asked: {error}.") from None
+        why = hide_secrets(str(error), secrets_in(url))
+        raise ConfigurationError(f"{setting} is no URL that can be asked: {why}.") from None
     if parts.username is not None or parts.password is not None:
         raise ConfigurationError(
             f"{setting} is a URL with a user or a password in it, for the host {host}: leave them "

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
-
-from bfsql.settings import HIDDEN
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -138,18 +136,6 @@ def one_line(text: str, limit: int = _SHOWN) -> str:
     """A text on one line, at most `limit` characters and `...`, without a full stop at its end."""
     line = " ".join(text.split())
     return f"{line[:limit]}..." if len(line) > limit else line.rstrip(".")
-
-
-def hide_secrets(text: str, secrets: Iterable[str]) -> str:
-    """A text with `**********` in the place of every secret, for what a server may have repeated.
-
-    Args:
-        text: Of any origin.
-        secrets: The secrets; empty ones are ignored, and of two that overlap the longer is hidden.
-    """
-    for secret in sorted(filter(None, secrets), key=len, reverse=True):
-        text = text.replace(secret, HIDDEN)
-    return text
 
 
 def _classified(error: Exception) -> tuple[Failure, str]:

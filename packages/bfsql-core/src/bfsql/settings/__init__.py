@@ -6,8 +6,17 @@ variables, the table in the configuration file, and the options and help of ever
 command with `--backend NAME`. Core knows no backend's options by name.
 """
 
+from bfsql.masking import HIDDEN
 from bfsql.settings.file import FILE_NAME, ConfigFile, UnreadableFile, read_config, read_text
-from bfsql.settings.model import HIDDEN, BackendSettings, Env, Kind, Option, options, spelled
+from bfsql.settings.model import (
+    BackendSettings,
+    Env,
+    Kind,
+    Option,
+    options,
+    spelled,
+    without_secrets,
+)
 from bfsql.settings.resolve import Resolved, resolve
 from bfsql.settings.server import ServeSettings
 
@@ -27,4 +36,5 @@ __all__ = [
     "read_text",
     "resolve",
     "spelled",
+    "without_secrets",
 ]

@@ -16,10 +16,9 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, SecretBytes, SecretStr
 from pydantic.fields import FieldInfo
 
-Kind = Literal["text", "whole", "number", "flag", "path", "list", "mapping"]
+from bfsql.masking import HIDDEN, hide_secrets, is_secret_name
 
-HIDDEN = "**********"
-"""Shown in place of a secret."""
+Kind = Literal["text", "whole", "number", "flag", "path", "list", "mapping"]
 
 _NATURES: dict[Kind, str] = {
     "text": "a text",
@@ -109,7 +108,7 @@ def options(model: type[BaseModel], prefix: str | None = None) -> list[Option]:
 
 
 def spelled(value: Any) -> str:
-    """A setting's value as text; secrets are hidden."""
+    """A setting's value as text; secrets are hidden, and those inside URLs and mappings too."""
     match value:
         case None | bool():
             return str(value).lower()
@@ -118,12 +117,19 @@ def spelled(value: Any) -> str:
         case Enum():
             return str(value.value)
         case Mapping():
-            return ", ".join(f"{key}={spelled(item)}" for key, item in value.items())
+            return ", ".join(
+                f"{key}={spelled(item)}" for key, item in without_secrets(value).items()
+            )
         case list() | tuple() | set() | frozenset():
             items = sorted(value) if isinstance(value, (set, frozenset)) else value
             return ", ".join(spelled(item) for item in items)
         case _:
-            return str(value)
+            return hide_secrets(str(value))
+
+
+def without_secrets(mapping: Mapping[str, Any]) -> dict[str, Any]:
+    """A mapping with the values hidden whose names say that they are secrets."""
+    return {key: HIDDEN if is_secret_name(str(key)) else mapping[key] for key in mapping}
 
 
 def _option(name: str, field: FieldInfo, prefix: str | None) -> Option:

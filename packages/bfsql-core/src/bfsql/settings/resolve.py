@@ -16,7 +16,8 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel, SecretBytes, SecretStr, ValidationError
 
 from bfsql.errors import ConfigurationError
-from bfsql.settings.model import HIDDEN, Option, spelled
+from bfsql.masking import hide_secrets, secrets_in
+from bfsql.settings.model import Option, spelled
 from bfsql.settings.model import options as fields
 
 M = TypeVar("M", bound=BaseModel)
@@ -231,15 +232,17 @@ def _without_secrets(text: str, known: Mapping[str, Option], values: Mapping[str
     for field, one in values.items():
         raw = one.raw
         raw = raw.get_secret_value() if isinstance(raw, (SecretStr, SecretBytes)) else raw
-        if known[field].secret and (shown := spelled(raw)):
-            text = text.replace(shown, HIDDEN)
+        if known[field].secret:
+            text = hide_secrets(text, [str(raw)])
+        elif isinstance(raw, str):
+            text = hide_secrets(text, secrets_in(raw))
     return text
 
 
 def _wrong(option: Option, raw: Any, origin: str, reason: str) -> str:
     if option.secret:
         return _capital(f"{origin} cannot be used: {reason}.")
-    text = raw if isinstance(raw, str) else spelled(raw)
+    text = hide_secrets(raw) if isinstance(raw, str) else spelled(raw)
     shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
     return _capital(f"{origin} is {shown!r}: {reason}.")
 
