@@ -165,12 +165,12 @@ async def test_a_busy_server_is_asked_again_when_it_says(opened, endpoint, statu
 
 
 async def test_waiting_longer_than_the_deadline_is_not_begun(opened, endpoint) -> None:
-    endpoint.always(replies.refused(429, "slow down", retry_after="30"))
+    endpoint.always(replies.refused(429, "slow down", retry_after="90"))
     backend = await opened(endpoint.url)
     began = time.monotonic()
-    with call.scope(seconds=5), pytest.raises(StoreUnavailable, match=r"429 .*slow down"):
+    with call.scope(seconds=60), pytest.raises(StoreUnavailable, match=r"429 .*slow down"):
         await backend.get_node("a")
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 30
 
 
 @pytest.mark.parametrize("broken", [replies.reset(), replies.short(node()), replies.refused(502)])

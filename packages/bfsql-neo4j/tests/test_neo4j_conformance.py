@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import pytest
 from bfsql_trials.conformance import ServedSuite, WatchedSuite
+from bfsql_trials.together import LoadedTogether
 
 from bfsql.conformance import EVERYTHING
 from bfsql.models import GraphRecord
@@ -23,8 +24,9 @@ KEPT = EVERYTHING - {
 }
 
 
-class TestNeo4j(ServedSuite, WatchedSuite):
+class TestNeo4j(LoadedTogether, ServedSuite, WatchedSuite):
     keeps = KEPT
+    examples = 10  # each is a load, of which the server plans every statement anew
     held: ClassVar[bytes | None] = None
     """What was loaded last; nothing else here writes, so the same records need no second load."""
 

@@ -128,7 +128,7 @@ def loaded(neo4j_server: Neo4jServer) -> Neo4jSettings:
         for text in (NOTHING, SMALL, HUB):
             session.run(text).consume()
     settings = Neo4jSettings(
-        uri=neo4j_server.uri, search="contains", pool_size=1, connect_timeout=2.0
+        uri=neo4j_server.uri, search="contains", pool_size=1, connect_timeout=20.0
     )
     asyncio.run(prepare(settings, True))
     return settings
@@ -162,7 +162,7 @@ async def test_a_stream_that_is_cancelled_ends_its_statement_and_frees_its_conne
         await asyncio.sleep(seconds)
         reading.cancel()
         await asyncio.wait([reading])
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(30):
             while await cypher(UNDER_WAY) != [[0]]:
                 pass
         assert await ring(hub, "a") == [("a", "to", "b", "T", "T")]

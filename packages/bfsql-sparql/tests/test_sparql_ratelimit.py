@@ -1,6 +1,7 @@
 """How an endpoint is asked gently: how many at once, how far apart, when again, and who asks."""
 
 import asyncio
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
@@ -92,14 +93,14 @@ async def test_a_wait_that_ends_after_the_deadline_is_not_begun(
     endpoint = await opened(bad_endpoint.url)
     began = time.monotonic()
     with pytest.raises(StoreUnavailable, match=r"429, Retry-After: 60, 'Too many'") as caught:
-        await endpoint.reply("ASK {}", 5)
+        await endpoint.reply("ASK {}", 40)
     assert not isinstance(caught.value, TooSlow)
     with (
-        call.scope(seconds=5),
-        pytest.raises(StoreUnavailable, match=r"asked not to be asked again before (59|60) s"),
+        call.scope(seconds=20),
+        pytest.raises(StoreUnavailable, match=r"asked not to be asked again before \d\d s"),
     ):
         await endpoint.reply("ASK {}")
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 20
     assert len(bad_endpoint.requests) == 1, "it is left alone meanwhile"
 
 
@@ -125,15 +126,17 @@ async def test_what_will_not_pass_is_not_asked_again(
 
 
 async def test_a_connection_that_broke_off_is_made_again_at_once(
-    bad_endpoint: BadEndpoint, opened: Opened
+    bad_endpoint: BadEndpoint, opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    retrying = sys.modules["bfsql.http.retry"]  # its package has a function of that name
+    monkeypatch.setattr(retrying, "backoff", lambda _: 60.0)
     bad_endpoint.then(YES, reset(), Reply(None, ending="close")).always(YES)
     endpoint = await opened(bad_endpoint.url)
     await endpoint.reply("ASK {}")
     assert truth((await endpoint.reply("ASK {}")).body)
     times = [request.when for request in bad_endpoint.requests]
     assert len(times) == 4
-    assert times[-1] - times[1] < 0.2
+    assert times[-1] - times[1] < 30
 
 
 async def test_a_connection_that_always_breaks_off_is_told(

