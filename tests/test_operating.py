@@ -77,5 +77,14 @@ def test_the_pages_name_options_and_settings_that_there_are(page: str, serve: se
     others = {"--apply"}  # of `bfsql index`
     assert set(OPTION.findall(text)) - others <= serve
     named = set(re.findall(r"`([a-z]+_[a-z_]+)`", text))
+    named -= {name for name in named if name.startswith(("bfsql_", "process_"))}
     hooks = {"redact_metadata", "refuse_call", "describe_schema", "stop_grace_period"}
     assert named - hooks <= set(ServeSettings.model_fields)
+
+
+def test_the_metrics_of_the_page_are_those_of_the_server() -> None:
+    folder = ROOT / "packages/bfsql-core/src/bfsql/serving"
+    code = "".join(path.read_text("utf-8") for path in folder.glob("*.py"))
+    page = (ROOT / "docs/how-to/operate.md").read_text("utf-8")
+    for name in set(re.findall(r"`(bfsql_[a-z_]+)`", page)):
+        assert f'"{name.removesuffix("_total")}"' in code, name
