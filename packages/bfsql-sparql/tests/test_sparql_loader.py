@@ -1,6 +1,9 @@
 """Loading into real servers: all or nothing, into the right graph, and what is said otherwise."""
 
 import asyncio
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,8 +18,9 @@ from bfsql.models.load import LoadMode, LoadOptions
 from bfsql_servers.bad_endpoint import BadEndpoint
 from bfsql_servers.bad_replies import Asked, Reply, refused, reset, results, silence
 from bfsql_servers.fuseki import FusekiServer
+from bfsql_servers.oxigraph import OxigraphServer
 from bfsql_servers.sparql import SparqlServer
-from bfsql_sparql import SparqlSettings, loader
+from bfsql_sparql import SparqlSettings, abandoned, loader
 from bfsql_sparql.loader import load_graph
 from bfsql_sparql.plugin import plugin
 
@@ -268,7 +272,8 @@ async def test_an_update_is_sent_again_only_where_nothing_was_done(
     bad_endpoint.then(busy, results(), results(), busy)
     await load_graph(SparqlSettings(update_endpoint=bad_endpoint.url), GRAPH)
     sent = [request.body for request in bad_endpoint.requests]
-    assert len(sent) == 7  # two to try, two of nodes and edges, the last step; two of them twice
+    # Two to try, one to mark the load, two of nodes and edges, the last step; two of them twice.
+    assert len(sent) == 8
     assert sent[0] == sent[1]
     assert sent[3] == sent[4]
 
@@ -280,3 +285,56 @@ async def test_a_batch_that_takes_too_long_is_not_sent_again(bad_endpoint: BadEn
     with pytest.raises(StoreUnavailable, match="Nothing in the default graph of"):
         await load_graph(settings, records)
     assert sum(b"entityType" in request.body for request in bad_endpoint.requests) == 1
+
+
+KILLED = """
+import asyncio, os, signal, sys
+from bfsql.models import NodeRecord
+from bfsql.models.load import LoadMode, LoadOptions
+from bfsql_sparql import SparqlSettings
+from bfsql_sparql.loader import load_graph
+
+def progress(what, part):
+    if what == "writing":
+        os.kill(os.getpid(), signal.SIGKILL)
+
+options = LoadOptions(LoadMode.REPLACE, progress=progress)
+settings = SparqlSettings(update_endpoint=sys.argv[1])
+asyncio.run(load_graph(settings, [NodeRecord("a", "T", {"name": "one"})], options))
+"""
+
+
+def left_in(server: SparqlServer) -> set[str]:
+    """The graphs of loads that are in a store."""
+    graphs = {row["g"] for row in server.select("SELECT DISTINCT ?g { GRAPH ?g { ?s ?p ?o } }")}
+    return {graph for graph in graphs if "loading" in graph}
+
+
+async def test_what_a_killed_load_has_left_goes_with_the_next_one(oxigraph: OxigraphServer) -> None:
+    oxigraph.clear()
+    command = [sys.executable, "-c", KILLED, oxigraph.update_url]
+    killed = await asyncio.to_thread(subprocess.run, command, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert len(left_in(oxigraph)) == 2  # what it wrote, and its mark
+    number = "01234567-0123-0123-0123-0123456789ab"
+    under_way = f"urn:bfsql:loading:{number}"
+    marked = f"INSERT DATA {{ GRAPH <{under_way}:owner> {{ {abandoned.mark(under_way)} }} }}"
+    settings = SparqlSettings(endpoint=oxigraph.query_url, update_endpoint=oxigraph.update_url)
+    with abandoned.held(number):
+        oxigraph.update(marked)
+        await load_graph(settings, GRAPH)
+        assert left_in(oxigraph) == {f"{under_way}:owner"}
+    await load_graph(settings, GRAPH)
+    assert not left_in(oxigraph)
+
+
+async def test_no_graph_goes_because_a_statement_calls_it_a_load(oxigraph: OxigraphServer) -> None:
+    oxigraph.clear()
+    owner = '<urn:bfsql:/owner> "elsewhere 0"'
+    oxigraph.update(
+        f"INSERT DATA {{ GRAPH <urn:mine> {{ <urn:mine> {owner} . <urn:bfsql:loading:x> {owner} }} "
+        f"GRAPH <urn:mine:owner> {{ <urn:mine> {owner} }} }}"
+    )
+    settings = SparqlSettings(endpoint=oxigraph.query_url, update_endpoint=oxigraph.update_url)
+    await load_graph(settings, GRAPH)
+    assert (oxigraph.count("urn:mine"), oxigraph.count("urn:mine:owner")) == (2, 1)

@@ -10,9 +10,10 @@ graphs (RDF4J, Virtuoso) see it meanwhile.
 from __future__ import annotations
 
 import asyncio
+import logging
 import uuid
 from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from itertools import chain
 
 from bfsql.errors import ConfigurationError, LoadRefused, StoreError
@@ -21,10 +22,11 @@ from bfsql.models.load import REPLACING, LoadMode, LoadOptions, LoadReport
 from bfsql.models.merge import UNTYPED
 from bfsql.models.records import GraphRecord
 from bfsql_sparql import writing
+from bfsql_sparql.abandoned import abandoned, held, mark
 from bfsql_sparql.appending import Appending
 from bfsql_sparql.dataset import Refused
 from bfsql_sparql.deleting import Deletion
-from bfsql_sparql.endpoint import UpdateEndpoint
+from bfsql_sparql.endpoint import Endpoint, UpdateEndpoint
 from bfsql_sparql.mapping import RdfMapping
 from bfsql_sparql.present import GraphReader, PresentGraph
 from bfsql_sparql.removal import Removal
@@ -41,6 +43,8 @@ PATIENCE = 3_600.0
 CLEANING = 60.0
 """Seconds that removing what is left of a load may take."""
 _SHOWN = 200
+
+log = logging.getLogger("bfsql")
 
 Lines = list[str]
 """The statements of one node or edge, which stay together."""
@@ -185,8 +189,10 @@ class _Load:
         self._target = target
         self._mode = options.mode
         self._progress = options.progress or (lambda _, __: None)
-        self._number = 0
-        self._place = f"{mapping.base}loading:{uuid.uuid4()}"
+        self._written = 0
+        self._number = str(uuid.uuid4())
+        self._prefix = f"{mapping.base}loading:"
+        self._place = f"{self._prefix}{self._number}"
         self._most = STATEMENTS
         self._as_data = True
         self._wrote: set[str] = set()
@@ -200,8 +206,12 @@ class _Load:
         Gives the graph that is added to; None where it is empty, or is replaced.
         """
         self._endpoint = await UpdateEndpoint.of(self._settings)
+        stack = ExitStack()
         try:
             await self._try()
+            stack.enter_context(held(self._number))
+            await self._remove_abandoned()
+            await self._write([[mark(self._place)]], self.own("owner"))
             if self._mode is LoadMode.REPLACE:
                 yield None
             else:
@@ -225,7 +235,23 @@ class _Load:
             await self._left()
             raise
         finally:
+            stack.close()
             await self._endpoint.close()
+
+    async def _remove_abandoned(self) -> None:
+        """Remove what killed loads have left, where the store can be asked for it."""
+        if self._settings.endpoint is None:
+            return
+        try:
+            dataset = await Endpoint.open(self._settings)
+            try:
+                graphs = await abandoned(dataset, self._prefix)
+            finally:
+                await dataset.close()
+            if graphs:
+                await self._update(" ;\n".join(map(writing.drop, graphs)), CLEANING)
+        except (StoreError, TimeoutError) as error:
+            log.warning("What killed loads have left was not looked for: %s", error)
 
     async def _try(self) -> None:
         """See, before anything is read, how updates are taken, by some that change nothing."""
@@ -264,7 +290,7 @@ class _Load:
         await self._update(writing.insert_mark(self._place))
         is_union = await present.sees(self._place)
         await self._update(writing.drop(self._place))
-        self._wrote.clear()
+        self._wrote.discard(self._place)
         return is_union
 
     def own(self, what: str) -> str:
@@ -286,8 +312,8 @@ class _Load:
         async def write(some: list[Lines]) -> None:
             await self._write(some, graph or self._place)
             if graph is None:
-                self._number += len(some)
-                self._progress("writing", min(1.0, self._number / total))
+                self._written += len(some)
+                self._progress("writing", min(1.0, self._written / total))
 
         await staging.feed(batches(groups, _size, lambda: self._most, CHARACTERS), write)
 
@@ -301,19 +327,20 @@ class _Load:
         Args:
             updates: That delete from the graph first.
         """
+        moved: set[str] = set()
         if self._mode is LoadMode.REPLACE:
+            moved = {self._place}
             put = writing.move(self._place, self._target)
-            last = [put if self._wrote else writing.clear(self._target)]
+            last = [put if self._place in self._wrote else writing.clear(self._target)]
         else:
             put = writing.add(self._place, self._target)
             last = [*updates, *([put] if self._place in self._wrote else [])]
-            last += map(writing.drop, sorted(self._wrote))
-        if last:
-            self._finishing = True
-            await self._update(" ;\n".join(last), PATIENCE)
-            self._finishing = False
-            self._finished = True
-            self._wrote.clear()
+        last += map(writing.drop, sorted(self._wrote - moved))
+        self._finishing = True
+        await self._update(" ;\n".join(last), PATIENCE)
+        self._finishing = False
+        self._finished = True
+        self._wrote.clear()
 
     async def _write(self, groups: list[Lines], graph: str) -> None:
         """Write some statements, in halves where they are refused together."""

@@ -1,0 +1,89 @@
+"""What loads that were killed have left in a store: found by the next load, which removes it.
+
+A load marks its graphs: the mark names the machine and the time, and on the machine the load holds
+a locked folder, which the system gives back when its process ends. So a load of this machine is
+over when its folder is gone, and one of another machine when it is older than any load gets.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import re
+import tempfile
+import time
+import uuid
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from bfsql.loading.folders import working_folder
+from bfsql.models.rdf import Literal
+from bfsql_sparql.dataset import Dataset
+from bfsql_sparql.queries.graph import iri
+
+OWN = ("owner", "marks", "lines")
+"""What the further graphs of a load are called."""
+OLDEST = 86_400.0
+"""Seconds after which a load of another machine is over."""
+PATIENCE = 10.0
+"""Seconds that looking for marks may take."""
+
+_OWNER = "urn:bfsql:/owner"
+_FOLDERS = "bfsql-sparql-load-"
+_MARKS = f"SELECT ?g ?load ?owner WHERE {{ GRAPH ?g {{ ?load {iri(_OWNER)} ?owner }} }}"
+_NUMBER = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def held(number: str) -> AbstractContextManager[Path]:
+    """What shows that a load is under way, as long as its process lives.
+
+    Args:
+        number: The UUID of the load.
+    """
+    return working_folder(Path(tempfile.gettempdir()), _FOLDERS, number)
+
+
+def mark(place: str) -> str:
+    """The line that marks a load.
+
+    Args:
+        place: The IRI of its graph.
+    """
+    return f'{iri(place)} {iri(_OWNER)} "{_machine()} {int(time.time())}" .\n'
+
+
+async def abandoned(dataset: Dataset, prefix: str) -> list[str]:
+    """The graphs of loads that are over.
+
+    Args:
+        dataset: Takes queries.
+        prefix: How the names of such graphs begin; the UUID of the load follows.
+
+    Raises:
+        StoreError: The store cannot be asked.
+    """
+    found = await dataset.select(_MARKS, PATIENCE)
+    over: list[str] = []
+    for graph, load, owner in found.rows if found else ():
+        # What is dropped has the name of a load's graph, whatever the statement says.
+        if not isinstance(load, str) or not isinstance(owner, Literal) or graph != f"{load}:owner":
+            continue
+        number = load.removeprefix(prefix)
+        if load.startswith(prefix) and _NUMBER.fullmatch(number) and _is_over(number, owner.text):
+            over += [load, *(f"{load}:{what}" for what in OWN)]
+    return over
+
+
+def _is_over(number: str, owner: str) -> bool:
+    machine, _, began = owner.partition(" ")
+    if machine == _machine():
+        return not Path(tempfile.gettempdir(), f"{_FOLDERS}{number}").exists()
+    return began.isdecimal() and time.time() - int(began) > OLDEST
+
+
+def _machine() -> str:
+    """This machine, by its name, its network card and its folder for temporary files."""
+    folder = tempfile.gettempdir()
+    status = Path(folder).stat()
+    facts = (platform.node(), uuid.getnode(), folder, status.st_dev, status.st_ino)
+    return hashlib.blake2b(repr(facts).encode(), digest_size=8).hexdigest()
