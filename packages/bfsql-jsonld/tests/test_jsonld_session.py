@@ -14,6 +14,7 @@ from bfsql.errors import ConfigurationError, StoreError, StoreUnavailable
 from bfsql_jsonld import JsonLdBackend
 from bfsql_jsonld.replies import HttpCache, Reply, Request
 from bfsql_servers import bad_replies as replies
+from bfsql_servers.bad_endpoint import BadEndpoint
 from bfsql_servers.port import free_port
 from bfsql_servers.web import WebServer
 
@@ -349,3 +350,20 @@ async def test_http_2_is_spoken_with_tls_where_the_library_is_there(opened, endp
     await backend.get_node("a")
     pool = backend.session._client._pooled._transport._pool
     assert pool._http2 is (find_spec("h2") is not None)
+
+
+async def test_a_ping_asks_once_for_the_head_of_the_base_url(
+    opened, bad_endpoint: BadEndpoint
+) -> None:
+    backend = await opened(base_url=bad_endpoint.url)
+    bad_endpoint.always(replies.refused(404))  # an answer
+    with call.scope(request_id="one-1"):
+        await backend.ping()
+    bad_endpoint.always(replies.refused(429, "busy", retry_after="7"))
+    with pytest.raises(StoreUnavailable) as busy:
+        await backend.ping()
+    assert busy.value.retry_after == 7
+    asked = [(request.method, request.headers["X-Request-Id"]) for request in bad_endpoint.requests]
+    assert asked == [("HEAD", "one-1"), ("HEAD", None)]
+    with pytest.raises(StoreUnavailable, match="cannot be reached"):
+        await (await opened(base_url=f"http://127.0.0.1:{free_port()}")).ping()

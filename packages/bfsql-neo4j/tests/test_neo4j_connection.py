@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from neo4j import GraphDatabase
 
+from bfsql import call
 from bfsql.errors import StoreError, StoreUnavailable, ToolError
 from bfsql.graph import open_graph
 from bfsql.tools import Limits
@@ -100,6 +101,26 @@ async def test_a_pool_that_is_exhausted_is_told_and_works_again(
     slow.cancel()
     await asyncio.wait([slow])
     assert await backend.edges_from("a") == [("a", "to", "b")]
+    await backend.close()
+
+
+async def test_a_statement_has_the_id_of_its_call_beside_it_and_all_may_write_here(
+    hub: dict[str, Any], cypher: Any
+) -> None:
+    backend = await Neo4jBackend.create(**hub)
+    with call.scope(request_id="one-1"):
+        asked = asyncio.ensure_future(backend._reader.records(SLOW))
+    await until(cypher, running=1)
+    found = await cypher(
+        "SHOW TRANSACTIONS YIELD metaData, currentQuery WHERE currentQuery CONTAINS 'sin(i)' "
+        "AND NOT currentQuery STARTS WITH 'SHOW' RETURN metaData"
+    )
+    assert found == [[{"app": "bfsql", "request_id": "one-1"}]]
+    asked.cancel()
+    await asyncio.wait([asked])
+    await backend.ping()
+    told = await backend.may_write()
+    assert "which has no roles: anybody may change everything" in str(told)
     await backend.close()
 
 

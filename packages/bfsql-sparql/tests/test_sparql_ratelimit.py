@@ -15,6 +15,8 @@ from bfsql import call
 from bfsql.errors import ConfigurationError, StoreError, StoreUnavailable
 from bfsql_servers.bad_endpoint import BadEndpoint
 from bfsql_servers.bad_replies import Reply, boolean, refused, reset, silence
+from bfsql_servers.oxigraph import OxigraphServer
+from bfsql_sparql import SparqlBackend
 from bfsql_sparql.dataset import TooSlow, truth
 from bfsql_sparql.endpoint import Endpoint
 
@@ -146,3 +148,48 @@ async def test_a_connection_that_always_breaks_off_is_told(
     with pytest.raises(StoreUnavailable, match="broke off"):
         await endpoint.reply("ASK {}")
     assert len(bad_endpoint.requests) == 3
+
+
+async def test_a_ping_is_sent_once_and_waits_for_no_pause(
+    bad_endpoint: BadEndpoint, opened: Opened
+) -> None:
+    endpoint = await opened(bad_endpoint.url)
+    bad_endpoint.always(refused(429, "busy", retry_after="3600"))
+    with pytest.raises(StoreUnavailable) as limited:
+        await endpoint.reply("ASK {}", 0.5)
+    assert limited.value.retry_after == 3_600
+    with pytest.raises(StoreUnavailable, match="too busy"):
+        await endpoint.ping()
+    assert len(bad_endpoint.requests) == 2
+    bad_endpoint.always(YES)
+    await endpoint.ping()
+    await endpoint.reply("ASK {}", 0.5)  # the pause is over for all
+
+
+async def test_requests_carry_the_id_of_the_call(bad_endpoint: BadEndpoint, opened: Opened) -> None:
+    endpoint = await opened(bad_endpoint.always(YES).url)
+    with call.scope(request_id="one-1"):
+        await endpoint.reply("ASK {}")
+    await endpoint.reply("ASK {}")
+    ids = [request.headers["X-Request-Id"] for request in bad_endpoint.requests]
+    assert ids == ["one-1", None]
+
+
+async def test_an_endpoint_that_takes_updates_is_told(
+    oxigraph: OxigraphServer, bad_endpoint: BadEndpoint
+) -> None:
+    async def reason(**settings: str) -> str | None:
+        backend = await SparqlBackend.create(**settings)
+        try:
+            return await backend.may_write()
+        finally:
+            await backend.close()
+
+    told = await reason(endpoint=oxigraph.query_url)
+    assert f"takes updates at {oxigraph.update_url}, by what it says of itself" in str(told)
+    bad_endpoint.always(YES)
+    assert await reason(endpoint=bad_endpoint.url) is None
+    assert {request.method for request in bad_endpoint.requests} == {"GET", "POST"}
+    assert not any("update" in request.fields for request in bad_endpoint.requests)
+    set_here = await reason(endpoint=bad_endpoint.url, update_endpoint="http://x.test/update?key=1")
+    assert "update_endpoint is set, to http://x.test/update, which" in str(set_here)
