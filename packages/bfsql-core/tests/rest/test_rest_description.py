@@ -24,7 +24,7 @@ from bfsql.rest.routes import ROUTES
 from bfsql.serving.address import bind, url
 from bfsql.settings import ServeSettings
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
 
 Served = Callable[..., Awaitable[httpx2.AsyncClient]]
 
