@@ -51,6 +51,7 @@ class Lines:
         self._stdin = stdin
         self._stdout = stdout
         self._tasks = anyio.create_task_group()
+        self._reading = anyio.CancelScope()
         self._to_server, self._incoming = anyio.create_memory_object_stream[
             SessionMessage | Exception
         ](0)
@@ -75,6 +76,7 @@ class Lines:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool | None:
+        self._reading.cancel()
         self._incoming.close()
         self._answers.close()
         return await self._tasks.__aexit__(kind, error, traceback)
@@ -83,18 +85,19 @@ class Lines:
         """Pass on what the client sends, until it closes its end."""
         errors = self._answers.clone()
         async with self._to_server, errors:
-            while line := await anyio.to_thread.run_sync(self._line, abandon_on_cancel=True):
-                if line.isspace():
-                    continue
-                try:
-                    received = self._received(line)
-                except BadMessage as bad:
-                    await errors.send(SessionMessage(bad.answer))
-                    continue
-                await self._to_server.send(SessionMessage(received))
-                while self.unanswered >= MAX_UNANSWERED:
-                    self._answered = anyio.Event()
-                    await self._answered.wait()
+            with self._reading:
+                while line := await anyio.to_thread.run_sync(self._line, abandon_on_cancel=True):
+                    if line.isspace():
+                        continue
+                    try:
+                        received = self._received(line)
+                    except BadMessage as bad:
+                        await errors.send(SessionMessage(bad.answer))
+                        continue
+                    await self._to_server.send(SessionMessage(received))
+                    while self.unanswered >= MAX_UNANSWERED:
+                        self._answered = anyio.Event()
+                        await self._answered.wait()
 
     async def _write(self) -> None:
         """Write the answers."""
