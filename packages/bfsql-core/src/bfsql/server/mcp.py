@@ -36,6 +36,7 @@ from bfsql.errors import ToolError
 from bfsql.graph import Backend, Graph, open_graph
 from bfsql.plugins.distributions import __version__
 from bfsql.server.lines import Lines
+from bfsql.server.sessions import Sessions
 from bfsql.server.stdio import reserved_stdin, reserved_stdout
 from bfsql.serving.access import (
     allowed_names,
@@ -303,12 +304,16 @@ def application(
     Raises:
         ConfigurationError: The tokens or names of the settings cannot be used.
     """
-    app: ASGIApp = server_of(live).streamable_http_app(
+    sdk = server_of(live).streamable_http_app(
         stateless_http=settings.stateless,
         max_request_body_size=settings.max_request_bytes,
+        session_idle_timeout=settings.session_timeout,
+        max_sessions=settings.max_sessions,
         # The SDK would check Host and Origin behind its redirects, and only up to their colon.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
+    live.sessions = sessions = Sessions(sdk, settings)
+    app: ASGIApp = sessions
     verifier = verifier or verifier_of(settings)
     if verifier is not None:
         app = require_token(_with_user(app), verifier, _plain_text)

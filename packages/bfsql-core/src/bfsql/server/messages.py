@@ -43,6 +43,11 @@ def parsed(text: bytes) -> Any:
         raise BadMessage(PARSE_ERROR, f"This is no JSON: {error}.") from error
 
 
+def is_request(value: Any) -> bool:
+    """Whether the JSON value of a message is that of a request, which is answered."""
+    return isinstance(value, dict) and "method" in value and "id" in value
+
+
 def check_id(value: Any) -> None:
     """Refuse a request whose id cannot be answered to.
 
@@ -52,7 +57,7 @@ def check_id(value: Any) -> None:
     Raises:
         BadMessage: It is a request, and its id is neither a string nor a whole number.
     """
-    if isinstance(value, dict) and "method" in value and "id" in value:
+    if is_request(value):
         given = value["id"]
         if not isinstance(given, int | str) or isinstance(given, bool):
             raise BadMessage(

@@ -168,6 +168,8 @@ def readings(parts: Parts) -> Iterator[Reading]:
         yield Reading("bfsql_calls_waiting", "Calls that wait their turn.", live.admission.waiting)
         refused = "Calls refused because there were too many."
         yield Reading("bfsql_calls_refused", refused, live.admission.refused, counts=True)
+    sessions = "Sessions of the 2025 protocol that are open."
+    yield Reading("bfsql_sessions", sessions, len(live.sessions))
     if live.current.breaker is not None:
         yield from _of_breaker(live.current.breaker)
     if parts.connections is not None:

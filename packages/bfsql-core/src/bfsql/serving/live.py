@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Hashable
+from collections.abc import AsyncIterator, Callable, Hashable, Sized
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import Context
 from dataclasses import dataclass
@@ -58,10 +58,12 @@ class LiveGraph:
         settings: Those in force; `reload` replaces them.
         problem: Why the graph that is served is not the one that its store holds now; None
             where it is.
+        sessions: Those of the 2025 protocol that are open, over HTTP; only their number is known.
     """
 
     def __init__(self, graph: Graph, settings: ServeSettings) -> None:
         self.calls = Calls()
+        self.sessions: Sized = ()
         self.settings = settings
         self.admission = Admission(settings) if settings.serves_http else None
         self.problem: str | None = None

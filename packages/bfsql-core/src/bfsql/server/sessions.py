@@ -1,0 +1,277 @@
+"""The sessions of the 2025 protocol over HTTP: how many are kept, and which gives way.
+
+An ASGI application around the SDK's. The SDK keeps sessions up to a number and then refuses new
+ones, so that a client that only opens sessions shuts out all others until those have expired.
+Here one that is idle gives way. It also answers what the SDK leaves unanswered in this protocol:
+requests with an id that is no id, and with one that is in use.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any
+
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
+from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from bfsql.server.messages import BadMessage, check_id, id_in_use, is_request, parsed
+from bfsql.settings import ServeSettings
+
+_SESSION = MCP_SESSION_ID_HEADER.encode()
+_VERSION = MCP_PROTOCOL_VERSION_HEADER.encode()
+
+_LOG_SECONDS = 60.0
+
+log = logging.getLogger("bfsql")
+
+
+@dataclass(eq=False, slots=True)
+class _Session:
+    id: str
+    client: str
+    user: object
+    since: float
+    """When it was used last."""
+    used: bool = False
+    """Whether it had a request after those that open it."""
+    open: int = 0
+    """HTTP requests under way, with the stream on which it waits for messages."""
+    ids: set[str] = field(default_factory=set)
+    """Ids of requests under way."""
+
+
+class Sessions:
+    """The SDK's application behind a bound on sessions.
+
+    `len()` is the number of sessions that are open.
+
+    Args:
+        app: Of the SDK, which has the same bounds.
+        settings: `max_sessions`, `session_timeout`, `max_request_bytes`.
+
+    Attributes:
+        evicted: Sessions that were ended, while they were idle, to make room for others.
+    """
+
+    def __init__(self, app: ASGIApp, settings: ServeSettings) -> None:
+        self.evicted = 0
+        self._app = app
+        self._most, self._timeout = settings.max_sessions, settings.session_timeout
+        self._most_bytes = settings.max_request_bytes
+        self._sessions: dict[str, _Session] = {}
+        self._opening = 0
+        self._logged = float("-inf")
+
+    def __len__(self) -> int:
+        self._forget_expired()
+        return len(self._sessions)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request; those of the later protocol have no sessions and are passed on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        value = None
+        if scope["method"] == "POST":
+            body = _Body(receive, self._most_bytes)
+            if not await body.read():
+                return  # the client left
+            receive = body.replay
+            value = body.value() if _has_sessions(scope) else None
+        name = _header(scope, _SESSION)
+        session = None if name is None else self._sessions.get(name)
+        try:
+            check_id(value)
+            if not _has_sessions(scope) or not _may_use(scope, session):
+                await self._app(scope, receive, send)
+            elif session is not None:
+                await self._use(session, value, scope, receive, send)
+            elif name is None and scope["method"] == "POST":
+                await self._open(scope, receive, send)
+            else:
+                await self._app(scope, receive, send)
+        except BadMessage as bad:
+            answer = bad.answer.model_dump_json(by_alias=True, exclude_unset=True)
+            response = Response(answer, HTTPStatus.BAD_REQUEST, media_type="application/json")
+            await response(scope, receive, send)
+
+    async def _open(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on a request that may open a session, once there is room for it."""
+        counted = True
+
+        async def answered(message: Message) -> None:
+            nonlocal counted
+            if message["type"] == "http.response.start" and counted:
+                counted = False
+                self._opening -= 1
+                name = dict(message.get("headers", ())).get(_SESSION, b"").decode("latin-1")
+                if name and message["status"] < HTTPStatus.BAD_REQUEST:
+                    user, since = scope.get("user"), time.monotonic()
+                    self._sessions[name] = _Session(name, _client(scope), user, since)
+            await send(message)
+
+        self._opening += 1
+        try:
+            await self._make_room(scope)
+            await self._app(scope, receive, answered)
+        finally:
+            if counted:
+                self._opening -= 1
+
+    async def _use(
+        self, session: _Session, value: Any, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Pass on a request of a session.
+
+        Raises:
+            BadMessage: Its id is that of another one that is under way.
+        """
+        key = str(value["id"]) if is_request(value) else None
+        if key in session.ids:
+            raise id_in_use(value["id"])
+
+        async def answered(message: Message) -> None:
+            if message["type"] == "http.response.start" and (
+                message["status"] == HTTPStatus.NOT_FOUND or scope["method"] == "DELETE"
+            ):
+                self._sessions.pop(session.id, None)
+            await send(message)
+
+        if key is not None:
+            session.ids.add(key)
+            session.used = True
+        session.open += 1
+        try:
+            await self._app(scope, receive, answered)
+        finally:
+            session.open -= 1
+            session.since = time.monotonic()
+            if key is not None:
+                session.ids.discard(key)
+
+    async def _make_room(self, scope: Scope) -> None:
+        """End idle sessions until there is room for those that are being opened."""
+        if len(self._sessions) + self._opening <= self._most:
+            return
+        self._forget_expired()
+        before = self.evicted
+        for session in self._giving_way():
+            if len(self._sessions) + self._opening <= self._most:
+                break
+            if session.id in self._sessions and not session.ids:  # still, after what was awaited
+                del self._sessions[session.id]
+                self.evicted += 1
+                await self._end(session, scope)
+        if self.evicted > before and time.monotonic() >= self._logged + _LOG_SECONDS:
+            self._logged = time.monotonic()
+            log.warning(
+                "There are %d sessions, which is max_sessions: idle ones end for new ones.",
+                self._most,
+            )
+
+    def _giving_way(self) -> Iterator[_Session]:
+        """Sessions without a call under way, in the order in which they end.
+
+        Those that made no call come first, then those of the client that has most, then those
+        that have been idle longest.
+        """
+        held = Counter(session.client for session in self._sessions.values())
+        idle = [session for session in self._sessions.values() if not session.ids]
+        return iter(sorted(idle, key=lambda s: (s.used, -held[s.client], s.since)))
+
+    async def _end(self, session: _Session, scope: Scope) -> None:
+        """Have the SDK end a session, as if its client had asked for that."""
+        headers = [*((k, v) for k, v in scope["headers"] if k == b"host")]
+        headers.append((_SESSION, session.id.encode("latin-1")))
+        ending = {**scope, "method": "DELETE", "headers": headers, "user": session.user}
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(message: Message) -> None:
+            pass
+
+        await self._app(ending, receive, send)
+
+    def _forget_expired(self) -> None:
+        """Forget the sessions that the SDK has ended because they were idle for too long."""
+        last = time.monotonic() - self._timeout - 1
+        for session in [s for s in self._sessions.values() if not s.open and s.since < last]:
+            del self._sessions[session.id]
+
+
+class _Body:
+    """The body of a request, which is read and then given to an application.
+
+    Args:
+        receive: Where it comes from.
+        most: Bytes up to which it is kept; the rest of a longer one is left to the application.
+    """
+
+    def __init__(self, receive: Receive, most: int) -> None:
+        self._whole = False
+        self._receive = receive
+        self._most = most
+        self._messages: list[Message] = []
+
+    async def read(self) -> bool:
+        """Read it; whether the client stayed."""
+        size, more = 0, True
+        while more and size <= self._most:
+            message = await self._receive()
+            if message["type"] != "http.request":
+                return False
+            self._messages.append(message)
+            size += len(message.get("body", b""))
+            more = message.get("more_body", False)
+        self._whole = not more and size <= self._most
+        self._messages.reverse()
+        return True
+
+    def value(self) -> Any:
+        """Its JSON value; None where it is no JSON or too long, which the application answers."""
+        if self._whole:
+            with suppress(BadMessage):
+                return parsed(
+                    b"".join(message.get("body", b"") for message in self._messages[::-1])
+                )
+        return None
+
+    async def replay(self) -> Message:
+        """The next part."""
+        return self._messages.pop() if self._messages else await self._receive()
+
+
+def _has_sessions(scope: Scope) -> bool:
+    version = _header(scope, _VERSION)
+    return version is None or version in HANDSHAKE_PROTOCOL_VERSIONS
+
+
+def _may_use(scope: Scope, session: _Session | None) -> bool:
+    """Whether a session is the caller's; the SDK refuses a caller with another token."""
+    if session is None or not isinstance(scope.get("user"), AuthenticatedUser):
+        return True
+    return _client(scope) == session.client
+
+
+def _header(scope: Scope, name: bytes) -> str | None:
+    return next((v.decode("latin-1") for k, v in scope["headers"] if k == name), None)
+
+
+def _client(scope: Scope) -> str:
+    """Whose sessions are counted together: a token's, or an address's."""
+    user = scope.get("user")
+    if isinstance(user, AuthenticatedUser):
+        return user.access_token.subject or user.access_token.client_id
+    client = scope.get("client")
+    return str(client[0]) if client else ""

@@ -1,0 +1,153 @@
+"""Sessions of the 2025 protocol: an enemy that opens many, and requests that break its rules."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Self
+
+import httpx2
+import pytest
+from mcp import Client
+
+from bfsql_servers.served import Served, serving
+from bfsql_servers.slow_store import Journal
+
+ENEMY = "127.0.0.2"
+PATIENCE = 60
+"""Seconds until a server counts as hung; a busy machine takes ten to start one."""
+
+HELLO = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "raw", "version": "1"},
+}
+
+
+class Raw:
+    """A client of the 2025 protocol that sends what it is given."""
+
+    def __init__(self, server: Served, address: str = "127.0.0.1") -> None:
+        self._http = httpx2.AsyncClient(
+            transport=httpx2.AsyncHTTPTransport(local_address=address),
+            headers={"Accept": "application/json, text/event-stream"},
+            timeout=PATIENCE,
+        )
+        self._url = f"{server.url}/mcp"
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._http.aclose()
+
+    async def open(self) -> str:
+        """Open a session; its id."""
+        answer = await self.post(None, 0, "initialize", HELLO)
+        assert answer.status_code == 200, answer.text
+        session: str = answer.headers["mcp-session-id"]
+        return session
+
+    async def post(
+        self, session: str | None, number: Any, method: str, params: dict[str, Any] | None = None
+    ) -> httpx2.Response:
+        """Send a request of a session."""
+        message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params or {}}
+        headers = {} if session is None else {"Mcp-Session-Id": session}
+        return await self._http.post(self._url, json=message, headers=headers)
+
+
+def error_of(answer: httpx2.Response) -> tuple[int, Any, int]:
+    document = answer.json()
+    return answer.status_code, document["id"], document["error"]["code"]
+
+
+async def test_many_sessions_shut_nobody_out(films_db: Path) -> None:
+    """Attack: `initialize` ten thousand times shut out all clients of the 2025 protocol."""
+    with serving("--path", str(films_db), "--max-sessions", "20") as server:
+        async with (
+            Client(f"{server.url}/mcp", mode="legacy") as early,
+            Raw(server, ENEMY) as enemy,
+        ):
+            await early.call_tool("describe_schema", {})
+            opened = [session for _ in range(20) for session in await many(enemy, 10)]
+            assert len(set(opened)) == 200
+            assert not (await early.call_tool("describe_schema", {})).is_error
+            for era in ("auto", "legacy"):
+                async with Client(f"{server.url}/mcp", mode=era) as late:
+                    assert not (await late.call_tool("describe_schema", {})).is_error
+            assert (await enemy.post(opened[0], 1, "ping")).status_code == 404
+            assert (await enemy.post(opened[-1], 1, "ping")).status_code == 200
+        assert await asyncio.to_thread(server.stop, PATIENCE) == 0
+    assert not any("Traceback" in line for line in server.log), "\n".join(server.log)
+
+
+async def many(client: Raw, count: int) -> list[str]:
+    return await asyncio.gather(*(client.open() for _ in range(count)))
+
+
+async def test_a_session_ends_when_it_is_idle_and_not_while_it_listens(films_db: Path) -> None:
+    options = ("--session-timeout", "1", "--idle-timeout", "2")
+    with serving("--path", str(films_db), *options) as server:
+        async with Raw(server) as client, Client(f"{server.url}/mcp", mode="legacy") as listening:
+            session = await client.open()
+            async with asyncio.timeout(PATIENCE):
+                while (  # noqa: ASYNC110 - a request would keep the session alive
+                    await client.post(session, 1, "ping")
+                ).status_code == 200:
+                    await asyncio.sleep(2)  # longer than an idle session is kept
+            assert not (await listening.call_tool("describe_schema", {})).is_error
+
+
+@pytest.mark.parametrize("odd", [None, 1.5, {"a": 1}, [1], True], ids=str)
+async def test_an_id_that_is_none_is_refused(films_server: Served, odd: Any) -> None:
+    async with Raw(films_server) as client:
+        session = await client.open()
+        for name in (session, None):
+            assert error_of(await client.post(name, odd, "ping")) == (400, None, -32600)
+        assert (await client.post(session, 1, "ping")).status_code == 200
+
+
+@pytest.fixture(scope="module")
+def films_server(films_db: Path) -> Iterator[Served]:
+    with serving("--path", str(films_db)) as server:
+        yield server
+
+
+async def test_an_id_in_use_is_refused_and_nothing_is_lost(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    walk = {"name": "bfs_query", "arguments": {"seeds": ["n1"], "max_hops": 1}}
+    with serving(*journal.options(2), env=journal.env) as server:
+        async with Raw(server) as client:
+            session = await client.open()
+            calling = asyncio.create_task(client.post(session, 7, "tools/call", walk))
+            await journal.until(lambda seen: seen.count("began") == 1)
+            for number in (7, "7"):
+                refused = await client.post(session, number, "ping")
+                assert error_of(refused) == (400, number, -32600)
+                assert "an id of its own" in refused.text
+            assert (await client.post(session, 8, "ping")).status_code == 200
+            answer = await calling
+            lines = [line for line in answer.text.splitlines() if line.startswith("data: ")]
+            result = json.loads(lines[-1].removeprefix("data: "))
+            assert (result["id"], result["result"]["isError"]) == (7, False)
+            assert (await client.post(session, 7, "ping")).status_code == 200
+
+
+async def test_long_and_many_tokens_do_not_flood_the_log(films_db: Path) -> None:
+    env = {**os.environ, "BFSQL_BEARER_TOKEN": "sesame"}
+    with serving("--path", str(films_db), env=env) as server:
+        async with httpx2.AsyncClient(timeout=PATIENCE) as http:
+            long = {"Authorization": f"Bearer {'x' * 1_000_000}"}
+            with suppress(httpx2.TransportError):  # the server closes before it has read all
+                answer = await http.post(f"{server.url}/mcp", json={}, headers=long)
+                assert answer.status_code in {400, 401, 431}
+            for number in range(100):
+                headers = {"Authorization": f"Bearer {number}"}
+                answer = await http.post(f"{server.url}/mcp", json={}, headers=headers)
+                assert answer.status_code == 401
+        assert len(server.log) < 20
