@@ -262,7 +262,7 @@ class GraphDbInterface(ABC):
         Returns:
             None while the graph is the one that was opened. Otherwise a value that
             differs whenever the store has changed once more, such as the identity and the time
-            of a file; as long as it stays the same, opening that failed is not tried again.
+            of a file; as long as it stays the same, opening that failed is seldom tried again.
         """
         return None
 

@@ -35,6 +35,15 @@ GraphFactory: TypeAlias = Callable[[], AbstractAsyncContextManager[Graph]]
 """Opens a graph in the running event loop, and closes it at the end."""
 
 
+FOLLOW_SECONDS = 5.0
+"""How long calls wait for a graph that is opened anew; then the one before answers them."""
+
+
+AGAIN_SECONDS = 10.0
+"""After which a graph that could not be opened is tried again, though its store is as it was:
+the reason may have been a lack of files or memory."""
+
+
 @dataclass(eq=False)
 class _Opened:
     """An open graph and the number of those who use it; `end` closes it."""
@@ -70,6 +79,7 @@ class LiveGraph:
         self._opened = _Opened(graph, asyncio.Event())
         self._factory: GraphFactory | None = None
         self._refused: Hashable = None
+        self._again_at = 0.0
         self._one_at_a_time = asyncio.Lock()
         self._following: asyncio.Task[None] | None = None
         self._closing: set[asyncio.Task[None]] = set()
@@ -157,13 +167,13 @@ class LiveGraph:
         change = self._opened.graph.changed()
         if change is None:
             self.problem = self._refused = None
-        elif change != self._refused:
+        elif change != self._refused or asyncio.get_running_loop().time() > self._again_at:
             if self._following is None or self._following.done():
                 # The caller's deadline and its omissions are none of the graph's.
                 self._following = asyncio.get_running_loop().create_task(
                     self._open_again(), context=Context()
                 )
-            await asyncio.shield(self._following)
+            await asyncio.wait({self._following}, timeout=FOLLOW_SECONDS)
 
     async def _open_again(self) -> None:
         async with self._one_at_a_time:
@@ -183,6 +193,7 @@ class LiveGraph:
                     why,
                 )
             self.problem, self._refused = why, change
+            self._again_at = asyncio.get_running_loop().time() + AGAIN_SECONDS
 
     def _serve(self, opened: _Opened) -> None:
         level = logging.INFO if self.problem is None else logging.WARNING
