@@ -11,7 +11,8 @@ import json
 import logging
 import re
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Collection, Mapping, Sequence
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -77,15 +78,20 @@ def without_tracebacks_of_clients(record: logging.LogRecord) -> bool:
 
 def escaped(text: str) -> str:
     """A text without control characters, line breaks and lone surrogates: they are shown."""
+    if text.isprintable():
+        return text
     return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
-def without_secrets(text: str, secrets: Iterable[str] = ()) -> str:
+def without_secrets(text: str, secrets: Sequence[str] = ()) -> str:
     """A text without logins and keys in URLs, tokens in headers, and some known secrets."""
-    text = _LOGIN.sub(f"{HIDDEN}@", text)
-    text = _PARAMETER.sub(rf"\1{HIDDEN}", text)
-    text = _HEADER.sub(rf"\1 {HIDDEN}", text)
-    return hide_secrets(text, secrets)
+    if "://" in text:
+        text = _LOGIN.sub(f"{HIDDEN}@", text)
+    if "=" in text:
+        text = _PARAMETER.sub(rf"\1{HIDDEN}", text)
+    if "earer " in text or "asic " in text:
+        text = _HEADER.sub(rf"\1 {HIDDEN}", text)
+    return hide_secrets(text, secrets) if secrets else text
 
 
 class _Lines(logging.Formatter):
@@ -99,22 +105,27 @@ class _Lines(logging.Formatter):
         super().__init__()
         self._secrets = tuple(secrets)
 
-    def _shown(self, text: str) -> str:
-        return escaped(without_secrets(text, self._secrets))
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as a line, without secrets."""
+        return without_secrets(self._written(record), self._secrets)
+
+    @abstractmethod
+    def _written(self, record: logging.LogRecord) -> str:
+        """The record in the format."""
 
     def _message(self, record: logging.LogRecord) -> str:
-        return self._shown(record.getMessage().strip())
+        return escaped(record.getMessage().strip())
 
     def _traceback(self, record: logging.LogRecord) -> list[str]:
         if not record.exc_info:
             return []
-        return [self._shown(line) for line in self.formatException(record.exc_info).split("\n")]
+        return [escaped(line) for line in self.formatException(record.exc_info).split("\n")]
 
 
 class TextLines(_Lines):
     """`2026-01-31 12:00:00,123 INFO bfsql.calls: bfs_query: ok ms=3.1 ... id=5f3a...`."""
 
-    def format(self, record: logging.LogRecord) -> str:
+    def _written(self, record: logging.LogRecord) -> str:
         """The record as a line, with indented lines of a traceback."""
         message = self._message(record)
         head = f"{self.formatTime(record)} {record.levelname} {record.name}: {message}"
@@ -131,14 +142,14 @@ class TextLines(_Lines):
             value = ",".join(map(str, value))
         elif not isinstance(value, str):
             value = _json(value)
-        text = self._shown(value)
-        return text if _PLAIN_VALUE.fullmatch(text) else json.dumps(text, ensure_ascii=False)
+        text = escaped(value)
+        return text if _PLAIN_VALUE.fullmatch(text) else _json(text)
 
 
 class JsonLines(_Lines):
     """`{"time": "2026-01-31T12:00:00.123+00:00", "level": "info", "logger": ..., ...}`."""
 
-    def format(self, record: logging.LogRecord) -> str:
+    def _written(self, record: logging.LogRecord) -> str:
         """The record as one line."""
         document: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
@@ -151,14 +162,14 @@ class JsonLines(_Lines):
         document |= {name: self._value(value) for name, value in _fields(record).items()}
         if lines := self._traceback(record):
             document["traceback"] = lines
-        return json.dumps(document, ensure_ascii=False, default=str)
+        return _json(document)
 
     def _value(self, value: Any) -> Any:
         match value:
             case str():
-                return self._shown(value)
+                return escaped(value)
             case Mapping():
-                return self._shown(_json(value))
+                return escaped(_json(value))
             case list() | tuple():
                 return [self._value(item) for item in value]
         return value
@@ -213,5 +224,4 @@ def _request_id() -> str:
     return call.current_request_id() or request_id.get()
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str, separators=(",", ":"))
+_json = json.JSONEncoder(ensure_ascii=False, default=str, separators=(",", ":")).encode

@@ -1,0 +1,128 @@
+"""Lines of the log: one a record, without what a client could forge and without secrets."""
+
+import json
+import logging
+import sys
+from typing import Any
+
+import pytest
+
+from bfsql import call
+from bfsql.call import Caller
+from bfsql.observer import ObservedCall
+from bfsql.serving import logs
+from bfsql.serving.metrics import Metrics, Reading, exposition
+from bfsql.settings import ServeSettings
+
+FORGED = "x\n2026-01-01 00:00:00,000 ERROR bfsql: forged\x1b[2J\u2028\u202e"
+SECRETS = (
+    "bolt://neo4j:pw-1@host:7687",
+    "https://host/sparql?query=x&apikey=pw-2",
+    "https://host/a?access_token=pw-3&x=1",
+    "Authorization: Bearer pw-4-abcdefgh",
+    "postgresql://u:pw-5@h/db?sslmode=x",
+    "host=h user=u password=pw-6",
+    "the shared one: open-sesame",
+)
+
+
+def logged(message: str, *, form: str, **extra: Any) -> str:
+    """How a record is written."""
+    lines: logging.Formatter = (logs.JsonLines if form == "json" else logs.TextLines)(
+        ["open-sesame"]
+    )
+    fault = extra.pop("fault", None)
+    info = None if fault is None else (type(fault), fault, fault.__traceback__)
+    record = logging.LogRecord("bfsql", logging.ERROR, __file__, 1, message, (), info)
+    vars(record).update(extra)
+    return lines.format(record)
+
+
+def raised(error: Exception) -> Exception:
+    """The error, with a traceback."""
+
+    def fail() -> None:
+        raise error
+
+    with pytest.raises(type(error)) as caught:
+        fail()
+    return caught.value
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_record_is_a_line_whatever_is_in_it(form: str) -> None:
+    line = logged(FORGED, form=form, fields={"client": FORGED, "arguments": (FORGED, "b")})
+    assert line.isprintable()
+    assert "\\n2026" in line
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_fault_has_its_traceback_and_the_id_of_its_call(form: str) -> None:
+    with call.scope(request_id="abc"):
+        written = logged("it failed", form=form, fault=raised(RuntimeError(FORGED)))
+    first, *others = written.split("\n")
+    assert "abc" in first
+    assert all(line.startswith("    ") for line in others)
+    assert all(line.isprintable() for line in [first, *others])
+    if form == "json":
+        assert not others
+        assert any("RuntimeError" in line for line in json.loads(first)["traceback"])
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+@pytest.mark.parametrize("text", SECRETS)
+def test_secrets_are_hidden_wherever_they_stand(form: str, text: str) -> None:
+    fields = {"client": text, "arguments": [text], "more": {"dsn": text}}
+    written = logged(text, form=form, fields=fields, fault=raised(RuntimeError(text)))
+    assert "pw-" not in written
+    assert "sesame" not in written
+    assert "**********" in written
+
+
+def test_what_is_no_secret_is_left_alone() -> None:
+    line = logged("max_tokens=500 is no key of basic queries?", form="text")
+    assert line.endswith("max_tokens=500 is no key of basic queries?")
+
+
+def test_a_line_a_call_names_arguments_and_shows_values_only_where_that_is_wanted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    before = logging.getLogger().handlers[:], logging.getLogger().level
+    try:
+        for values in (False, True):
+            logs.log_to_stderr(ServeSettings(log_level="info", log_format="json"))
+            sent = {"query": "a private name", **{f"n{i}": i for i in range(30)}}
+            caller = Caller("a client", "alice", None, "10.0.0.1")
+            seen = ObservedCall("id-1", "search_entities", sent, caller, sent, 0.0123, None, 30, 10)
+            logs.CallLog(values=values).call_ended(seen)
+    finally:
+        logging.getLogger().handlers[:], level = before
+        logging.getLogger().setLevel(level)
+    names, values_too = map(json.loads, capsys.readouterr().err.splitlines())
+    assert names["arguments"][:2] == ["query", "n0"]
+    assert len(names["arguments"]) == 21
+    assert "private" not in str(names)
+    assert "a private name" in values_too["arguments"]
+    assert names["subject"] == "alice"
+    assert (names["ms"], names["outcome"], names["id"]) == (12.3, "ok", "id-1")
+
+
+def test_a_client_that_leaves_is_no_traceback(caplog: pytest.LogCaptureFixture) -> None:
+    class ClientDisconnect(Exception):
+        pass
+
+    left = raised(ClientDisconnect())
+    info = (type(left), left, left.__traceback__)
+    record = logging.LogRecord("mcp", logging.ERROR, __file__, 1, "Error handling", (), info)
+    with caplog.at_level(logging.INFO):
+        assert logs.without_tracebacks_of_clients(record)
+    assert (record.levelname, record.exc_info) == ("INFO", None)
+    assert record.getMessage() == "The client left: Error handling"
+
+
+def test_metrics_without_their_library_are_an_import_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    text, _ = exposition(Metrics(), [Reading("bfsql_draining", "Whether.", value=False)], "")
+    assert b"bfsql_draining 0.0" in text
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    with pytest.raises(ImportError):
+        exposition(Metrics(), [], "")
