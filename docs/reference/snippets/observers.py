@@ -6,13 +6,15 @@ import bfsql
 from bfsql.models import NodeRecord
 from bfsql.observer import ObservedCall, Observer
 
+SLOW = 10
+
 
 class Printed(Observer):
     def call_ended(self, seen: ObservedCall) -> None:
         print(seen.tool, seen.error or "ok", seen.size, "bytes")
 
     def store_called(self, method: str, seconds: float, *, failed: bool) -> None:
-        print("the store:", method, "failed" if failed or seconds > 10 else "ok")
+        print("the store:", method, "failed" if failed or seconds > SLOW else "ok")
 
 
 async def ask() -> None:
