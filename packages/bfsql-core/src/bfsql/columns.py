@@ -97,7 +97,7 @@ class Columns(ABC):
     def read_ahead(self, ids: Sequence[str]) -> None:  # noqa: B027 - an option
         """Begin to read the ring of some ids that will be looked up, and then asked for it.
 
-        What is no node is asked for in vain; a store whose columns are at hand does nothing.
+        Asking for what is no node does no harm; a store whose columns are at hand does nothing.
         """
 
     @abstractmethod

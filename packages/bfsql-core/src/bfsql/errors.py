@@ -240,7 +240,7 @@ class EmbeddingFailed(StoreUnavailable):
 
     Args:
         message: What happened, for the operator.
-        lasting: Whether asking again is in vain until the settings or the service
+        lasting: Whether asking again cannot help until the settings or the service
             are corrected; False where it may pass.
     """
 

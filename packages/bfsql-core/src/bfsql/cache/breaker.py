@@ -96,7 +96,7 @@ class Breaker:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Learn from a call to the store how it ends; `answered` tells of a part of an answer."""
+        """Learn from a call to the store how it ends; `answered` reports a part of an answer."""
         began = time.monotonic()
         try:
             yield

@@ -116,7 +116,7 @@ async def _checked(
     from bfsql.conformance import judge_all, rules
     from bfsql.conformance.ratelimit import RateLimitedGraphDb
 
-    # A fault of the backend is told with its rule; a traceback would bury both.
+    # A fault of the backend is shown with its rule; a traceback would bury both.
     logging.getLogger("bfsql").addHandler(logging.NullHandler())
     backend = await configuration.choice.plugin.open(configuration.backend.settings)
     try:

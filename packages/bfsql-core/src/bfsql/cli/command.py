@@ -203,8 +203,8 @@ def _print_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
 def bfsql() -> None:
     """Six tools that let a language model walk any knowledge graph.
 
-    Nothing said means the embedded store: `bfsql load SOURCE --path graph.db`,
-    then `bfsql serve --path graph.db`.
+    Without --backend, the embedded store is used: `bfsql load SOURCE --path graph.db`,
+    then `bfsql serve graph.db`.
     """
 
 

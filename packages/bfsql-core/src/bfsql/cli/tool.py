@@ -156,9 +156,9 @@ def _items(name: str, values: tuple[str, ...]) -> list[str]:
 
 async def _ask(configuration: Configuration, tool: str, arguments: dict[str, Any]) -> Answer:
     if configuration.server.settings.log_level != "debug":
-        # The cause of a fault is told with its sentence; a traceback would bury both.
+        # The cause of a fault is shown with its sentence; a traceback would bury both.
         logging.getLogger("bfsql").addHandler(logging.NullHandler())
-        if logging.lastResort:  # standard error: what a hook failed at is told nowhere else
+        if logging.lastResort:  # standard error: what a hook failed at appears nowhere else
             logging.getLogger("bfsql.hooks").addHandler(logging.lastResort)
     async with opened(configuration) as graph:
         if tool == "describe_schema":

@@ -61,7 +61,7 @@ async def concurrent_calls(trial: Trial) -> None:
             for one, entity_id in zip(together, (*ids, *reversed(ids)), strict=True):
                 expect(
                     one == alone[ids.index(entity_id)],
-                    f"What is told of {entity_id!r} differs while other calls are under way: "
+                    f"The answer about {entity_id!r} differs while other calls are under way: "
                     f"{one} and alone {alone[ids.index(entity_id)]}"[:500],
                 )
         graph = uncached(db)

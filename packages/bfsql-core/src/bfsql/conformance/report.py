@@ -52,7 +52,7 @@ def verdict(findings: Sequence[Finding]) -> str:
     if any(f.outcome in ("broken", "needless") and not f.advice for f in findings):
         sentence = "The backend is broken: it does not keep rules that every backend keeps."
     elif any(f.outcome == "unreachable" for f in findings):
-        sentence = "The store stopped answering; nothing is said of the backend."
+        sentence = "The store stopped answering, so nothing is known about the backend."
     elif not any(f.outcome == "holds" for f in findings):
         sentence = "Nothing could be tried."
     elif oddities(findings):

@@ -5,7 +5,7 @@
         await embedder.probe()
     vector = await embedder("hormone that stops urination")
 
-Whoever fills the store and whoever asks it have to use the same model: distances
+The loader that fills the store and the search over it have to use the same model: distances
 between vectors of different models mean nothing (chapter 9).
 """
 

@@ -34,7 +34,7 @@ K = TypeVar("K", str, Triple)
 MENTIONS = "total_mentions"
 """The key that `min_mentions` is about."""
 VALUES_TOLD = 5
-"""Values of a property that are told where none of them meets a condition."""
+"""Values of a property that a note names where none of them meets a condition."""
 
 
 async def conditions_of(

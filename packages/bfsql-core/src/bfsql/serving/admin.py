@@ -1,6 +1,6 @@
 """What an operator's tools ask a server: `/livez`, `/readyz` and `/metrics`, on a port of its own.
 
-They are not behind the guards of the public listener: whoever reaches the port may ask, by any
+They are not behind the guards of the public listener: anyone who reaches the port may ask, by any
 name. On the public listener there is nothing at these paths.
 
 Neither uvicorn nor starlette is imported with this module.

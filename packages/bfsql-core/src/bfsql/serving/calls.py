@@ -92,7 +92,7 @@ async def until(condition: Callable[[], bool], seconds: float) -> None:
     """Wait until a condition holds, for some seconds at the most."""
     time = asyncio.get_running_loop().time
     end = time() + seconds
-    while not condition() and time() < end:  # noqa: ASYNC110 - nothing tells of most conditions
+    while not condition() and time() < end:  # noqa: ASYNC110 - most conditions have no event
         await asyncio.sleep(_TICK)
 
 

@@ -1,7 +1,7 @@
 """Metrics of a server, in Prometheus' text form.
 
 `Metrics` counts what observers learn, in plain numbers. `exposition` makes the text when it is
-asked for, together with what the server's parts tell of themselves at that moment.
+asked for, together with what the server's parts report at that moment.
 prometheus-client, the extra `metrics`, is imported only then.
 """
 
@@ -28,7 +28,7 @@ OTHER = "other"
 
 
 class Reading(NamedTuple):
-    """What a part of the server tells of itself when metrics are asked for."""
+    """What a part of the server reports when metrics are asked for."""
 
     name: str
     help: str
@@ -166,7 +166,7 @@ def exposition(metrics: Metrics, readings: Iterable[Reading], accept: str) -> tu
 
     Args:
         metrics: What was counted.
-        readings: What the parts of the server tell of themselves.
+        readings: What the parts of the server report.
         accept: The header `Accept` of the request.
 
     Raises:

@@ -155,7 +155,7 @@ class ServeSettings(BaseModel):
         description="Bytes of the text of the largest answer, over HTTP.",
     )
     deadline: float | None = Field(
-        default=60.0, gt=0, description="Seconds that a tool call may take; none is no end."
+        default=60.0, gt=0, description="Seconds that a tool call may take; `none` for no limit."
     )
     max_nodes: int | None = Field(
         default=None,

@@ -66,7 +66,7 @@ def open_table(
         path: The file.
         head: Its head.
         options: Column names and defaults.
-        account: Where it is told how the table is read.
+        account: Records how the table is read.
         groups: Whether ids are written `group:id` where the header names their group.
 
     Raises:

@@ -1,7 +1,7 @@
 """The schema of a graph as a server knows it, and how it is kept from going stale (`asking.md` 4).
 
 The lists of types and predicates come from the cache. They are read again when an
-answer holds what they lack, and before a call is told that a value is unknown.
+answer holds what they lack, and before an answer calls a value unknown.
 The outline is counted in the background; a call waits for it a few seconds at the
 most.
 """
