@@ -13,8 +13,6 @@ import re
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
-    Awaitable,
-    Callable,
     Iterator,
     Mapping,
 )
@@ -154,7 +152,9 @@ class Pool:
             StoreError: It refuses, does not answer, or is too old.
         """
         url = address(settings)
-        pool = asyncpg.create_pool(url, init=_init(settings), **_options(settings))
+        pool = asyncpg.create_pool(
+            url, init=None if settings.transaction_pooling else watch_client, **_options(settings)
+        )
         opened = cls(settings, pool, place(url))
         try:
             await pool
@@ -354,16 +354,12 @@ def _checking(connection: Any) -> dict[str, str]:
     return {"client_connection_check_interval": _CHECK_INTERVAL} if able else {}
 
 
-def _init(settings: PostgresSettings) -> Callable[[Any], Awaitable[None]] | None:
-    """What is done with a new connection; nothing where it is a pooler's."""
-
-    async def init(connection: Any) -> None:
-        for name, value in _checking(connection).items():
-            # A server on an operating system that cannot tell refuses it.
-            with suppress(asyncpg.PostgresError):
-                await connection.execute(f"SET {name} = '{value}'")
-
-    return None if settings.transaction_pooling else init
+async def watch_client(connection: Any) -> None:
+    """Have the server end a statement when this process is gone, on a connection of its own."""
+    for name, value in _checking(connection).items():
+        # A server on an operating system that cannot tell refuses it.
+        with suppress(asyncpg.PostgresError):
+            await connection.execute(f"SET {name} = '{value}'")
 
 
 def _limit(seconds: float | None = None) -> float | None:

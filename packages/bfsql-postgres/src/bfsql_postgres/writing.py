@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import asyncpg
 
 from bfsql.errors import ConfigurationError, StoreError, StoreUnavailable
-from bfsql_postgres.connection import UNREADABLE, address, place
+from bfsql_postgres.connection import UNREADABLE, address, place, watch_client
 from bfsql_postgres.failures import FAULTS, LOST, not_connected
 from bfsql_postgres.settings import PostgresSettings
 from bfsql_postgres.sql import identifier
@@ -63,13 +63,16 @@ async def _connected(settings: PostgresSettings) -> asyncpg.Connection:
         server |= {"statement_timeout": "0", "search_path": "pg_catalog"}
     try:
         async with asyncio.timeout(settings.connect_timeout):
-            return await asyncpg.connect(
+            connection = await asyncpg.connect(
                 url,
                 timeout=settings.connect_timeout,
                 # A pooler gives the next transaction to a server that knows none of them.
                 statement_cache_size=0,
                 server_settings=server,
             )
+            if not settings.transaction_pooling:
+                await watch_client(connection)
+            return connection
     except ValueError:  # its message may repeat parts of the URL
         raise ConfigurationError(UNREADABLE) from None
     except FAULTS as error:

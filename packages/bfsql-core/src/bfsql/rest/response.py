@@ -9,6 +9,7 @@ a property.
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -22,7 +23,7 @@ from starlette.responses import Response
 
 from bfsql import call
 from bfsql.answers import encode
-from bfsql.errors import Busy, StoreUnavailable, ToolError
+from bfsql.errors import Busy, CircuitOpen, StoreUnavailable, ToolError
 
 JSON = "application/json"
 JSON_LD = "application/ld+json"
@@ -159,6 +160,8 @@ def problem_of(error: ToolError) -> Problem:
         status = HTTPStatus.SERVICE_UNAVAILABLE
     if status is HTTPStatus.SERVICE_UNAVAILABLE:
         headers["Retry-After"] = str(RETRY_SECONDS)
+    if isinstance(error.__cause__, CircuitOpen):
+        headers["Retry-After"] = str(max(1, math.ceil(error.__cause__.seconds)))
     if isinstance(error, Busy):
         headers["Retry-After"] = str(error.retry_after)
     members = {"kind": error.kind} | ({"argument": error.argument} if error.argument else {})
