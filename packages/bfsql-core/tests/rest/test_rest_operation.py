@@ -12,7 +12,7 @@ from bfsql_trials.hooking import Failing, Hiding, Refusing, Watcher
 from bfsql import call
 from bfsql.errors import StoreError, StoreUnavailable
 from bfsql.memory import MemoryBackend
-from bfsql.models import Edge, EntityStub, GraphRecord, Node, Omission, Triple
+from bfsql.models import EntityStub, GraphRecord, Node, Omission, Triple
 
 Served = Callable[..., Awaitable[httpx2.AsyncClient]]
 PATIENCE = 10
@@ -74,10 +74,10 @@ async def test_a_broken_store_is_told_without_its_internals(  # noqa: PLR0917
     class Broken(MemoryBackend):
         broken = True
 
-        async def edges_from(self, entity_id: str) -> list[Edge]:
+        async def edges_batch(self, ids: Sequence[str], **part: Any) -> list[Triple]:
             if self.broken:
                 raise fault
-            return list(await super().edges_from(entity_id))
+            return list(await super().edges_batch(ids, **part))
 
     backend = Broken(records)
     web = await served(backend)
