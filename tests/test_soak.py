@@ -13,6 +13,6 @@ SECONDS = 30
 def test_thirty_seconds_on_a_store_that_fails_leave_no_wrong_answer_and_nothing_behind() -> None:
     report = soak(SECONDS, seed=1)
     assert report.faults() == []
-    assert report.answers > 20
+    assert report.answers >= 5
     assert sum(report.outages.values()) >= 2
     assert report.idle > 100

@@ -42,7 +42,7 @@ IDLE_HOST = "127.0.0.2"
 """Where the idle connections come from, so that they are another client's."""
 SMALL, HUB_EDGES = 200, 1_000
 HUB_SHARE = 0.03
-THINK_SECONDS = 8.0
+THINK_SECONDS = 10.0
 """A client's mean pause between two calls."""
 CALM_SECONDS, OUTAGE_SECONDS = (6.0, 9.0), (1.0, 2.0)
 RECOVERY_SECONDS = 3.0
@@ -51,7 +51,7 @@ SETTLE_SECONDS = 60.0
 FILES = 8_192
 
 OPTIONS = (
-    *("--deadline", "6", "--cache-ttl", "3", "--max-pause", "1", "--log-level", "warning"),
+    *("--deadline", "6", "--cache-ttl", "10", "--max-pause", "1", "--log-level", "warning"),
     *("--max-calls-per-client", "64", "--session-timeout", "10", "--idle-timeout", "20"),
 )
 OUTAGE = re.compile(
@@ -170,7 +170,7 @@ class Report:
             found.append(f"memory: {self.early.megabytes} MB early, {self.after.megabytes} after")
         if self.statements:
             found.append(f"{self.statements} statements are left at the store")
-        if tracebacks := sum(line.startswith("Traceback") for line in self.log):
+        if tracebacks := sum("Traceback (most" in line for line in self.log):
             found.append(f"{tracebacks} tracebacks in the log")
         return found
 
@@ -566,9 +566,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, prog="soak")
     parser.add_argument("--seconds", type=float, default=1_800)
     parser.add_argument("--seed", type=int, default=random.randrange(10_000))
+    parser.add_argument("--log", type=Path, help="file for the log of the server")
     chosen = parser.parse_args(arguments)
     print(f"seed {chosen.seed}")  # noqa: T201 - its output
     report = soak(chosen.seconds, chosen.seed)
+    if chosen.log:
+        chosen.log.write_text("\n".join(report.log) + "\n", "utf-8")
     for fault in (faults := report.faults()):
         print("FAULT", fault)  # noqa: T201
     return 1 if faults else 0
