@@ -53,7 +53,7 @@ _IN_URLS = _compiled(
 _AFTER_NAMES = _compiled(
     # password='SECRET', "password": "SECRET", password=SECRET
     (rf"({_NAMES}[\"']?\s{{0,3}}[=:]\s{{0,3}}b?\")[^\"]+", HIDDEN),
-    (rf"({_NAMES}[\"']?\s{{0,3}}[=:]\s{{0,3}}b?')[^']+", HIDDEN),
+    (rf"({_NAMES}[\"']?\s{{0,3}}[=:]\s{{0,3}}b?')[^'\"]+", HIDDEN),
     (rf"({_NAMES}=)[^\s&\"'<>]+", HIDDEN),
     # Authorization: Bearer SECRET, as a header or as a pair
     (
@@ -67,6 +67,8 @@ _AFTER_NAMES = _compiled(
 _OTHER = _compiled(
     (r"([?&](?:key|sig|code)=)[^\s&\"'<>]+", HIDDEN),
     (r"(bfsql_)[A-Za-z0-9_-]{43}", HIDDEN),  # which `bfsql token` made
+    # a word with a digit in it, since bearer authentication is none
+    (r"(\b(?:bearer|basic)\s{1,3})(?=[a-z._~+/=-]{0,200}[0-9])[\w.~+/=-]{12,}", HIDDEN),
 )
 
 
@@ -96,7 +98,8 @@ def hide_secrets(text: str, secrets: Iterable[str] = ()) -> str:
         text = _each(_IN_URLS, text)
     if _NAMED.search(lowered):
         text = _each(_AFTER_NAMES, text)
-    return _each(_OTHER, text) if "=" in text or "bfsql_" in text else text
+    wanted = ("=", "bfsql_", "bearer ", "basic ")
+    return _each(_OTHER, text) if any(word in lowered for word in wanted) else text
 
 
 def secrets_in(text: str) -> list[str]:

@@ -168,6 +168,7 @@ def test_a_contract_that_is_no_number_is_its_authors_to_correct(site: Path) -> N
 def test_an_older_number_of_the_same_major_is_served(
     stated: Any, own: str, served: bool, site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The eleventh attack: an older number was refused although only additions had happened."""
     install(site, "bfsql-toy", stated="bfsql_trials.toy:plugin")
     monkeypatch.setattr("bfsql.plugins.registry.CONTRACT", own)
     monkeypatch.setattr(toy, "plugin", replace(toy.plugin, contract=stated))

@@ -21,8 +21,9 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from bfsql.errors import BfsqlError
+from bfsql.masking import hide_secrets
 from bfsql.serving.address import bind, url
-from bfsql.serving.logs import CallLog, without_secrets
+from bfsql.serving.logs import CallLog
 from bfsql.serving.metrics import Metrics, Reading, exposition
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class Readiness:
                 "The store has changed, and what it holds cannot be opened, so the graph before is "
                 f"served: {live.problem}"
             )
-        return [without_secrets(reason) for reason in reasons if reason]
+        return [hide_secrets(reason) for reason in reasons if reason]
 
     async def _store(self) -> str | None:
         """Why the store does not answer; it is asked at most once in `FRESH_SECONDS`."""

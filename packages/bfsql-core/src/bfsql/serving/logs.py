@@ -18,9 +18,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from bfsql import call
-from bfsql.http import hide_secrets
+from bfsql.masking import hide_secrets
 from bfsql.observer import ObservedCall, Observer
-from bfsql.settings import HIDDEN
 
 if TYPE_CHECKING:
     from bfsql.settings import ServeSettings
@@ -37,11 +36,6 @@ _CONTROL = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 _PLAIN_VALUE = re.compile(r"[^\s\"'=\\]+")
-
-_SENSITIVE = r"\w*(?:key|token|secret|passw|pwd|auth|sig|credential)\w*"
-_LOGIN = re.compile(r"(?<=://)[^\s/@'\"]*@")
-_PARAMETER = re.compile(rf"""([?&;]{_SENSITIVE}=|\bpassw(?:or)?d=)[^\s&;'"<>]+""", re.IGNORECASE)
-_HEADER = re.compile(r"\b(bearer|basic)\s+[\w.~+/=-]{12,}", re.IGNORECASE)
 
 calls_log = logging.getLogger("bfsql.calls")
 
@@ -83,17 +77,6 @@ def escaped(text: str) -> str:
     return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
-def without_secrets(text: str, secrets: Sequence[str] = ()) -> str:
-    """A text without logins and keys in URLs, tokens in headers, and some known secrets."""
-    if "://" in text:
-        text = _LOGIN.sub(f"{HIDDEN}@", text)
-    if "=" in text:
-        text = _PARAMETER.sub(rf"\1{HIDDEN}", text)
-    if "earer " in text or "asic " in text:
-        text = _HEADER.sub(rf"\1 {HIDDEN}", text)
-    return hide_secrets(text, secrets) if secrets else text
-
-
 class _Lines(logging.Formatter):
     """What both formats share.
 
@@ -107,7 +90,7 @@ class _Lines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The record as a line, without secrets."""
-        return without_secrets(self._written(record), self._secrets)
+        return hide_secrets(self._written(record), self._secrets)
 
     @abstractmethod
     def _written(self, record: logging.LogRecord) -> str:

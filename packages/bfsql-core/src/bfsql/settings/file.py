@@ -135,7 +135,7 @@ def _bounded(file: FileIO, max_bytes: int) -> bytes:
     """The content, cut behind the byte that is one too many."""
     mode = os.fstat(file.fileno()).st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISFIFO(mode):
-        raise UnreadableFile(f"it is a {'folder' if stat.S_ISDIR(mode) else 'device'}, not a file")
+        raise UnreadableFile("it is a device, not a file")
     content, ends = b"", time.monotonic() + PIPE_SECONDS
     while len(content) <= max_bytes:
         part: bytes | None = file.read(max_bytes + 1 - len(content))

@@ -1,0 +1,204 @@
+"""Strangers over HTTP: other names, other origins, no token, wrong tokens, bad files."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+from click.testing import CliRunner
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from bfsql.cli.command import bfsql
+from bfsql.errors import ConfigurationError
+from bfsql.serving.tokens import TokenFile, new_token, token_line
+from bfsql.settings import UnreadableFile, read_text
+from bfsql_servers.served import Served, serving
+
+ALICE, BOB = new_token(), new_token()
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "0"},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def tokens(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("tokens") / "tokens.txt"
+    lines = [token_line("alice", ALICE), token_line("bob", BOB)]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module", params=["mcp", "rest"])
+def open_server(request: pytest.FixtureRequest, films_db: Path) -> Iterator[str]:
+    """An address to ask at, of a server without tokens."""
+    rest = request.param == "rest"
+    with serving("--path", str(films_db), *(["--rest"] if rest else [])) as server:
+        yield server.url + ("/schema" if rest else "/mcp")
+
+
+@pytest.fixture(scope="module")
+def guarded(films_db: Path, tokens: Path) -> Iterator[Served]:
+    """A server over MCP that asks for tokens and logs every call."""
+    options = ("--bearer-tokens", str(tokens), "--log-level", "info")
+    with serving("--path", str(films_db), *options) as server:
+        yield server
+
+
+def bearer(token: str) -> dict[str, str]:
+    accepted = "application/json, text/event-stream"
+    return {"Authorization": f"Bearer {token}", "Accept": accepted}
+
+
+def refusal(*options: str) -> str:
+    """What `bfsql serve` says when it does not start."""
+    command = [sys.executable, "-m", "bfsql", "serve", "--transport", "http", "--port", "0"]
+    ended = subprocess.run(
+        [*command, *options], check=False, capture_output=True, text=True, timeout=60
+    )
+    assert ended.returncode == 2, ended.stderr
+    return ended.stderr
+
+
+def test_a_stranger_gets_in_by_no_name_or_origin_of_another(open_server: str) -> None:
+    """The ninth attack: Host and Origin are compared as a whole, and before a redirect."""
+    port = open_server.split(":")[2].partition("/")[0]
+    for headers, status in (
+        ({"Host": "evil.example"}, 421),
+        ({"Host": f"127.0.0.1:{port}.evil.example"}, 421),
+        ({"Host": f"127.0.0.1:{port}@evil.example"}, 421),
+        ({"Host": f"127.0.0.1.:{port}"}, 421),
+        ({"Origin": "http://127.0.0.1:80.evil.example"}, 403),
+        ({"Origin": f"http://127.0.0.1:{port}.evil.example"}, 403),
+        ({"Origin": "http://127.0.0.1:1"}, 403),
+        ({"Origin": "null"}, 403),
+    ):
+        for path in ("", "/", "/x"):
+            answer = httpx2.get(f"{open_server}{path}", headers=headers)
+            assert answer.status_code == status, (headers, path, answer.text)
+            assert "location" not in answer.headers
+    own = httpx2.get(open_server, headers={"Origin": f"http://127.0.0.1:{port}"})
+    assert own.status_code not in (403, 421)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_other_machines_are_served_without_a_token_only_aloud(host: str, films_db: Path) -> None:
+    """The ninth attack: `--host 0.0.0.0 --allowed-hosts x` without authentication."""
+    options = ("--path", str(films_db), "--host", host, "--allowed-hosts", "graph.example.org")
+    assert "no token is set, so anyone who reaches it" in refusal(*options)
+    if host == "0.0.0.0":
+        with serving(*options, "--insecure") as server:
+            assert any("anyone who reaches it can read" in line for line in server.log)
+
+
+def test_a_file_of_two_tokens_is_no_token(films_db: Path, tmp_path: Path) -> None:
+    (tmp_path / "two").write_text(f"alice {ALICE}\nbob {BOB}\n", encoding="utf-8")
+    said = refusal("--path", str(films_db), "--bearer-token-file", str(tmp_path / "two"))
+    assert "set bearer_tokens to a file" in said
+    assert ALICE not in said
+    said = refusal("--path", str(films_db), "--bearer-tokens", str(tmp_path / "two"))
+    assert "line 1: this has to be a name" in said
+    assert ALICE not in said
+
+
+@pytest.mark.parametrize("era", ["auto", "legacy"])
+async def test_the_name_of_a_token_stands_in_the_log(guarded: Served, era: str) -> None:
+    before = len(guarded.log)
+    async with (
+        httpx2.AsyncClient(headers=bearer(BOB), timeout=30) as http,
+        Client(streamable_http_client(f"{guarded.url}/mcp", http_client=http), mode=era) as client,
+    ):
+        assert not (await client.call_tool("describe_schema", {})).is_error
+    assert any("subject=bob" in line for line in guarded.log[before:])
+    assert BOB not in "".join(guarded.log)
+
+
+def test_a_session_answers_its_own_caller_alone(guarded: Served) -> None:
+    begun = httpx2.post(f"{guarded.url}/mcp", json=INITIALIZE, headers=bearer(ALICE))
+    assert begun.status_code == 200
+    session = {"Mcp-Session-Id": begun.headers["mcp-session-id"]}
+    listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+    for token, status in ((BOB, 404), (ALICE, 200)):
+        headers = bearer(token) | session
+        answer = httpx2.post(f"{guarded.url}/mcp", json=listing, headers=headers)
+        assert answer.status_code == status
+
+
+def test_large_and_many_wrong_tokens_cost_little(guarded: Served) -> None:
+    url, before = f"{guarded.url}/mcp", len(guarded.log)
+    with httpx2.Client(timeout=30) as http:
+        for number in range(200):
+            assert http.post(url, json={}, headers=bearer(f"wrong{number}")).status_code == 401
+        try:
+            answer = http.post(url, json={}, headers=bearer("x" * 1_000_000))
+        except httpx2.TransportError:  # the server closes the connection while it is being sent
+            pass
+        else:
+            assert answer.status_code in (400, 401, 431)
+        assert http.post(url, json=INITIALIZE, headers=bearer(ALICE)).status_code == 200
+    assert max(map(len, guarded.log[before:]), default=0) < 1_000
+
+
+async def test_ten_thousand_wrong_tokens_are_not_remembered(tokens: Path) -> None:
+    verifier = TokenFile(tokens)
+    held = len(verifier.__dict__), len(verifier._names)
+    for number in range(10_000):
+        assert await verifier.verify_token(f"wrong{number}") is None
+    assert (len(verifier.__dict__), len(verifier._names)) == held
+
+
+# --- files that are none ------------------------------------------------------------
+
+
+@pytest.fixture
+def odd(tmp_path: Path) -> dict[str, tuple[str, str]]:
+    """Files that no setting can be read from, and what is said of each."""
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "latin").write_bytes(b"name = '\xe9'")
+    with (tmp_path / "large").open("wb") as large:
+        large.truncate(1_000_000_000)
+    return {
+        "zero": ("/dev/zero", "it is a device"),
+        "fifo": (str(tmp_path / "fifo"), "it is a pipe that nothing is written into"),
+        "folder": (str(tmp_path), "Is a directory"),
+        "large": (str(tmp_path / "large"), "it is larger than"),
+        "latin": (str(tmp_path / "latin"), "it is not UTF-8 text"),
+    }
+
+
+@pytest.mark.parametrize("option", ["--config", "--bearer-token-file"])
+def test_a_file_that_is_none_is_one_sentence(option: str, odd: dict[str, tuple[str, str]]) -> None:
+    for path, says in odd.values():
+        ran = CliRunner().invoke(bfsql, ["config", option, path])
+        assert (ran.exit_code, says in ran.output) == (2, True), ran.output
+
+
+def test_a_file_of_tokens_that_is_none_is_one_sentence(odd: dict[str, tuple[str, str]]) -> None:
+    for path, says in odd.values():
+        if path.endswith("large"):
+            continue  # of tokens there may be more
+        with pytest.raises(ConfigurationError, match=says):
+            TokenFile(Path(path))
+
+
+def test_a_pipe_that_is_written_into_is_read(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"open-sesame\n")
+    with pytest.raises(UnreadableFile, match="not closed within"):
+        read_text(Path(f"/dev/fd/{reading}"))
+    os.write(writing, b"open-sesame\n")
+    os.close(writing)
+    assert read_text(Path(f"/dev/fd/{reading}")) == "open-sesame\n"
+    os.close(reading)
