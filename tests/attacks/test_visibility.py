@@ -85,6 +85,7 @@ def test_a_server_says_that_it_lives_is_ready_and_what_it_does(watched: Served) 
     assert samples["bfsql_draining",] == 0
     assert samples["bfsql_breaker", "state", "closed"] == 1
     assert samples["bfsql_connections",] >= 0
+    assert samples["bfsql_sessions",] >= 0
 
 
 def test_metrics_count_calls_answers_the_store_and_the_cache(watched: Served) -> None:
