@@ -171,10 +171,7 @@ def readings(parts: Parts) -> Iterator[Reading]:
         yield Reading("bfsql_calls_refused", refused, live.admission.refused, counts=True)
     sessions = "Sessions of the 2025 protocol that are open."
     yield Reading("bfsql_sessions", sessions, len(live.sessions))
-    if live.sessions is not None:
-        yield Reading("bfsql_sessions", "Sessions that are open.", len(live.sessions))
-        evicted = "Idle sessions that were ended to make room for others."
-        yield Reading("bfsql_sessions_evicted", evicted, live.sessions.evicted, counts=True)
+    yield Reading("bfsql_sessions", "Sessions that are open.", len(live.sessions))
     if live.current.breaker is not None:
         yield from _of_breaker(live.current.breaker)
     if parts.connections is not None:
