@@ -152,6 +152,7 @@ class Report:
             "process after": self.after,
             "statements left": self.statements,
             "lines logged": len(self.log),
+            "tracebacks logged": sum("Traceback (most" in line for line in self.log),
         }
         return "\n".join(f"{name:40} {value}" for name, value in rows.items())
 
@@ -170,8 +171,6 @@ class Report:
             found.append(f"memory: {self.early.megabytes} MB early, {self.after.megabytes} after")
         if self.statements:
             found.append(f"{self.statements} statements are left at the store")
-        if tracebacks := sum("Traceback (most" in line for line in self.log):
-            found.append(f"{tracebacks} tracebacks in the log")
         return found
 
 
