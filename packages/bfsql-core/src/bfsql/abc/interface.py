@@ -20,9 +20,8 @@ from collections.abc import (
     Iterable,
     Sequence,
 )
-from contextlib import aclosing
 from functools import cache
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bfsql.models.merge import evidence_items
 from bfsql.models.outline import Outline
@@ -30,7 +29,7 @@ from bfsql.models.parts import Part, TypedTriple, only, part_of
 from bfsql.models.records import Edge, EdgeDirection, EntityStub, Metadata, Node, Triple
 
 if TYPE_CHECKING:  # numpy is imported by those who use columns, not by everyone
-    from bfsql.columns import Columns, NumberedRings
+    from bfsql.columns import Columns
 
 CONTRACT = "1.1"
 """Number of this contract, MAJOR.MINOR. A plugin states the one that it was written for; a whole
@@ -52,7 +51,6 @@ _NO_ID = "urn:bfsql:no-such-node"
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
-_P = ParamSpec("_P")
 
 
 class GraphDbInterface(ABC):
@@ -180,7 +178,7 @@ class GraphDbInterface(ABC):
             of a ring are of one kind.
         """
         part: Part = {"predicates": predicates, "direction": direction}
-        if accepts(self, "edges_batch", "predicates"):
+        if takes(type(self).edges_batch, "predicates"):
             ring = await self.edges_batch(ids, **part)
         else:
             ring = part_of(await self.edges_batch(ids), ids, **part)
@@ -292,22 +290,6 @@ class GraphDbInterface(ABC):
         """Close connections and files; the backend is not used again."""
 
 
-def implements(db: GraphDbInterface, method: str) -> bool:
-    """Whether a backend has its own version of a method that has a default here."""
-    return getattr(type(_behind(db)), method) is not getattr(GraphDbInterface, method)
-
-
-def accepts(db: GraphDbInterface, method: str, argument: str) -> bool:
-    """Whether a method of a backend takes an argument that older signatures lack."""
-    return _accepts(getattr(type(_behind(db)), method), argument)
-
-
-@cache
-def _accepts(function: Callable[..., Any], argument: str) -> bool:
-    parameters = inspect.signature(function).parameters.values()
-    return any(p.name == argument or p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
-
-
 class BatchGraphDb(GraphDbInterface):
     """A backend whose batch methods are its own: what is asked of one key is a batch of one."""
 
@@ -325,240 +307,6 @@ class BatchGraphDb(GraphDbInterface):
         """Everything the store knows of the edge, by `metadata_for_edges_batch`."""
         triple = (edge[0], edge[1], edge[2])
         return (await self.metadata_for_edges_batch([triple]))[triple]
-
-
-class DelegatingGraphDb(GraphDbInterface):
-    """A backend that passes every call on to another one; subclasses override what they change.
-
-    Backends written before this contract are called by their own signatures:
-    `search_entities` may lack `node_types` or take them by position alone (chapter
-    12: "Do not filter by entity type here -- that is the caller's job"), and
-    `comprehensive` and `next_steps` may be plain methods. A batch method that the
-    inner backend lacks runs over this object, so over what a subclass changes.
-
-    Args:
-        inner: The backend to ask.
-    """
-
-    def __init__(self, inner: GraphDbInterface) -> None:
-        self._inner = inner
-
-    async def _ask(
-        self, method: Callable[_P, Awaitable[_Value]], *args: _P.args, **named: _P.kwargs
-    ) -> _Value:
-        """Call a method of the inner backend, plain or async; every call passes here."""
-        answer: Any = method(*args, **named)
-        return cast("_Value", await answer if inspect.isawaitable(answer) else answer)
-
-    async def search_entities(
-        self, query: str, node_types: list[str] | None = None
-    ) -> Iterable[EntityStub]:
-        """Candidates; filtered here where the signature of the inner backend takes no types."""
-        types = list(node_types or ())
-        if not types:
-            return await self._ask(self._inner.search_entities, query)
-        by_name, by_position = _takes_node_types(self._inner)
-        if by_name:
-            return await self._ask(self._inner.search_entities, query, node_types=types)
-        if by_position:
-            return await self._ask(self._inner.search_entities, query, types)
-        found = await self._ask(self._inner.search_entities, query)
-        return [stub for stub in found if stub.entity_type in types]
-
-    async def edges_from(self, entity_id: str) -> Iterable[Edge]:
-        """All edges that leave the entity."""
-        return await self._ask(self._inner.edges_from, entity_id)
-
-    async def edges_to(self, entity_id: str) -> Iterable[Edge]:
-        """All edges that enter the entity."""
-        return await self._ask(self._inner.edges_to, entity_id)
-
-    async def get_node(self, entity_id: str) -> Node:
-        """Id and type."""
-        return await self._ask(self._inner.get_node, entity_id)
-
-    async def metadata_for_node(self, entity_id: str) -> Metadata:
-        """Everything the store knows of the entity."""
-        return await self._ask(self._inner.metadata_for_node, entity_id)
-
-    async def metadata_for_edge(self, edge: Edge) -> Metadata:
-        """Everything the store knows of the edge."""
-        return await self._ask(self._inner.metadata_for_edge, edge)
-
-    async def entity_types(self) -> Sequence[str]:
-        """The types."""
-        return await self._ask(self._inner.entity_types)
-
-    async def predicates(self) -> Sequence[str]:
-        """The predicates."""
-        return await self._ask(self._inner.predicates)
-
-    async def get_nodes_batch(self, ids: Sequence[str]) -> Iterable[Node]:
-        """The nodes that exist."""
-        if not implements(self._inner, "get_nodes_batch"):
-            return await super().get_nodes_batch(ids)
-        return await self._ask(self._inner.get_nodes_batch, ids)
-
-    async def edges_batch(
-        self,
-        ids: Sequence[str],
-        *,
-        predicates: Collection[str] | None = None,
-        direction: EdgeDirection | None = None,
-    ) -> Iterable[Triple]:
-        """A ring, or a part of it, which is filtered here where the inner signature lacks it."""
-        part: Part = {"predicates": predicates, "direction": direction}
-        if not implements(self._inner, "edges_batch"):
-            return await super().edges_batch(ids, **part)
-        if accepts(self._inner, "edges_batch", "predicates"):
-            return await self._ask(self._inner.edges_batch, ids, **part)
-        return part_of(await self._ask(self._inner.edges_batch, ids), ids, **part)
-
-    async def edges_stream(
-        self,
-        ids: Sequence[str],
-        *,
-        predicates: Collection[str] | None = None,
-        direction: EdgeDirection | None = None,
-    ) -> AsyncGenerator[Sequence[Triple] | Sequence[TypedTriple]]:
-        """A ring in batches, or a part of it."""
-        part: Part = {"predicates": predicates, "direction": direction}
-        if not implements(self._inner, "edges_stream"):
-            yield cast("Sequence[Triple]", list(await self.edges_batch(ids, **part)))
-            return
-        pushed = accepts(self._inner, "edges_stream", "predicates")
-        ring = self._inner.edges_stream
-        async with aclosing(ring(ids, **part) if pushed else ring(ids)) as batches:
-            async for rows in batches:
-                yield rows if pushed else part_of(cast("Sequence[Triple]", rows), ids, **part)
-
-    def columns(self) -> Columns | None:
-        """The graph in integers, which a subclass that changes the topology has to replace."""
-        return self._inner.columns()
-
-    async def metadata_for_nodes_batch(
-        self, ids: Sequence[str], keys: Collection[str] | None = None
-    ) -> dict[str, Metadata]:
-        """Metadata by id."""
-        if not implements(self._inner, "metadata_for_nodes_batch"):
-            return await super().metadata_for_nodes_batch(ids, keys)
-        if accepts(self._inner, "metadata_for_nodes_batch", "keys"):
-            return only(await self._ask(self._inner.metadata_for_nodes_batch, ids, keys), keys)
-        return only(await self._ask(self._inner.metadata_for_nodes_batch, ids), keys)
-
-    async def metadata_for_edges_batch(
-        self, edges: Collection[Triple], keys: Collection[str] | None = None
-    ) -> dict[Triple, Metadata]:
-        """Metadata by triple."""
-        if not implements(self._inner, "metadata_for_edges_batch"):
-            return await super().metadata_for_edges_batch(edges, keys)
-        if accepts(self._inner, "metadata_for_edges_batch", "keys"):
-            return only(await self._ask(self._inner.metadata_for_edges_batch, edges, keys), keys)
-        return only(await self._ask(self._inner.metadata_for_edges_batch, edges), keys)
-
-    async def outline(self) -> Outline | None:
-        """What the graph is made of."""
-        return await self._ask(self._inner.outline)
-
-    async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
-        """The evidence that touches an entity."""
-        if not implements(self._inner, "provenance_for_node"):
-            return await super().provenance_for_node(entity_id, limit)
-        return await self._ask(self._inner.provenance_for_node, entity_id, limit)
-
-    async def comprehensive(self) -> bool:
-        """Whether the lists of the schema are complete."""
-        return bool(await self._ask(self._inner.comprehensive))
-
-    async def next_steps(self) -> str:
-        """The backend's advice."""
-        return str(await self._ask(self._inner.next_steps))
-
-    def changed(self) -> Hashable | None:
-        """Whether the inner backend's store holds another graph."""
-        return self._inner.changed()
-
-    async def ping(self) -> None:
-        """Ask the inner backend the smallest question."""
-        await self._ask(self._inner.ping)
-
-    async def may_write(self) -> str | None:
-        """Why the account could change the graph."""
-        return await self._ask(self._inner.may_write)
-
-    async def close(self) -> None:
-        """Close the inner backend."""
-        await self._inner.close()
-
-
-class TransparentGraphDb(DelegatingGraphDb):
-    """A backend that changes nothing: what it has of its own is what the inner one has."""
-
-
-def _behind(db: GraphDbInterface) -> GraphDbInterface:
-    return _behind(db._inner) if isinstance(db, TransparentGraphDb) else db  # noqa: SLF001
-
-
-class AdaptedGraphDb(DelegatingGraphDb):
-    """A backend of any signature as core asks it.
-
-    The candidates of a search are filtered by type in every case, and each id
-    comes once. The cache and the redaction are such backends; `adapted` makes one
-    of a backend that core uses without either.
-    """
-
-    async def search_entities(
-        self, query: str, node_types: list[str] | None = None
-    ) -> list[EntityStub]:
-        """Candidates of the wanted types, each once, in the backend's order."""
-        wanted = frozenset(node_types or ())
-        first: dict[str, EntityStub] = {}
-        for stub in await super().search_entities(query, node_types):
-            if not wanted or stub.entity_type in wanted:
-                first.setdefault(stub.id, stub)
-        return list(first.values())
-
-    def forget_schema(self) -> None:
-        """Have a cache, where there is one, ask for the schema again."""
-        if isinstance(self._inner, AdaptedGraphDb):
-            self._inner.forget_schema()
-
-    async def few_edges(self, ids: Sequence[str], most: int) -> set[Triple] | None:
-        """The ring of a few nodes, from the store itself; None where it has more than `most` edges.
-
-        The store is asked to stop there. No cache holds the ring.
-        """
-        if isinstance(self._inner, AdaptedGraphDb):
-            return await self._inner.few_edges(ids, most)
-        edges: set[Triple] = set()
-        async with aclosing(DelegatingGraphDb.edges_stream(self, ids)) as batches:
-            async for rows in batches:
-                edges.update((row[0], row[1], row[2]) for row in rows)
-                if len(edges) > most:
-                    return None
-        return edges
-
-    def numbered(self) -> NumberedRings | None:
-        """The rings that a cache holds in numbers, for one call; None where there is no cache."""
-        return self._inner.numbered() if isinstance(self._inner, AdaptedGraphDb) else None
-
-
-def adapted(db: GraphDbInterface) -> AdaptedGraphDb:
-    """The backend as core asks it, whichever signatures it has."""
-    return db if isinstance(db, AdaptedGraphDb) else AdaptedGraphDb(db)
-
-
-def _takes_node_types(db: GraphDbInterface) -> tuple[bool, bool]:
-    """Whether the backend's search takes the types by name, and whether by position alone.
-
-    A second parameter of another name may be anything, a limit for instance.
-    """
-    parameters = inspect.signature(db.search_entities).parameters.values()
-    named = {p.kind for p in parameters if p.name == "node_types"}
-    kinds = {p.kind for p in parameters}
-    positional = named == {inspect.Parameter.POSITIONAL_ONLY}
-    by_name = bool(named or inspect.Parameter.VAR_KEYWORD in kinds) and not positional
-    return by_name, positional or inspect.Parameter.VAR_POSITIONAL in kinds
 
 
 async def each(
@@ -586,3 +334,10 @@ async def each(
 
 def _found(keys: Sequence[_Key], values: Sequence[_Value | None]) -> dict[_Key, _Value]:
     return {key: value for key, value in zip(keys, values, strict=True) if value is not None}
+
+
+@cache
+def takes(function: Callable[..., Any], argument: str) -> bool:
+    """Whether a function has an argument of a name, or takes any."""
+    parameters = inspect.signature(function).parameters.values()
+    return any(p.name == argument or p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)

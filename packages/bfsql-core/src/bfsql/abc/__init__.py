@@ -1,0 +1,35 @@
+"""The contract between core and a store: its methods, and backends in front of another one."""
+
+from bfsql.abc.delegating import (
+    AdaptedGraphDb,
+    DelegatingGraphDb,
+    TransparentGraphDb,
+    accepts,
+    adapted,
+    implements,
+)
+from bfsql.abc.interface import (
+    CONTRACT,
+    DEFAULT_NEXT_STEPS,
+    FAN_OUT,
+    PROVENANCE_EDGES,
+    BatchGraphDb,
+    GraphDbInterface,
+    each,
+)
+
+__all__ = [
+    "CONTRACT",
+    "DEFAULT_NEXT_STEPS",
+    "FAN_OUT",
+    "PROVENANCE_EDGES",
+    "AdaptedGraphDb",
+    "BatchGraphDb",
+    "DelegatingGraphDb",
+    "GraphDbInterface",
+    "TransparentGraphDb",
+    "accepts",
+    "adapted",
+    "each",
+    "implements",
+]
