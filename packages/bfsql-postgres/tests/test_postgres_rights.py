@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from contextlib import aclosing
 
@@ -52,7 +53,9 @@ async def test_who_may_write_is_told_with_the_right(
 async def test_a_connection_has_the_id_of_the_call_for_its_name(
     database: Database,
     pooled: bool,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
+    caplog.set_level(logging.INFO, logger="bfsql")
     pool = await Pool.open(PostgresSettings(dsn=database.reader_url, transaction_pooling=pooled))
     for name, request in (("bfsql one-1", "one-1"), ("bfsql DROP", "'; DROP"), ("bfsql", None)):
         with call.scope(request_id=request) as scope:

@@ -8,6 +8,7 @@ call waits for it.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import re
 from collections.abc import (
@@ -27,6 +28,8 @@ from bfsql.errors import ConfigurationError, StoreUnavailable
 from bfsql_postgres.failures import FAULTS, exhausted, not_answered, not_connected, too_old
 from bfsql_postgres.settings import PostgresSettings
 from bfsql_postgres.sql import storable
+
+log = logging.getLogger("bfsql")
 
 # --- the address ------------------------------------------------------------
 
@@ -311,11 +314,14 @@ class Pool:
         return StoreUnavailable(f"The graph in {self._where} was closed; open it again.")
 
     async def _name(self, connection: Any) -> None:
-        """Name a connection after the call under way: one round trip a call and connection.
+        """Name a connection after the call under way, where calls are logged here too.
 
-        A comment in each statement would make a new statement of it, which the server parses
-        and plans again: that costs four times as much for every one of them.
+        That is one round trip a call and connection. A comment in each statement would make a
+        new statement of it, which the server parses and plans again: that costs four times as
+        much for every one of them.
         """
+        if not log.isEnabledFor(logging.INFO):
+            return
         process, name = connection.get_server_pid(), _application_name()
         if self._names.get(process) != name:
             await connection.execute(f"SET application_name = '{name}'")
