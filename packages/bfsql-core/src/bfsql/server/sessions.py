@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
+from anyio import BrokenResourceError, ClosedResourceError
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
@@ -145,11 +146,14 @@ class Sessions:
         if key in session.ids:
             raise id_in_use(value["id"])
 
+        started = False
+
         async def answered(message: Message) -> None:
-            if message["type"] == "http.response.start" and (
-                message["status"] == HTTPStatus.NOT_FOUND or scope["method"] == "DELETE"
-            ):
-                self._sessions.pop(session.id, None)
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                if message["status"] == HTTPStatus.NOT_FOUND or scope["method"] == "DELETE":
+                    self._sessions.pop(session.id, None)
             await send(message)
 
         if key is not None:
@@ -158,6 +162,11 @@ class Sessions:
         session.open += 1
         try:
             await self._app(scope, receive, answered)
+        except (ClosedResourceError, BrokenResourceError):
+            # The session ended while the request was on its way to it: most often its client left.
+            log.debug("A request came for a session that has ended.")
+            if not started:
+                await Response("Session not found", HTTPStatus.NOT_FOUND)(scope, receive, answered)
         finally:
             session.open -= 1
             session.since = time.monotonic()

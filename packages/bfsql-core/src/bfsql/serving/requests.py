@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ from bfsql.serving.calls import expire
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+log = logging.getLogger("bfsql")
 
 _KEY = "bfsql.request"
 _WITHOUT_BODY = ("GET", "HEAD", "OPTIONS")
@@ -82,6 +85,10 @@ class HttpRequest:
             assert self._task is not None
             self._task.uncancel()
             await self._finish()
+        except Exception as fault:
+            if not self.left:
+                raise
+            log.info("A client left before its answer was whole: %s", type(fault).__name__)
         finally:
             self._leave()
 
