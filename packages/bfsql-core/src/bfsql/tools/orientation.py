@@ -34,9 +34,7 @@ COUNTING = (
     "relations and properties are still being counted; describe_schema shows them in some seconds."
 )
 EMPTY = "The graph has no nodes and no edges at present. While it is being loaded, ask again."
-UNCOUNTED = (
-    "edges: too many to be counted in time. bfs_query with a path reads those of one predicate."
-)
+UNCOUNTED = "edges: not counted in time. bfs_query with a path reads those of one predicate."
 _WHOLE = 1000
 """All of a list, in thousandths."""
 
