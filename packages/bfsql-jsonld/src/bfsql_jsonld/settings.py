@@ -57,203 +57,228 @@ class JsonLdSettings(BackendSettings):
     """Where the API is, who asks, which routes it has and what its fields are called."""
 
     base_url: Annotated[str, Env("JSONLD_BASE_URL")] = Field(
-        description="Where the API's routes begin, as in https://host/api."
+        description="Base URL of the API's routes, such as https://host/api."
     )
     profile: Profile = Field(
         default="default",
-        description="Settings for a kind of API; those that are given besides win.",
+        description="Settings for a kind of API; settings that you give yourself take precedence.",
     )
 
     token: Annotated[SecretStr | None, Env("JSONLD_TOKEN")] = Field(
-        default=None, description="Sent as a bearer token."
+        default=None, description="Token to send as a bearer token."
     )
     username: Annotated[str | None, Env("JSONLD_USERNAME")] = Field(
-        default=None, description="Who logs in, by basic authentication."
+        default=None, description="User name for basic authentication."
     )
     password: Annotated[SecretStr | None, Env("JSONLD_PASSWORD")] = Field(
         default=None, description="The password that goes with username."
     )
     api_key: Annotated[SecretStr | None, Env("JSONLD_API_KEY")] = Field(
-        default=None, description="Sent in the header that api_key_header names."
+        default=None, description="Key to send in the header named by api_key_header."
     )
     api_key_header: str = Field(default="X-API-Key", description="Header that carries api_key.")
     oauth_url: str | None = Field(
-        default=None, description="Where OAuth gives tokens for client credentials."
+        default=None, description="URL at which OAuth issues tokens for client credentials."
     )
     oauth_client: Annotated[str | None, Env("JSONLD_OAUTH_CLIENT")] = Field(
-        default=None, description="The client's id there."
+        default=None, description="The OAuth client id."
     )
     oauth_secret: Annotated[SecretStr | None, Env("JSONLD_OAUTH_SECRET")] = Field(
-        default=None, description="The client's secret there."
+        default=None, description="The OAuth client secret."
     )
-    oauth_scope: str | None = Field(default=None, description="The scope to ask for.")
+    oauth_scope: str | None = Field(default=None, description="The OAuth scope to request.")
     headers: dict[str, str] = Field(
-        default={}, description="Further headers of every request to the API, no secrets."
+        default={}, description="Additional headers for every request to the API; not for secrets."
     )
     contact: str | None = Field(
-        default=None, description="An address or URL of yours, for the User-Agent."
+        default=None, description="Your e-mail address or URL, for the User-Agent header."
     )
     ca_file: Path | None = Field(
-        default=None, description="Certificates (PEM) to trust in place of the system's."
+        default=None, description="Certificates (PEM) to trust instead of the system's."
     )
 
     entity_path: str = Field(
         default="/entities/{id}",
         min_length=1,
-        description="Route of an entity: {id} as models write it, {iri} the IRI that it means, "
-        "both as one segment; {url} is the IRI as the URL itself.",
+        description="Route of an entity: {id} is the id as models write it and {iri} the "
+        "IRI it stands for, each as one path segment; {url} is the IRI as the URL itself.",
     )
     relations_path: str = Field(
         default="/entities/{id}/relations", description="Route of an entity's relations."
     )
     search_path: str = Field(
-        default="/entities", description="Route of the search; empty where there is none."
+        default="/entities", description="Route for searches; empty if there is none."
     )
     edge_path: str = Field(
-        default="/relations", description="Route of one relation; empty where there is none."
+        default="/relations", description="Route of a single relation; empty if there is none."
     )
     schema_path: str = Field(
-        default="/schema", description="Route of the vocabulary; empty where there is none."
+        default="/schema", description="Route of the vocabulary; empty if there is none."
     )
     provenance_path: str = Field(
         default="/entities/{id}/provenance",
-        description="Route of an entity's evidence; an API may lack it.",
+        description="Route of an entity's evidence, if the API has one.",
     )
     incoming_path: str = Field(
         default="",
-        description="Route that finds the entities that point to one, where its relations stand "
-        "in their documents.",
+        description="Route that finds the entities that point to a given one, if relations "
+        "are stored in the documents of the entities.",
     )
     incoming_text: str = Field(
-        default='{predicate}=="{id}"', description="What that route is asked, for each predicate."
+        default='{predicate}=="{id}"', description="What to send to that route, for each predicate."
     )
     attributes_path: str = Field(
-        default="", description="Route of the predicates, where that of the schema has types alone."
+        default="",
+        description="Route that lists the predicates, if the schema's route lists only types.",
     )
     attribute_path: str = Field(
-        default="", description="Route of one of them, which tells whether it is a relationship."
+        default="",
+        description="Route of a single predicate, which shows whether it is a relationship.",
     )
 
-    direction_param: str = Field(default="direction", description="Parameter of the direction.")
-    direction_out: str = Field(default="out", description="Its value for edges that leave.")
-    direction_in: str = Field(default="in", description="Its value for edges that enter.")
-    query_param: str = Field(default="q", description="Parameter of the text to search for.")
+    direction_param: str = Field(default="direction", description="Parameter for the direction.")
+    direction_out: str = Field(default="out", description="Its value for outgoing edges.")
+    direction_in: str = Field(default="in", description="Its value for incoming edges.")
+    query_param: str = Field(default="q", description="Parameter for the search text.")
     query_text: str = Field(
         default="{text}",
-        description="What is sent in it: {text} as it is, {pattern} as a regular expression.",
+        description="What to send in it: {text} for the text itself, {pattern} for a "
+        "regular expression.",
     )
-    types_param: str = Field(default="types", description="Parameter of the types to search for.")
-    limit_param: str = Field(default="limit", description="Parameter of how many to give.")
-    subject_param: str = Field(default="subject", description="Parameter of a relation's subject.")
-    predicate_param: str = Field(default="predicate", description="Parameter of its predicate.")
-    object_param: str = Field(default="object", description="Parameter of its object.")
+    types_param: str = Field(default="types", description="Parameter for the types to search for.")
+    limit_param: str = Field(default="limit", description="Parameter for the number of results.")
+    subject_param: str = Field(default="subject", description="Parameter for a relation's subject.")
+    predicate_param: str = Field(default="predicate", description="Parameter for its predicate.")
+    object_param: str = Field(default="object", description="Parameter for its object.")
     offset_param: str = Field(
-        default="", description="Parameter of a page's beginning, where pages are counted so."
+        default="", description="Parameter for the offset of a page, if the API pages by offset."
     )
     cursor_param: str = Field(
-        default="", description="Parameter that takes what next_field holds, if that is no URL."
+        default="",
+        description="Parameter that takes the value of next_field, if that value is not a URL.",
     )
     page_size: int | None = Field(
-        default=None, ge=1, le=100_000, description="Relations of a page; the API's by default."
+        default=None,
+        ge=1,
+        le=100_000,
+        description="Relations per page; the API's own default if not set.",
     )
     max_pages: int = Field(
-        default=1_000, ge=1, description="Pages after which relations are left out, with a note."
+        default=1_000,
+        ge=1,
+        description="Maximum number of pages of relations to read; the rest are omitted, "
+        "with a note.",
     )
 
     reading: Reading = Field(
         default="auto",
-        description="fields: keys as they are; json-ld: statements, by the context; attributes: "
-        "NGSI-LD; auto: fields where they are there, otherwise json-ld.",
+        description="fields: keys are read directly; json-ld: statements, using the "
+        "context; attributes: NGSI-LD; auto: fields if they are present, otherwise "
+        "json-ld.",
     )
     relations: Relations = Field(
-        default="route", description="Where relations stand: in a route, or in entity documents."
+        default="route",
+        description="Where relations are found: at a route, or in entity documents.",
     )
     id_field: list[str] = Field(
-        default=["id", "@id"], min_length=1, description="Fields of the id, best first."
+        default=["id", "@id"],
+        min_length=1,
+        description="Fields that hold the id, in order of preference.",
     )
     type_field: list[str] = Field(
-        default=["@type", "type"], min_length=1, description="Fields of the type, best first."
+        default=["@type", "type"],
+        min_length=1,
+        description="Fields that hold the type, in order of preference.",
     )
-    name_field: list[str] = Field(default=["name"], description="Fields of the display name.")
+    name_field: list[str] = Field(
+        default=["name"], description="Fields that hold the display name."
+    )
     results_field: list[str] = Field(
-        default=["results"], description="Fields of the list that a search gives."
+        default=["results"], description="Fields that hold the results of a search."
     )
     relations_field: list[str] = Field(
-        default=["relations"], description="Fields of the list of relations."
+        default=["relations"], description="Fields that hold the list of relations."
     )
-    subject_field: list[str] = Field(default=["subject"], description="Fields of the subject.")
+    subject_field: list[str] = Field(
+        default=["subject"], description="Fields that hold the subject."
+    )
     predicate_field: list[str] = Field(
-        default=["predicate"], description="Fields of the predicate."
+        default=["predicate"], description="Fields that hold the predicate."
     )
-    object_field: list[str] = Field(default=["object"], description="Fields of the object.")
+    object_field: list[str] = Field(default=["object"], description="Fields that hold the object.")
     metadata_field: list[str] = Field(
-        default=["metadata"], description="Fields of a relation's metadata."
+        default=["metadata"], description="Fields that hold a relation's metadata."
     )
     next_field: list[str] = Field(
-        default=["next"], description="Fields of the next page: a URL, or a cursor."
+        default=["next"], description="Fields that refer to the next page: a URL, or a cursor."
     )
     types_field: list[str] = Field(
-        default=["entity_types"], description="Fields of the list of types, in the schema."
+        default=["entity_types"], description="Fields that hold the list of types, in the schema."
     )
     predicates_field: list[str] = Field(
-        default=["predicates"], description="Fields of the list of predicates, in the schema."
+        default=["predicates"],
+        description="Fields that hold the list of predicates, in the schema.",
     )
 
     prefixes: dict[str, str] = Field(
-        default={}, description="Prefix to namespace, for short ids of IRIs."
+        default={}, description="Prefixes and their namespaces, which shorten IRIs to ids."
     )
     languages: list[str] = Field(
-        default=[], description="Languages of the texts to keep, as en; all by default."
+        default=[], description="Languages of the texts to keep, such as en; all by default."
     )
     context: str | None = Field(
         default=None,
-        description="URL of the context of documents that name none; requests name it, too.",
+        description="URL of the context for documents that name none; it is also sent with "
+        "requests.",
     )
     context_hosts: list[str] = Field(
         default=["schema.org", "www.w3.org", "w3id.org", "purl.org", "uri.etsi.org"],
-        description="Hosts that contexts are fetched from, beside the API's own; * is any.",
+        description="Hosts, besides the API's own, from which contexts may be fetched; * "
+        "allows any.",
     )
     context_files: dict[str, str] = Field(
-        default={}, description="URL of a context to the file that is read in its place."
+        default={}, description="URLs of contexts, each with the file to read instead."
     )
     max_context_bytes: int = Field(
-        default=2_000_000, ge=1, description="Bytes of the largest context."
+        default=2_000_000, ge=1, description="Maximum size of a context, in bytes."
     )
     max_contexts: int = Field(
-        default=16, ge=1, le=1_000, description="Contexts that one document may need."
+        default=16, ge=1, le=1_000, description="Maximum number of contexts for one document."
     )
     follow_hosts: list[str] = Field(
         default=[],
-        description="Further hosts that documents are fetched from, without credentials; * is any.",
+        description="Additional hosts from which documents may be fetched, without "
+        "credentials; * allows any.",
     )
     allow_private: bool = Field(
         default=False,
-        description="Let contexts and documents of further hosts come from private addresses.",
+        description="Allow contexts and documents of other hosts to come from private addresses.",
     )
 
     request_timeout: float = Field(
         default=60.0,
         gt=0,
         le=86_400,
-        description="Seconds that one question may take where no deadline is nearer.",
+        description="Seconds that one request may take, including retries, if no deadline "
+        "is earlier.",
     )
     connect_timeout: float = Field(
         default=10.0, gt=0, le=600, description="Seconds to wait for a connection."
     )
     retries: int = Field(
-        default=2, ge=0, le=10, description="Times that a question is asked again if it failed."
+        default=2, ge=0, le=10, description="Number of retries after a failed request."
     )
     max_concurrent: int = Field(
-        default=16, ge=1, le=1_000, description="Requests that are under way at once."
+        default=16, ge=1, le=1_000, description="Maximum number of concurrent requests."
     )
     max_response_bytes: int = Field(
-        default=64_000_000, ge=1_000, description="Bytes of the largest answer."
+        default=64_000_000, ge=1_000, description="Maximum size of an answer, in bytes."
     )
     replies_bytes: int = Field(
         default=0,
         ge=0,
-        description="Bytes of answers that are kept as their Cache-Control and ETag allow; 0 keeps "
-        "none.",
+        description="Bytes of answers to cache, as their Cache-Control and ETag headers "
+        "allow; 0 disables this cache.",
     )
 
     @model_validator(mode="before")

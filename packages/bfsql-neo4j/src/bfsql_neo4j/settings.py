@@ -17,47 +17,49 @@ class Neo4jSettings(EmbeddingSettings):
 
     uri: Annotated[str, Env("NEO4J_URI")] = Field(
         default="bolt://localhost:7687",
-        description="The server: bolt:// for one, neo4j:// for a cluster, +s for TLS.",
+        description="The server: bolt:// for a single server, neo4j:// for a cluster, +s for TLS.",
     )
     username: Annotated[str, Env("NEO4J_USERNAME")] = Field(
-        default="neo4j", description="Who logs in; used when there is a password."
+        default="neo4j", description="User name, used if there is a password."
     )
     password: Annotated[SecretStr | None, Env("NEO4J_PASSWORD")] = Field(
         default=None,
-        description="The password; without one nobody logs in, for servers that let everybody in.",
+        description="The password; if not set, no login is attempted, for servers without "
+        "authentication.",
     )
     database: Annotated[str | None, Env("NEO4J_DATABASE")] = Field(
-        default=None, description="The database; the user's home database by default."
+        default=None, description="The database; by default the user's home database."
     )
     ca_file: Path | None = Field(
         default=None,
-        description="Certificates (PEM) to trust in place of the system's, for +s.",
+        description="Certificates (PEM) to trust instead of the system's, with +s.",
     )
     id_property: Annotated[list[str], Env("NEO4J_ID_PROPERTY")] = Field(
         default=["entity_id"],
         min_length=1,
-        description="Properties that hold the canonical id, best first, also as "
-        "entity_id|name; Label=property for one label alone.",
+        description="Properties that hold the canonical id, in order of preference, also "
+        "written as entity_id|name; Label=property applies to one label only.",
     )
     name_property: list[str] = Field(
         default=["name", "title", "label"],
-        description="Properties that hold the display name, best first.",
+        description="Properties that hold the display name, in order of preference.",
     )
     alias_property: list[str] = Field(
         default=["synonyms", "aliases"],
-        description="Properties that hold further names.",
+        description="Properties that hold additional names.",
     )
     description_property: list[str] = Field(
         default=["description"],
-        description="Properties with a text, in the full-text index of bfsql index, too.",
+        description="Text properties that `bfsql index` includes in the full-text index.",
     )
     type_priority: list[str] = Field(
         default=[],
-        description="Labels that are a node's type before all others; otherwise its rarest is.",
+        description="Labels that take precedence as a node's type; otherwise the rarest "
+        "label does.",
     )
     preserve_case: bool = Field(
         default=False,
-        description="Keep relationship types as they are, in place of lower case.",
+        description="Keep relationship types as they are, instead of in lower case.",
     )
     exclude_labels: list[str] = Field(
         default=[], description="Labels whose nodes are left out, with their edges."
@@ -67,30 +69,35 @@ class Neo4jSettings(EmbeddingSettings):
     )
     search: Literal["index", "contains"] = Field(
         default="index",
-        description="By a full-text index, or slowly, by looking at every name.",
+        description="How to find names: by a full-text index, or by comparing every name, "
+        "which is slow.",
     )
     fulltext_index: str = Field(
-        default="entity_names", description="Name of the full-text index that search asks."
+        default="entity_names", description="Name of the full-text index to search."
     )
     vector_index: str | None = Field(
         default=None,
-        description="Name of the vector index; found when there is exactly one.",
+        description="Name of the vector index; found automatically if there is exactly one.",
     )
     vector_property: str | None = Field(
         default=None,
-        description="Property that holds the vectors, for `bfsql index` to make a vector index.",
+        description="Property that holds the vectors, on which `bfsql index` creates a "
+        "vector index.",
     )
     pool_size: int = Field(
-        default=16, ge=1, le=1_000, description="Connections that are kept open at most."
+        default=16, ge=1, le=1_000, description="Maximum number of connections to the server."
     )
     connect_timeout: float = Field(
-        default=10.0, gt=0, le=600, description="Seconds to wait for a connection."
+        default=10.0,
+        gt=0,
+        le=600,
+        description="Seconds to connect, or to wait for a free connection.",
     )
     query_timeout: float = Field(
         default=120.0,
         gt=0,
         le=86_400,
-        description="Seconds that one query may take where no deadline is nearer.",
+        description="Seconds that one query may take, if no deadline is earlier.",
     )
 
     @field_validator("id_property", mode="before")

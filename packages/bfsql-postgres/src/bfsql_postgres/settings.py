@@ -183,18 +183,18 @@ class PostgresSettings(EmbeddingSettings):
 
     dsn: Annotated[SecretStr | None, Env("DATABASE_URL")] = Field(
         default=None,
-        description="Where the database is: postgresql://user:password@host:port/name. Without it "
-        "the variables PGHOST, PGDATABASE, PGUSER, PGPASSWORD and so on count.",
+        description="The database: postgresql://user:password@host:port/name. If not set, "
+        "the variables PGHOST, PGDATABASE, PGUSER, PGPASSWORD and so on apply.",
     )
     schema_: Annotated[Name, Env("BFSQL_POSTGRES_SCHEMA")] = Field(
-        default="public", description="Schema of all tables that name no other."
+        default="public", description="Schema of all tables that do not name one."
     )
     names: Annotated[
         dict[str, str], AfterValidator(_checked_names), Env("BFSQL_POSTGRES_NAMES")
     ] = Field(
         default_factory=dict,
-        description="Names of kgraph's tables and columns where yours differ: entity=node, "
-        "entity.entity_id=id, relationship=link.",
+        description="Your names for kgraph's tables and columns, where they differ: "
+        "entity=node, entity.entity_id=id, relationship=link.",
     )
     nodes: Annotated[list[NodeTable], BeforeValidator(_tables), Env("BFSQL_POSTGRES_NODES")] = (
         Field(
@@ -213,28 +213,29 @@ class PostgresSettings(EmbeddingSettings):
     )
     transaction_pooling: Annotated[bool, Env("BFSQL_POSTGRES_TRANSACTION_POOLING")] = Field(
         default=False,
-        description="Whether a pooler in transaction mode (pgbouncer, say) stands in between.",
+        description="Whether connections go through a pooler in transaction mode, such as "
+        "pgbouncer.",
     )
     pool_size: Annotated[int, Env("BFSQL_POSTGRES_POOL_SIZE")] = Field(
-        default=10, ge=1, le=1000, description="Connections to the server at the most."
+        default=10, ge=1, le=1000, description="Maximum number of connections to the server."
     )
     connect_timeout: Annotated[float, Env("BFSQL_POSTGRES_CONNECT_TIMEOUT")] = Field(
         default=10,
         gt=0,
         le=600,
-        description="Seconds to connect at the most, and to wait for a free connection.",
+        description="Seconds to connect, or to wait for a free connection.",
     )
     statement_timeout: Annotated[float, Env("BFSQL_POSTGRES_STATEMENT_TIMEOUT")] = Field(
         default=60,
         gt=0,
         le=86_400,
-        description="Seconds that one statement may take; the deadline of a call counts as well.",
+        description="Seconds that one statement may take; the deadline of a call also applies.",
     )
     evidence_layout: Annotated[
         Literal["bundle_evidence", "evidence"], Env("BFSQL_POSTGRES_EVIDENCE_LAYOUT")
     ] = Field(
         default="bundle_evidence",
-        description="Where `bfsql load` writes evidence; reading takes what is there.",
+        description="Where `bfsql load` writes evidence; reading uses whichever exists.",
     )
 
     @model_validator(mode="after")

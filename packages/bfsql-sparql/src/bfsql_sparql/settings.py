@@ -35,11 +35,11 @@ class SparqlSettings(BackendSettings):
     # --- where --------------------------------------------------------------
 
     endpoint: Annotated[str | None, Env("SPARQL_ENDPOINT_URL")] = Field(
-        default=None, description="URL that takes queries."
+        default=None, description="URL that accepts queries."
     )
     data: list[str] = Field(
         default=[],
-        description="RDF files to serve in process, or one folder of an oxigraph store.",
+        description="RDF files to serve in process, or the folder of an Oxigraph store.",
     )
     preset: str | None = Field(
         default=None,
@@ -47,30 +47,32 @@ class SparqlSettings(BackendSettings):
         "virtuoso, fuseki, graphdb, stardog, neptune, qlever, rdf4j, oxigraph.",
     )
     preset_file: Path | None = Field(
-        default=None, description="TOML file with more presets, one table each."
+        default=None, description="TOML file with additional presets, one table for each."
     )
 
     # --- how it is read -----------------------------------------------------
 
     prefix: dict[str, str] = Field(
-        default={}, description="Prefixes that shorten IRIs to ids, before the usual ones."
+        default={},
+        description="Prefixes that shorten IRIs to ids, in addition to the usual ones, over "
+        "which they take precedence.",
     )
     base: str = Field(
-        default="urn:bfsql:", description="Namespace of the ids that are no IRIs themselves."
+        default="urn:bfsql:", description="Namespace of ids that are not IRIs themselves."
     )
     graph: list[str] = Field(
         default=[],
-        description="Named graphs to read as one; `all` is all of them. Otherwise whatever the "
-        "store gives to a query that names none.",
+        description="Named graphs to read as one; `all` for all of them. By default, the "
+        "graph that the store uses for a query that names none.",
     )
     type_property: list[str] = Field(
-        default=["rdf:type"], min_length=1, description="Properties that tell a node's type."
+        default=["rdf:type"], min_length=1, description="Properties that give a node's type."
     )
     type_priority: list[str] = Field(
-        default=[], description="Types that count before all others of a node."
+        default=[], description="Types that take precedence over a node's other types."
     )
     type_namespace: list[str] = Field(
-        default=[], description="Types whose IRI begins so count before the others of a node."
+        default=[], description="Namespaces whose types take precedence over a node's other types."
     )
     label_property: list[str] = Field(
         default=[
@@ -80,31 +82,31 @@ class SparqlSettings(BackendSettings):
             "https://schema.org/name",
             "foaf:name",
         ],
-        description="Properties that hold the display name, best first.",
+        description="Properties that hold the display name, in order of preference.",
     )
     alias_property: list[str] = Field(
         default=["skos:altLabel", "schema:alternateName", "https://schema.org/alternateName"],
-        description="Properties that hold further names.",
+        description="Properties that hold additional names.",
     )
     description_property: list[str] = Field(
-        default=[], description="Properties whose text is the description, best first."
+        default=[], description="Properties that hold the description, in order of preference."
     )
     language: list[str] = Field(
         default=["en"],
-        description="Languages of the texts to keep, best first; where a property has none of "
-        "them, all of its texts stay. `all` keeps everything.",
+        description="Languages of the texts to keep, in order of preference; if a property "
+        "has none of them, all of its texts are kept. `all` keeps everything.",
     )
     only_predicate: list[str] = Field(
-        default=[], description="Predicates that are walked; otherwise all are."
+        default=[], description="Predicates to follow; by default all."
     )
     exclude_predicate: list[str] = Field(
-        default=[], description="Predicates that are never walked."
+        default=[], description="Predicates that are never followed."
     )
     predicate_namespace: list[str] = Field(
-        default=[], description="Walk only predicates whose IRI begins so."
+        default=[], description="Follow only predicates whose IRI begins with one of these."
     )
     node_namespace: list[str] = Field(
-        default=[], description="Keep only nodes whose IRI begins so."
+        default=[], description="Keep only nodes whose IRI begins with one of these."
     )
     ontology: bool = Field(
         default=True,
@@ -112,14 +114,14 @@ class SparqlSettings(BackendSettings):
     )
     inverse: dict[str, str] = Field(
         default={},
-        description="Predicates that say the same from the other end, as inverse=predicate: edges "
-        "of the first are given as edges of the second.",
+        description="Predicates that state the inverse of another, as inverse=predicate: "
+        "edges of the first are returned as edges of the second.",
     )
     statements: Statements = Field(
-        default="auto", description="Where metadata of edges is kept; auto looks for it."
+        default="auto", description="Where metadata of edges is stored; auto detects it."
     )
     statement_graph: bool = Field(
-        default=False, description="Tell the named graphs of an edge in its metadata."
+        default=False, description="Include the named graphs of an edge in its metadata."
     )
     confidence_property: list[str] = Field(
         default=[], description="Properties of statements that hold the confidence."
@@ -131,7 +133,7 @@ class SparqlSettings(BackendSettings):
 
     # --- searching and looking ----------------------------------------------
 
-    search: Search = Field(default="auto", description="How names are found; auto tries.")
+    search: Search = Field(default="auto", description="How names are found; auto detects it.")
     search_timeout: float = Field(
         default=10.0, gt=0, le=3_600, description="Seconds that one search may take."
     )
@@ -140,95 +142,102 @@ class SparqlSettings(BackendSettings):
         description="Whether the endpoint can list all types and predicates with SELECT DISTINCT.",
     )
     schema_timeout: float = Field(
-        default=20.0, gt=0, le=3_600, description="Seconds that each such list may take."
+        default=20.0, gt=0, le=3_600, description="Seconds that each of these lists may take."
     )
     probe_seed: list[str] = Field(
-        default=[], description="Ids around which types and predicates are sampled otherwise."
+        default=[],
+        description="Ids around which types and predicates are sampled if they cannot be listed.",
     )
 
     # --- requests -----------------------------------------------------------
 
     batch_size: int = Field(
-        default=1_000, ge=1, le=100_000, description="Ids in one query; halved when refused."
+        default=1_000,
+        ge=1,
+        le=100_000,
+        description="Ids per query; halved when a query is refused.",
     )
     page_size: int = Field(
         default=100_000,
         ge=1,
         le=10_000_000,
-        description="Rows that one query asks for; more come in further ones.",
+        description="Rows requested by one query; further queries request the rest.",
     )
     max_edges: int = Field(
         default=1_000_000,
         ge=1,
-        description="Edges of one node in one direction that are read at most.",
+        description="Maximum number of edges read for one node in one direction.",
     )
     query_timeout: float = Field(
         default=60.0,
         gt=0,
         le=86_400,
-        description="Seconds that one query may take where no deadline is nearer.",
+        description="Seconds that one query may take, if no deadline is earlier.",
     )
     connect_timeout: float = Field(
         default=10.0, gt=0, le=600, description="Seconds to wait for a connection."
     )
     timeout_parameter: str | None = Field(
-        default=None, description="Request parameter by which the endpoint takes a time limit."
+        default=None, description="Request parameter in which the endpoint accepts a time limit."
     )
     timeout_unit: Literal["s", "ms", "duration"] = Field(
-        default="s", description="Unit of that parameter; duration writes it behind, as in 30s."
+        default="s", description="Unit of that parameter; duration appends the unit, as in 30s."
     )
     parameter: dict[str, str] = Field(
-        default={}, description="More request parameters that the endpoint wants."
+        default={}, description="Additional request parameters for the endpoint."
     )
     max_concurrent: int = Field(
-        default=4, ge=1, le=256, description="Requests under way at once at most."
+        default=4, ge=1, le=256, description="Maximum number of concurrent requests."
     )
     request_delay: float = Field(
         default=0.0, ge=0, le=60, description="Seconds between the starts of two requests."
     )
     retries: int = Field(
-        default=2, ge=0, le=10, description="How often a query is sent again when it may pass."
+        default=2,
+        ge=0,
+        le=10,
+        description="Number of retries after a failure that may be temporary.",
     )
     max_response_bytes: int = Field(
-        default=256_000_000, ge=1_000, description="Bytes of one answer at most."
+        default=256_000_000, ge=1_000, description="Maximum size of one answer, in bytes."
     )
     contact: str | None = Field(
         default=None,
-        description="Address or page of yours, told to the endpoint with each request.",
+        description="Your e-mail address or web page, sent to the endpoint with each request.",
     )
 
     # --- access -------------------------------------------------------------
 
     username: Annotated[str | None, Env("SPARQL_USERNAME")] = Field(
-        default=None, description="Who logs in."
+        default=None, description="User name."
     )
     password: Annotated[SecretStr | None, Env("SPARQL_PASSWORD")] = Field(
         default=None, description="The password."
     )
     authentication: Literal["basic", "digest"] = Field(
-        default="basic", description="How name and password are given."
+        default="basic", description="How the user name and password are sent."
     )
     token: Annotated[SecretStr | None, Env("SPARQL_TOKEN")] = Field(
         default=None, description="A bearer token."
     )
-    key_header: str = Field(default="X-API-Key", description="Header that a key is sent in.")
+    key_header: str = Field(default="X-API-Key", description="Header in which the key is sent.")
     key: Annotated[SecretStr | None, Env("SPARQL_KEY")] = Field(
         default=None, description="A key, sent in that header."
     )
     ca_file: Path | None = Field(
-        default=None, description="Certificates (PEM) to trust in place of the system's."
+        default=None, description="Certificates (PEM) to trust instead of the system's."
     )
     client_certificate: Path | None = Field(
-        default=None, description="Certificate and key (PEM) to show to the endpoint."
+        default=None, description="Certificate and key (PEM) to present to the endpoint."
     )
     redirect_hosts: list[str] = Field(
-        default=[], description="Hosts, beside the endpoint's own, that it may redirect to."
+        default=[], description="Hosts, besides the endpoint's own, to which it may redirect."
     )
 
     # --- loading ------------------------------------------------------------
 
     update_endpoint: Annotated[str | None, Env("SPARQL_UPDATE_URL")] = Field(
-        default=None, description="Loading: URL that takes updates."
+        default=None, description="Loading: URL that accepts updates."
     )
     write_statements: Literal["reification", "rdf-star", "rdf-1.2", "none"] = Field(
         default="reification", description="Loading: how metadata of edges is written."

@@ -20,7 +20,7 @@ class SqliteSettings(BackendSettings):
         default=4,
         ge=1,
         le=64,
-        description="Threads that read the file, each with a connection of its own.",
+        description="Number of threads that read the file, each with its own connection.",
     )
     cache_mb: Annotated[int, Env("BFSQL_SQLITE_CACHE_MB")] = Field(
         default=32,

@@ -45,7 +45,7 @@ _COLOURS: dict[Outcome, str] = {
     default=10,
     show_default=True,
     metavar="NUMBER",
-    help="Nodes to look at.",
+    help="Number of nodes to examine.",
 )
 @click.option(
     "--seconds",
@@ -53,7 +53,7 @@ _COLOURS: dict[Outcome, str] = {
     default=60.0,
     show_default=True,
     metavar="NUMBER",
-    help="Time for the whole check.",
+    help="Time limit for the whole check.",
 )
 @click.option(
     "--rate",
@@ -61,17 +61,17 @@ _COLOURS: dict[Outcome, str] = {
     default=100.0,
     show_default=True,
     metavar="NUMBER",
-    help="Requests a second at the most; 0 is no bound.",
+    help="Maximum number of requests per second; 0 for no limit.",
 )
-@click.option("--id", "ids", multiple=True, metavar="TEXT", help="A node to look at; repeatable.")
+@click.option("--id", "ids", multiple=True, metavar="TEXT", help="A node to examine; repeatable.")
 @click.option(
     "--word",
     "words",
     multiple=True,
     metavar="TEXT",
-    help="What to search for to find nodes; repeatable.",
+    help="A word to search for, to find nodes; repeatable.",
 )
-@click.option("--json", "as_json", is_flag=True, help="The report for a program.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.pass_context
 def check(
     ctx: click.Context,
@@ -84,12 +84,12 @@ def check(
     words: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Try a backend on its store: the rules that hold of every right backend.
+    """Test a backend against its store, using the rules of the conformance kit.
 
-    Nothing is written. A broken backend breaks a rule that core relies on; a
-    convention that it does not keep is advice, and a store that is merely odd
-    (edges without nodes, namesakes) is said to be. Exit code 1 when a rule fails
-    or the store stops answering.
+    Nothing is written. A rule that core relies on fails if the backend is
+    broken; a convention that is not followed is reported as advice, and a store
+    that is merely odd (edges without nodes, duplicate names) is reported as such.
+    The exit code is 1 if a rule fails or the store stops answering.
     """
     from bfsql.conformance import Trial, report
 
@@ -145,12 +145,12 @@ def _tell(finding: Finding) -> None:
     type=click.Path(path_type=Path, file_okay=False),
     default=Path(),
     metavar="DIR",
-    help="Folder to make the distribution in.  [default: the current one]",
+    help="Folder in which to create the distribution.  [default: the current one]",
 )
 def new_backend(name: str, path: Path) -> None:
-    """Write a distribution with a backend that works, for you to make your own.
+    """Generate a distribution with a working backend for you to adapt.
 
-    NAME is what --backend will take; the distribution is called bfsql-NAME.
+    NAME is the value that --backend will accept; the distribution is called bfsql-NAME.
     """
     names = Names.checked(name)
     for written in write_distribution(names, path):

@@ -76,13 +76,13 @@ class ConfiguredCommand(click.Command):
                 ["--backend"],
                 metavar="NAME",
                 expose_value=False,
-                help="The kind of store; `bfsql backends` lists them.  [default: sqlite]",
+                help="Kind of store; `bfsql backends` lists them.  [default: sqlite]",
             ),
             click.Option(
                 ["--config"],
                 metavar="FILE",
                 expose_value=False,
-                help="Configuration file.  [default: bfsql.toml, where it is there]",
+                help="Configuration file.  [default: bfsql.toml, if it exists]",
             ),
         ]
 

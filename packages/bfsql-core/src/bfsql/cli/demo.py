@@ -192,7 +192,7 @@ def films_paths() -> Iterator[tuple[Path, ...]]:
     help="Where to put the films graph.",
 )
 def demo(path: Path) -> None:
-    """Load a graph of films and show a model's session with it."""
+    """Load a graph of films and show a sample session with it."""
     from rich.console import Console
 
     console = Console(highlight=False)

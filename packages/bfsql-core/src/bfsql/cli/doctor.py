@@ -62,13 +62,13 @@ class Finding:
 
 
 @click.command("doctor", cls=ConfiguredCommand, server=True, graph=True)
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def doctor(configuration: Configuration, *, as_json: bool) -> None:
-    """Look for what keeps a graph from its clients, and say how to mend it.
+    """Find out why clients cannot use a graph, and how to fix it.
 
-    Looks at the installation, the settings, the store, the graph, its search, a call through an
-    MCP session over stdio, and the clients' files that start bfsql. Takes the graph and the
-    options of `bfsql serve`. Exits with 1 where something is wrong.
+    Examines the installation, the settings, the store, the graph, its search, a call through
+    an MCP session over stdio, and the client files that start bfsql. Takes the graph and the
+    options of `bfsql serve`. The exit code is 1 if something is wrong.
     """
     server = launch(configuration)
     findings = asyncio.run(_findings(configuration, server))

@@ -42,12 +42,12 @@ class _InstallCommand(ConfiguredCommand):
 
 @click.command("install", cls=_InstallCommand, server=True, graph=True)
 @click.argument("client", type=click.Choice(list(CLIENTS)), metavar="CLIENT")
-@click.option("--name", metavar="NAME", help="The server's name in the client.")
-@click.option("--url", metavar="URL", help="Add a server that runs there; nothing is started.")
-@click.option("--print", "only_print", is_flag=True, help="Show the entry; change nothing.")
-@click.option("--remove", is_flag=True, help="Take the entry out of the file again.")
+@click.option("--name", metavar="NAME", help="Name of the server in the client.")
+@click.option("--url", metavar="URL", help="Add a server that already runs at this URL.")
+@click.option("--print", "only_print", is_flag=True, help="Show the entry and change nothing.")
+@click.option("--remove", is_flag=True, help="Remove the entry from the file.")
 @click.option(
-    "--with-secrets", is_flag=True, help="Write secrets into the file, in place of references."
+    "--with-secrets", is_flag=True, help="Write secrets into the file, instead of references."
 )
 def install(
     configuration: Configuration,
@@ -59,12 +59,12 @@ def install(
     remove: bool,
     with_secrets: bool,
 ) -> None:
-    """Add a graph to an MCP client, by an entry in its configuration file.
+    """Add a graph to an MCP client by writing an entry into its configuration file.
 
-    Takes the options of `bfsql serve`, with which the client starts the server, and writes
-    absolute paths. Everything else in the file stays as it is, and a backup is made. Variables
-    of the environment that a setting comes from are written into the entry; of one that holds
-    a secret only its name, in the way the client has for it.
+    Takes the options of `bfsql serve`, which the client uses to start the server; paths are
+    made absolute. The rest of the file is not changed, and a backup is made. Environment
+    variables that provide settings are written into the entry. If a variable holds a secret,
+    only a reference to it is written, in the client's own syntax.
     """
     known = CLIENTS[client]
     name = name or _name(configuration, url)

@@ -38,54 +38,71 @@ _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 
 @click.command("load", cls=ConfiguredCommand)
 @click.argument("source", nargs=-1, metavar="SOURCE...")
-@click.option("--replace", is_flag=True, help="Put the graph in the place of the one there.")
-@click.option("--append", is_flag=True, help="Add to the graph that is there.")
-@click.option("--no-backup", is_flag=True, help="With --replace: keep no copy of the old file.")
+@click.option("--replace", is_flag=True, help="Replace the existing graph.")
+@click.option("--append", is_flag=True, help="Add to the existing graph.")
+@click.option("--no-backup", is_flag=True, help="With --replace: do not back up the old file.")
 @click.option(
     "--remove",
     multiple=True,
     metavar="FILE",
-    help="Take these nodes or edges out of the graph that is there, before anything is added.",
+    help="Remove these nodes or edges from the existing graph before anything is added.",
 )
-@click.option("--no-create-nodes", is_flag=True, help="No nodes for ids that only edges name.")
-@click.option("--dry-run", is_flag=True, help="Show how the files are read, and write nothing.")
-@click.option("--allow-refused", is_flag=True, help="Exit with 0 although lines were refused.")
+@click.option(
+    "--no-create-nodes", is_flag=True, help="Do not create nodes for ids that occur only in edges."
+)
+@click.option(
+    "--dry-run", is_flag=True, help="Show how the files would be read, and write nothing."
+)
+@click.option("--allow-refused", is_flag=True, help="Exit with 0 even if lines were refused.")
 @click.option("--strict", is_flag=True, help="Stop at the first line that cannot be used.")
-@click.option("--format", metavar="NAME", help=f"Of all sources: {', '.join(FORMATS)}.")
-@click.option("--encoding", metavar="NAME", help="Of text that is not UTF-8, such as cp1252.")
+@click.option("--format", metavar="NAME", help=f"Format of all sources: {', '.join(FORMATS)}.")
+@click.option(
+    "--encoding", metavar="NAME", help="Encoding of text that is not UTF-8, such as cp1252."
+)
 @click.option(
     "--null-text",
     "null_texts",
     multiple=True,
     metavar="TEXT",
-    help="Is no id, type or name; '' for none.  [default: NaN, nan, null, NULL, None]",
+    help="Text to treat as empty in ids, types and names; '' for none.  "
+    "[default: NaN, nan, null, NULL, None]",
 )
 @click.option("--id-column", metavar="NAME", help="Node tables: the node's id.")
 @click.option("--type-column", metavar="NAME", help="Node tables: the node's type.")
 @click.option("--name-column", metavar="NAME", help="Node tables: the display name.")
-@click.option("--alias-column", metavar="NAME", help="Node tables: more names, | or ; between.")
-@click.option("--subject-column", metavar="NAME", help="Edge tables: where the edge begins.")
-@click.option("--predicate-column", metavar="NAME", help="Edge tables: what it means.")
-@click.option("--object-column", metavar="NAME", help="Edge tables: where the edge ends.")
+@click.option(
+    "--alias-column", metavar="NAME", help="Node tables: other names, separated by | or ;."
+)
+@click.option(
+    "--subject-column", metavar="NAME", help="Edge tables: the id at which the edge starts."
+)
+@click.option("--predicate-column", metavar="NAME", help="Edge tables: the edge's predicate.")
+@click.option("--object-column", metavar="NAME", help="Edge tables: the id at which the edge ends.")
 @click.option(
     "--node-type",
     "--default-type",
     "default_type",
     metavar="TEXT",
-    help="Type of nodes that name none.  [default: Node; owl:Thing where a source is RDF]",
+    help="Type of nodes that have none.  [default: Node; owl:Thing if a source is RDF]",
 )
-@click.option("--default-predicate", metavar="TEXT", help="Predicate of edges that name none.")
+@click.option("--default-predicate", metavar="TEXT", help="Predicate of edges that have none.")
 @click.option(
-    "--prefix", "prefixes", multiple=True, metavar="NAME=NAMESPACE", help="RDF: shortens ids."
+    "--prefix",
+    "prefixes",
+    multiple=True,
+    metavar="NAME=NAMESPACE",
+    help="RDF: prefix that shortens ids.",
 )
-@click.option("--language", "languages", multiple=True, metavar="TAG", help="RDF: texts to keep.")
+@click.option(
+    "--language", "languages", multiple=True, metavar="TAG", help="RDF: language of texts to keep."
+)
 def load(configuration: Configuration, source: tuple[str, ...], **given: Any) -> None:
-    """Fill a store from graph files: all of them or nothing.
+    """Fill a store from graph files: either all of them or none.
 
     SOURCE is a file, a kgraph bundle folder, or - for standard input; several
-    become one graph. A store that holds a graph takes another one with
-    --replace or --append. An interrupted import leaves what was there as it
-    was, or says what it left.
+    become one graph. If the store already holds a graph, use --replace or
+    --append. An interrupted load leaves the store unchanged, or reports what it
+    left there.
     """
     flags = {name: given.pop(name) for name in _FLAGS}
     sources, removals = _paths(source), _paths(given.pop("remove"))

@@ -31,14 +31,14 @@ _OF_REST = ("cors_origins", "max_age")
 
 @click.command("serve", cls=ConfiguredCommand, server=True, graph=True)
 def serve(configuration: Configuration) -> None:
-    """Serve a graph to MCP clients, or with --rest to programs.
+    """Serve a graph to MCP clients, or to programs with --rest.
 
-    GRAPH is a graph's file: what `bfsql load` has made, or RDF. Other stores
-    have options.
+    GRAPH is a graph's file: one made by `bfsql load`, or RDF. For other stores,
+    use the options.
 
-    On stdio a client starts this command itself; standard output then carries
-    the protocol and nothing else. Over HTTP it serves any number of clients
-    at /mcp. With --rest it is a web API instead, which /docs describes.
+    On stdio, a client starts this command itself; standard output then carries
+    only the protocol. Over HTTP, it serves any number of clients at /mcp. With
+    --rest it serves a web API instead, which is documented at /docs.
     """
     settings = configuration.server.settings
     check_options(configuration.server)
@@ -155,9 +155,9 @@ def waiting(arguments: list[str]) -> str:
 def token(name: str) -> None:
     """Make a token for a client of bfsql serve.
 
-    The line for the file of --bearer-tokens goes to standard output, so that it
-    can be appended: bfsql token alice >> tokens.txt. The token itself goes to
-    standard error, and is stored nowhere: the file has its hash.
+    The line for the --bearer-tokens file goes to standard output, so that you can
+    append it: bfsql token alice >> tokens.txt. The token itself is shown on
+    standard error and is not stored; the file contains only its hash.
     """
     from bfsql.serving.tokens import new_token, token_line
 

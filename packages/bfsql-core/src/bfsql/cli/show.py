@@ -26,7 +26,7 @@ from bfsql.settings import HIDDEN, Resolved, spelled, without_secrets
 
 
 @click.command("backends")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def backends(*, as_json: bool) -> None:
     """List the installed backends and hook plugins with version and state."""
     found, hooks = states(), hook_states()
@@ -78,8 +78,8 @@ class Line(NamedTuple):
 def config(configuration: Configuration) -> None:
     """Show every setting and where its value came from; secrets are hidden.
 
-    Takes the options of `bfsql serve`, so that a command line can be tried.
-    Piped, the output is a configuration file.
+    Takes the options of `bfsql serve`, so that you can try out a command line.
+    When piped, the output is a configuration file.
     """
     choice = configuration.choice
     server = _lines(configuration.server)
@@ -139,9 +139,9 @@ def _print_settings(server: list[Line], backend: list[Line]) -> None:
 
 
 @click.command("index", cls=ConfiguredCommand)
-@click.option("--apply", is_flag=True, help="Create it; otherwise it is only shown.")
+@click.option("--apply", is_flag=True, help="Run them; otherwise they are only shown.")
 def index(configuration: Configuration, *, apply: bool) -> None:
-    """Show what a store lacks for speed or search; --apply creates it."""
+    """Show the statements that a store needs for speed or search; --apply runs them."""
     prepare = configuration.choice.plugin.prepare
     if prepare is None:
         raise ConfigurationError(
@@ -166,9 +166,9 @@ def index(configuration: Configuration, *, apply: bool) -> None:
 @click.command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]), metavar="SHELL")
 def completion(*, shell: str) -> None:
-    """Print the script with which a SHELL (bash, zsh or fish) completes commands and options.
+    """Print a script that completes commands and options in SHELL (bash, zsh or fish).
 
-    For instance: eval "$(bfsql completion bash)" in ~/.bashrc.
+    For example: eval "$(bfsql completion bash)" in ~/.bashrc.
     """
     from click.shell_completion import get_completion_class
 

@@ -75,12 +75,12 @@ class Stats:
 
 
 @click.command("stats", cls=ConfiguredCommand, graph=True)
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def stats(configuration: Configuration, *, as_json: bool) -> None:
     """Count the types, predicates, degrees and hubs of a graph.
 
-    GRAPH is a graph's file: what `bfsql load` has made, or RDF. Other stores
-    have options.
+    GRAPH is a graph's file: one made by `bfsql load`, or RDF. For other stores,
+    use the options.
     """
     found = asyncio.run(_counted(configuration))
     if as_json or not sys.stdout.isatty():

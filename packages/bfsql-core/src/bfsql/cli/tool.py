@@ -69,7 +69,9 @@ def tool_command(definition: ToolDefinition) -> ConfiguredCommand:
             )
         )
     params.append(
-        click.Option(["--json", "as_json"], is_flag=True, help="The bytes of the tool's answer.")
+        click.Option(
+            ["--json", "as_json"], is_flag=True, help="Print exactly what the tool returns."
+        )
     )
     params.append(
         click.Option(

@@ -27,27 +27,28 @@ class EmbeddingSettings(BackendSettings):
     embedding: Annotated[str | None, Env("BFSQL_EMBEDDING")] = Field(
         default=None,
         description=(
-            "What makes a vector of a search text: the URL of an OpenAI-compatible service, "
-            "sentence-transformers:MODEL, or a function of yours as package.module:function. "
-            "It has to be the model that the stored vectors were made with."
+            "What turns a search text into a vector: the URL of an "
+            "OpenAI-compatible service, sentence-transformers:MODEL, or your own function as "
+            "package.module:function. It must be the model that the stored vectors were made "
+            "with."
         ),
     )
     embedding_model: Annotated[str | None, Env("BFSQL_EMBEDDING_MODEL")] = Field(
-        default=None, min_length=1, description="The model that the service is asked for."
+        default=None, min_length=1, description="The model to request from the service."
     )
     embedding_key: Annotated[
         SecretStr | None, Env("BFSQL_EMBEDDING_KEY"), Env("OPENAI_API_KEY")
-    ] = Field(default=None, description="The service's key; it is sent to that URL alone.")
+    ] = Field(default=None, description="The service's key; it is sent to that URL only.")
     embedding_dimensions: Annotated[int | None, Env("BFSQL_EMBEDDING_DIMENSIONS")] = Field(
         default=None,
         ge=1,
-        description="Length of the vectors, for a model that can give several.",
+        description="Length of the vectors, for a model that supports several.",
     )
     embedding_timeout: Annotated[float, Env("BFSQL_EMBEDDING_TIMEOUT")] = Field(
         default=10.0,
         gt=0,
         allow_inf_nan=False,
-        description="Seconds after which a search goes on without a vector.",
+        description="Seconds after which a search continues without a vector.",
     )
 
     @field_validator("embedding")

@@ -41,118 +41,130 @@ class ServeSettings(BaseModel):
         default="stdio",
         description="stdio for a client that starts the server, http for many clients.",
     )
-    rest: bool = Field(default=False, description="Serve the web API over HTTP, in place of MCP.")
+    rest: bool = Field(default=False, description="Serve the web API over HTTP, instead of MCP.")
     host: str = Field(default="127.0.0.1", description="Address to listen on, over HTTP.")
     port: int = Field(
-        default=8000, ge=0, le=65_535, description="Port to listen on, over HTTP; 0 is any free."
+        default=8000,
+        ge=0,
+        le=65_535,
+        description="Port to listen on, over HTTP; 0 picks a free one.",
     )
     allowed_hosts: tuple[str, ...] = Field(
         default=(),
-        description="Names that clients may call an HTTP server by, beside those of loopback; "
-        "* is any.",
+        description="Host names, besides those of loopback, by which clients may call an "
+        "HTTP server; * allows any.",
     )
     bearer_token: SecretStr | None = Field(
-        default=None, description="Token that every HTTP request has to carry."
+        default=None, description="Token that every HTTP request must carry."
     )
     bearer_tokens: Path | None = Field(
         default=None,
-        description="File of tokens, a line each: a name and the token's hash, as "
-        "`bfsql token NAME` prints it; read again when it changes.",
+        description="File of tokens, one per line: a name and the token's hash, as printed "
+        "by `bfsql token NAME`; read again when it changes.",
     )
     insecure: bool = Field(
-        default=False, description="Serve without a token on an address that others can reach."
+        default=False,
+        description="Serve without a token on an address that other machines can reach.",
     )
     stateless: bool = Field(default=False, description="Keep no sessions, over HTTP.")
     max_sessions: int = Field(
         default=1_000,
         ge=1,
-        description="Sessions kept, over HTTP; the one that has been idle longest gives way.",
+        description="Maximum number of sessions, over HTTP; beyond it, the session that has "
+        "been idle longest is replaced.",
     )
     session_timeout: float = Field(
-        default=1_800.0, gt=0, description="Seconds that an idle session is kept, over HTTP."
+        default=1_800.0, gt=0, description="Seconds for which an idle session is kept, over HTTP."
     )
     max_connections: int | None = Field(
         default=None,
         ge=1,
-        description="Connections at once, over HTTP; not set, it is 1,000, or less where the "
-        "process may open fewer files.",
+        description="Maximum number of open connections, over HTTP; by default 1,000, or "
+        "fewer if the process may open fewer files.",
     )
     read_timeout: float = Field(
-        default=15.0, gt=0, description="Seconds in which a request has to arrive, over HTTP."
+        default=15.0, gt=0, description="Seconds within which a request must arrive, over HTTP."
     )
     write_timeout: float = Field(
         default=30.0,
         gt=0,
-        description="Seconds that a client may read nothing of an answer, over HTTP.",
+        description="Seconds for which a client may leave an answer unread, over HTTP.",
     )
     idle_timeout: float = Field(
-        default=60.0, gt=0, description="Seconds that a connection may be idle, over HTTP."
+        default=60.0, gt=0, description="Seconds for which a connection may be idle, over HTTP."
     )
     grace: float = Field(
         default=20.0,
         ge=0,
-        description="Seconds that calls under way have to end when the server is stopped.",
+        description="Seconds that calls in progress have to finish when the server is stopped.",
     )
     max_calls: int = Field(
-        default=32, ge=1, description="Calls at once, over HTTP; others wait their turn."
+        default=32,
+        ge=1,
+        description="Maximum number of concurrent calls, over HTTP; further calls wait.",
     )
     max_calls_per_client: int = Field(
-        default=8, ge=1, description="Calls at once of one token or address, over HTTP."
+        default=8,
+        ge=1,
+        description="Maximum number of concurrent calls per token or address, over HTTP.",
     )
     max_waiting: int = Field(
-        default=100, ge=0, description="Calls that wait their turn; further ones are refused."
+        default=100, ge=0, description="Maximum number of waiting calls; further ones are refused."
     )
     calls_per_minute: int | None = Field(
         default=None,
         ge=1,
-        description="Calls a minute of one token or address, over HTTP; not set, any number.",
+        description="Maximum number of calls per minute per token or address, over HTTP; "
+        "unlimited by default.",
     )
     admin_port: int | None = Field(
         default=None,
         ge=0,
         le=65_535,
-        description="Port of /livez, /readyz and /metrics; not set, they are not served.",
+        description="Port for /livez, /readyz and /metrics; if not set, they are not served.",
     )
     admin_host: str = Field(
         default="127.0.0.1", description="Address on which the admin port listens."
     )
     require_read_only: bool = Field(
-        default=False, description="Do not start with an account of the store that may write."
+        default=False, description="Refuse to start if the account used for the store may write."
     )
     max_pause: float = Field(
         default=60.0,
         gt=0,
-        description="Longest pause in seconds between two attempts to reach a store that failed, "
-        "also where it asks for a longer one.",
+        description="Longest pause, in seconds, between two attempts to reach a store that "
+        "failed, even if the store asks for a longer one.",
     )
     max_request_bytes: int = Field(
-        default=1_000_000, ge=1_000, description="Bytes of the largest HTTP request."
+        default=1_000_000, ge=1_000, description="Maximum size of an HTTP request, in bytes."
     )
     cors_origins: tuple[str, ...] = Field(
         default=(),
-        description="Origins whose web pages may ask the web API, as https://host; * is any.",
+        description="Origins whose web pages may call the web API, as https://host; * allows any.",
     )
     max_age: int = Field(
         default=60,
         ge=0,
-        description="Seconds that clients of the web API may keep an answer before they ask again.",
+        description="Seconds for which clients of the web API may reuse an answer before "
+        "they ask again.",
     )
     graph_description: str | None = Field(
-        default=None, description="What the graph holds and where it is from; models read it."
+        default=None, description="What the graph contains and where it comes from; models read it."
     )
     instructions: str | None = Field(
-        default=None, description="Text of your own in the server's instructions to models."
+        default=None,
+        description="Text of your own to include in the server's instructions to models.",
     )
     max_tokens: int = Field(
         default=20_000,
         ge=0,
-        description=f"Tokens of an answer where the call names none, and over HTTP of any answer; "
-        f"0 is no bound, otherwise at least {LEAST_TOKENS}.",
+        description="Token budget of an answer if the call sets none, and over HTTP of any answer; "
+        f"0 for no limit, otherwise at least {LEAST_TOKENS}.",
     )
     max_answer_bytes: int = Field(
         default=20_000_000,
         ge=10_000,
-        description="Bytes of the text of the largest answer, over HTTP.",
+        description="Maximum size of the text of an answer, in bytes, over HTTP.",
     )
     deadline: float | None = Field(
         default=60.0, gt=0, description="Seconds that a tool call may take; `none` for no limit."
@@ -160,41 +172,45 @@ class ServeSettings(BaseModel):
     max_nodes: int | None = Field(
         default=None,
         ge=1,
-        description="Most nodes of a traversal, which stops at the last whole ring; not set, it "
-        f"is {MAX_NODES:,}, or {MAX_NODES_IN_COLUMNS:,} where the store numbers its nodes.",
+        description="Maximum number of nodes in a traversal, which stops after the last complete "
+        f"ring; by default {MAX_NODES:,}, or {MAX_NODES_IN_COLUMNS:,} if the store numbers its "
+        "nodes.",
     )
     max_edges: int | None = Field(
         default=None,
         ge=1,
-        description="Most edges of a traversal, likewise; not set, it "
-        f"is {MAX_EDGES:,}, or {MAX_EDGES_IN_COLUMNS:,} where the store numbers its nodes.",
+        description="Maximum number of edges in a traversal, likewise; by default "
+        f"{MAX_EDGES:,}, or {MAX_EDGES_IN_COLUMNS:,} if the store numbers its nodes.",
     )
     strip: tuple[str, ...] = Field(
-        default=STRIPPED, description="Edge metadata that traversals leave out."
+        default=STRIPPED, description="Edge metadata that traversals omit."
     )
     structured_content: bool = Field(
-        default=True, description="Send answers as structured content too, and output schemas."
+        default=True,
+        description="Also send answers as structured content, and publish output schemas.",
     )
     answer_format: AnswerFormat = Field(
         default="json",
-        description="json, or lines: the same facts as shorter text, without structured content; "
-        "the web API always answers in JSON.",
+        description="json, or lines: the same facts as shorter text, without structured "
+        "content; the web API always answers in JSON.",
     )
     cache_records: int = Field(
-        default=500_000, ge=0, description="Nodes, edges and pieces of metadata to keep in memory."
+        default=500_000,
+        ge=0,
+        description="Maximum number of nodes, edges and pieces of metadata to keep in memory.",
     )
     cache_ttl: float | None = Field(
         default=None,
         gt=0,
-        description="Seconds that an answer is kept; not set, it is "
-        f"{HTTP_CACHE_TTL:g} over HTTP and as long as the process on stdio.",
+        description="Seconds for which an answer is cached; by default "
+        f"{HTTP_CACHE_TTL:g} over HTTP, and the life of the process on stdio.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="warning",
-        description="Lowest level that is logged, on standard error; at info a line a call.",
+        description="Lowest level to log, to standard error; info logs one line per call.",
     )
     log_format: Literal["text", "json"] = Field(
-        default="text", description="How log records are written: text, or a JSON object a line."
+        default="text", description="Format of log records: text, or one JSON object per line."
     )
     log_arguments: bool = Field(
         default=False, description="Log the values of arguments, not only their names."
