@@ -70,6 +70,8 @@ _OTHER = _compiled(
     # a word with a digit in it, since bearer authentication is none
     (r"(\b(?:bearer|basic)\s{1,3})(?=[a-z._~+/=-]{0,200}[0-9])[\w.~+/=-]{12,}", HIDDEN),
 )
+_SIGNS_OF_OTHER = ("?", "&", "bfsql_", "bearer", "basic")
+"""What a text has at least one of where one of these patterns matches, in lower case."""
 
 
 # A text that is one URL, or what should have been one, has no words around it to be spared.
@@ -98,8 +100,7 @@ def hide_secrets(text: str, secrets: Iterable[str] = ()) -> str:
         text = _each(_IN_URLS, text)
     if _NAMED.search(lowered):
         text = _each(_AFTER_NAMES, text)
-    wanted = ("=", "bfsql_", "bearer ", "basic ")
-    return _each(_OTHER, text) if any(word in lowered for word in wanted) else text
+    return _each(_OTHER, text) if any(word in lowered for word in _SIGNS_OF_OTHER) else text
 
 
 def secrets_in(text: str) -> list[str]:

@@ -123,6 +123,8 @@ class TextLines(_Lines):
         return "\n".join(lines)
 
     def _value(self, value: Any) -> str:
+        if type(value) in (int, float):
+            return str(value)
         if isinstance(value, list | tuple):
             value = ",".join(map(str, value))
         elif not isinstance(value, str):
