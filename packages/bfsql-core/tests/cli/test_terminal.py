@@ -26,6 +26,11 @@ def test_a_traversal_is_a_table_and_a_tree(
     assert "3 nodes, 2 edges" in _words(seen)
 
 
+def test_notes_name_options(loaded: Callable[..., Result], terminal: Terminal) -> None:
+    seen = _words(terminal("bfs-query", "p:1", "--limit", "1"))
+    assert "Continue with --offset 1, --limit 1." in seen
+
+
 def test_json_is_json_on_a_terminal_too(loaded: Callable[..., Result], terminal: Terminal) -> None:
     piped = loaded("bfs-query", "p:1", "--max-hops", "1").stdout
     assert terminal("bfs-query", "p:1", "--max-hops", "1", "--json").replace("\r", "") == piped

@@ -173,7 +173,8 @@ def _show(tool: str, answer: Answer, arguments: dict[str, Any], *, as_text: bool
         from bfsql.cli.render import show
 
         fields = arguments.get("fields") or ()
-        show(tool, answer, [fields] if isinstance(fields, str) else fields)
+        worded = replace(answer, notes=tuple(map(as_typed, answer.notes)))
+        show(tool, worded, [fields] if isinstance(fields, str) else fields)
         return
     click.echo(answer.text.encode() + b"\n", nl=False)
     for notes in answer.blocks[1:]:
