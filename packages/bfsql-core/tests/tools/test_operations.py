@@ -245,7 +245,7 @@ async def test_a_fault_shows_an_incident_and_nothing_of_the_inside(
     incident = str(error).split("incident ")[1].rstrip(".")
     [record] = caplog.records
     assert incident in record.getMessage()
-    assert "hunter2" in caplog.text
+    assert "@host/db" in caplog.text
     if isinstance(fault, StoreUnavailable):  # an outage is a line a call
         assert (record.levelname, record.exc_info) == ("WARNING", None)
     else:
