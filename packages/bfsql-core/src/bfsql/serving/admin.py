@@ -222,10 +222,7 @@ async def serving_admin(parts: Parts, listener: socket.socket | None) -> AsyncIt
         return
     import uvicorn
 
-    class Server(uvicorn.Server):
-        @contextmanager
-        def capture_signals(self) -> Iterator[None]:
-            yield  # they are the public server's
+    from bfsql.serving.draining import WithoutSignals
 
     config = uvicorn.Config(
         admin_application(parts),
@@ -236,7 +233,7 @@ async def serving_admin(parts: Parts, listener: socket.socket | None) -> AsyncIt
         lifespan="off",
         timeout_graceful_shutdown=1,
     )
-    server = Server(config)
+    server = WithoutSignals(config)
     serving = asyncio.ensure_future(server.serve(sockets=[listener]))
     sys.stderr.write(f"Health and metrics are at {url(listener, '')}\n")
     sys.stderr.flush()

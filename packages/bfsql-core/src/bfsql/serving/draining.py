@@ -29,8 +29,17 @@ CLOSE_SECONDS = 2
 """Time that connections have to close; one whose client does not read is cut then."""
 
 
-class Server(uvicorn.Server):
-    """uvicorn, which listens on while calls end, and leaves signals to its caller.
+class WithoutSignals(uvicorn.Server):
+    """uvicorn, which leaves signals to its caller, also while the store is being closed."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Nothing."""
+        yield
+
+
+class Server(WithoutSignals):
+    """uvicorn, which listens on while calls end.
 
     Args:
         config: Of uvicorn.
@@ -43,11 +52,6 @@ class Server(uvicorn.Server):
         self._calls, self._requests = calls, requests
         self._draining: asyncio.Task[None] | None = None
         self._at_once = False
-
-    @contextmanager
-    def capture_signals(self) -> Generator[None]:
-        """Nothing: the caller handles signals, also while the store is being closed."""
-        yield
 
     def stop(self, grace: float) -> None:
         """Begin to stop the server; a second call ends it at once.
