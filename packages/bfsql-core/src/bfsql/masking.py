@@ -16,6 +16,9 @@ from typing import TypeAlias
 HIDDEN = "**********"
 """Shown in place of a secret."""
 
+EXAMPLE = "user:password@host"
+"""How sentences show the form of a URL with a login; it is not hidden."""
+
 _DELIMITERS = re.compile(r"[/?#@:&\[\]\s]+")
 _SHORTEST = 3  # characters of a part of a secret that is hidden wherever it stands
 
@@ -91,6 +94,8 @@ def hide_secrets(text: str, secrets: Iterable[str] = ()) -> str:
         secrets: Secrets that are known; empty ones are ignored, and of two that overlap the
             longer is hidden.
     """
+    if EXAMPLE in text:
+        return EXAMPLE.join(hide_secrets(part, secrets) for part in text.split(EXAMPLE))
     for secret in sorted(filter(None, secrets), key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
     lowered = text.lower()  # looking for what is not there has to cost a line of a log little

@@ -96,3 +96,8 @@ def test_no_text_is_expensive(part: str) -> None:
     begun = time.process_time()
     hide_secrets(text)
     assert time.process_time() - begun < 2
+
+
+def test_the_form_of_a_url_is_shown() -> None:
+    form = "It has to be postgresql://user:password@host:port/name, not postgres://me:sesame@db/x."
+    assert hide_secrets(form) == form.replace("sesame", HIDDEN)
