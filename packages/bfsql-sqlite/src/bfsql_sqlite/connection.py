@@ -104,6 +104,8 @@ def file_state(path: Path) -> Hashable:
         found = path.stat()
     except OSError as error:
         return error.errno
+    except ValueError:  # a name with NUL, which no file has
+        return None
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
