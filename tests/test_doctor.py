@@ -1,6 +1,7 @@
 """`bfsql doctor`: one thing is wrong, is named first, and has its cure."""
 
 import json
+import os
 import shutil
 import sys
 from collections.abc import Callable
@@ -26,7 +27,8 @@ def doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Doctor:
     """`bfsql doctor` in an empty folder, for a user without clients."""
     home = tmp_path / "home"
     home.mkdir()
-    for variable in ("XDG_CONFIG_HOME", "CODEX_HOME", "CLINE_DIR"):
+    own = [name for name in os.environ if name.startswith("BFSQL_")]  # of the tests
+    for variable in ("XDG_CONFIG_HOME", "CODEX_HOME", "CLINE_DIR", *own):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.chdir(tmp_path)
