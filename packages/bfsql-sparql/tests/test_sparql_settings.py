@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from bfsql.errors import ConfigurationError
+from bfsql.sources import FORMATS, RDF
 from bfsql_servers.bad_endpoint import BadEndpoint
 from bfsql_servers.bad_replies import Asked, Reply, results
 from bfsql_sparql.backend import open_dataset
 from bfsql_sparql.mapping import RdfMapping
+from bfsql_sparql.plugin import plugin
 from bfsql_sparql.settings import SparqlSettings, hint, with_preset
 
 TABLES = tomllib.loads(files("bfsql_sparql").joinpath("presets.toml").read_text("utf-8"))
@@ -162,3 +164,9 @@ async def test_the_time_limit_goes_out_in_the_parameter_and_unit_of_the_server(
 def _yes(request: Asked) -> Reply:
     yes = Reply(body=b'{"head": {}, "boolean": true}')
     return yes if request.query.startswith("ASK") else results(variables=["s"])
+
+
+def test_the_files_that_are_served_as_they_are_have_the_endings_of_rdf() -> None:
+    endings = {e for format_ in RDF for e in FORMATS[format_].suffixes}
+    assert plugin.files is not None
+    assert set(plugin.files.endings) == endings | {f"{ending}.gz" for ending in endings}

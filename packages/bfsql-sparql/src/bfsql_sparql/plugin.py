@@ -4,6 +4,7 @@ from bfsql.lazy import lazy_call
 from bfsql.plugins import BackendPlugin, GraphFiles
 from bfsql_sparql.settings import SparqlSettings
 
+# Those of `bfsql.sources.FORMATS`, which imports every reader of graph files.
 RDF = (".ttl", ".turtle", ".nt", ".ntriples", ".nq", ".nquads", ".trig", ".rdf", ".owl", ".jsonld")
 
 plugin = BackendPlugin(

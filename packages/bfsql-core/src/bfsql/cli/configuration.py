@@ -90,9 +90,10 @@ def choose(
         PluginError: The backend cannot be.
     """
     file = read_config(config, environment)
+    by_ending = backend_of(Path(graph), DEFAULT_BACKEND) if graph and backend is None else None
     said = (
         (backend, "option --backend"),
-        (graph and backend_of(Path(graph)), f"the ending of {graph}"),
+        (by_ending, f"the ending of {graph}"),
         (environment.get(BACKEND_VARIABLE) or None, f"environment variable {BACKEND_VARIABLE}"),
         (file.backend_name, f"name in {file.backend_place}"),
         (DEFAULT_BACKEND, "default"),

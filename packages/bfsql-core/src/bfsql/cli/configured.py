@@ -255,12 +255,12 @@ def reader() -> Callable[[], Configuration]:
 
 def loaded_first(graph: str, choice: Choice) -> bool:
     """Whether a file is a source to load, and no graph that the backend serves."""
-    from bfsql.sources.formats import FORMATS
-
-    name, files = graph.lower(), choice.plugin.files
-    if files is None or name.endswith(files.endings):
+    files = choice.plugin.files
+    if files is None or files.has(graph):
         return False
-    return any(name.endswith(known.suffixes) for known in FORMATS.values())
+    from bfsql.sources.formats import FORMATS  # with it come all readers
+
+    return any(graph.lower().endswith(known.suffixes) for known in FORMATS.values())
 
 
 def _early(args: Sequence[str], option: str) -> str | None:

@@ -36,6 +36,10 @@ class GraphFiles:
     endings: tuple[str, ...]
     """Of their names, in lower case, as `.db`."""
 
+    def has(self, name: str) -> bool:
+        """Whether a file of this name is one of them."""
+        return name.lower().endswith(self.endings)
+
 
 @dataclass(frozen=True, slots=True)
 class BackendPlugin:

@@ -83,19 +83,21 @@ def load(name: str) -> BackendPlugin:
     return _loaded(claims[0])
 
 
-def backend_of(path: Path) -> str | None:
-    """The installed backend that serves such a file, by the ending of its name; None for no one.
+def backend_of(path: Path, first: str) -> str | None:
+    """The installed backend that serves such a file, by the ending of its name, or None.
 
     Args:
         path: Whether it exists does not matter.
+        first: The backend that is asked first. Others are imported only where it does not serve
+            the file.
     """
-    for one in installed():
+    for name in sorted((one.name for one in installed()), key=lambda name: name != first):
         try:
-            files = load(one.name).files
+            files = load(name).files
         except PluginError:
             continue  # `bfsql backends` says what is wrong with it
-        if files is not None and path.name.lower().endswith(files.endings):
-            return one.name
+        if files is not None and files.has(path.name):
+            return name
     return None
 
 
