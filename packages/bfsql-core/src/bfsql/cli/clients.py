@@ -26,6 +26,10 @@ TOKEN_VARIABLE = "BFSQL_BEARER_TOKEN"  # noqa: S105 - a variable's name
 """Environment variable that clients take the token of a remote server from."""
 
 
+MAX_BYTES = 100_000_000
+"""Largest file of a client that is read; some keep their history in it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Variable:
     """An environment variable that a server needs."""

@@ -134,7 +134,7 @@ def explained(error: BaseException) -> tuple[str, int]:
         error: One of the project's own errors, an OSError, or a group with one
             of these in it; anything else in a group is raised again.
     """
-    found = _single(error)
+    found = innermost(error)
     if isinstance(found, ToolError):
         cause = found.__cause__
         why = "" if cause is None or found.kind not in ("store", "internal") else _cause(cause)
@@ -147,7 +147,7 @@ def explained(error: BaseException) -> tuple[str, int]:
     raise found
 
 
-def _single(error: BaseException) -> BaseException:
+def innermost(error: BaseException) -> BaseException:
     """What a task group wrapped: the first failure inside."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

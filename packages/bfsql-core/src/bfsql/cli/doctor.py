@@ -21,16 +21,18 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import click
 
 from bfsql import call
-from bfsql.cli.clients import CLIENTS, Client, Launch, is_ours
-from bfsql.cli.command import escape
-from bfsql.cli.configuration import Configuration
+from bfsql.cli.clients import CLIENTS, MAX_BYTES, Client, Launch, is_ours
+from bfsql.cli.command import escape, innermost
+from bfsql.cli.configuration import BACKEND_VARIABLE, Configuration
 from bfsql.cli.configured import ConfiguredCommand, opened
 from bfsql.cli.install import launch
+from bfsql.cli.show import setting_lines
 from bfsql.cli.splice import Unreadable
 from bfsql.cli.stats import stats_of
 from bfsql.errors import BfsqlError, ToolError
 from bfsql.plugins import hook_states, states
-from bfsql.settings import ServeSettings, options, spelled
+from bfsql.settings import UnreadableFile, read_text, spelled
+from bfsql.settings.file import VARIABLE as CONFIG_VARIABLE
 
 if TYPE_CHECKING:
     from bfsql.cli.stats import Stats
@@ -120,14 +122,12 @@ def _settings(configuration: Configuration) -> Iterator[Finding]:
     yield Finding("ok", "backend", f"{choice.backend} ({choice.backend_origin})")
     if choice.file.path is not None:
         yield Finding("ok", "configuration file", str(choice.file.path.resolve()))
-    for resolved in (configuration.server, configuration.backend):
-        for field, origin in resolved.origins.items():
-            if origin != "default":
-                value = spelled(getattr(resolved.settings, field))
-                yield Finding("ok", field.rstrip("_"), f"{value} ({origin})")
-    known = {name for option in choice.backend_options() for name in option.environment}
-    known |= {n for o in options(ServeSettings, prefix="BFSQL_") for n in o.environment}
-    known |= {"BFSQL_BACKEND", "BFSQL_CONFIG"}
+    for line in (*setting_lines(configuration.server), *setting_lines(configuration.backend)):
+        if line.origin != "default":
+            yield Finding("ok", line.key, f"{spelled(line.value)} ({line.origin})")
+    every = (*choice.backend_options(), *choice.server_options())
+    known = {name for option in every for name in option.environment}
+    known |= {BACKEND_VARIABLE, CONFIG_VARIABLE}
     others = tuple(f"BFSQL_{s.name.upper().replace('-', '_')}_" for s in states())
     for name in sorted(os.environ):
         if name.startswith("BFSQL_") and name not in known and not name.startswith(others):
@@ -284,13 +284,10 @@ async def _failure(command: str, args: tuple[str, ...], env: Mapping[str, str]) 
         except Exception as fault:  # noqa: BLE001 - whatever a process that ends causes
             log.seek(0)
             lines = log.read().strip().splitlines()
-            return lines[-1] if lines else f"it does not start ({_first(fault)})"
-
-
-def _first(fault: BaseException) -> str:
-    while isinstance(fault, BaseExceptionGroup):
-        fault = fault.exceptions[0]
-    return str(fault) or type(fault).__name__
+            if lines:
+                return lines[-1]
+            cause = innermost(fault)
+            return f"it does not start ({str(cause) or type(cause).__name__})"
 
 
 def _client_files() -> Iterator[tuple[Client, Path, dict[str, Any] | str]]:
@@ -303,8 +300,8 @@ def _client_files() -> Iterator[tuple[Client, Path, dict[str, Any] | str]]:
         path = client.path(home, os.environ)
         if path.exists():
             try:
-                yield client, path, client.servers(path.read_text(encoding="utf-8"))
-            except (Unreadable, OSError, UnicodeDecodeError) as wrong:
+                yield client, path, client.servers(read_text(path, MAX_BYTES))
+            except (Unreadable, UnreadableFile) as wrong:
                 yield client, path, str(wrong)
 
 

@@ -13,13 +13,22 @@ from typing import Any
 
 import click
 
-from bfsql.cli.clients import CLIENTS, Client, Launch, Remote, Variable, is_ours, own_command
+from bfsql.cli.clients import (
+    CLIENTS,
+    MAX_BYTES,
+    Client,
+    Launch,
+    Remote,
+    Variable,
+    is_ours,
+    own_command,
+)
 from bfsql.cli.configuration import DEFAULT_BACKEND, Configuration
 from bfsql.cli.configured import ConfiguredCommand
 from bfsql.cli.serve import check_options, serve
 from bfsql.cli.splice import Unreadable
 from bfsql.errors import ConfigurationError
-from bfsql.settings import Option
+from bfsql.settings import Option, UnreadableFile, read_text
 
 BACKUP = ".bfsql-backup"
 """Behind the name of the file: as it was before the entry."""
@@ -254,15 +263,14 @@ def _readable(place: Path) -> Iterator[None]:
 
 def _read(place: Path) -> str | None:
     """The text of a file; None where there is none."""
-    try:
-        with place.open(encoding="utf-8", newline="") as file:
-            return file.read()
-    except FileNotFoundError:
+    if not place.exists():
         return None
-    except UnicodeDecodeError:
-        raise ConfigurationError(f"{place} is not UTF-8 text. It stays as it is.") from None
-    except OSError as error:
-        raise ConfigurationError(f"{place} cannot be read: {error.strerror}.") from None
+    try:
+        return read_text(place, MAX_BYTES)
+    except UnreadableFile as unreadable:
+        raise ConfigurationError(
+            f"{place} cannot be read: {unreadable}. It stays as it is."
+        ) from None
 
 
 def _write(place: Path, text: str) -> None:

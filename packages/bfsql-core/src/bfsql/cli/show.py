@@ -82,10 +82,10 @@ def config(configuration: Configuration) -> None:
     When piped, the output is a configuration file.
     """
     choice = configuration.choice
-    server = _lines(configuration.server)
+    server = setting_lines(configuration.server)
     backend = [
         Line("name", choice.backend, choice.backend_origin),
-        *_lines(configuration.backend),
+        *setting_lines(configuration.backend),
     ]
     if sys.stdout.isatty():
         _print_settings(server, backend)
@@ -104,7 +104,8 @@ def toml(line: Line) -> str:
     return f"{line.key} = {_literal(line.value)}  # {escape(line.origin)}"
 
 
-def _lines(resolved: Resolved[Any]) -> list[Line]:
+def setting_lines(resolved: Resolved[Any]) -> list[Line]:
+    """Every setting of a model with its value and its origin."""
     return [
         Line(field.rstrip("_"), getattr(resolved.settings, field), origin)
         for field, origin in resolved.origins.items()

@@ -27,12 +27,11 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bfsql.server.messages import BadMessage, check_id, id_in_use, is_request, parsed
+from bfsql.serving.logs import OnceAMinute
 from bfsql.settings import ServeSettings
 
 _SESSION = MCP_SESSION_ID_HEADER.encode()
 _VERSION = MCP_PROTOCOL_VERSION_HEADER.encode()
-
-_LOG_SECONDS = 60.0
 
 _COLLECTED_TOGETHER = 500
 """Evicted sessions after which garbage is collected: the SDK's hold reference cycles, which a
@@ -76,7 +75,7 @@ class Sessions:
         self._most_bytes = settings.max_request_bytes
         self._sessions: dict[str, _Session] = {}
         self._opening = 0
-        self._logged = float("-inf")
+        self._may_log = OnceAMinute()
 
     def __len__(self) -> int:
         self._forget_expired()
@@ -186,8 +185,7 @@ class Sessions:
                 del self._sessions[session.id]
                 self.evicted += 1
                 await self._end(session, scope)
-        if self.evicted > before and time.monotonic() >= self._logged + _LOG_SECONDS:
-            self._logged = time.monotonic()
+        if self.evicted > before and self._may_log():
             log.warning(
                 "There are %d sessions, which is max_sessions: idle ones end for new ones.",
                 self._most,

@@ -26,6 +26,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
+from bfsql.serving.logs import OnceAMinute
+
 if TYPE_CHECKING:
     from bfsql.settings import ServeSettings
 
@@ -55,7 +57,6 @@ _REFUSALS = 8
 
 _REFUSAL_SECONDS = 1.0
 _WITHOUT_LINGERING = struct.pack("ii", 1, 0)
-_LOG_SECONDS = 60.0
 
 _logger = logging.getLogger(__name__)
 
@@ -137,7 +138,7 @@ class Connections:
         self._waiting: dict[str, dict[GuardedProtocol, None]] = {}
         self._refusals = 0
         self._sweeping: asyncio.TimerHandle | None = None
-        self._logged = float("-inf")
+        self._may_log = OnceAMinute()
 
     @property
     def open(self) -> int:
@@ -151,7 +152,7 @@ class Connections:
 
     def admit(self, protocol: GuardedProtocol) -> bool:
         """Count a new connection; False, uncounted, where no other one can give way to it."""
-        if len(self._open) >= self.limit and not self._make_room(protocol.loop):
+        if len(self._open) >= self.limit and not self._make_room():
             self.refused += 1
             return False
         self._open[protocol] = None
@@ -194,11 +195,10 @@ class Connections:
         self._refusals -= 1
         transport.abort()
 
-    def _make_room(self, loop: asyncio.AbstractEventLoop) -> bool:
+    def _make_room(self) -> bool:
         """Close a connection that has no call under way; whether there was one."""
         victim = self._longest_waiting() or self._idle_stream()
-        if loop.time() >= self._logged + _LOG_SECONDS:
-            self._logged = loop.time()
+        if self._may_log():
             _logger.warning(
                 "All %d connections are taken: %s. max_connections is the bound.",
                 self.limit,

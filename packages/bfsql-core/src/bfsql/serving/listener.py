@@ -7,14 +7,13 @@ import errno
 import logging
 import os
 import socket
-import time
 from contextlib import suppress
 from typing import Any
 
+from bfsql.serving.logs import OnceAMinute
+
 _AT_A_TIME = 16
 """Connections accepted before the event loop does other work."""
-
-_LOG_SECONDS = 60.0
 
 _NO_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
@@ -37,7 +36,7 @@ class Listener(socket.socket):
         self._reserve: int | None = _reserve()
         self._accepted = 0
         self._shed = 0
-        self._logged = float("-inf")
+        self._may_log = OnceAMinute()
 
     def accept(self) -> tuple[socket.socket, Any]:
         """The next connection.
@@ -80,8 +79,7 @@ class Listener(socket.socket):
             super().accept()[0].close()
         self._reserve = _reserve()
         self._shed += 1
-        if time.monotonic() >= self._logged + _LOG_SECONDS:
-            self._logged = time.monotonic()
+        if self._may_log():
             _logger.error(
                 "Connections are closed unanswered, %d so far, because the process may open no "
                 "more files (%s). Raise the limit (ulimit -n, LimitNOFILE), or lower "

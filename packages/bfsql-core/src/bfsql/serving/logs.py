@@ -11,6 +11,7 @@ import json
 import logging
 import re
 import sys
+import time
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from contextvars import ContextVar
@@ -29,6 +30,8 @@ _LIBRARY_LOGGERS = ("mcp", "uvicorn", "sse_starlette", "httpx", "asyncio")
 _CLIENT_ERRORS = ("ClientDisconnect", "BrokenResourceError", "ClosedResourceError")
 """Exceptions that libraries log with a traceback although only a client has left."""
 
+_MINUTE = 60.0
+
 _MOST_NAMES, _NAME_CHARACTERS, _VALUE_CHARACTERS = 20, 60, 1_000
 """Arguments of a call that are logged, and characters of a name and of all values."""
 
@@ -41,6 +44,21 @@ calls_log = logging.getLogger("bfsql.calls")
 
 request_id: ContextVar[str] = ContextVar("bfsql_request_id", default="")
 """The id of the HTTP request that is being answered."""
+
+
+class OnceAMinute:
+    """Keeps a log short: true when it is called, then false for a minute."""
+
+    def __init__(self) -> None:
+        self._last = -float("inf")
+
+    def __call__(self) -> bool:
+        """Whether a line may be logged now; then it counts as logged."""
+        now = time.monotonic()
+        if now < self._last + _MINUTE:
+            return False
+        self._last = now
+        return True
 
 
 def log_to_stderr(settings: ServeSettings) -> None:
