@@ -26,6 +26,8 @@ NPM_PACKAGES = {
     "@modelcontextprotocol/inspector": "2.12.0",
     "@modelcontextprotocol/conformance": "0.1.16",
     "@gleanwork/mcp-config-schema": "5.2.0",
+    "axe-core": "4.14.1",
+    "blns": "2.0.4",
 }
 
 

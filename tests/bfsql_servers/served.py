@@ -1,4 +1,4 @@
-"""`bfsql serve` as a process of its own, asked over HTTP."""
+"""`bfsql serve` and `bfsql explore` as processes of their own, asked over HTTP."""
 
 from __future__ import annotations
 
@@ -49,13 +49,27 @@ def serving(
         max_files: Files that the process may open at most.
     """
 
+    with _started("serve", "--transport", "http", *options, env=env, max_files=max_files) as served:
+        yield served
+
+
+@contextmanager
+def exploring(*options: str, env: Mapping[str, str] | None = None) -> Iterator[Served]:
+    """Run `bfsql explore` with the arguments, on a free port, and stop it at the end."""
+    with _started("explore", "--no-browser", *options, env=env) as served:
+        yield served
+
+
+@contextmanager
+def _started(
+    command: str, *options: str, env: Mapping[str, str] | None, max_files: int | None = None
+) -> Iterator[Served]:
     def limited() -> None:
         assert max_files is not None
         resource.setrlimit(resource.RLIMIT_NOFILE, (max_files, max_files))
 
-    command = [sys.executable, "-m", "bfsql", "serve", "--transport", "http", "--port", "0"]
     with subprocess.Popen(
-        [*command, *options],
+        [sys.executable, "-m", "bfsql", command, "--port", "0", *options],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

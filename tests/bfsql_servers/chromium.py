@@ -1,0 +1,139 @@
+"""Chromium as the machine has it, driven by playwright, and pages that record what happens in them.
+
+playwright brings no browser, and none is downloaded.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from playwright.async_api import Browser, ConsoleMessage, Page, Request, async_playwright
+
+from bfsql_servers.port import HOST
+from bfsql_servers.unavailable import Unavailable
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+OPTIONS = (
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+    "--enable-unsafe-swiftshader",  # WebGL without a graphics card
+)
+PATIENCE = 30
+"""Seconds that anything on a page may take."""
+
+RECORDER = """
+document.addEventListener("securitypolicyviolation", event =>
+    recordIncident(`policy: ${event.effectiveDirective} blocked ${event.blockedURI} `
+        + `${event.sourceFile}:${event.lineNumber} ${event.sample}`));
+for (const name of ["alert", "confirm", "prompt", "print", "open"])
+    window[name] = text => recordIncident(`script: ${name}(${text})`);
+"""
+"""Runs before any script of a page: reports violations of the policy, and scripts that were run."""
+
+
+def program() -> str:
+    """The path of the browser.
+
+    Raises:
+        Unavailable: There is none here.
+    """
+    found = next(filter(None, map(shutil.which, PROGRAMS)), None)
+    if found is None:
+        raise Unavailable("there is no Chromium here; apt-get install chromium brings one")
+    return found
+
+
+@asynccontextmanager
+async def chromium() -> AsyncIterator[Browser]:
+    """A browser, with a fresh profile and no way to any other machine.
+
+    Raises:
+        Unavailable: There is none here.
+    """
+    path = program()
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=path, args=OPTIONS)
+        try:
+            yield browser
+        finally:
+            await browser.close()
+
+
+@dataclass
+class Visit:
+    """A page, and what happened in it.
+
+    Attributes:
+        page: The page.
+        requests: Addresses that it asked for, in their order, but for `data:` and `blob:`.
+        incidents: Console errors, uncaught exceptions, violations of its Content-Security-Policy,
+            requests to other machines, dialogs, popups, and scripts of the graph's that ran.
+    """
+
+    page: Page
+    requests: list[str] = field(default_factory=list)
+    incidents: list[str] = field(default_factory=list)
+    _expected: list[str] = field(default_factory=list)
+
+    def expect_incident(self, pattern: str) -> None:
+        """An incident that matches the regular expression belongs to the test."""
+        self._expected.append(pattern)
+
+    def unexpected(self) -> list[str]:
+        """The incidents that no test expects."""
+        return [
+            incident
+            for incident in self.incidents
+            if not any(re.search(pattern, incident) for pattern in self._expected)
+        ]
+
+    async def record(self) -> None:
+        """Begin to record, before the first address is opened."""
+        await self.page.expose_function("recordIncident", self._note)
+        await self.page.add_init_script(RECORDER)
+        self.page.on("request", self._on_request)
+        self.page.on("console", self._on_console)
+        self.page.on("pageerror", lambda error: self._note(f"exception: {error}"))
+        self.page.on("popup", lambda popup: self._note(f"popup: {popup.url}"))
+
+    def _note(self, incident: str) -> None:
+        self.incidents.append(incident)
+
+    def _on_request(self, request: Request) -> None:
+        url = urlsplit(request.url)
+        if url.scheme in {"data", "blob"}:
+            return
+        self.requests.append(request.url)
+        if url.hostname != HOST:
+            self._note(f"request to another machine: {request.url}")
+
+    def _on_console(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self._note(f"console: {message.text} ({message.location.get('url')})")
+
+
+@asynccontextmanager
+async def visiting(browser: Browser, **options: Any) -> AsyncIterator[Visit]:
+    """A fresh page without cookies or cache of others.
+
+    Args:
+        browser: Where it is opened.
+        options: Of playwright's `new_context`, such as `color_scheme`.
+
+    Raises:
+        AssertionError: Something happened in it that the test did not expect.
+    """
+    size = {"width": 1280, "height": 900}
+    async with await browser.new_context(**{"viewport": size, **options}) as context:
+        context.set_default_timeout(PATIENCE * 1000)
+        visit = Visit(await context.new_page())
+        await visit.record()
+        yield visit
+        # What the page has said until now arrives before the answer to this.
+        await visit.page.evaluate("1")
+    assert not visit.unexpected(), "\n".join(visit.unexpected())
