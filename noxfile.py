@@ -115,14 +115,14 @@ def wheels(session: nox.Session) -> None:
     os.environ["BFSQL_WHEELS"] = str(built)
     # Versions stay the same while the code changes, and uv keeps the wheels it has unpacked.
     fresh = [f"--refresh-package={name}" for name in MODULES]
-    for name in MODULES:
+    for name, module in MODULES.items():
         alone = Path(session.create_tmp()).resolve() / f"alone-{name}"
         shutil.rmtree(alone, ignore_errors=True)
         session.run("uv", "venv", "--quiet", str(alone))
         install = ["pip", "install", "--quiet", "--python", str(alone), "--find-links", str(built)]
         session.run("uv", *install, *fresh, name)
         python = str(alone / ("Scripts" if sys.platform == "win32" else "bin") / "python")
-        session.run(python, "-W", "error", "-c", f"import {MODULES[name]}", external=True)
+        session.run(python, "-W", "error", "-c", f"import {module}", external=True)
         session.run("uv", "pip", "check", "--quiet", "--python", str(alone))
 
 
