@@ -52,6 +52,7 @@ class ConfiguredCommand(click.Command):
     Args:
         server: Whether the settings of the server are options of it too.
         graph: Whether the graph's file may be named without an option.
+        without: Settings of the server that are no option of it.
         spreads: Whether an option may have several values behind it (`--fields a b`) although
             the command has arguments: where these come first.
     """
@@ -64,12 +65,14 @@ class ConfiguredCommand(click.Command):
         *args: Any,
         server: bool = False,
         graph: bool = False,
+        without: Collection[str] = (),
         spreads: bool = False,
         **attributes: Any,
     ) -> None:
         super().__init__(*args, **attributes)
         self._server = server
         self._graph = graph
+        self._without = frozenset(without)
         self._spreads = spreads
         self.params += [
             click.Option(
@@ -202,7 +205,8 @@ class ConfiguredCommand(click.Command):
             title = f"Options of the backend {choice.backend}"
             groups.append((title, [_click_option(o, "backend") for o in own]))
         if self._server:
-            own = options(ServeSettings, prefix="BFSQL_")
+            every = options(ServeSettings, prefix="BFSQL_")
+            own = [option for option in every if option.field not in self._without]
             groups.append(("Options of the server", [_click_option(o, "server") for o in own]))
         return groups
 

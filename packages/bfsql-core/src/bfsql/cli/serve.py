@@ -38,7 +38,8 @@ def serve(configuration: Configuration) -> None:
 
     On stdio, a client starts this command itself; standard output then carries
     only the protocol. Over HTTP, it serves any number of clients at /mcp. With
-    --rest it serves a web API instead, which is documented at /docs.
+    --rest it serves a web API instead, which is documented at /docs, and a page
+    to explore the graph at /.
     """
     settings = configuration.server.settings
     check_options(configuration.server)
@@ -46,11 +47,29 @@ def serve(configuration: Configuration) -> None:
     on_stdio = settings.transport == "stdio" and not settings.rest
     if on_stdio and sys.stdin is not None and sys.stdin.isatty():
         click.echo(waiting(sys.argv[1:]), err=True)
+    read = reader()
+
+    def again() -> Configuration:
+        now = read()
+        check_options(now.server)
+        return now
+
+    run(*server_parts(configuration, again))
+
+
+def server_parts(
+    configuration: Configuration, read: Callable[[], Configuration]
+) -> tuple[GraphFactory, ServeSettings, Callable[[], Configured]]:
+    """What `run` takes: a graph that is observed as the settings say, and how it is read anew.
+
+    Args:
+        configuration: Of the server.
+        read: Reads it once more.
+    """
     from bfsql.serving.admin import observers_of
     from bfsql.serving.metrics import Metrics
 
-    read = reader()
-    metrics = Metrics() if settings.admin_port is not None else None
+    metrics = Metrics() if configuration.server.settings.admin_port is not None else None
 
     def factory(of: Configuration) -> GraphFactory:
         observers = observers_of(of.server.settings, metrics)
@@ -58,16 +77,16 @@ def serve(configuration: Configuration) -> None:
 
     def configure() -> Configured:
         now = read()
-        check_options(now.server)
         return factory(now), now.server.settings
 
-    run(factory(configuration), settings, configure)
+    return factory(configuration), configuration.server.settings, configure
 
 
 def run(
     graph_factory: GraphFactory,
     settings: ServeSettings,
     configure: Callable[[], Configured] | None = None,
+    on_listening: Callable[[str], None] | None = None,
 ) -> None:
     """Serve a graph as the settings say until the client leaves or the server is stopped; blocking.
 
@@ -75,6 +94,7 @@ def run(
         graph_factory: Opens the graph in the server's event loop.
         settings: Transport, texts and bounds.
         configure: Reads the configuration anew, for a server over HTTP that runs.
+        on_listening: Called with the URL of a server over HTTP once it listens.
 
     Raises:
         ConfigurationError: The address cannot be listened on, or is reachable
@@ -85,9 +105,9 @@ def run(
     from bfsql.serving.run import run_http
 
     if settings.rest:
-        run_http(graph_factory, settings, "bfsql.rest.app", configure)
+        run_http(graph_factory, settings, "bfsql.explore.page", configure, on_listening)
     elif settings.transport == "http":
-        run_http(graph_factory, settings, "bfsql.server.mcp", configure)
+        run_http(graph_factory, settings, "bfsql.server.mcp", configure, on_listening)
     else:
         stdio.run(graph_factory, settings)
 

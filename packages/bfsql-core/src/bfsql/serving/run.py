@@ -1,8 +1,8 @@
 """Running a server over HTTP on uvicorn, whichever protocol it speaks.
 
-MCP (`bfsql.server`) and the web API (`bfsql.rest`) are applications in front of this module:
+MCP (`bfsql.server`) and the web API (`bfsql.explore`) are applications in front of this module:
 
-    run_http(graph_factory, settings, "bfsql.rest.app")
+    run_http(graph_factory, settings, "bfsql.explore.page")
 
 Neither uvicorn nor starlette is imported with this module. They are imported in a
 thread while the store is being opened.
@@ -39,6 +39,7 @@ def run_http(
     settings: ServeSettings,
     module: str,
     configure: Callable[[], Configured] | None = None,
+    on_listening: Callable[[str], None] | None = None,
 ) -> None:
     """Serve a graph over HTTP until the operator stops the server; blocking.
 
@@ -51,6 +52,7 @@ def run_http(
         module: Name of the module whose `application(live_graph, settings)` answers and whose
             `GREETING` names the `{url}`. It is imported while the graph is being opened.
         configure: Reads the configuration anew; None opens the graph as before.
+        on_listening: Called with the URL once the server listens.
 
     Raises:
         ConfigurationError: The address cannot be listened on, or is reachable
@@ -65,7 +67,15 @@ def run_http(
         admin_listener(settings) as admin,
     ):
         asyncio.run(
-            _run_http(graph_factory, settings, module, listener, admin=admin, configure=configure)
+            _run_http(
+                graph_factory,
+                settings,
+                module,
+                listener,
+                admin=admin,
+                configure=configure,
+                on_listening=on_listening or (lambda _: None),
+            )
         )
 
 
@@ -77,6 +87,7 @@ async def _run_http(
     *,
     admin: socket.socket | None,
     configure: Callable[[], Configured],
+    on_listening: Callable[[str], None],
 ) -> None:
     # Signals are handled until the graph is closed.
     with ExitStack() as until_closed:
@@ -112,6 +123,7 @@ async def _run_http(
             async with serving_admin(Parts(live, connections), admin):
                 sys.stderr.write(f"{application_module.GREETING.format(url=url(listener, ''))}\n")
                 sys.stderr.flush()
+                on_listening(url(listener, "/"))
                 await server.serve(sockets=[listener])
             await reloading.end()
 

@@ -1,0 +1,51 @@
+"""`bfsql explore`: a page in the browser on which people search and walk a graph."""
+
+from __future__ import annotations
+
+import threading
+import webbrowser
+from dataclasses import replace
+
+import click
+
+from bfsql.cli.configuration import Configuration
+from bfsql.cli.configured import ConfiguredCommand, reader
+from bfsql.cli.serve import run, server_parts
+
+_OF_OTHER_SERVERS = frozenset(
+    {
+        *("transport", "rest", "answer_format", "instructions", "stateless"),
+        *("structured_content", "max_sessions", "session_timeout"),
+    }
+)
+"""Settings that this server has no use for; files and the environment may have them."""
+
+
+@click.command("explore", cls=ConfiguredCommand, server=True, graph=True, without=_OF_OTHER_SERVERS)
+@click.option("--no-browser", is_flag=True, help="Do not open the page in a browser.")
+def explore(configuration: Configuration, *, no_browser: bool) -> None:
+    """Look at a graph in the browser.
+
+    GRAPH is a graph's file: one made by `bfsql load`, or RDF. For other stores,
+    use the options.
+
+    The page shows what a model sees: it makes the same calls and shows their
+    answers. It is served to this machine alone unless --host says otherwise,
+    together with the web API, as by bfsql serve --rest.
+    """
+    read = reader()
+    parts = server_parts(_over_http(configuration), lambda: _over_http(read()))
+    run(*parts, on_listening=None if no_browser else _open_in_browser)
+
+
+def _over_http(configuration: Configuration) -> Configuration:
+    """The configuration of a web API, whatever else it may be for."""
+    web = {"rest": True, "transport": "http"}
+    server = configuration.server
+    settings = server.settings.model_copy(update=web)
+    return replace(configuration, server=replace(server, settings=settings))
+
+
+def _open_in_browser(url: str) -> None:
+    """Open the page without waiting for the browser, which may run in this terminal."""
+    threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()

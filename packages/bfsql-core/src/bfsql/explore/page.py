@@ -1,0 +1,147 @@
+"""The page and the web API behind it as one ASGI application.
+
+The page holds no data, so it is served without a token; the API that it calls asks for one. Its
+files are in `page/`. They are looked up in a list that is made at the start, so that no path
+leads out of that folder.
+"""
+
+from __future__ import annotations
+
+import gzip
+from functools import lru_cache
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from bfsql import rest
+from bfsql.answers.clean import clean_text
+from bfsql.graph import Graph
+from bfsql.rest.response import Problem, Reply
+from bfsql.serving.access import allowed_names, require_known_names
+from bfsql.serving.live import LiveGraph
+from bfsql.serving.request_ids import with_request_ids
+from bfsql.serving.tokens import TokenVerifier
+
+if TYPE_CHECKING:
+    from bfsql.settings import ServeSettings
+
+GREETING = "BFS-QL answers at {url} (a page to explore the graph, and its web API; see /docs)"
+"""What the operator reads when the server listens."""
+
+FILES = Path(__file__).with_name("page")
+"""The folder of the page's files."""
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+    "connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+)
+"""The Content-Security-Policy: scripts and styles from files alone, and no text becomes markup."""
+
+_HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "Vary": "Accept-Encoding",
+    "X-Content-Type-Options": "nosniff",
+}
+
+_MEDIA_TYPES = {
+    ".css": "text/css",
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".md": "text/plain",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain",
+}
+"""By the ending of a file; others are not served."""
+
+_ROOT, _ASSETS = "/", "/assets/"
+_SHOWN = 200
+"""Characters of an unknown path that a sentence repeats."""
+
+
+def application(
+    graph: Graph | LiveGraph, settings: ServeSettings, verifier: TokenVerifier | None = None
+) -> ASGIApp:
+    """The page at `/`, its files under `/assets/`, and the web API at all other paths.
+
+    Args:
+        graph: As `bfsql.rest.application` takes it.
+        settings: Bounds, tokens, names and origins of both.
+        verifier: Decides about bearer tokens in place of the settings.
+
+    Raises:
+        ConfigurationError: The tokens or names of the settings cannot be used.
+    """
+    api = rest.application(graph, settings, verifier)
+    names = allowed_names(settings)
+    page: ASGIApp = Page()
+    page = page if names is None else require_known_names(page, names, _refusal)
+    page = with_request_ids(page)
+
+    async def both(scope: Scope, receive: Receive, send: Send) -> None:
+        of_page = scope["type"] == "http" and _is_of_page(_path(scope))
+        await (page if of_page else api)(scope, receive, send)
+
+    return both
+
+
+class Page:
+    """The page's files as an ASGI application."""
+
+    def __init__(self) -> None:
+        files = {path.relative_to(FILES).as_posix(): path for path in FILES.rglob("*")}
+        served = {name: path for name, path in files.items() if path.suffix in _MEDIA_TYPES}
+        self._files = {_ASSETS + name: path for name, path in served.items()}
+        self._files[_ROOT] = FILES / "index.html"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request for one of the files."""
+        await self._response(Request(scope, receive))(scope, receive, send)
+
+    def _response(self, request: Request) -> Response:
+        path = _path(request.scope)
+        if path not in self._files:
+            return _refusal(
+                HTTPStatus.NOT_FOUND,
+                f"The page has no file {clean_text(path)[:_SHOWN]}. The page itself is at /.",
+            )
+        if request.method not in {"GET", "HEAD"}:
+            return Problem(
+                HTTPStatus.METHOD_NOT_ALLOWED,
+                f"{request.method[:_SHOWN]} is not for this path, which takes GET and HEAD.",
+                {"Allow": "GET, HEAD"},
+            ).response()
+        file = self._files[path]
+        compressed = "gzip" in request.headers.get("accept-encoding", "")
+        content = _content(file, file.stat().st_mtime_ns, compressed)
+        headers = _HEADERS | ({"Content-Encoding": "gzip"} if compressed else {})
+        # Always asked for again, so that a newer version of the server is a newer page.
+        return Reply(content, _MEDIA_TYPES[file.suffix], headers).response(request, "no-cache")
+
+
+def _is_of_page(path: str) -> bool:
+    return path == _ROOT or path.startswith(_ASSETS)
+
+
+def _path(scope: Scope) -> str:
+    """The path of a request, decoded, without the prefix of where the application is mounted."""
+    path: str = scope["path"]
+    return path.removeprefix(scope.get("root_path", ""))
+
+
+@lru_cache(maxsize=256)
+def _content(file: Path, changed: int, compressed: bool) -> bytes:  # noqa: ARG001, FBT001
+    """A file's bytes; it is read again when it has changed."""
+    content = file.read_bytes()
+    return gzip.compress(content, mtime=0) if compressed else content
+
+
+def _refusal(status: HTTPStatus, sentence: str) -> Response:
+    return Problem(status, sentence).response()
