@@ -1,1 +1,69 @@
 // @ts-check
+/** Starts the page: the search field, the navigation, and the view that the address names. */
+
+import { onTokenWanted } from "./api.js";
+import { fill, h, link } from "./dom.js";
+import { get, href, subscribe } from "./state.js";
+import { show } from "./shown.js";
+import { askForToken } from "./token.js";
+import { entity } from "./views/entity.js";
+import { search, searchField } from "./views/search.js";
+import { start } from "./views/start.js";
+import { walk } from "./views/walk.js";
+
+/**
+ * A view fills the container and returns what ends it. A view that can follow a change of the
+ * state without being made anew has the function `update` on what it returns.
+ *
+ * @typedef {(container: HTMLElement, state: import("./state.js").State) =>
+ *   (() => void) & {update?: (state: import("./state.js").State) => void}} View
+ */
+
+/** Views by the name that they have in the address. @type {Record<string, View>} */
+const VIEWS = { start, search, walk, entity };
+
+/** What the navigation offers: a name, and the state that it leads to. @type {[string, any][]} */
+const PLACES = [["Overview", { view: "start" }]];
+
+const container = /** @type {HTMLElement} */ (document.getElementById("main"));
+let drawn = "";
+/** @type {ReturnType<View>} */
+let ended = () => {};
+
+/** @param {import("./state.js").State} state */
+function route(state) {
+  const first = drawn === "";
+  const view = Object.hasOwn(VIEWS, state.view) ? state.view : "start";
+  if (view === drawn && ended.update) {
+    ended.update(state);
+    return;
+  }
+  ended();
+  fill(container);
+  container.className = `view-${view}`;
+  show({});
+  navigation(view);
+  const moved = view !== drawn;
+  drawn = view;
+  ended = VIEWS[view](container, state);
+  if (!moved || first) return;
+  container.focus({ preventScroll: true });
+  scrollTo(0, 0);
+}
+
+/** @param {string} view */
+function navigation(view) {
+  fill(
+    /** @type {HTMLElement} */ (document.getElementById("nav")),
+    PLACES.map(([text, to]) => link(href(to), { "aria-current": to.view === view ? "page" : null }, text)),
+  );
+}
+
+onTokenWanted(askForToken);
+searchField(/** @type {HTMLElement} */ (document.getElementById("search")));
+document.querySelector(".skip")?.addEventListener("click", (event) => {
+  event.preventDefault();
+  container.focus();
+});
+subscribe(route);
+route(get());

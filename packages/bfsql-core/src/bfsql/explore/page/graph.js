@@ -1,0 +1,128 @@
+// @ts-check
+/**
+ * The graph on the page: answers merged into nodes and edges.
+ */
+
+/**
+ * @typedef {object} Node
+ * @property {string} id
+ * @property {string} name The id where no name is known.
+ * @property {string} type
+ * @property {boolean} full Whether an answer had its record; a stub is identity alone.
+ * @property {boolean} seed
+ * @property {boolean} via Whether it is only on a connection (`intersect_subgraphs`).
+ * @property {number} degree Edges on the page that touch it.
+ * @property {Record<string, any>} metadata
+ */
+
+/** @typedef {{subject: string, predicate: string, object: string, metadata?: Record<string, any>}} Edge */
+
+export class Graph {
+  /** @type {Map<string, Node>} */
+  #nodes = new Map();
+  /** @type {Map<string, Edge>} */
+  #edges = new Map();
+
+  /** @returns {Node[]} In the order of the answers. */
+  get nodes() {
+    return [...this.#nodes.values()];
+  }
+
+  /** @returns {Edge[]} */
+  get edges() {
+    return [...this.#edges.values()];
+  }
+
+  get size() {
+    return this.#nodes.size;
+  }
+
+  /** @param {string} id */
+  node(id) {
+    return this.#nodes.get(id);
+  }
+
+  /** The name to show for an id. @param {string} id */
+  nameOf(id) {
+    return this.#nodes.get(id)?.name ?? id;
+  }
+
+  /**
+   * Merge an answer of `bfs_query` or `intersect_subgraphs`.
+   *
+   * @param {{nodes?: any[], edges?: any[], seeds?: string[]}} answer
+   * @param {{seeds?: boolean}} [how] Whether the answer's seeds are marked as such.
+   */
+  add(answer, { seeds = true } = {}) {
+    const marked = new Set(seeds ? answer.seeds ?? [] : []);
+    for (const node of answer.nodes ?? []) this.#addNode(node, marked.has(node.id));
+    for (const edge of answer.edges ?? []) this.#addEdge(edge);
+    return this;
+  }
+
+  /** @param {any} node @param {boolean} seed */
+  #addNode(node, seed) {
+    const known = this.#nodes.get(node.id);
+    const metadata = node.metadata ?? known?.metadata ?? {};
+    this.#nodes.set(node.id, {
+      id: node.id,
+      name: nameIn(metadata) ?? known?.name ?? node.id,
+      type: node.entity_type,
+      full: node.metadata !== undefined || (known?.full ?? false),
+      seed: seed || (known?.seed ?? false),
+      via: Boolean(node.via) && (known?.via ?? true),
+      degree: known?.degree ?? 0,
+      metadata,
+    });
+  }
+
+  /** @param {any} edge */
+  #addEdge({ subject, predicate, object, metadata }) {
+    const key = JSON.stringify([subject, predicate, object]);
+    const known = this.#edges.get(key);
+    this.#edges.set(key, { subject, predicate, object, ...(metadata ?? known?.metadata ? { metadata: metadata ?? known?.metadata } : {}) });
+    if (known) return;
+    for (const id of new Set([subject, object])) {
+      const node = this.#nodes.get(id);
+      if (node) node.degree += 1;
+    }
+  }
+
+  /** Nodes by type, the most frequent first. @returns {[string, number][]} */
+  typeCounts() {
+    /** @type {Map<string, number>} */
+    const counts = new Map();
+    for (const node of this.#nodes.values()) counts.set(node.type, (counts.get(node.type) ?? 0) + 1);
+    return [...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
+  }
+}
+
+/** The display name in a record. @param {Record<string, any>} metadata @returns {string | null} */
+export function nameIn(metadata) {
+  const value = metadata.name;
+  return typeof value === "string" && value.trim() ? value : null;
+}
+
+/**
+ * A relation of `describe_schema` (`"Trial -studies-> Disease (2087)"`) in its parts.
+ *
+ * Names may hold blanks and arrows, so the types and predicates of the schema decide.
+ *
+ * @param {string} text
+ * @param {{entity_types: string[], predicates: string[]}} schema
+ */
+export function relationOf(text, schema) {
+  const found = /^(.*) \(([\d,]+)\)$/s.exec(text);
+  if (!found) return null;
+  const [, triple, number] = found;
+  const starts = schema.entity_types.filter((t) => triple.startsWith(`${t} -`));
+  const ends = schema.entity_types.filter((t) => triple.endsWith(`-> ${t}`));
+  for (const subject of starts.sort((a, b) => b.length - a.length)) {
+    for (const object of ends.sort((a, b) => b.length - a.length)) {
+      const predicate = triple.slice(subject.length + 2, triple.length - object.length - 3);
+      if (schema.predicates.includes(predicate))
+        return { subject, predicate, object, count: Number(number.replaceAll(",", "")) };
+    }
+  }
+  return null;
+}

@@ -1,0 +1,108 @@
+// @ts-check
+/**
+ * Where nodes stand: a force layout (d3-force) that runs in slices between frames.
+ *
+ * The number of steps is fixed and the start positions follow from the graph alone, so that the
+ * same graph has the same picture however fast the machine is.
+ */
+
+const GOLDEN = Math.PI * (3 - Math.sqrt(5));
+const SLICE_MS = 10;
+const FIRST_MS = 120;
+
+/** @typedef {{id: string, size: number, pinned?: boolean, x?: number, y?: number}} Body */
+
+/**
+ * Lay out a graph.
+ *
+ * @param {Body[]} bodies Those with x and y start there; the others beside a neighbour.
+ * @param {{source: string, target: string}[]} links
+ * @param {{onStep: (at: Map<string, Body>, done: boolean) => void, warm?: boolean, still?: boolean, distance?: number}} how
+ *   `warm` moves nodes that have a place only a little; `still` shows the result alone.
+ * @returns {() => void} Stops it.
+ */
+export function layout(bodies, links, { onStep, warm = false, still = false, distance = 90 }) {
+  const d3 = /** @type {any} */ (globalThis).d3;
+  const at = new Map(bodies.map((body) => [body.id, body]));
+  place(bodies, links, at, distance);
+  const many = bodies.length > 1200;
+  const steps = many ? 140 : warm ? 120 : 260;
+  const simulation = d3
+    .forceSimulation(bodies)
+    .stop()
+    .alpha(warm ? 0.45 : 1)
+    .alphaDecay(1 - 0.001 ** (1 / steps))
+    .velocityDecay(0.45)
+    .force("link", d3.forceLink(links.map((link) => ({ ...link }))).id((/** @type {Body} */ b) => b.id).distance(distance))
+    .force("charge", d3.forceManyBody().strength(many ? -60 : -5 * distance).theta(many ? 1.2 : 0.9).distanceMax(distance * 14))
+    .force("x", d3.forceX().strength(0.05))
+    .force("y", d3.forceY().strength(0.06));
+  if (!many) simulation.force("collide", d3.forceCollide((/** @type {Body} */ b) => b.size + 9).strength(0.8));
+  let left = steps;
+  let frame = 0;
+  let stopped = false;
+
+  /** @param {number} ms */
+  const run = (ms) => {
+    const until = performance.now() + ms;
+    while (left > 0 && performance.now() < until) {
+      simulation.tick();
+      left -= 1;
+    }
+    if (!still || left === 0) onStep(at, left === 0);
+  };
+  const next = () => {
+    if (stopped || left === 0) return;
+    run(many ? 3 * SLICE_MS : SLICE_MS);
+    frame = still ? window.setTimeout(next, 0) : requestAnimationFrame(next);
+  };
+  run(FIRST_MS);
+  next();
+  return () => {
+    stopped = true;
+    still ? clearTimeout(frame) : cancelAnimationFrame(frame);
+  };
+}
+
+/**
+ * Start positions: beside the first neighbour that has one, on a spiral around it.
+ *
+ * @param {Body[]} bodies
+ * @param {{source: string, target: string}[]} links
+ * @param {Map<string, Body>} at
+ * @param {number} distance
+ */
+function place(bodies, links, at, distance) {
+  /** @type {Map<string, string[]>} */
+  const beside = new Map();
+  for (const { source, target } of links) {
+    beside.set(source, [...(beside.get(source) ?? []), target]);
+    beside.set(target, [...(beside.get(target) ?? []), source]);
+  }
+  const queue = bodies.filter((body) => body.x !== undefined);
+  let roots = queue.length ? 1 : 0;
+  for (const body of [...queue.length ? [] : bodies.slice(0, 1), ...bodies]) {
+    if (body.x === undefined) {
+      const radius = roots ? distance * 3 * Math.sqrt(roots) : 0;
+      body.x = radius * Math.cos(roots * GOLDEN);
+      body.y = radius * Math.sin(roots * GOLDEN);
+      roots += 1;
+      queue.push(body);
+    }
+    for (let parent = queue.shift(); parent; parent = queue.shift()) spread(parent, beside, at, queue, distance);
+  }
+}
+
+/** @param {Body} parent @param {Map<string, string[]>} beside @param {Map<string, Body>} at @param {Body[]} queue @param {number} distance */
+function spread(parent, beside, at, queue, distance) {
+  let index = 0;
+  for (const id of beside.get(parent.id) ?? []) {
+    const child = at.get(id);
+    if (!child || child.x !== undefined) continue;
+    const radius = distance * (0.6 + 0.12 * Math.sqrt(index));
+    child.x = (parent.x ?? 0) + radius * Math.cos(index * GOLDEN);
+    child.y = (parent.y ?? 0) + radius * Math.sin(index * GOLDEN);
+    index += 1;
+    queue.push(child);
+  }
+}

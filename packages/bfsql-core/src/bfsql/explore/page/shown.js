@@ -1,0 +1,37 @@
+// @ts-check
+/**
+ * What the page shows at the moment: the graph, its picture, and the calls behind it. Views say
+ * so here; what lists the calls and writes files reads it here.
+ */
+
+/**
+ * @typedef {object} Shown
+ * @property {import("./graph.js").Graph | null} graph
+ * @property {import("./picture.js").Picture | null} picture
+ * @property {import("./api.js").Call[]} calls In the order in which they were made.
+ * @property {string} title Of the view, as in the title of the page.
+ */
+
+/** @type {Set<(shown: Shown) => void>} */
+const subscribers = new Set();
+
+/** @type {Shown} */
+let current = { graph: null, picture: null, calls: [], title: "" };
+
+export function shown() {
+  return current;
+}
+
+/** Say what is shown now; what is left out is not shown. @param {Partial<Shown>} what */
+export function show(what) {
+  current = { graph: null, picture: null, calls: [], title: "", ...what };
+  document.title = current.title ? `${current.title} · BFS-QL` : "BFS-QL";
+  for (const f of [...subscribers]) f(current);
+}
+
+/** @param {(shown: Shown) => void} f @returns {() => void} */
+export function subscribe(f) {
+  subscribers.add(f);
+  f(current);
+  return () => subscribers.delete(f);
+}

@@ -1,0 +1,54 @@
+// @ts-check
+/** Parts that several views have: messages, notes, marks of types, sizes. */
+
+import { h, name, plural, count, announce } from "../dom.js";
+import { markOf, SHAPES } from "../palette.js";
+
+const OUTLINES = {
+  circle: "M8 2.5a5.5 5.5 0 1 1 0 11a5.5 5.5 0 1 1 0-11",
+  square: "M3 3h10v10H3z",
+  diamond: "M8 1.5L14.5 8L8 14.5L1.5 8z",
+  triangle: "M8 2l6.5 11.5h-13z",
+};
+
+/** The mark of a type: its shape in its colour. @param {string} type @param {boolean} [full] */
+export function mark(type, full = true) {
+  const { colour, shape } = markOf(type);
+  const path = h("path", { d: OUTLINES[/** @type {"circle"} */ (shape)], fill: colour, "fill-opacity": full ? 1 : 0.25, stroke: colour, "stroke-width": 1.5 });
+  return h("svg", { class: "mark", viewBox: "0 0 16 16", "aria-hidden": "true" }, path);
+}
+
+/** A type with its mark. @param {string} type */
+export function typeName(type) {
+  return h("span", { class: "type" }, mark(type), name(type, "type-name"));
+}
+
+/** A failure, with a way to go on. @param {any} error @param {() => void} [again] */
+export function failure(error, again) {
+  const sentence = error?.name === "ApiError" ? error.message : `The page failed: ${error?.message ?? error}. Reload it.`;
+  return h("div", { class: "message error", role: "alert" },
+    h("p", { dir: "auto" }, sentence),
+    again && h("button", { type: "button", onclick: again }, "Try again"));
+}
+
+/** What an answer lacks. @param {string[]} notes */
+export function notesList(notes) {
+  if (!notes.length) return null;
+  const items = notes.map((note) => h("li", { dir: "auto" }, note));
+  return h("details", { class: "notes", open: notes.length <= 2 },
+    h("summary", null, notes.length === 1 ? "A note on this answer" : `${notes.length} notes on this answer`),
+    h("ul", null, items));
+}
+
+/** "23 nodes, 23 edges". @param {number} nodes @param {number} edges */
+export function sizes(nodes, edges) {
+  return `${plural(nodes, "node")}, ${plural(edges, "edge")}`;
+}
+
+/** The cost of calls for a model, and their time. @param {import("../api.js").Call[]} calls */
+export function cost(calls) {
+  const sum = (/** @type {"bytes" | "tokens" | "ms"} */ key) => calls.reduce((total, made) => total + made[key], 0);
+  return `${plural(calls.length, "call")} · ${count(sum("bytes"))} bytes · about ${count(sum("tokens"))} tokens · ${count(Math.round(sum("ms")))} ms`;
+}
+
+export { announce, SHAPES };

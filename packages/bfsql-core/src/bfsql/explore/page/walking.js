@@ -1,0 +1,111 @@
+// @ts-check
+/**
+ * The calls that a state of the walk stands for, and the graph that their answers make.
+ */
+
+import { call } from "./api.js";
+import { Graph } from "./graph.js";
+
+/** Edges from which on a node opens as counts by predicate first. */
+export const HUB = 300;
+
+/** @typedef {import("./state.js").State} State */
+
+/**
+ * The arguments of the main call.
+ *
+ * `predicates` and a direction are followed as a path, since the tool's own `predicates` chooses
+ * what is returned in full and not what is followed.
+ *
+ * @param {State} state
+ */
+export function walkArguments(state) {
+  const path = state.path.length ? state.path : followed(state);
+  return {
+    seeds: state.seeds,
+    max_hops: path.length || (state.to.length && state.hops === 1) ? null : state.hops,
+    path,
+    to: state.to,
+    show: path.length ? state.show : "",
+    count_distinct: path.length ? state.count_distinct : null,
+    node_types: state.types,
+    exclude_node_types: state.exclude,
+    where: state.where,
+    sort_by: state.sort_by,
+    ...detail(state),
+    limit: state.limit,
+    max_tokens: state.max_tokens,
+  };
+}
+
+/** @param {State} state */
+function detail(state) {
+  if (state.details === "none") return { topology_only: true };
+  return state.details === "all" ? {} : { fields: ["name"] };
+}
+
+/** The walk as one repeated step, where it is restricted. @param {State} state */
+function followed({ predicates, direction, hops }) {
+  if (!predicates.length && direction === "both") return [];
+  const step = `-${predicates.join("|")}-`;
+  const arrow = { out: `${step}>`, in: `<${step}`, both: step }[/** @type {"out" | "in" | "both"} */ (direction)] ?? step;
+  return [hops > 1 ? `${arrow}{1,${hops}}` : arrow];
+}
+
+/**
+ * An expansion as it stands in the state: an id, and the step to follow where one was chosen.
+ *
+ * @param {string} id @param {string} [step]
+ */
+export function opening(id, step) {
+  return step ? JSON.stringify([id, step]) : id;
+}
+
+/** @param {string} text @returns {{id: string, step: string}} */
+export function openingOf(text) {
+  if (text.startsWith('["')) {
+    try {
+      const [id, step] = JSON.parse(text);
+      if (typeof id === "string" && typeof step === "string") return { id, step };
+    } catch {
+      // an id that looks like a list
+    }
+  }
+  return { id: text, step: "" };
+}
+
+/** @param {string} text @param {State} state */
+export function openingArguments(text, state) {
+  const { id, step } = openingOf(text);
+  return {
+    seeds: [id],
+    max_hops: step ? null : 1,
+    path: step ? [step] : [],
+    exclude_node_types: state.exclude,
+    ...detail(state),
+    limit: state.limit,
+    max_tokens: state.max_tokens,
+  };
+}
+
+/**
+ * Make the calls of a state, the main one first.
+ *
+ * @param {State} state
+ * @param {AbortSignal} signal
+ * @param {Map<string, import("./api.js").Call>} known Answers of expansions so far; added to.
+ * @returns {Promise<{graph: Graph, calls: import("./api.js").Call[]}>}
+ */
+export async function walk(state, signal, known) {
+  const key = (/** @type {any} */ args) => JSON.stringify(args);
+  const wanted = [walkArguments(state), ...state.open.map((/** @type {string} */ text) => openingArguments(text, state))];
+  const calls = [];
+  for (const args of wanted) {
+    const made = known.get(key(args)) ?? (await call("bfs_query", args, signal));
+    known.set(key(args), made);
+    calls.push(made);
+  }
+  const graph = new Graph();
+  for (const [index, made] of calls.entries()) graph.add(made.answer, { seeds: index === 0 });
+  return { graph, calls };
+}
