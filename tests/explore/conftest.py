@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -15,6 +16,7 @@ from bfsql_servers.served import Served, exploring
 from bfsql_servers.unavailable import Unavailable
 
 expect.set_options(timeout=PATIENCE * 1000)
+SERIOUS = {"serious", "critical"}
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -40,3 +42,25 @@ def films(films_db: Path) -> Iterator[Served]:
     with exploring(str(films_db)) as served:
         yield served
         assert not [line for line in served.log if "Traceback" in line]
+
+
+@pytest.fixture(scope="session")
+def axe(node_programs: Any) -> Callable[[Visit], Awaitable[list[str]]]:
+    """Asks axe-core what it finds on a page: each serious or critical finding in one line.
+
+    It is evaluated by the browser's debugger, so that the page's policy stays on.
+    """
+    source = (node_programs.modules / "axe-core" / "axe.min.js").read_text("utf-8")
+
+    async def findings(visit: Visit) -> list[str]:
+        if not await visit.page.evaluate("'axe' in window"):
+            await visit.page.evaluate(source)
+        found = await visit.page.evaluate("axe.run({resultTypes: ['violations']})")
+        return [
+            f"{rule['impact']} {rule['id']}: {node['failureSummary']} in {node['html'][:300]}"
+            for rule in found["violations"]
+            if rule["impact"] in SERIOUS
+            for node in rule["nodes"]
+        ]
+
+    return findings
