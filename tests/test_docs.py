@@ -69,6 +69,7 @@ ENVIRONMENT = {
     **dict.fromkeys(("PIP_DRY_RUN", "PIP_NO_DEPS", "PIP_NO_INDEX"), "1"),
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     "BFSQL_PORT": "0",
+    "BROWSER": "true",  # the command: no browser is opened
     "BFSQL_LOG_LEVEL": "info",
 }
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -93,7 +94,7 @@ class Reading:
                 (self.folder / place).write_text(text, encoding="utf-8")
             case ".py" | ".sh" if not file.name.startswith("serve"):
                 self.printed[file] = self.output(*RUN[file.suffix], *self.program(file, text))
-            case ".sh" if "--transport http" in text or "--rest" in text:
+            case ".sh" if re.search("--transport http|--rest|bfsql explore", text):
                 self.url = self.stack.enter_context(served(text, self.folder, self.environment))
             case ".sh":
                 await lists_six(self, {"command": "bash", "args": [str(file)]})

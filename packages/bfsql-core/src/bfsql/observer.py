@@ -46,6 +46,8 @@ class ObservedCall:
     """How long it took."""
     error: str | None = "internal"
     """The `kind` of the `ToolError`, `cancelled` where the client took the call back, or None."""
+    answer: str = ""
+    """The text that the client gets of a tool: the answer, or the sentence of the error."""
     size: int = 0
     """Bytes of the answer's text, UTF-8."""
     tokens: int = 0
@@ -137,7 +139,7 @@ class Observers:
             yield seen
             seen.error = None
         except ToolError as error:
-            seen.error = error.kind
+            seen.error, seen.answer = error.kind, str(error)
             raise
         except asyncio.CancelledError:
             seen.error = "cancelled"

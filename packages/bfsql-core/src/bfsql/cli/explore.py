@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import webbrowser
 from dataclasses import replace
+from pathlib import Path
 
 import click
 
@@ -22,8 +23,14 @@ _OF_OTHER_SERVERS = frozenset(
 
 
 @click.command("explore", cls=ConfiguredCommand, server=True, graph=True, without=_OF_OTHER_SERVERS)
+@click.option(
+    "--replay",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Show the tool calls that `bfsql serve --record FILE` has recorded.",
+)
 @click.option("--no-browser", is_flag=True, help="Do not open the page in a browser.")
-def explore(configuration: Configuration, *, no_browser: bool) -> None:
+def explore(configuration: Configuration, *, replay: Path | None, no_browser: bool) -> None:
     """Look at a graph in the browser.
 
     GRAPH is a graph's file: one made by `bfsql load`, or RDF. For other stores,
@@ -35,7 +42,7 @@ def explore(configuration: Configuration, *, no_browser: bool) -> None:
     """
     read = reader()
     parts = server_parts(_over_http(configuration), lambda: _over_http(read()))
-    run(*parts, on_listening=None if no_browser else _open_in_browser)
+    run(*parts, on_listening=None if no_browser else _open_in_browser, replay=replay)
 
 
 def _over_http(configuration: Configuration) -> Configuration:

@@ -22,6 +22,7 @@ from bfsql.settings import Resolved, ServeSettings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from bfsql.observer import Observer
     from bfsql.serving.live import GraphFactory
     from bfsql.serving.reloading import Configured
 
@@ -65,14 +66,18 @@ def server_parts(
     Args:
         configuration: Of the server.
         read: Reads it once more.
+
+    Raises:
+        ConfigurationError: The calls cannot be recorded.
     """
     from bfsql.serving.admin import observers_of
     from bfsql.serving.metrics import Metrics
 
     metrics = Metrics() if configuration.server.settings.admin_port is not None else None
+    recorders = _recorders(configuration.server.settings)
 
     def factory(of: Configuration) -> GraphFactory:
-        observers = observers_of(of.server.settings, metrics)
+        observers = [*observers_of(of.server.settings, metrics), *recorders]
         return lambda: opened(of, served=True, observers=observers)
 
     def configure() -> Configured:
@@ -82,11 +87,21 @@ def server_parts(
     return factory(configuration), configuration.server.settings, configure
 
 
+def _recorders(settings: ServeSettings) -> list[Observer]:
+    """The recorder of the calls, where they are to be recorded."""
+    if settings.record is None:
+        return []
+    from bfsql.explore.record import Recorder
+
+    return [Recorder(settings.record)]
+
+
 def run(
     graph_factory: GraphFactory,
     settings: ServeSettings,
     configure: Callable[[], Configured] | None = None,
     on_listening: Callable[[str], None] | None = None,
+    replay: Path | None = None,
 ) -> None:
     """Serve a graph as the settings say until the client leaves or the server is stopped; blocking.
 
@@ -94,7 +109,8 @@ def run(
         graph_factory: Opens the graph in the server's event loop.
         settings: Transport, texts and bounds.
         configure: Reads the configuration anew, for a server over HTTP that runs.
-        on_listening: Called with the URL of a server over HTTP once it listens.
+        on_listening: Called with the URL of the web API once it listens.
+        replay: File of recorded calls that the web API serves.
 
     Raises:
         ConfigurationError: The address cannot be listened on, or is reachable
@@ -105,9 +121,16 @@ def run(
     from bfsql.serving.run import run_http
 
     if settings.rest:
-        run_http(graph_factory, settings, "bfsql.explore.page", configure, on_listening)
+        run_http(
+            graph_factory,
+            settings,
+            "bfsql.explore.page",
+            configure,
+            on_listening=on_listening,
+            arguments={"replay": replay},
+        )
     elif settings.transport == "http":
-        run_http(graph_factory, settings, "bfsql.server.mcp", configure, on_listening)
+        run_http(graph_factory, settings, "bfsql.server.mcp", configure)
     else:
         stdio.run(graph_factory, settings)
 

@@ -19,8 +19,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bfsql import rest
 from bfsql.answers.clean import clean_text
+from bfsql.explore.replay import route as recorded_route
 from bfsql.graph import Graph
 from bfsql.rest.response import Problem, Reply
+from bfsql.rest.routes import ROUTES
 from bfsql.serving.access import allowed_names, require_known_names
 from bfsql.serving.live import LiveGraph
 from bfsql.serving.request_ids import with_request_ids
@@ -67,7 +69,11 @@ _SHOWN = 200
 
 
 def application(
-    graph: Graph | LiveGraph, settings: ServeSettings, verifier: TokenVerifier | None = None
+    graph: Graph | LiveGraph,
+    settings: ServeSettings,
+    verifier: TokenVerifier | None = None,
+    *,
+    replay: Path | None = None,
 ) -> ASGIApp:
     """The page at `/`, its files under `/assets/`, and the web API at all other paths.
 
@@ -75,11 +81,14 @@ def application(
         graph: As `bfsql.rest.application` takes it.
         settings: Bounds, tokens, names and origins of both.
         verifier: Decides about bearer tokens in place of the settings.
+        replay: File of recorded calls, for `GET /recorded`; None for no such route.
 
     Raises:
-        ConfigurationError: The tokens or names of the settings cannot be used.
+        ConfigurationError: The tokens or names of the settings cannot be used, or the recorded
+            calls cannot be read.
     """
-    api = rest.application(graph, settings, verifier)
+    routes = ROUTES if replay is None else (*ROUTES, recorded_route(replay))
+    api = rest.application(graph, settings, verifier, routes)
     names = allowed_names(settings)
     page: ASGIApp = Page()
     page = page if names is None else require_known_names(page, names, _refusal)

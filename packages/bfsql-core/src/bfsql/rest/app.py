@@ -7,7 +7,7 @@ sees paths with every segment encoded, and decodes a segment when it has found t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from http import HTTPStatus
@@ -50,7 +50,10 @@ _SHOWN = 200
 
 
 def application(
-    graph: Graph | LiveGraph, settings: ServeSettings, verifier: TokenVerifier | None = None
+    graph: Graph | LiveGraph,
+    settings: ServeSettings,
+    verifier: TokenVerifier | None = None,
+    routes: Sequence[ApiRoute] = ROUTES,
 ) -> ASGIApp:
     """The API over an open graph, guarded as the settings say.
 
@@ -62,6 +65,7 @@ def application(
             follows its store.
         settings: Bounds, tokens, names and origins; the address is not used to listen.
         verifier: Decides about bearer tokens in place of the settings.
+        routes: What is answered.
 
     Raises:
         ConfigurationError: The tokens or names of the settings cannot be used.
@@ -69,7 +73,7 @@ def application(
     verifier = verifier or verifier_of(settings)
     token = verifier is not None
     live = LiveGraph(graph, settings) if isinstance(graph, Graph) else graph
-    api = partial(Api, routes=ROUTES, max_request_bytes=settings.max_request_bytes, token=token)
+    api = partial(Api, routes=routes, max_request_bytes=settings.max_request_bytes, token=token)
     app = Starlette(
         routes=[
             Route(
@@ -77,7 +81,7 @@ def application(
                 _Endpoint(live, api, route),
                 methods=[route.method],
             )
-            for route in ROUTES
+            for route in routes
         ],
         exception_handlers={
             HTTPStatus.NOT_FOUND: _no_route,

@@ -21,7 +21,7 @@ _AT_START = (
     *("transport", "rest", "host", "port", "allowed_hosts", "cors_origins", "stateless"),
     *("bearer_token", "bearer_tokens", "insecure", "max_request_bytes", "log_format"),
     *("max_connections", "read_timeout", "write_timeout", "idle_timeout"),
-    *("max_sessions", "session_timeout", "admin_host", "admin_port"),
+    *("max_sessions", "session_timeout", "admin_host", "admin_port", "record"),
 )
 """Settings that are read when the server starts and not again."""
 

@@ -15,10 +15,12 @@ import gc
 import socket
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import ExitStack, asynccontextmanager, suppress
 from importlib import import_module
 from math import ceil
+from types import MappingProxyType
+from typing import Any
 
 from bfsql.serving import signals
 from bfsql.serving.address import bind, check_exposure, url
@@ -39,7 +41,9 @@ def run_http(
     settings: ServeSettings,
     module: str,
     configure: Callable[[], Configured] | None = None,
+    *,
     on_listening: Callable[[str], None] | None = None,
+    arguments: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
     """Serve a graph over HTTP until the operator stops the server; blocking.
 
@@ -53,6 +57,7 @@ def run_http(
             `GREETING` names the `{url}`. It is imported while the graph is being opened.
         configure: Reads the configuration anew; None opens the graph as before.
         on_listening: Called with the URL once the server listens.
+        arguments: Further ones of the `application`.
 
     Raises:
         ConfigurationError: The address cannot be listened on, or is reachable
@@ -75,6 +80,7 @@ def run_http(
                 admin=admin,
                 configure=configure,
                 on_listening=on_listening or (lambda _: None),
+                arguments=arguments,
             )
         )
 
@@ -88,6 +94,7 @@ async def _run_http(
     admin: socket.socket | None,
     configure: Callable[[], Configured],
     on_listening: Callable[[str], None],
+    arguments: Mapping[str, Any],
 ) -> None:
     # Signals are handled until the graph is closed.
     with ExitStack() as until_closed:
@@ -100,7 +107,7 @@ async def _run_http(
 
             application_module = import_module(module)
             connections = Connections(settings)
-            requests = Requests(application_module.application(live, settings))
+            requests = Requests(application_module.application(live, settings, **arguments))
             config = uvicorn.Config(
                 requests,
                 http=connections.protocol,

@@ -205,6 +205,11 @@ class ServeSettings(BaseModel):
         description="Seconds for which an answer is cached; by default "
         f"{HTTP_CACHE_TTL:g} over HTTP, and the life of the process on stdio.",
     )
+    record: Path | None = Field(
+        default=None,
+        description="File to which each tool call and its answer are appended, to be shown by "
+        "`bfsql explore --replay`; not recorded if not set.",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="warning",
         description="Lowest level to log, to standard error; info logs one line per call.",

@@ -37,7 +37,7 @@ class WatchingHooks(Observer):
 
 
 def has_answered(seen: ObservedCall, answer: Answer, estimator: Estimator) -> None:
-    """Record the size of a call's answer.
+    """Record a call's answer and its size.
 
     Args:
         seen: The call.
@@ -45,6 +45,7 @@ def has_answered(seen: ObservedCall, answer: Answer, estimator: Estimator) -> No
         estimator: How its tokens are counted.
     """
     text = answer.text.encode()
+    seen.answer = "\n".join(answer.blocks)
     seen.size, seen.tokens = len(text), estimator(text)
     seen.rows = _rows(seen.tool, answer.content)
 

@@ -1,0 +1,1 @@
+bfsql explore films.db

@@ -1,0 +1,1 @@
+bfsql serve films.db --record calls.jsonl

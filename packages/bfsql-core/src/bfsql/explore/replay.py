@@ -1,0 +1,149 @@
+"""Recorded tool calls as the page gets them: `GET /recorded`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import from_json
+
+from bfsql.answers import encode
+from bfsql.errors import ConfigurationError, ToolError
+from bfsql.rest.request import ApiRequest, ApiRoute
+from bfsql.rest.response import Reply
+
+MAX_BYTES = 8_000_000
+"""Bytes of a file that are read: those at its end."""
+
+_MILLISECONDS = 1_000
+
+
+class RecordedCall(BaseModel):
+    """A tool call as it was recorded; what is not known of it is null."""
+
+    model_config = ConfigDict(extra="forbid", defer_build=True)
+
+    time: str | None = Field(description="When it began, ISO 8601.")
+    request_id: str | None
+    session: str | None = Field(description="Calls of one client that belong together.")
+    client: str | None = Field(description="What the client called itself.")
+    tool: str
+    arguments: dict[str, Any] = Field(description="As the client sent them.")
+    answer: str | None = Field(
+        description="The text that the client got; of an error, its sentence."
+    )
+    error: str | None = Field(description="Kind of the error; null where there was none.")
+    ms: float | None = Field(description="Milliseconds that the call took.")
+    tokens: float | None = Field(description="Tokens of the answer, as the server counted them.")
+
+
+class Recording(BaseModel):
+    """The recorded calls, in their order."""
+
+    model_config = ConfigDict(extra="forbid", defer_build=True)
+
+    calls: list[RecordedCall]
+    broken_lines: int = Field(description="Lines that are no recorded call.")
+    note: str | None = Field(default=None, description="What is missing; absent where nothing is.")
+
+
+def route(file: Path) -> ApiRoute:
+    """The route that answers with the calls in a file, as they are at that moment.
+
+    Raises:
+        ConfigurationError: The file cannot be read.
+    """
+    try:
+        with file.open("rb"):
+            pass
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(
+            f"The recorded calls in {file} cannot be read: {_reason(error)}. Name a file that "
+            "`bfsql serve --record FILE` has written."
+        ) from None
+
+    async def recorded(_: ApiRequest) -> Reply:
+        """Recorded tool calls."""
+        try:
+            return Reply(encode(await asyncio.to_thread(read, file)), transient=True)
+        except OSError as error:
+            raise ToolError(
+                f"The recorded calls in {file.name} cannot be read: {_reason(error)}.",
+                kind="store",
+            ) from None
+
+    return ApiRoute("GET", "/recorded", recorded, "The recording", Recording)
+
+
+def read(file: Path) -> dict[str, Any]:
+    """The recorded calls in a file, and how many of its lines are no recorded call.
+
+    Args:
+        file: Written by a `Recorder`, or by the audit hook of the examples with its values.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    with file.open("rb") as lines:
+        size = lines.seek(0, os.SEEK_END)
+        lines.seek(max(0, size - MAX_BYTES - 1))
+        content = lines.read(MAX_BYTES + 1)
+    note = {}
+    if size > MAX_BYTES:
+        content = content.partition(b"\n")[2]  # the first line is whole or is left out
+        note = {
+            "note": f"The file has {size:,} bytes, of which the last {MAX_BYTES:,} are shown; "
+            "earlier calls are left out."
+        }
+    found = [_call(line) for line in content.split(b"\n") if line.strip()]
+    calls = [one for one in found if one is not None]
+    return {"calls": calls, "broken_lines": len(found) - len(calls), **note}
+
+
+def _call(line: bytes) -> dict[str, Any] | None:
+    """The call of a line; None where it has none."""
+    try:
+        given = from_json(line, allow_inf_nan=False)
+    except ValueError:
+        return None
+    if not isinstance(given, dict):
+        return None
+    tool, arguments = given.get("tool"), given.get("arguments")
+    if not isinstance(tool, str) or not isinstance(arguments, dict):
+        return None
+    caller = given.get("caller")
+    known = {**_audited(given, caller if isinstance(caller, dict) else {}), **given}
+    texts = {name: _of(str, known, name) for name in ("time", "request_id", "session", "client")}
+    return {
+        **texts,
+        "tool": tool,
+        "arguments": arguments,
+        "answer": _of(str, known, "answer"),
+        "error": _of(str, known, "error"),
+        "ms": _of((int, float), known, "ms"),
+        "tokens": _of((int, float), known, "tokens"),
+    }
+
+
+def _audited(given: Mapping[str, Any], caller: Mapping[str, Any]) -> dict[str, Any]:
+    """What a line of the audit hook has under other names."""
+    outcome, seconds = given.get("outcome"), given.get("seconds")
+    return {
+        "session": caller.get("session") or caller.get("subject") or caller.get("address"),
+        "client": caller.get("client"),
+        "error": None if outcome == "ok" else outcome,
+        "ms": seconds * _MILLISECONDS if isinstance(seconds, int | float) else None,
+    }
+
+
+def _of(kind: type | tuple[type, ...], known: Mapping[str, Any], name: str) -> Any:
+    value = known.get(name)
+    return value if isinstance(value, kind) and not isinstance(value, bool) else None
+
+
+def _reason(error: Exception) -> str:
+    return str(getattr(error, "strerror", None) or error)
