@@ -5,6 +5,7 @@
 
 import json
 import os
+import re
 import signal
 import sys
 from collections import Counter
@@ -54,25 +55,40 @@ if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
-LONGEST_FIRST = ["bfsql-neo4j", "bfsql-sparql", "bfsql-postgres", "bfsql-jsonld"]
-"""Distributions whose tests are begun first, so that no process is left with one at the end."""
+SERVER = re.compile("neo4j|virtuoso|fuseki|rdf4j|oxigraph|postgres", re.IGNORECASE)
+"""The servers that take seconds to start, or that many tests load."""
+USING_SERVERS = re.compile(
+    r"packages/bfsql-(neo4j|postgres|sparql)/|tests/test_(docs|questions|(sparql_)?servers)\.py"
+)
+LONGEST_FIRST = (
+    *("neo4j", "virtuoso", "fuseki", "postgres", "rdf4j", "bfsql-sparql", "oxigraph"),
+    *("packages/bfsql-jsonld", "tests"),
+)
+"""Starts of the groups that are begun first, so that no process is left with one at the end."""
 
 
-WITHOUT_SERVERS = ["bfsql-core", "bfsql-sqlite"]
+def group(nodeid: str) -> str:
+    """The tests that run in one process: those of one server, which starts once; else of one file.
+
+    A test of such a distribution whose name has no server runs with others of the distribution.
+    """
+    path = nodeid.partition("::")[0]
+    if not USING_SERVERS.match(path):
+        return path
+    if named := SERVER.search(nodeid):
+        return named[0].lower()
+    first, second, *_ = path.split("/")
+    return second if first == "packages" else path
 
 
 class ByServers(LoadScopeScheduling):
-    """Gives all tests of a backend to one process, so that each of its servers starts once.
+    """Gives all tests of a group to one process.
 
-    The tests of core and of the embedded store need no server, and those in `tests` few, so that
-    each file may run anywhere.
     (xdist's own groups are suffixes of test ids, which pytest 9.2 does not keep.)
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        path = nodeid.partition("::")[0]
-        first, second, *_ = path.split("/")
-        return second if first == "packages" and second not in WITHOUT_SERVERS else path
+        return group(nodeid)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByServers:
@@ -82,36 +98,42 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByServe
 
 
 def asks_again(items: list[pytest.Item]) -> Iterator[pytest.Item]:
-    """Tests that ask code which others have asked: of drawn values, or the kit over another store.
+    """Tests that ask code which others have asked: of drawn values, or over another store.
 
-    Of the kit, each rule is watched over the first store of a distribution.
+    Of the kit, each rule is watched over one store of a distribution, a quick one if there is any;
+    and what several SPARQL servers are asked is watched where Oxigraph answers.
     """
+    from bfsql_trials.together import LoadedTogether
+
     from bfsql.testing import BackendSuite
 
-    watched: dict[tuple[str, str], object] = {}
+    nodeids = {item.nodeid for item in items}
+    of_the_kit: dict[tuple[str, str], list[pytest.Item]] = {}
     for item in items:
-        function, suite = getattr(item, "obj", None), getattr(item, "cls", None)
-        if is_hypothesis_test(function):
-            yield item
-        elif suite is not None and issubclass(suite, BackendSuite):
+        twin = re.sub("fuseki|virtuoso|rdf4j", "oxigraph", item.nodeid)
+        suite = getattr(item, "cls", None)
+        if suite is not None and issubclass(suite, BackendSuite):
             part = item.path.relative_to(ROOT).parts[1]
-            if watched.setdefault((part, item.name), suite) is not suite:
-                yield item
+            of_the_kit.setdefault((part, item.name), []).append(item)
+        elif is_hypothesis_test(getattr(item, "obj", None)) or (
+            twin != item.nodeid and twin in nodeids
+        ):
+            yield item
+    for same in of_the_kit.values():
+        watched = min(same, key=lambda item: issubclass(item.cls, LoadedTogether))  # type: ignore[attr-defined]
+        yield from (item for item in same if item is not watched)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest parts first, and core's many small files last.
+    """Put the longest groups first, and core's many small files last.
 
     Coverage makes Python half as fast, and shows nothing new where the same code is asked again.
     """
     for item in asks_again(items):
         item.add_marker("no_cover")
 
-    def place(item: pytest.Item) -> int:
-        first, second, *_ = item.path.relative_to(ROOT).parts
-        if second in LONGEST_FIRST:
-            return LONGEST_FIRST.index(second)
-        return len(LONGEST_FIRST) + (first == "packages")
+    def place(item: pytest.Item) -> list[bool]:
+        return [not group(item.nodeid).startswith(start) for start in LONGEST_FIRST]
 
     items.sort(key=place)
 

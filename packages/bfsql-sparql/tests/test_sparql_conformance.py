@@ -3,13 +3,14 @@
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, ClassVar
 from zipfile import ZipFile
 
 import pytest
 from bfsql_trials.conformance import WatchedSuite
+from bfsql_trials.together import LoadedTogether
 
 from bfsql.conformance import EVERYTHING, kept
 from bfsql.conformance.graphs import village
@@ -45,6 +46,7 @@ IRI = r"<[^\x00-\x20<>\"{}|^`\\]*>"
 TEXT = r'"(?:[^"\\\n\r]|\\["\\nrtbf])*"'
 
 
+@cache  # each text is compared with many others
 def without_values(text: str) -> str:
     """A query with one mark for each run of IRIs, rows or literals, as the grammar reads them.
 
@@ -95,7 +97,7 @@ class OnAStore(Watching):
             yield backend
 
 
-class OnAServer(OnAStore):
+class OnAServer(LoadedTogether, OnAStore):
     """The same, with a server that can be gone."""
 
     examples = 5  # each is a load

@@ -1,83 +1,94 @@
-"""Rules of the kit that read the same graphs, tried side by side, so that each is loaded once."""
+"""Rules of the kit in the order of the graphs that they read, so that each graph is loaded once."""
 
 from __future__ import annotations
 
 import asyncio
 import pickle
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import pytest
 
 from bfsql.abc import GraphDbInterface
-from bfsql.conformance import RULES, Finding, Rule, Trial, judge
+from bfsql.conformance import Finding, Rule, Trial, judge
+from bfsql.conformance import rules as registered
 from bfsql.conformance.harness import Fill
 from bfsql.models import GraphRecord
 from bfsql.testing import BackendSuite, raise_outcome, test_name
 from bfsql_trials.conformance import BUSY_SECONDS
 
-OVER_EVERY_GRAPH = (
-    "every-node",
-    "bfs-bytes",
-    "intersect-bytes",
-    "entity-bytes",
-    "entities-bytes",
-    "schema-lists",
-    "cached-as-direct",
-)
-"""Rules that open many graphs one after the other, and nothing but open backends of them."""
+ALONE = frozenset(("drawn-graphs", "store-returns"))
+"""Rules that open graphs of their own in another thread, and that stop the store."""
+SECONDS = 7 * BUSY_SECONDS
+"""Time for all rules, of which each waits for the others most of it."""
 
 
 class SharedLoads:
-    """A store that fills one graph at a time, for several rules that are tried side by side.
+    """A store that holds one graph at a time, for several rules that take turns.
 
-    When every rule waits for a graph, the one that most of them wait for is next: the first opens
-    it alone, so that it is loaded once, and the others as soon as it is open.
+    One rule runs while all others wait for a graph. The next turn is that of a rule that waits
+    for the graph which is held, or else for the graph that most of them wait for.
 
     Args:
-        fill: Loads records where the store does not hold them already, and opens a backend.
-        rules: How many rules are tried.
+        rules: How many rules take turns.
     """
 
-    def __init__(self, fill: Fill, rules: int) -> None:
-        self._fill = fill
+    def __init__(self, rules: int) -> None:
         self._rules = rules
         self._waiting: dict[bytes, list[asyncio.Future[None]]] = {}
+        self._held = b""
 
-    @asynccontextmanager
-    async def filled(self, records: Sequence[GraphRecord]) -> AsyncIterator[GraphDbInterface]:
-        """As `fill`, once the turn of these records has come."""
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        waiting = self._waiting.setdefault(pickle.dumps(list(records)), [])
-        waiting.append(turn)
-        self._next_turn()
-        await turn  # taken out of `_waiting` by now, and `waiting` has those who come after
-        async with AsyncExitStack() as opened:
-            try:
-                backend = await opened.enter_async_context(self._fill(records))
-            finally:
-                if waiting:
-                    waiting.pop(0).set_result(None)
-            yield backend
+    def in_turn(self, fill: Fill | None) -> Fill | None:
+        """As `fill`, which opens a backend once the turn of its records has come.
+
+        Args:
+            fill: Loads records where the store does not hold them already, and opens a backend.
+        """
+        if fill is None:
+            return None
+
+        @asynccontextmanager
+        async def filled(records: Sequence[GraphRecord]) -> AsyncIterator[GraphDbInterface]:
+            await self._turn(pickle.dumps(list(records)))
+            async with fill(records) as backend:
+                yield backend
+
+        return filled
 
     def ended(self) -> None:
-        """A rule has its finding, and will not wait any more."""
+        """A rule has its finding, and takes no more turns."""
         self._rules -= 1
         self._next_turn()
 
+    async def _turn(self, records: bytes) -> None:
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(records, []).append(turn)
+        self._next_turn()
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn in self._waiting.get(records, ()):
+                self._waiting[records].remove(turn)
+            raise
+
     def _next_turn(self) -> None:
-        """Begin the next graph, unless a rule reads one still."""
-        if self._waiting and sum(map(len, self._waiting.values())) == self._rules:
-            chosen = max(self._waiting, key=lambda records: len(self._waiting[records]))
-            self._waiting.pop(chosen).pop(0).set_result(None)
+        """Let one rule go on, unless another does not wait yet."""
+        waiting = Counter({records: len(turns) for records, turns in self._waiting.items()})
+        if not waiting.total() or waiting.total() < self._rules:
+            return
+        if not waiting[self._held]:
+            ((self._held, _),) = waiting.most_common(1)
+        self._waiting[self._held].pop(0).set_result(None)
 
 
 class LoadedTogether(BackendSuite):
-    """The kit over a store that is slow to load: each graph is loaded once for several rules.
+    """The kit over a store that is slow to load: each graph is loaded once for nearly all rules.
 
-    `backend_with` has to load nothing when the store holds the same records already.
+    The first test that runs takes the time of all rules whose tests were chosen. `backend_with`
+    has to load nothing when the store holds the same records already.
     """
 
     findings: ClassVar[Mapping[str, Finding]] = {}
@@ -88,15 +99,17 @@ class LoadedTogether(BackendSuite):
         cls.findings = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        for name in OVER_EVERY_GRAPH:
-            setattr(cls, test_name(RULES[name]), _test(RULES[name]))
+        for rule in registered(*cls._modes()):
+            if rule.id not in ALONE:
+                setattr(cls, test_name(rule), _test(rule))
         super().__init_subclass__(**kwargs)
 
 
 def _test(rule: Rule) -> Any:
-    async def test(self: LoadedTogether, trial: Trial) -> None:
+    async def test(self: LoadedTogether, trial: Trial, request: pytest.FixtureRequest) -> None:
         if not self.findings:
-            type(self).findings = await judged_together(trial, self.optouts)
+            chosen = _chosen(type(self), request.session.items)
+            type(self).findings = await judged_together(chosen, trial, self.optouts)
         raise_outcome(self.findings[rule.id])
 
     test.__name__ = test_name(rule)
@@ -104,18 +117,26 @@ def _test(rule: Rule) -> Any:
     return test
 
 
-async def judged_together(trial: Trial, optouts: Mapping[str, Any]) -> dict[str, Finding]:
-    """Try the rules of `OVER_EVERY_GRAPH` side by side; gives the finding of each."""
-    assert trial.fill is not None
-    loads = SharedLoads(trial.fill, len(OVER_EVERY_GRAPH))
-    seconds = BUSY_SECONDS * len(OVER_EVERY_GRAPH)
-    shared = replace(trial, fill=loads.filled, rule_seconds=seconds)
+def _chosen(suite: type[LoadedTogether], items: Iterable[pytest.Item]) -> list[Rule]:
+    """The rules whose tests of a suite will run, without those that are tried alone."""
+    names = {item.name for item in items if getattr(item, "cls", None) is suite}
+    rules = registered(*suite._modes())
+    return [rule for rule in rules if rule.id not in ALONE and test_name(rule) in names]
 
-    async def judged(name: str) -> Finding:
+
+async def judged_together(
+    rules: Sequence[Rule], trial: Trial, optouts: Mapping[str, Any]
+) -> dict[str, Finding]:
+    """Try rules in turns; gives the finding of each by the rule's id."""
+    loads = SharedLoads(len(rules))
+    ways = {way: loads.in_turn(getattr(trial, way)) for way in ("fill", "read_only", "omitting")}
+    shared = replace(trial, **ways, rule_seconds=SECONDS)
+
+    async def judged(rule: Rule) -> Finding:
         try:
-            return await judge(RULES[name], shared, optouts.get(name))
+            return await judge(rule, shared, optouts.get(rule.id))
         finally:
             loads.ended()
 
-    findings = await asyncio.gather(*map(judged, OVER_EVERY_GRAPH))
-    return dict(zip(OVER_EVERY_GRAPH, findings, strict=True))
+    findings = await asyncio.gather(*map(judged, rules))
+    return {finding.rule.id: finding for finding in findings}

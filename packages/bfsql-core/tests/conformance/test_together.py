@@ -7,16 +7,15 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import pytest
-from bfsql_trials import together
 from bfsql_trials.together import judged_together
 from conformance.gallery import GALLERY
 
 from bfsql.abc import GraphDbInterface
-from bfsql.conformance import Trial
+from bfsql.conformance import RULES, Trial
 from bfsql.memory import MemoryBackend
 from bfsql.models import GraphRecord
 
-RULES = ("every-node", "entities-bytes", "schema-lists")
+TRIED = ("every-node", "schema-lists", "own-edges", "read-rights", "search-crowd")
 
 
 class Loading:
@@ -36,23 +35,24 @@ class Loading:
         assert self.held == repr(records), "another graph was loaded under an open backend"
 
 
+async def found(backend: type) -> tuple[dict[str, str], Loading]:
+    """The outcome of each rule, and what was loaded for them."""
+    loading = Loading(backend)
+    trial = Trial(fill=loading.filled, read_only=loading.filled)
+    findings = await judged_together([RULES[name] for name in TRIED], trial, {})
+    return {name: finding.outcome for name, finding in findings.items()}, loading
+
+
 @pytest.mark.slow
-async def test_each_graph_is_loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(together, "OVER_EVERY_GRAPH", RULES)
-    loading = Loading(MemoryBackend)
-    findings = await judged_together(Trial(fill=loading.filled), {})
-    assert {name: found.outcome for name, found in findings.items()} == dict.fromkeys(
-        RULES, "holds"
-    )
+async def test_each_graph_is_loaded_once() -> None:
+    outcomes, loading = await found(MemoryBackend)
+    assert outcomes == dict.fromkeys(TRIED, "holds")
     assert set(loading.loads.values()) == {1}
 
 
 @pytest.mark.slow
-async def test_a_wrong_backend_is_caught_and_the_other_rules_go_on(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(together, "OVER_EVERY_GRAPH", RULES)
+async def test_a_wrong_backend_is_caught_and_the_other_rules_go_on() -> None:
     wrong = next(one for one in GALLERY if one.rule == "every-node")
-    findings = await judged_together(Trial(fill=Loading(wrong.backend).filled), {})
-    assert findings["every-node"].outcome == "broken"
-    assert findings["schema-lists"].outcome == "holds"
+    outcomes, _ = await found(wrong.backend)
+    assert outcomes["every-node"] == "broken"
+    assert outcomes["schema-lists"] == "holds"
