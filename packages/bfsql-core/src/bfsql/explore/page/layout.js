@@ -17,16 +17,18 @@ const FIRST_MS = 120;
  *
  * @param {Body[]} bodies Those with x and y start there; the others beside a neighbour.
  * @param {{source: string, target: string}[]} links
- * @param {{onStep: (at: Map<string, Body>, done: boolean) => void, warm?: boolean, still?: boolean, distance?: number}} how
- *   `warm` moves nodes that have a place only a little; `still` shows the result alone.
+ * @param {{onStep: (at: Map<string, Body>, done: boolean) => void, warm?: boolean, still?: boolean, distance?: number, aspect?: number}} how
+ *   `warm` moves nodes that have a place only a little; `still` shows the result alone; `aspect` is
+ *   the width of the stage over its height.
  * @returns {() => void} Stops it.
  */
-export function layout(bodies, links, { onStep, warm = false, still = false, distance = 90 }) {
+export function layout(bodies, links, { onStep, warm = false, still = false, distance = 90, aspect = 1 }) {
   const d3 = /** @type {any} */ (globalThis).d3;
   const at = new Map(bodies.map((body) => [body.id, body]));
   place(bodies, links, at, distance);
   const many = bodies.length > 1200;
   const steps = many ? 140 : warm ? 120 : 260;
+  const pull = Math.min(Math.max(aspect, 0.5), 2);
   const simulation = d3
     .forceSimulation(bodies)
     .stop()
@@ -35,8 +37,8 @@ export function layout(bodies, links, { onStep, warm = false, still = false, dis
     .velocityDecay(0.45)
     .force("link", d3.forceLink(links.map((link) => ({ ...link }))).id((/** @type {Body} */ b) => b.id).distance(distance))
     .force("charge", d3.forceManyBody().strength(many ? -60 : -5 * distance).theta(many ? 1.2 : 0.9).distanceMax(distance * 14))
-    .force("x", d3.forceX().strength(0.05))
-    .force("y", d3.forceY().strength(0.06));
+    .force("x", d3.forceX().strength(0.05 / pull))
+    .force("y", d3.forceY().strength(0.05 * pull));
   if (!many) simulation.force("collide", d3.forceCollide((/** @type {Body} */ b) => b.size + 9).strength(0.8));
   let left = steps;
   let frame = 0;

@@ -75,8 +75,8 @@ export function short(text, most = 28) {
  * @param {CanvasRenderingContext2D} context
  * @param {{width: number, height: number}} view
  * @param {{x: number, y: number, size: number, label: string, rank: number, strong: boolean, faded: boolean, loop: string}[]} nodes
- * @param {{x1: number, y1: number, x2: number, y2: number, gap1: number, gap2: number, label: string}[]} edges
- * @param {{text: string, muted: string, halo: string, line: string}} colours
+ * @param {{from: {x: number, y: number, size: number}, to: {x: number, y: number, size: number}, label: string}[]} edges
+ * @param {{text: string, muted: string, background: string, line: string}} colours
  */
 export function drawTexts(context, view, nodes, edges, colours) {
   const taken = new Taken();
@@ -109,18 +109,19 @@ function drawName(context, view, n, taken, colours) {
   const place = places.find(({ box }) => taken.take(box)) ?? (n.strong ? places[0] : null);
   if (!place) return;
   context.textAlign = /** @type {CanvasTextAlign} */ (place.align);
-  write(context, n.label, place.x, place.y, colours.text, colours.halo);
+  write(context, n.label, place.x, place.y, colours.text, colours.background);
 }
 
 /** @param {CanvasRenderingContext2D} context @param {any} edge @param {Taken} taken @param {any} colours */
-function drawPredicate(context, { x1, y1, x2, y2, gap1, gap2, label }, taken, colours) {
-  const length = Math.hypot(x2 - x1, y2 - y1);
+function drawPredicate(context, { from, to, label }, taken, colours) {
+  const [dx, dy] = [to.x - from.x, to.y - from.y];
+  const length = Math.hypot(dx, dy);
+  const free = length - from.size - to.size;
   const width = widthOf(context, label);
-  if (length - gap1 - gap2 < width + 14) return;
-  const part = (gap1 + (length - gap1 - gap2) * 0.5) / length;
-  const x = x1 + (x2 - x1) * part;
-  const y = y1 + (y2 - y1) * part;
-  let angle = Math.atan2(y2 - y1, x2 - x1);
+  if (free < width + 16) return;
+  const part = (from.size + free / 2) / length;
+  const [x, y] = [from.x + dx * part, from.y + dy * part];
+  let angle = Math.atan2(dy, dx);
   const [w, t] = [(Math.abs(Math.cos(angle)) * width) / 2 + 4, (Math.abs(Math.sin(angle)) * width) / 2 + 5];
   if (!taken.take([x - w, y - t, x + w, y + t])) return;
   if (angle > Math.PI / 2) angle -= Math.PI;
@@ -128,7 +129,7 @@ function drawPredicate(context, { x1, y1, x2, y2, gap1, gap2, label }, taken, co
   context.save();
   context.translate(x, y);
   context.rotate(angle);
-  write(context, label, 0, 0, colours.muted, colours.halo);
+  write(context, label, 0, 0, colours.muted, colours.background);
   context.restore();
 }
 
@@ -141,7 +142,7 @@ function drawLoop(context, n, colours) {
   context.stroke();
   context.font = `500 10.5px ${FONT}`;
   context.textAlign = "center";
-  write(context, n.loop, n.x, n.y - n.size - 22, colours.muted, colours.halo);
+  write(context, n.loop, n.x, n.y - n.size - 22, colours.muted, colours.background);
 }
 
 /** @param {CanvasRenderingContext2D} context @param {string} text @param {number} x @param {number} y @param {string} colour @param {string} halo */

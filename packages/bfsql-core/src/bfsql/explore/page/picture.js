@@ -1,308 +1,226 @@
 // @ts-check
 /**
- * The drawing of a graph: sigma over graphology, with texts on a canvas above it.
+ * The picture of a graph: sigma over graphology, with texts on a canvas above it.
  */
 
 import { h } from "./dom.js";
+import { redraw } from "./drawing.js";
 import { layout } from "./layout.js";
-import { drawTexts, short } from "./overlay.js";
-import { markOf, mix } from "./palette.js";
+import { drawTexts } from "./overlay.js";
+import { mix } from "./palette.js";
 import { shapeProgram } from "./shapes.js";
 
 /** @typedef {import("./graph.js").Graph} Graph */
 
 /**
- * @typedef {object} Drawn A node as it is drawn.
- * @property {string} id
- * @property {string} name
- * @property {string} type
- * @property {boolean} full
- * @property {boolean} seed
- * @property {number} [weight] 0 to 1, in place of the degree.
- * @property {string} [label]
- */
-
-/**
  * @typedef {object} Picture
+ * @property {boolean} works False where the browser has no WebGL; the functions do nothing then.
  * @property {(graph: Graph, how?: {hidden?: Set<string>, edgeLabel?: (edge: any) => string, distance?: number}) => void} show
  *   Draw a graph; nodes that are drawn already keep their place.
  * @property {(hidden: Set<string>) => void} hide Types that are not drawn.
- * @property {(ids: Iterable<string> | null) => void} highlight Fade all but these.
- * @property {() => void} fit
- * @property {() => {id: string, name: string, type: string, full: boolean, seed: boolean, x: number, y: number, size: number, colour: string, border: string, shape: string}[]} positions
- *   In pixels of the stage as if the whole graph was in view, for exports.
- * @property {() => HTMLCanvasElement | null} image What is seen now.
- * @property {() => void} destroy
- * @property {boolean} works False where the browser has no WebGL.
+ * @property {(ids: Iterable<string> | null) => void} highlight Fade all but these and what joins them.
+ * @property {() => void} fit Bring the whole graph into view.
+ * @property {() => {id: string, x: number, y: number, size: number}[]} positions
+ *   In pixels of the stage as if the whole graph was in view.
  * @property {Promise<void>} settled When the layout of the last graph is done.
+ * @property {() => void} destroy
  */
+
+/** Where the camera sees everything. */
+const ALL = { x: 0.5, y: 0.5, ratio: 1, angle: 0 };
 
 /**
  * Put a picture into a container, which decides its size.
  *
  * @param {HTMLElement} container
  * @param {{label: string, onClick?: (id: string) => void, onDoubleClick?: (id: string) => void, onHover?: (id: string | null) => void, unavailable?: string}} how
+ *   `label` names the picture for screen readers.
  * @returns {Picture}
  */
 export function createPicture(container, { label, onClick, onDoubleClick, onHover, unavailable }) {
   if (!hasWebGL()) return withoutWebGL(container, unavailable);
   const { graphology, Sigma } = /** @type {any} */ (globalThis);
   const still = matchMedia("(prefers-reduced-motion: reduce)");
-  const scheme = matchMedia("(prefers-color-scheme: dark)");
-  const drawn = new graphology.Graph({ type: "directed", multi: true, allowSelfLoops: true });
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const drawing = new graphology.Graph({ type: "directed", multi: true, allowSelfLoops: true });
   const stage = h("div", { class: "stage", role: "img", "aria-label": label, tabindex: "0" });
-  container.append(stage, zoomButtons());
+  container.append(stage);
 
-  let colours = readColours(stage);
-  /** @type {Graph | null} */
-  let shown = null;
+  let colours = coloursOf(stage);
   /** @type {Set<string>} */
   let hidden = new Set();
-  /** @type {Set<string> | null} */
+  /** Nodes that are not faded; null where none is. @type {Set<string> | null} */
   let lit = null;
   /** @type {string | null} */
   let hovered = null;
   let stop = () => {};
   /** @type {(value: void) => void} */
   let settle = () => {};
-  const picture = /** @type {Picture} */ ({ works: true, settled: Promise.resolve() });
 
-  const sigma = new Sigma(drawn, stage, {
-    renderLabels: false,
-    defaultNodeType: "shape",
-    nodeProgramClasses: { shape: shapeProgram(() => colours.text) },
-    nodeHoverProgramClasses: { shape: shapeProgram(() => colours.text) },
-    edgeProgramClasses: { arrow: Sigma.rendering.EdgeArrowProgram, line: Sigma.rendering.EdgeRectangleProgram },
-    defaultEdgeType: "arrow",
-    defaultDrawNodeHover: () => {},
-    minEdgeThickness: 0.8,
-    stagePadding: 48,
-    minCameraRatio: 0.02,
-    maxCameraRatio: 4,
-    zIndex: true,
-    allowInvalidContainer: true,
-    doubleClickZoomingRatio: 1,
-    hideEdgesOnMove: false,
-    nodeReducer: (/** @type {string} */ id, /** @type {any} */ data) => reducedNode(id, data),
-    edgeReducer: (/** @type {string} */ id, /** @type {any} */ data) => reducedEdge(id, data),
-  });
-  const context = sigma.createCanvasContext("texts", { beforeLayer: "hovers" }).canvasContexts.texts;
-  sigma.on("afterRender", texts);
-  sigma.on("resize", () => sigma.refresh());
+  const sigma = new Sigma(drawing, stage, settings(Sigma, { nodeReducer, edgeReducer, ring: () => colours.text }));
+  const texts = sigma.createCanvasContext("texts", { beforeLayer: "hovers" }).canvasContexts.texts;
+  sigma.resize(true);
+  sigma.on("afterRender", write);
+  sigma.on("enterNode", (/** @type {any} */ { node }) => hover(node));
+  sigma.on("leaveNode", () => hover(null));
+  listenToClicks(sigma, onClick, onDoubleClick);
+  stage.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => moveCamera(event, sigma.getCamera()));
+  container.append(zoomButtons(sigma, still));
+  dark.addEventListener("change", recolour);
 
   /** @param {string} id @param {any} data */
-  function reducedNode(id, data) {
+  function nodeReducer(id, data) {
     if (hidden.has(data.kindOf)) return { ...data, hidden: true };
-    const faded = lit && !lit.has(id);
-    if (faded) return { ...data, color: colours.faded, border: colours.faded, seed: false, zIndex: 0 };
-    const mark = data.mark;
-    const fill = data.full ? mark.colour : mix(mark.colour, colours.background, 0.22);
-    return { ...data, color: fill, border: data.full ? mix(mark.colour, colours.text, 0.75) : mark.colour, zIndex: data.seed ? 3 : 2 };
+    if (lit && !lit.has(id)) return { ...data, color: colours.faded, border: colours.faded, seed: data.seed, dim: true, zIndex: 0 };
+    const { colour } = data.mark;
+    const [color, border] = data.full
+      ? [colour, mix(colour, colours.text, 0.7)]
+      : [mix(colour, colours.background, 0.18), mix(colour, colours.background, 0.8)];
+    return { ...data, color, border, zIndex: data.seed ? 3 : 2 };
   }
 
   /** @param {string} id @param {any} data */
-  function reducedEdge(id, data) {
-    const [source, target] = drawn.extremities(id);
-    if (hidden.has(drawn.getNodeAttribute(source, "kindOf")) || hidden.has(drawn.getNodeAttribute(target, "kindOf")))
+  function edgeReducer(id, data) {
+    const [source, target] = drawing.extremities(id);
+    if (hidden.has(drawing.getNodeAttribute(source, "kindOf")) || hidden.has(drawing.getNodeAttribute(target, "kindOf")))
       return { ...data, hidden: true };
-    const on = hovered !== null && (source === hovered || target === hovered);
-    const faded = lit && !(on || (lit.has(source) && lit.has(target) && hovered === null));
-    return { ...data, color: faded ? colours.fadedLine : on ? colours.text : colours.line, size: on ? data.width + 0.8 : data.width };
+    if (isFaded(source, target)) return { ...data, color: colours.fadedLine, size: data.width, zIndex: 0 };
+    return { ...data, color: lit ? colours.strongLine : colours.line, size: data.width, zIndex: 1 };
   }
 
-  function texts() {
+  /** @param {string} source @param {string} target */
+  function isFaded(source, target) {
+    if (hovered !== null) return source !== hovered && target !== hovered;
+    return lit !== null && !(lit.has(source) && lit.has(target));
+  }
+
+  function write() {
     const view = sigma.getDimensions();
-    context.clearRect(0, 0, view.width, view.height);
+    texts.clearRect(0, 0, view.width, view.height);
     /** @type {Map<string, any>} */
     const places = new Map();
-    drawn.forEachNode((/** @type {string} */ id, /** @type {any} */ data) => {
+    drawing.forEachNode((/** @type {string} */ id, /** @type {any} */ data) => {
       const display = sigma.getNodeDisplayData(id);
       if (!display || display.hidden) return;
-      const at = sigma.framedGraphToViewport(display);
-      const size = sigma.scaleSize(display.size);
+      const { x, y } = sigma.framedGraphToViewport(display);
       const strong = data.seed || id === hovered;
-      places.set(id, { ...at, size, label: data.text, strong, faded: Boolean(lit && !lit.has(id)), loop: data.loop, rank: (id === hovered ? 1e6 : 0) + (data.seed ? 1e5 : 0) + data.rank });
+      const rank = data.rank + (id === hovered ? 1e6 : 0) + (data.seed ? 1e5 : 0);
+      places.set(id, { x, y, size: sigma.scaleSize(display.size), label: data.text, strong, faded: Boolean(lit && !lit.has(id)), loop: data.loop, rank });
     });
     /** @type {any[]} */
-    const edges = [];
-    drawn.forEachEdge((/** @type {string} */ id, /** @type {any} */ data, /** @type {string} */ source, /** @type {string} */ target) => {
-      const [a, b] = [places.get(source), places.get(target)];
-      if (!a || !b || !data.text || source === target) return;
-      if (lit && !(lit.has(source) && lit.has(target))) return;
-      if (hovered !== null && source !== hovered && target !== hovered) return;
-      edges.push({ x1: a.x, y1: a.y, x2: b.x, y2: b.y, gap1: a.size, gap2: b.size, label: data.text });
+    const lines = [];
+    drawing.forEachEdge((/** @type {string} */ _, /** @type {any} */ data, /** @type {string} */ source, /** @type {string} */ target) => {
+      const [from, to] = [places.get(source), places.get(target)];
+      if (from && to && data.text && !isFaded(source, target)) lines.push({ from, to, label: data.text });
     });
-    drawTexts(context, view, [...places.values()], edges, colours);
+    drawTexts(texts, view, [...places.values()], lines, colours);
   }
 
-  picture.show = (graph, how = {}) => {
-    stop();
-    settle();
-    shown = graph;
-    hidden = how.hidden ?? new Set();
-    lit = null;
-    hovered = null;
-    const before = drawn.order;
-    const kept = update(drawn, graph, how);
-    stage.setAttribute("aria-label", `${label}: ${graph.nodes.length} nodes, ${graph.edges.length} edges. The table holds the same.`);
-    picture.settled = new Promise((resolve) => (settle = resolve));
-    if (!drawn.order) return settle();
-    const bodies = drawn.mapNodes((/** @type {string} */ id, /** @type {any} */ data) => ({
-      id,
-      size: data.size,
-      ...(data.placed ? { x: data.x, y: data.y } : {}),
-    }));
-    const links = drawn.mapEdges((/** @type {string} */ _, /** @type {any} */ __, /** @type {string} */ source, /** @type {string} */ target) => ({ source, target }));
-    if (kept === drawn.order && before === kept) {
-      settle();
-      return sigma.refresh();
-    }
-    stop = layout(bodies, links.filter((/** @type {any} */ l) => l.source !== l.target), {
-      warm: kept > 0,
-      still: still.matches,
-      distance: how.distance,
-      onStep: (at, done) => {
-        drawn.updateEachNodeAttributes(
-          (/** @type {string} */ id, /** @type {any} */ data) => ({ ...data, x: at.get(id)?.x ?? 0, y: -(at.get(id)?.y ?? 0), placed: true }),
-          { attributes: ["x", "y"] },
-        );
-        if (done) settle();
+  /** @param {Map<string, any>} at */
+  function place(at) {
+    drawing.updateEachNodeAttributes(
+      (/** @type {string} */ id, /** @type {any} */ data) => {
+        const body = at.get(id);
+        return body ? { ...data, x: body.x, y: -body.y, placed: true } : data;
       },
-    });
-  };
-
-  picture.hide = (types) => {
-    hidden = types;
-    sigma.refresh();
-  };
-  picture.highlight = (ids) => {
-    lit = ids && new Set(ids);
-    sigma.refresh({ skipIndexation: true });
-  };
-  picture.fit = () => sigma.getCamera().animate({ x: 0.5, y: 0.5, ratio: 1, angle: 0 }, { duration: still.matches ? 0 : 200 });
-  picture.positions = () =>
-    drawn.mapNodes((/** @type {string} */ id, /** @type {any} */ data) => {
-      const { x, y } = sigma.graphToViewport(data, { cameraState: { x: 0.5, y: 0.5, ratio: 1, angle: 0 } });
-      const { color, border } = reducedNode(id, data);
-      return { id, name: data.text, type: data.kindOf, full: data.full, seed: data.seed, x, y, size: data.size, colour: color, border, shape: data.shape };
-    });
-  picture.image = () => flattened(sigma, colours.background);
-  picture.destroy = () => {
-    stop();
-    settle();
-    scheme.removeEventListener("change", recolour);
-    sigma.kill();
-    container.replaceChildren();
-  };
-
-  function recolour() {
-    colours = readColours(stage);
-    sigma.refresh();
+      { attributes: ["x", "y"] },
+    );
   }
-  scheme.addEventListener("change", recolour);
 
   /** @param {string | null} id */
   function hover(id) {
     hovered = id;
-    lit = id === null ? null : new Set([id, ...drawn.neighbors(id)]);
+    lit = id === null ? null : new Set([id, ...drawing.neighbors(id)]);
     stage.classList.toggle("pointing", id !== null);
     sigma.refresh({ skipIndexation: true });
     onHover?.(id);
   }
-  sigma.on("enterNode", (/** @type {any} */ { node }) => hover(node));
-  sigma.on("leaveNode", () => hover(null));
-  clicks(sigma, onClick, onDoubleClick);
-  stage.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => keys(event));
 
-  /** @param {KeyboardEvent} event */
-  function keys(event) {
-    const camera = sigma.getCamera();
-    const { x, y, ratio } = camera.getState();
-    const step = 0.1 * ratio;
-    /** @type {Record<string, any>} */
-    const moves = {
-      ArrowLeft: { x: x - step },
-      ArrowRight: { x: x + step },
-      ArrowUp: { y: y + step },
-      ArrowDown: { y: y - step },
-      "+": { ratio: ratio / 1.3 },
-      "-": { ratio: ratio * 1.3 },
-      0: { x: 0.5, y: 0.5, ratio: 1 },
-    };
-    const move = moves[event.key];
-    if (!move || event.ctrlKey || event.metaKey || event.altKey) return;
-    event.preventDefault();
-    camera.setState(move);
+  function recolour() {
+    colours = coloursOf(stage);
+    sigma.refresh();
   }
 
-  function zoomButtons() {
-    const button = (/** @type {string} */ text, /** @type {string} */ title, /** @type {() => void} */ act) =>
-      h("button", { type: "button", class: "icon", title, "aria-label": title, onclick: act }, text);
-    const by = (/** @type {number} */ factor) => () => {
-      const camera = sigma.getCamera();
-      camera.animate({ ratio: camera.getState().ratio * factor }, { duration: still.matches ? 0 : 150 });
-    };
-    return h("div", { class: "zoom", role: "group", "aria-label": "Zoom" },
-      button("+", "Zoom in", by(1 / 1.4)), button("−", "Zoom out", by(1.4)), button("⤢", "Show all", () => picture.fit()));
-  }
-
-  Object.defineProperty(picture, "graph", { get: () => shown });
+  /** @type {Picture} */
+  const picture = {
+    works: true,
+    settled: Promise.resolve(),
+    show(graph, { hidden: types = new Set(), edgeLabel = (edge) => edge.predicate, distance = 90 } = {}) {
+      stop();
+      settle();
+      [hidden, lit, hovered] = [types, null, null];
+      stage.setAttribute("aria-label", `${label}: ${graph.nodes.length} nodes, ${graph.edges.length} edges. The table holds the same.`);
+      const { kept, dropped } = redraw(drawing, graph, edgeLabel);
+      picture.settled = new Promise((resolve) => (settle = resolve));
+      if (!drawing.order || (kept === drawing.order && !dropped)) return settle();
+      const { width, height } = sigma.getDimensions();
+      const bodies = drawing.mapNodes((/** @type {string} */ id, /** @type {any} */ data) => ({ id, size: data.size, ...(data.placed ? { x: data.x, y: -data.y } : {}) }));
+      const links = drawing
+        .mapEdges((/** @type {string} */ _, /** @type {any} */ __, /** @type {string} */ source, /** @type {string} */ target) => ({ source, target }))
+        .filter((/** @type {any} */ link) => link.source !== link.target);
+      stop = layout(bodies, links, {
+        warm: kept > 0,
+        still: still.matches,
+        distance,
+        aspect: width / Math.max(height, 1),
+        onStep: (at, done) => {
+          place(at);
+          if (done) settle();
+        },
+      });
+    },
+    hide(types) {
+      hidden = types;
+      sigma.refresh();
+    },
+    highlight(ids) {
+      const some = ids && [...ids].filter((id) => drawing.hasNode(id));
+      lit = some && some.length ? new Set(some.flatMap((id) => [id, ...drawing.neighbors(id)])) : null;
+      hovered = some?.length === 1 ? some[0] : null;
+      sigma.refresh({ skipIndexation: true });
+    },
+    fit() {
+      sigma.getCamera().animate(ALL, { duration: still.matches ? 0 : 200 });
+    },
+    positions: () =>
+      drawing.mapNodes((/** @type {string} */ id, /** @type {any} */ data) => ({ id, size: data.size, ...sigma.graphToViewport(data, { cameraState: ALL }) })),
+    destroy() {
+      stop();
+      settle();
+      dark.removeEventListener("change", recolour);
+      sigma.kill();
+      container.replaceChildren();
+    },
+  };
   return picture;
 }
 
-/**
- * Make the drawing hold what the graph holds. Edges between the same two nodes are one line.
- *
- * @param {any} drawn @param {Graph} graph @param {any} how
- * @returns {number} Nodes that were there before.
- */
-function update(drawn, graph, { edgeLabel = (/** @type {any} */ e) => e.predicate } = {}) {
-  const nodes = graph.nodes;
-  const ids = new Set(nodes.map((n) => n.id));
-  for (const id of drawn.nodes()) if (!ids.has(id)) drawn.dropNode(id);
-  drawn.clearEdges();
-  let kept = 0;
-  for (const node of nodes) {
-    const { shape, ...mark } = markOf(node.type);
-    const weight = /** @type {any} */ (node).weight;
-    const size = weight === undefined ? Math.min(5 + 1.4 * Math.sqrt(node.degree), 18) + (node.seed ? 3 : 0) : 8 + 26 * weight;
-    const data = { size: nodes.length > 1500 ? size * 0.55 : size, text: /** @type {any} */ (node).label ?? short(node.name), kindOf: node.type, mark, shape, full: node.full, seed: node.seed, rank: node.degree + size, loop: "" };
-    if (drawn.hasNode(node.id)) {
-      drawn.mergeNodeAttributes(node.id, data);
-      kept += 1;
-    } else drawn.addNode(node.id, { x: 0, y: 0, ...data });
-  }
-  for (const line of linesOf(graph, edgeLabel)) {
-    if (!drawn.hasNode(line.source) || !drawn.hasNode(line.target)) continue;
-    if (line.source === line.target) drawn.setNodeAttribute(line.source, "loop", line.text);
-    else {
-      drawn.addEdge(line.source, line.target, { text: line.text, width: line.width, type: "arrow" });
-      if (line.both) drawn.addEdge(line.target, line.source, { text: "", width: line.width, type: "arrow" });
-    }
-  }
-  return kept;
-}
-
-/** One line for all edges between two nodes. @param {Graph} graph @param {(edge: any) => string} edgeLabel */
-export function linesOf(graph, edgeLabel) {
-  /** @type {Map<string, {source: string, target: string, both: boolean, labels: string[]}>} */
-  const lines = new Map();
-  for (const edge of graph.edges) {
-    const key = JSON.stringify([edge.subject, edge.object].sort());
-    const line = lines.get(key) ?? { source: edge.subject, target: edge.object, both: false, labels: [] };
-    line.both ||= line.source !== edge.subject;
-    if (line.labels.length < 4) line.labels.push(edgeLabel(edge));
-    lines.set(key, line);
-  }
-  return [...lines.values()].map(({ labels, ...line }) => ({
-    ...line,
-    text: short([...new Set(labels.slice(0, 3))].join(", ") + (labels.length > 3 ? ", …" : ""), 40),
-    width: 1.1,
-  }));
+/** @param {any} Sigma @param {any} how */
+function settings({ rendering }, { nodeReducer, edgeReducer, ring }) {
+  const shape = shapeProgram(ring);
+  const arrow = rendering.createEdgeArrowProgram({ lengthToThicknessRatio: 5, widenessToThicknessRatio: 3.6 });
+  return {
+    allowInvalidContainer: true,
+    defaultDrawNodeHover: () => {},
+    defaultEdgeType: "arrow",
+    defaultNodeType: "shape",
+    doubleClickZoomingRatio: 1,
+    edgeProgramClasses: { arrow },
+    edgeReducer,
+    maxCameraRatio: 4,
+    minCameraRatio: 0.02,
+    minEdgeThickness: 1.2,
+    nodeHoverProgramClasses: { shape },
+    nodeProgramClasses: { shape },
+    nodeReducer,
+    renderLabels: false,
+    stagePadding: 56,
+    zIndex: true,
+  };
 }
 
 /** A click waits until it can be no double click. @param {any} sigma @param {any} onClick @param {any} onDoubleClick */
-function clicks(sigma, onClick, onDoubleClick) {
+function listenToClicks(sigma, onClick, onDoubleClick) {
   let waiting = 0;
   sigma.on("clickNode", (/** @type {any} */ { node }) => {
     clearTimeout(waiting);
@@ -315,27 +233,53 @@ function clicks(sigma, onClick, onDoubleClick) {
   });
 }
 
-/** @param {Element} element */
-function readColours(element) {
-  const style = getComputedStyle(element);
-  const read = (/** @type {string} */ key) => style.getPropertyValue(`--${key}`).trim();
-  return { background: read("picture"), text: read("text"), muted: read("muted"), halo: read("picture"), line: read("line"), faded: read("faded"), fadedLine: read("faded-line") };
+/** @param {KeyboardEvent} event @param {any} camera */
+function moveCamera(event, camera) {
+  const { x, y, ratio } = camera.getState();
+  const step = 0.1 * ratio;
+  /** @type {Record<string, any>} */
+  const moves = {
+    ArrowLeft: { x: x - step },
+    ArrowRight: { x: x + step },
+    ArrowUp: { y: y + step },
+    ArrowDown: { y: y - step },
+    "+": { ratio: ratio / 1.3 },
+    "-": { ratio: ratio * 1.3 },
+    0: ALL,
+  };
+  const move = moves[event.key];
+  if (!move || event.ctrlKey || event.metaKey || event.altKey) return;
+  event.preventDefault();
+  camera.setState(move);
 }
 
-/** What is seen, on one canvas. @param {any} sigma @param {string} background */
-function flattened(sigma, background) {
-  sigma.refresh({ schedule: false });
-  const layers = Object.values(sigma.getCanvases());
-  const canvas = document.createElement("canvas");
-  const first = /** @type {HTMLCanvasElement} */ (layers[0]);
-  canvas.width = first.width;
-  canvas.height = first.height;
-  const context = canvas.getContext("2d");
-  if (!context) return null;
-  context.fillStyle = background;
-  context.fillRect(0, 0, canvas.width, canvas.height);
-  for (const layer of layers) context.drawImage(/** @type {HTMLCanvasElement} */ (layer), 0, 0);
-  return canvas;
+/** @param {any} sigma @param {MediaQueryList} still */
+function zoomButtons(sigma, still) {
+  const camera = sigma.getCamera();
+  const go = (/** @type {() => any} */ where) => () => camera.animate(where(), { duration: still.matches ? 0 : 160 });
+  const by = (/** @type {number} */ factor) => go(() => ({ ratio: camera.getState().ratio * factor }));
+  const button = (/** @type {string} */ path, /** @type {string} */ title, /** @type {() => void} */ act) =>
+    h("button", { type: "button", title, "aria-label": title, onclick: act },
+      h("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, h("path", { d: path, fill: "none", stroke: "currentColor", "stroke-width": 1.6, "stroke-linecap": "round" })));
+  return h("div", { class: "zoom", role: "group", "aria-label": "Zoom" },
+    button("M8 3v10M3 8h10", "Zoom in", by(1 / 1.4)),
+    button("M3 8h10", "Zoom out", by(1.4)),
+    button("M3 6V3h3M10 3h3v3M13 10v3h-3M6 13H3v-3", "Show all", go(() => ALL)));
+}
+
+/** The colours of the stylesheet. @param {Element} element */
+function coloursOf(element) {
+  const style = getComputedStyle(element);
+  const of = (/** @type {string} */ key) => style.getPropertyValue(`--${key}`).trim();
+  return {
+    background: of("picture"),
+    text: of("text"),
+    muted: of("muted"),
+    line: of("line"),
+    strongLine: of("strong-line"),
+    faded: of("faded"),
+    fadedLine: of("faded-line"),
+  };
 }
 
 function hasWebGL() {
@@ -349,9 +293,8 @@ function hasWebGL() {
 
 /** @param {HTMLElement} container @param {string} [sentence] @returns {Picture} */
 function withoutWebGL(container, sentence) {
-  container.append(
-    h("p", { class: "empty" }, sentence ?? "This browser has no WebGL, which the picture needs. The table shows the same answer."),
-  );
+  const text = sentence ?? "This browser has no WebGL, which the picture needs. The table shows the same answer.";
+  container.append(h("p", { class: "empty" }, text));
   const nothing = () => {};
   return {
     works: false,
@@ -361,7 +304,6 @@ function withoutWebGL(container, sentence) {
     highlight: nothing,
     fit: nothing,
     positions: () => [],
-    image: () => null,
     destroy: () => container.replaceChildren(),
   };
 }

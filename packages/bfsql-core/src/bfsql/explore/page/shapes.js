@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * How a node is drawn in WebGL: a shape by its type, filled where it is full and pale where it
- * is a stub, with a ring around it where it is a seed.
+ * is a stub, with a ring around it where it is a seed. The size of a seed includes its ring.
  */
 
 import { SHAPES } from "./palette.js";
@@ -24,11 +24,11 @@ varying float v_radius;
 varying float v_kind;
 const float bias = 255.0 / 254.0;
 void main() {
-  float size = a_size * 1.7 * u_correctionRatio / u_sizeRatio * 4.0;
+  float size = a_size * 1.2 * u_correctionRatio / u_sizeRatio * 4.0;
   vec2 offset = size * vec2(cos(a_angle), sin(a_angle));
   gl_Position = vec4((u_matrix * vec3(a_position + offset, 1)).xy, 0, 1);
   v_offset = offset;
-  v_radius = size / 2.0 / 1.7;
+  v_radius = size / 2.0 / 1.2 / (a_kind > 9.5 ? 1.55 : 1.0);
   v_kind = a_kind;
   v_border = a_border;
   #ifdef PICKING_MODE
@@ -61,7 +61,7 @@ void main(void) {
   float d = distanceTo(p, v_kind - ring * 10.0);
   float soft = 1.6 * u_correctionRatio / v_radius;
   #ifdef PICKING_MODE
-  gl_FragColor = d > 0.3 ? nothing : v_color;
+  gl_FragColor = d > 0.15 ? nothing : v_color;
   #else
   float rim = 2.4 * soft;
   vec4 inside = mix(v_color, v_border, smoothstep(-rim - soft, -rim, d));
