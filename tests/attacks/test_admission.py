@@ -3,83 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import threading
-from collections.abc import Iterator
-from contextlib import AsyncExitStack, contextmanager
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from contextlib import AsyncExitStack
 
 import httpx2
 import mcp
 
+from bfsql_servers.gate import SECONDS, served_gate
 from bfsql_servers.served import Served, serving
-
-SECONDS = 30
-SCHEMA = {"entity_types": ["Thing"], "predicates": ["p"], "comprehensive": True}
-
-
-@dataclass
-class Gate:
-    """A store behind a web API that answers only once it is opened."""
-
-    url: str = ""
-    asked: list[str] = field(default_factory=list)
-    """The ids in the order in which the store was asked for them."""
-    opened: threading.Event = field(default_factory=threading.Event)
-
-    async def until_asked(self, count: int) -> None:
-        """Wait until the store was asked for so many entities."""
-        async with asyncio.timeout(SECONDS):
-            while len(self.asked) < count:  # noqa: ASYNC110 - a thread tells it
-                await asyncio.sleep(0.01)
-
-
-@contextmanager
-def gated() -> Iterator[Gate]:
-    gate = Gate()
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self) -> None:
-            path = self.path.partition("?")[0]
-            document: dict[str, Any] = SCHEMA
-            if path.startswith("/entities/"):
-                entity = path.split("/")[2]
-                gate.asked.append(entity)
-                gate.opened.wait(SECONDS)
-                document = {"id": entity, "@type": "Thing", "relations": [], "items": []}
-            content = json.dumps(document).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    gate.url = f"http://127.0.0.1:{server.server_port}"
-    try:
-        yield gate
-    finally:
-        gate.opened.set()
-        server.shutdown()
-        server.server_close()
-
-
-@contextmanager
-def served_gate(*options: str) -> Iterator[tuple[Served, Gate]]:
-    with (
-        gated() as gate,
-        serving("--backend", "jsonld", "--base-url", gate.url, *options) as served,
-    ):
-        yield served, gate
 
 
 def client_at(address: str, served: Served) -> httpx2.AsyncClient:
@@ -154,3 +84,24 @@ async def test_a_rate_for_each_client(films_db):
             refused = await one.get("/schema")
             assert 1 <= int(refused.headers["Retry-After"]) <= 20
             assert (await other.get("/schema")).status_code == 200
+
+
+async def test_an_address_that_a_client_claims_is_not_believed(films_db):
+    with serving("--path", str(films_db), "--rest", "--calls-per-minute", "1") as served:
+        async with client_at("127.0.0.1", served) as forger:
+            assert await statuses(forger, "192.0.2.1", "192.0.2.2", None) == [200, 429, 429]
+
+
+async def test_a_trusted_proxy_names_its_clients(films_db):
+    options = ("--rest", "--calls-per-minute", "1", "--trusted-proxies", "127.0.0.2,10.0.0.0/8")
+    with serving("--path", str(films_db), *options) as served:
+        async with client_at("127.0.0.2", served) as proxy, client_at("127.0.0.3", served) as other:
+            named = await statuses(proxy, "192.0.2.1", "192.0.2.2", "192.0.2.3, 192.0.2.2")
+            assert named == [200, 200, 429], "what a client sent to the proxy stands first"
+            assert await statuses(other, "192.0.2.4", "192.0.2.5") == [200, 429]
+
+
+async def statuses(client: httpx2.AsyncClient, *claimed: str | None) -> list[int]:
+    """The statuses of calls whose X-Forwarded-For has these values."""
+    headers = [{} if one is None else {"X-Forwarded-For": one} for one in claimed]
+    return [(await client.get("/schema", headers=one)).status_code for one in headers]

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
+import select
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import httpx2
 from mcp import Client
 
+from bfsql.models import NodeRecord
+from bfsql_servers.gate import served_gate
 from bfsql_servers.served import Served, serving
+from bfsql_sqlite import SqliteSettings, load_graph
 
 SILENT = b""
 HALF_A_HEAD = b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "
@@ -45,6 +51,10 @@ async def answers(server: Served) -> None:
 def processor_seconds(server: Served) -> float:
     fields = Path(f"/proc/{server.process.pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def open_files(server: Served) -> int:
+    return len([*Path(f"/proc/{server.process.pid}/fd").iterdir()])
 
 
 async def wait_for(condition: Callable[[], bool], seconds: float = 30) -> None:
@@ -110,3 +120,64 @@ async def test_slow_and_silent_clients_are_cut_and_idle_sessions_are_not(films_d
                 await wait_for(lambda one=slow: closed(one))
             await wait_for(lambda: closed(silent[0]))
             assert not (await client.call_tool("describe_schema", {})).is_error
+
+
+async def test_a_server_whose_connections_all_have_calls_under_way_answers_503() -> None:
+    with served_gate("--rest", "--max-connections", "2") as (server, gate):
+        async with httpx2.AsyncClient(base_url=server.url, timeout=30) as api:
+            calls = [asyncio.ensure_future(api.get(f"/entities/{n}")) for n in range(2)]
+            await gate.until_asked(2)
+            for _ in range(10):
+                async with httpx2.AsyncClient(base_url=server.url, timeout=30) as late:
+                    refused = await late.get("/schema")
+                assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
+                assert "as many connections as it may have" in refused.text
+            gate.opened.set()
+            assert [(await call).status_code for call in calls] == [200, 200]
+            assert (await api.get("/schema")).status_code == 200
+        assert len([line for line in server.log if "new ones are refused" in line]) == 1
+
+
+async def test_a_process_without_files_sheds_connections_and_says_so_once(films_db: Path) -> None:
+    with serving("--path", str(films_db)) as server:
+        await answers(server)
+        process = server.process.pid
+        few = open_files(server) + 10
+        before = resource.prlimit(process, resource.RLIMIT_NOFILE)
+        resource.prlimit(process, resource.RLIMIT_NOFILE, (few, before[1]))
+        with connected(server, 100, SILENT) as silent:
+            await wait_for(lambda: sum(map(closed, silent)) >= 80)
+            spent = processor_seconds(server)
+            await asyncio.sleep(1)
+            assert processor_seconds(server) - spent < 0.5
+        resource.prlimit(process, resource.RLIMIT_NOFILE, before)
+        await answers(server)
+        assert len(server.log) < 20, "\n".join(server.log[:20])
+        assert len([line for line in server.log if "may open no more files" in line]) == 1
+
+
+async def test_answers_that_are_not_read_are_cut_when_too_much_waits(tmp_path: Path) -> None:
+    """Below 64 MB they stay, as long as `write_timeout` says."""
+    size, calls = 16_000_000, 6
+    text = NodeRecord("large", "Text", {"text": "x" * size})
+    await load_graph(SqliteSettings(path=tmp_path / "large.db"), [text])
+    options = ("--rest", "--path", str(tmp_path / "large.db"), "--write-timeout", "600")
+    with serving(*options, "--max-tokens", "0") as server, ExitStack() as stack:
+        unread = [stack.enter_context(socket.socket()) for _ in range(calls)]
+        ended = select.poll()
+        for connection in unread:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+            connection.connect(("127.0.0.1", server.port))
+            connection.sendall(b"GET /entities/large HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            ended.register(connection, select.POLLHUP | select.POLLERR)
+        assert await asyncio.to_thread(ended.poll, 60_000)
+        await asyncio.sleep(1)  # for two looks at all connections
+        cut = {descriptor for descriptor, _ in ended.poll(0)}
+        kept = [connection for connection in unread if connection.fileno() not in cut]
+        assert 64_000_000 - size < len(kept) * size < 64_000_000 + len(kept) * 5_000_000
+        kept[0].settimeout(60)
+        received = 0
+        while received < size:
+            received += len(kept[0].recv(1_000_000))
+        answer = httpx2.get(f"{server.url}/schema", timeout=60)
+        assert answer.status_code == 200

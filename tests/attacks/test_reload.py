@@ -8,13 +8,15 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 from mcp import Client, StdioServerParameters
+from mcp_types import ToolListChangedNotification
 
 from bfsql.models import NodeRecord
 from bfsql_servers.served import Served, serving
@@ -153,3 +155,78 @@ async def logged(served: Served, text: str) -> None:
     while not any(text in line for line in served.log):
         assert time.monotonic() < end, served.log
         await asyncio.sleep(0.02)
+
+
+async def test_clients_over_http_learn_that_descriptions_have_changed(tmp_path: Path) -> None:
+    path = await graph_of(tmp_path / "graph.db", 1)
+    second = await graph_of(tmp_path / "second.db", 2)
+    with serving("--path", str(path)) as served:
+        url = f"{served.url}/mcp"
+        async with learning(url, "auto") as modern, learning(url, "legacy") as legacy:
+            second.replace(path)
+            for client in (modern, legacy):
+                await client.learned()
+                assert '"Type1' in await client.descriptions()
+            served.process.send_signal(signal.SIGHUP)
+            await legacy.descriptions()
+            assert await asyncio.to_thread(served.stop) == 0
+            assert not legacy.changes.qsize(), "the descriptions are as they were"
+    assert "Traceback" not in "\n".join(served.log)
+
+
+@pytest.mark.parametrize("era", ["auto", "legacy"])
+async def test_a_client_on_stdio_learns_that_descriptions_have_changed(
+    tmp_path: Path, era: str
+) -> None:
+    path = await graph_of(tmp_path / "graph.db", 1)
+    second = await graph_of(tmp_path / "second.db", 2)
+    options = ["-m", "bfsql", "serve", "--path", str(path)]
+    parameters = StdioServerParameters(command=sys.executable, args=options)
+    async with learning(parameters, era) as client:
+        second.replace(path)
+        await client.learned()
+        assert '"Type1' in await client.descriptions()
+
+
+@dataclass
+class Learning:
+    """A client that has listed the tools and is notified of changes."""
+
+    client: Client
+    changes: asyncio.Queue[None]
+
+    async def learned(self) -> None:
+        """Make a call, after which the server knows of the change, and wait until it tells."""
+        await types_over_mcp(self.client)
+        await asyncio.wait_for(self.changes.get(), PATIENCE)
+
+    async def descriptions(self) -> str:
+        """What the tools say."""
+        listed = await self.client.list_tools(cache_mode="refresh")
+        return "".join(tool.description or "" for tool in listed.tools)
+
+
+@asynccontextmanager
+async def learning(server: str | StdioServerParameters, era: str) -> AsyncIterator[Learning]:
+    """A client of an era; the later one has to ask for notifications."""
+    changes: asyncio.Queue[None] = asyncio.Queue()
+
+    async def note(message: object) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            changes.put_nowait(None)
+
+    async with AsyncExitStack() as stack:
+        client = await stack.enter_async_context(Client(server, mode=era, message_handler=note))
+        assert client.server_capabilities.tools.list_changed
+        made = Learning(client, changes)
+        assert '"Type1' not in await made.descriptions()
+        if era == "auto":
+            events = await stack.enter_async_context(client.listen(tools_list_changed=True))
+
+            async def follow() -> None:
+                async for _ in events:
+                    changes.put_nowait(None)
+
+            following = asyncio.create_task(follow())
+            stack.callback(following.cancel)
+        yield made

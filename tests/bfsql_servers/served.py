@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-START_SECONDS = 30
+START_SECONDS = 120
 
 
 @dataclass

@@ -84,6 +84,7 @@ def test_its_token_comes_from_a_file(graph: Path) -> None:
         (["--rest", "--host", "0.0.0.0"], "allowed_hosts is empty"),
         (["--rest", "--max-age", "-1"], "at least 0"),
         (["--rest", "--cors-origins", "app.example.org"], "https://app.example.org"),
+        (["--rest", "--trusted-proxies", "proxy.example.org"], "write 127.0.0.1 or 10.0.0.0/8"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(

@@ -5,6 +5,7 @@ import logging
 import sys
 from typing import Any
 
+import anyio
 import pytest
 
 from bfsql import call
@@ -107,17 +108,46 @@ def test_a_line_a_call_names_arguments_and_shows_values_only_where_that_is_wante
     assert (names["ms"], names["outcome"], names["id"]) == (12.3, "ok", "id-1")
 
 
-def test_a_client_that_leaves_is_no_traceback(caplog: pytest.LogCaptureFixture) -> None:
-    class ClientDisconnect(Exception):
-        pass
+class ClientDisconnect(Exception):
+    """Starlette's."""
 
-    left = raised(ClientDisconnect())
-    info = (type(left), left, left.__traceback__)
-    record = logging.LogRecord("mcp", logging.ERROR, __file__, 1, "Error handling", (), info)
+
+def filtered(logger: str, message: str, fault: Exception) -> tuple[bool, logging.LogRecord]:
+    """Whether a record of a fault is logged at the level warning, and as what."""
+    fault = raised(fault)
+    info = (type(fault), fault, fault.__traceback__)
+    record = logging.LogRecord(logger, logging.ERROR, __file__, 1, message, (), info)
+    return logs.without_tracebacks_of_clients(record), record
+
+
+@pytest.mark.parametrize("fault", [ClientDisconnect(), anyio.ClosedResourceError()], ids=repr)
+def test_a_client_that_leaves_is_no_traceback(
+    fault: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
     with caplog.at_level(logging.INFO):
-        assert logs.without_tracebacks_of_clients(record)
-    assert (record.levelname, record.exc_info) == ("INFO", None)
-    assert record.getMessage() == "The client left: Error handling"
+        logged, record = filtered("mcp.server.streamable_http", "Error in SSE writer", fault)
+    assert (logged, record.levelname, record.exc_info) == (True, "INFO", None)
+    assert record.getMessage() == "The client left: Error in SSE writer"
+
+
+@pytest.mark.parametrize(
+    ("logger", "message", "traceback"),
+    [
+        ("mcp.server.streamable_http", "Error handling POST request", False),
+        ("uvicorn.error", "Exception in ASGI application\n", False),
+        ("bfsql", "incident 5: bfs_query failed.", True),
+        ("mcp.server.runner", "modern request handler raised", True),
+        ("mcp.shared.jsonrpc_dispatcher", "handler for 'tools/call' raised", True),
+    ],
+)
+def test_no_internal_error_is_taken_for_a_client_that_left(
+    logger: str, message: str, traceback: bool
+) -> None:
+    """A store that is reached over HTTP may raise what a client's connection raises."""
+    logged, record = filtered(logger, message, anyio.BrokenResourceError())
+    assert logged
+    assert record.levelno >= logging.WARNING
+    assert bool(record.exc_info) is traceback
 
 
 def test_metrics_without_their_library_are_an_import_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, nullcontext
 from http import HTTPStatus
@@ -10,7 +12,7 @@ from typing import Any, TypeAlias
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.context import ServerRequestContext
-from mcp.server.lowlevel import Server
+from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.server.runner import serve_dual_era_loop
 from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
@@ -22,6 +24,8 @@ from mcp_types import (
     CallToolResult,
     ListToolsResult,
     PaginatedRequestParams,
+    SubscriptionsListenRequestParams,
+    SubscriptionsListenResult,
     TextContent,
     Tool,
     ToolAnnotations,
@@ -32,12 +36,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from bfsql import call
 from bfsql.cache import MAX_RECORDS
 from bfsql.call import Caller
-from bfsql.errors import ToolError
+from bfsql.errors import BfsqlError, ToolError
 from bfsql.graph import Backend, Graph, open_graph
 from bfsql.plugins.distributions import __version__
 from bfsql.server.lines import Lines
 from bfsql.server.sessions import Sessions
 from bfsql.server.stdio import reserved_stdin, reserved_stdout
+from bfsql.server.subscriptions import ListChanges
 from bfsql.serving.access import (
     allowed_names,
     require_known_names,
@@ -49,7 +54,7 @@ from bfsql.serving.request_ids import request_id_of, with_request_ids
 from bfsql.serving.requests import request_of
 from bfsql.serving.tokens import TokenVerifier, verifier_of
 from bfsql.settings import ServeSettings
-from bfsql.tools import Limits, ToolDefinition
+from bfsql.tools import Limits, ToolDefinition, translate_errors
 from bfsql.tools.descriptions import FRAME
 
 NAME = "bfs-ql"
@@ -60,6 +65,8 @@ CACHE_TTL = 600.0
 
 GREETING = "BFS-QL answers at {url}/mcp"
 """What the operator reads when the server listens over HTTP."""
+
+log = logging.getLogger("bfsql")
 
 _Context: TypeAlias = ServerRequestContext[LiveGraph, Any]
 
@@ -136,8 +143,21 @@ class BfsqlServer(Server[LiveGraph]):
             get_tool_input_schema=lambda _: None,  # no argument of ours travels as a header
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
+            on_subscriptions_listen=self._listen,
         )
         self._open_live = open_live
+        self._keeps_sessions = True
+        self._changes = ListChanges()
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        """The SDK's, where clients are told that the list of tools may change."""
+        wanted = notification_options or NotificationOptions(tools_changed=self._keeps_sessions)
+        return super().create_initialization_options(wanted, experimental_capabilities, extensions)
 
     async def run(
         self,
@@ -185,24 +205,53 @@ class BfsqlServer(Server[LiveGraph]):
 
     @asynccontextmanager
     async def _opened(self) -> AsyncIterator[LiveGraph]:
+        announcing: set[asyncio.Task[None]] = set()
+
         def introduce(graph: Graph) -> None:
             self.instructions = graph.instructions(live.settings.instructions)
             graph.begin()
+            if self._changes.anyone_listed:
+                task = asyncio.get_running_loop().create_task(self._announce(live))
+                announcing.add(task)
+                task.add_done_callback(announcing.discard)
 
         async with self._open_live() as live:
+            self._keeps_sessions = not live.settings.stateless
             live.on_open(introduce)
-            yield live
+            live.calls.on_drain(self._changes.close)
+            try:
+                yield live
+            finally:
+                for task in announcing:
+                    task.cancel()
+                await asyncio.gather(*announcing, return_exceptions=True)
+
+    async def _announce(self, live: LiveGraph) -> None:
+        """Notify the clients, if the new graph has other descriptions."""
+        try:
+            await self._changes.announce(await self._tools(live))
+        except BfsqlError as error:
+            log.warning("The tools of the new graph cannot be listed. %s", error)
+
+    async def _listen(
+        self, ctx: _Context, params: SubscriptionsListenRequestParams
+    ) -> SubscriptionsListenResult:
+        return await self._changes.listen(ctx, params)
 
     async def _list_tools(
         self,
         ctx: _Context,
         params: PaginatedRequestParams | None,  # noqa: ARG002 - six tools are one page
     ) -> ListToolsResult:
-        live = ctx.lifespan_context
+        tools = await self._tools(ctx.lifespan_context)
+        self._changes.note(ctx, tools)
+        return ListToolsResult(tools=tools)
+
+    async def _tools(self, live: LiveGraph) -> list[Tool]:
         async with live.graph() as graph:
             definitions = await graph.listed()
             structured = _sends_content(live, graph)
-        return ListToolsResult(tools=[_tool(d, structured=structured) for d in definitions])
+        return [_tool(d, structured=structured) for d in definitions]
 
     async def _call_tool(self, ctx: _Context, params: CallToolRequestParams) -> CallToolResult:
         live, caller = ctx.lifespan_context, _caller(ctx)
@@ -210,15 +259,16 @@ class BfsqlServer(Server[LiveGraph]):
         name = None if ctx.request is None else request_id_of(ctx.request.scope)
         admitted = False
         try:
-            async with live.call(request, caller) as graph:
-                admitted = True
-                answer = await graph.call(
-                    params.name,
-                    params.arguments,
-                    caller=caller,
-                    request_id=name,
-                )
-                structured = _sends_content(live, graph)
+            with translate_errors(live.current.limits, params.name):
+                async with live.call(request, caller) as graph:
+                    admitted = True
+                    answer = await graph.call(
+                        params.name,
+                        params.arguments,
+                        caller=caller,
+                        request_id=name,
+                    )
+                    structured = _sends_content(live, graph)
         except ToolError as error:
             if not admitted:
                 with call.scope(caller=caller, request_id=name) as scope:

@@ -65,11 +65,12 @@ class Sessions:
         settings: `max_sessions`, `session_timeout`, `max_request_bytes`.
 
     Attributes:
-        evicted: Sessions that were ended, while they were idle, to make room for others.
+        ended: Sessions that have ended, by the reason: the `client` ended it, it was
+            `evicted` while it was idle to make room for others, or it had `expired`.
     """
 
     def __init__(self, app: ASGIApp, settings: ServeSettings) -> None:
-        self.evicted = 0
+        self.ended: Counter[str] = Counter()
         self._app = app
         self._most, self._timeout = settings.max_sessions, settings.session_timeout
         self._most_bytes = settings.max_request_bytes
@@ -151,8 +152,10 @@ class Sessions:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                if message["status"] == HTTPStatus.NOT_FOUND or scope["method"] == "DELETE":
-                    self._sessions.pop(session.id, None)
+                if message["status"] == HTTPStatus.NOT_FOUND:
+                    self._forget(session, "expired")
+                elif scope["method"] == "DELETE":
+                    self._forget(session, "client")
             await send(message)
 
         if key is not None:
@@ -177,15 +180,14 @@ class Sessions:
         if len(self._sessions) + self._opening <= self._most:
             return
         self._forget_expired()
-        before = self.evicted
+        before = self.ended["evicted"]
         for session in self._giving_way():
             if len(self._sessions) + self._opening <= self._most:
                 break
             if session.id in self._sessions and not session.ids:  # still, after what was awaited
-                del self._sessions[session.id]
-                self.evicted += 1
+                self._forget(session, "evicted")
                 await self._end(session, scope)
-        if self.evicted > before and self._may_log():
+        if self.ended["evicted"] > before and self._may_log():
             log.warning(
                 "There are %d sessions, which is max_sessions: idle ones end for new ones.",
                 self._most,
@@ -214,14 +216,18 @@ class Sessions:
             pass
 
         await self._app(ending, receive, send)
-        if self.evicted % _COLLECTED_TOGETHER == 0:
+        if self.ended["evicted"] % _COLLECTED_TOGETHER == 0:
             gc.collect()
 
     def _forget_expired(self) -> None:
         """Forget the sessions that the SDK has ended because they were idle for too long."""
         last = time.monotonic() - self._timeout - 1
         for session in [s for s in self._sessions.values() if not s.open and s.since < last]:
-            del self._sessions[session.id]
+            self._forget(session, "expired")
+
+    def _forget(self, session: _Session, reason: str) -> None:
+        if self._sessions.pop(session.id, None) is not None:
+            self.ended[reason] += 1
 
 
 class _Body:

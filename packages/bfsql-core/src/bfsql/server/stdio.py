@@ -111,7 +111,7 @@ async def _until_stopped(live: LiveGraph, given: BinaryIO, out: TextIO, stop: _S
         return served.done() or not live.calls.under_way
 
     if not served.done():
-        live.calls.draining = True
+        live.calls.drain()
         await until(lambda: stop.at_once or idle(), live.settings.grace)
         live.calls.end()
         await until(idle, _END_SECONDS)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from bfsql.cache import Breaker
     from bfsql.observer import Observer
     from bfsql.serving.connections import Connections
-    from bfsql.serving.live import LiveGraph
+    from bfsql.serving.live import LiveGraph, OpenSessions
     from bfsql.settings import ServeSettings
 
 PROBE_SECONDS = 2.0
@@ -169,13 +169,20 @@ def readings(parts: Parts) -> Iterator[Reading]:
         yield Reading("bfsql_calls_waiting", "Calls that wait their turn.", live.admission.waiting)
         refused = "Calls refused because there were too many."
         yield Reading("bfsql_calls_refused", refused, live.admission.refused, counts=True)
-    sessions = "Sessions of the 2025 protocol that are open."
-    yield Reading("bfsql_sessions", sessions, len(live.sessions))
-    yield Reading("bfsql_sessions", "Sessions that are open.", len(live.sessions))
+    yield from _of_sessions(live.sessions)
     if live.current.breaker is not None:
         yield from _of_breaker(live.current.breaker)
     if parts.connections is not None:
         yield from _of_connections(parts.connections)
+
+
+def _of_sessions(sessions: OpenSessions | None) -> Iterator[Reading]:
+    count, ends = (0, {}) if sessions is None else (len(sessions), sessions.ended)
+    yield Reading("bfsql_sessions", "Sessions of the 2025 protocol that are open.", count)
+    ended = "Sessions that ended, by reason."
+    for reason in ("client", "evicted", "expired"):
+        count = ends.get(reason, 0)
+        yield Reading("bfsql_sessions_ended", ended, count, {"reason": reason}, counts=True)
 
 
 def _of_breaker(breaker: Breaker) -> Iterator[Reading]:
@@ -229,6 +236,7 @@ async def serving_admin(parts: Parts, listener: socket.socket | None) -> AsyncIt
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,
         ws="none",
         lifespan="off",
         timeout_graceful_shutdown=1,

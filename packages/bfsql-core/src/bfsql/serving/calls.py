@@ -45,6 +45,17 @@ class Calls:
         self.draining = False
         self.last_ended = -inf
         self._under_way: set[asyncio.Timeout] = set()
+        self._on_drain: list[Callable[[], None]] = []
+
+    def drain(self) -> None:
+        """Refuse new calls, since the server is being stopped."""
+        self.draining = True
+        for function in self._on_drain:
+            function()
+
+    def on_drain(self, function: Callable[[], None]) -> None:
+        """Call a function when the server begins to stop."""
+        self._on_drain.append(function)
 
     @property
     def under_way(self) -> int:

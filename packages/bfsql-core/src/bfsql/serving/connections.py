@@ -27,6 +27,7 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from bfsql.serving.logs import OnceAMinute
+from bfsql.serving.requests import request_of
 
 if TYPE_CHECKING:
     from bfsql.settings import ServeSettings
@@ -322,11 +323,12 @@ class GuardedProtocol(H11Protocol):
 
     def is_idle_stream(self) -> bool:
         """Whether the client holds a stream of events open, on which nothing is under way."""
-        cycle = self.cycle
+        cycle: RequestResponseCycle | None = self.cycle
+        request = None if cycle is None else request_of(cycle.scope)
         return (
             self._working
-            and cycle.scope["method"] == "GET"
-            and cycle.response_started
+            and request is not None
+            and request.listens
             and not self.transport.get_write_buffer_size()
         )
 

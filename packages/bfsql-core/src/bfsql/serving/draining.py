@@ -60,7 +60,7 @@ class Server(WithoutSignals):
             grace: Seconds that calls under way have to end.
         """
         if self._draining is None:
-            self._calls.draining = True
+            self._calls.drain()
             self._draining = asyncio.get_running_loop().create_task(self._drain(grace))
         else:
             self._at_once = True

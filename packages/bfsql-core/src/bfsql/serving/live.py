@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Hashable, Sized
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import Context
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from bfsql import call
 from bfsql.call import Caller
@@ -44,6 +45,16 @@ AGAIN_SECONDS = 10.0
 the reason may have been a lack of files or memory."""
 
 
+class OpenSessions(Protocol):
+    """The sessions of a server; `len()` is the number of those that are open."""
+
+    @property
+    def ended(self) -> Counter[str]:
+        """How many have ended, by the reason."""
+
+    def __len__(self) -> int: ...
+
+
 @dataclass(eq=False)
 class _Opened:
     """An open graph and the number of those who use it; `end` closes it."""
@@ -67,12 +78,12 @@ class LiveGraph:
         settings: Those in force; `reload` replaces them.
         problem: Why the graph that is served is not the one that its store holds now; None
             where it is.
-        sessions: Those of the 2025 protocol that are open, over HTTP; only their number is known.
+        sessions: Those of the 2025 protocol over HTTP; None where there are no such sessions.
     """
 
     def __init__(self, graph: Graph, settings: ServeSettings) -> None:
         self.calls = Calls()
-        self.sessions: Sized = ()
+        self.sessions: OpenSessions | None = None
         self.settings = settings
         self.admission = Admission(settings) if settings.serves_http else None
         self.problem: str | None = None

@@ -27,8 +27,15 @@ if TYPE_CHECKING:
 
 _LIBRARY_LOGGERS = ("mcp", "uvicorn", "sse_starlette", "httpx", "asyncio")
 
+_TRANSPORTS = ("mcp.server.streamable_http", "sse_starlette", "uvicorn")
+"""Beginnings of the names of loggers whose library carries messages to and from clients."""
+
 _CLIENT_ERRORS = ("ClientDisconnect", "BrokenResourceError", "ClosedResourceError")
-"""Exceptions that libraries log with a traceback although only a client has left."""
+"""Exceptions that transports log with a traceback although only a client has left. Those of a
+store have the same names, so they count for nothing in other records."""
+
+_ANSWERED = ("Error handling POST request", "Exception in ASGI application")
+"""Beginnings of records of requests that were answered with an internal error."""
 
 _MINUTE = 60.0
 
@@ -80,14 +87,20 @@ def log_to_stderr(settings: ServeSettings) -> None:
 
 
 def without_tracebacks_of_clients(record: logging.LogRecord) -> bool:
-    """Make one line, at `info`, of an error that only says that a client has left; a log filter."""
-    fault = record.exc_info[1] if record.exc_info else None
-    if type(fault).__name__ in _CLIENT_ERRORS:
-        record.msg, record.args = "The client left: %s", (record.getMessage(),)
-        record.exc_info = record.exc_text = None
-        record.levelno, record.levelname = logging.INFO, "INFO"
-        return logging.getLogger().isEnabledFor(logging.INFO)
-    return True
+    """Make one line of an error that only says that a client has left; a log filter.
+
+    It is at `info`, or at `warning` if the client may have got an internal error as the answer.
+    """
+    name = type(record.exc_info[1]).__name__ if record.exc_info else ""
+    if name not in _CLIENT_ERRORS or not record.name.startswith(_TRANSPORTS):
+        return True
+    text = record.getMessage()
+    answered = name != "ClientDisconnect" and text.startswith(_ANSWERED)
+    level = logging.WARNING if answered else logging.INFO
+    record.msg, record.args = "The client left: %s", (text,)
+    record.exc_info = record.exc_text = None
+    record.levelno, record.levelname = level, logging.getLevelName(level)
+    return logging.getLogger().isEnabledFor(level)
 
 
 def escaped(text: str) -> str:

@@ -19,6 +19,7 @@ Configured: TypeAlias = tuple[GraphFactory, ServeSettings]
 
 _AT_START = (
     *("transport", "rest", "host", "port", "allowed_hosts", "cors_origins", "stateless"),
+    "trusted_proxies",
     *("bearer_token", "bearer_tokens", "insecure", "max_request_bytes", "log_format"),
     *("max_connections", "read_timeout", "write_timeout", "idle_timeout"),
     *("max_sessions", "session_timeout", "admin_host", "admin_port", "record"),

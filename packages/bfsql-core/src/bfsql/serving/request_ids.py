@@ -53,10 +53,8 @@ def with_request_ids(app: ASGIApp) -> ASGIApp:
             await send(message)
 
         token = request_id.set(name)
-        try:
-            await app(scope, receive, answered)
-        finally:
-            request_id.reset(token)
+        await app(scope, receive, answered)
+        request_id.reset(token)  # after a fault it stays, for the line that the server logs
 
     return named
 

@@ -28,23 +28,21 @@ class HttpRequest:
 
     Attributes:
         left: Whether the client left before it had the whole answer.
+        listens: Whether the client holds a stream open in case the server has a message for it.
     """
 
     def __init__(self, method: str, receive: Receive, send: Send) -> None:
-        self.left = False
+        self.left = self.listens = False
         self._method, self._receive, self._send = method, receive, send
         self._complete = method in _WITHOUT_BODY
-        self._started = self._streams = self._answered = self._ending = False
+        self._started = self._answered = self._ending = False
         self._task = asyncio.current_task()
         self._calls: set[asyncio.Timeout] = set()
 
     @property
     def waits_for_answer(self) -> bool:
-        """Whether it has arrived and its client waits for the end of its answer.
-
-        A client that holds a stream open, in case the server has a message for it, does not.
-        """
-        return self._complete and not self._streams and not self._answered
+        """Whether it has arrived and its client waits for the end of its answer."""
+        return self._complete and not self.listens and not self._answered
 
     def end_when_left(self, call: asyncio.Timeout) -> None:
         """Let a call end when the client leaves."""
@@ -70,7 +68,8 @@ class HttpRequest:
         if message["type"] == "http.response.start":
             self._started = True
             kind = dict(message.get("headers", ())).get(b"content-type", b"")
-            self._streams = kind.startswith(b"text/event-stream") and self._method == "GET"
+            if self._method == "GET" and kind.startswith(b"text/event-stream"):
+                self.listens = True
         await self._send(message)
         if message["type"] == "http.response.body" and not message.get("more_body", False):
             self._answered = True

@@ -116,6 +116,9 @@ async def _run_http(
                 log_config=None,
                 access_log=False,
                 server_header=False,
+                # uvicorn would believe X-Forwarded-For of every client on this machine.
+                proxy_headers=bool(settings.trusted_proxies),
+                forwarded_allow_ips=[*settings.trusted_proxies],
                 ws="none",
                 lifespan="on",
                 timeout_graceful_shutdown=CLOSE_SECONDS,

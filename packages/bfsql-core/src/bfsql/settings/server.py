@@ -5,6 +5,7 @@ The names are those of the configuration file, the options and `BFSQL_...`.
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -53,6 +54,11 @@ class ServeSettings(BaseModel):
         default=(),
         description="Host names, besides those of loopback, by which clients may call an "
         "HTTP server; * allows any.",
+    )
+    trusted_proxies: tuple[str, ...] = Field(
+        default=(),
+        description="Addresses or networks of proxies whose X-Forwarded-For names the client, over "
+        "HTTP; by default the header is ignored.",
     )
     bearer_token: SecretStr | None = Field(
         default=None, description="Token that every HTTP request must carry."
@@ -256,6 +262,19 @@ class ServeSettings(BaseModel):
                     f"an origin is a scheme and a host without a path, as "
                     f"https://{host.partition('/')[0]}, or *"
                 )
+        return value
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _addresses_or_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for proxy in value:
+            try:
+                ipaddress.ip_network(proxy)
+            except ValueError:
+                raise ValueError(
+                    f"{proxy!r} is not the address or the network of a proxy; write 127.0.0.1 or "
+                    "10.0.0.0/8"
+                ) from None
         return value
 
     @field_validator("log_level", mode="before")
