@@ -8,13 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bfsql.answers.clean import as_sent, clean, clean_metadata, clean_records, clean_text, encode
 from bfsql.answers.lines import encode_in_lines
 from bfsql.answers.notes import TOKEN_BUDGET, SizeBound, subgraph_notes
 from bfsql.answers.outline import NO_PICTURE, Picture
-from bfsql.call import AnswerFormat
+from bfsql.answers.tables import Part, as_networkx, as_pandas
+from bfsql.call import AnswerFormat, third_of_bytes
 from bfsql.models import (
     BfsResult,
     EntityStub,
@@ -25,6 +26,10 @@ from bfsql.models import (
     Subgraph,
     Triple,
 )
+
+if TYPE_CHECKING:
+    import networkx as nx
+    import pandas as pd
 
 Document: TypeAlias = dict[str, Any]
 Result: TypeAlias = BfsResult | IntersectionResult
@@ -52,6 +57,39 @@ class Answer:
         if self.notes and self.text.startswith("["):
             return (self.text, "\n".join(self.notes))
         return (self.text,)
+
+    def to_networkx(self) -> nx.MultiDiGraph[Any]:
+        """The nodes and edges of the answer as a graph of networkx.
+
+        Nodes are known by their ids, edges by their predicates as keys; fields and metadata are
+        their attributes (`to_pandas` describes them). A node that only edges name has none.
+
+        Raises:
+            ImportError: networkx is not installed.
+        """
+        return as_networkx(self.content)
+
+    def to_pandas(self, part: Part = "nodes") -> pd.DataFrame:
+        """The entities or the edges of the answer as a data frame, a row each.
+
+        Entities have the columns `id`, `entity_type`, and in an answer with seeds `seed`, edges
+        the columns `subject`, `predicate` and `object`; each metadata key is a column too, with
+        the prefix `metadata.` where it is the name of another column.
+
+        Args:
+            part: `nodes` or `edges`.
+
+        Raises:
+            ImportError: pandas is not installed.
+            ValueError: There is no such part.
+        """
+        return as_pandas(self.content, part)
+
+    def _repr_html_(self) -> str:
+        """A picture and a table of the answer, for notebooks; both are bounded."""
+        from bfsql.answers.notebook import as_html
+
+        return as_html(self.content, self.notes, third_of_bytes(self.text.encode()))
 
 
 class SubgraphWriter:

@@ -1,0 +1,90 @@
+"""Answers as rows: for networkx, for pandas, and for the table of a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    import networkx as nx
+    import pandas as pd
+
+Row: TypeAlias = dict[str, Any]
+Part: TypeAlias = Literal["nodes", "edges"]
+
+_ENDS = ("subject", "predicate", "object")
+
+
+def node_rows(content: Mapping[str, Any]) -> list[Row]:
+    """The entities of an answer, in its order: `id`, `entity_type`, what else it has, metadata.
+
+    In an answer with seeds, `seed` tells whether an entity is one of them. A metadata key that is
+    also the name of a field gets the prefix `metadata.`.
+
+    Args:
+        content: Of an answer.
+    """
+    seeds = frozenset(content.get("seeds", ()))
+    return [
+        _row({**node, "seed": node["id"] in seeds} if seeds else node) for node in _nodes(content)
+    ]
+
+
+def edge_rows(content: Mapping[str, Any]) -> list[Row]:
+    """The edges of an answer, in its order: `subject`, `predicate`, `object`, and metadata.
+
+    Args:
+        content: Of an answer.
+    """
+    edges = content.get("edges")
+    return [_row(edge) for edge in edges] if isinstance(edges, list) else []
+
+
+def as_networkx(content: Mapping[str, Any]) -> nx.MultiDiGraph[Any]:
+    """An answer as a graph of networkx; see `Answer.to_networkx`."""
+    networkx = _library("networkx", "to_networkx")
+    graph = networkx.MultiDiGraph()
+    for row in node_rows(content):
+        graph.add_node(row["id"])
+        graph.nodes[row.pop("id")].update(row)
+    for row in edge_rows(content):
+        subject, predicate, object_ = (row.pop(part) for part in _ENDS)
+        graph.add_edge(subject, object_, predicate)
+        graph.edges[subject, object_, predicate].update(row, predicate=predicate)
+    return graph
+
+
+def as_pandas(content: Mapping[str, Any], part: Part) -> pd.DataFrame:
+    """A part of an answer as a data frame; see `Answer.to_pandas`."""
+    if part not in ("nodes", "edges"):
+        raise ValueError(f"part must be 'nodes' or 'edges', not {part!r}.")
+    pandas = _library("pandas", "to_pandas")
+    rows = node_rows(content) if part == "nodes" else edge_rows(content)
+    fixed = ("id", "entity_type") if part == "nodes" else _ENDS
+    columns = dict.fromkeys([*fixed, *(name for row in rows for name in row)])
+    return pandas.DataFrame(rows, columns=list(columns))
+
+
+def _nodes(content: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The entities of an answer of any tool; the schema has none."""
+    if "nodes" in content or "result" in content:
+        yield from content.get("nodes", content.get("result", ()))
+    elif "id" in content:
+        yield {name: value for name, value in content.items() if name != "notes"}
+
+
+def _row(record: Mapping[str, Any]) -> Row:
+    """A record of an answer with its metadata beside its fields."""
+    fields = {name: value for name, value in record.items() if name != "metadata"}
+    known = record.get("metadata", {})
+    return fields | {f"metadata.{key}" if key in fields else key: known[key] for key in known}
+
+
+def _library(name: str, method: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError:
+        raise ImportError(
+            f"{method} needs the package {name}, which is not installed: pip install {name}"
+        ) from None
