@@ -93,6 +93,32 @@ async def test_a_file_that_is_replaced_is_served_from_the_next_call_on(
             assert "Traceback" not in "\n".join(served.log)
 
 
+async def test_rdf_files_are_followed_too(tmp_path: Path) -> None:
+    def written(name: str, types: int) -> Path:
+        lines = [f"<urn:n{n}> a <urn:Type{n}> ; <urn:next> <urn:n0> ." for n in range(types)]
+        path = tmp_path / name
+        path.write_text("\n".join(lines), encoding="utf-8")
+        return path
+
+    path, second, third = (written(f"{types}.ttl", types) for types in (1, 2, 3))
+    broken = tmp_path / "broken"
+    broken.write_text("<urn:n0> a <urn:Type0", encoding="utf-8")
+    options = ("--backend", "sparql", "--data", str(path), "--admin-port", "0")
+    with serving(*options) as served:
+        async with Client(f"{served.url}/mcp") as client:
+            assert await types_over_mcp(client) == 1
+            second.replace(path)
+            await until(lambda: types_over_mcp(client), 2)
+            broken.replace(path)
+            assert [await types_over_mcp(client) for _ in range(3)] == [2] * 3
+            ready = httpx2.get(f"{served.admin}/readyz", timeout=PATIENCE)
+            assert ready.status_code == 503
+            assert "bad syntax" in ready.text
+            third.replace(path)
+            await until(lambda: types_over_mcp(client), 3)
+            assert httpx2.get(f"{served.admin}/readyz", timeout=PATIENCE).status_code == 200
+
+
 async def test_a_file_that_is_copied_over_is_served_when_it_is_whole(tmp_path: Path) -> None:
     path = await graph_of(tmp_path / "graph.db", 1)
     second = await graph_of(tmp_path / "second.db", 2)

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Sequence
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Collection,
+    Coroutine,
+    Hashable,
+    Iterable,
+    Sequence,
+)
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
@@ -115,6 +123,10 @@ class SparqlBackend(BatchGraphDb):
             settings: Where the graph is, and how it is read; a preset is applied here.
         """
         return cls(await _opened(settings))
+
+    def changed(self) -> Hashable | None:
+        """The state of the files in process, where any of them was replaced or written to."""
+        return self._store.dataset.changed() if self._is_open else None
 
     @_when_open
     async def ping(self) -> None:

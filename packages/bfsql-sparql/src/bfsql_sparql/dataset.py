@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -112,6 +112,10 @@ class Dataset(ABC):
             StoreUnavailable: It does not answer.
         """
         return
+
+    def changed(self) -> Hashable | None:
+        """What the files hold now, where they were replaced; None for a server, which knows."""
+        return None
 
     async def updatable(self) -> str | None:
         """The address that takes updates of what is served here; None where none is known of."""

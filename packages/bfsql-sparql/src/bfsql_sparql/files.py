@@ -6,13 +6,14 @@ import asyncio
 import importlib.util
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from bfsql import call
 from bfsql.errors import SourceError, StoreError, StoreUnavailable
+from bfsql.sources.files import stamp
 from bfsql.sources.formats import FORMATS
 from bfsql.sources.rdf import prefixes_of
 from bfsql_sparql.dataset import Dataset, Refused, Reply, TooSlow
@@ -140,6 +141,7 @@ class Files(Dataset):
         self.name = ", ".join(settings.data)
         self.prefixes: Mapping[str, str] = {}
         self._paths = [Path(name).expanduser() for name in settings.data]
+        self._state = self._now()  # before they are read, so that no change is missed
         self._engine: Engine | None = None
         self._seconds = settings.query_timeout
         self._most = settings.max_response_bytes
@@ -155,6 +157,14 @@ class Files(Dataset):
         )
         if not any_:
             log.warning("there is no statement in %s: every answer will be empty", self.name)
+
+    def changed(self) -> Hashable | None:
+        """See `Dataset`."""
+        now = self._now()
+        return None if now == self._state else now
+
+    def _now(self) -> tuple[Hashable, ...]:
+        return tuple(map(_state, self._paths))
 
     async def reply(self, query: str, seconds: float | None = None) -> Reply:
         """See `Dataset`. oxigraph looks at the time between rows, rdflib at each statement too."""
@@ -206,6 +216,18 @@ class Files(Dataset):
         for stop in self._stops:
             stop.set()
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _state(path: Path) -> Hashable:
+    """What differs when a file was replaced, written to, or is no longer there.
+
+    The times of a folder change with what oxigraph itself does in it.
+    """
+    try:
+        inode, *content = stamp(path)
+        return inode, *(() if path.is_dir() else content)
+    except OSError as error:
+        return error.errno
 
 
 def _loaded(

@@ -37,7 +37,8 @@ GraphFactory: TypeAlias = Callable[[], AbstractAsyncContextManager[Graph]]
 
 
 FOLLOW_SECONDS = 5.0
-"""How long calls wait for a graph that is opened anew; then the one before answers them."""
+"""How long after a change calls wait for the graph that is opened anew; later the one before
+answers them."""
 
 
 AGAIN_SECONDS = 10.0
@@ -93,6 +94,7 @@ class LiveGraph:
         self._again_at = 0.0
         self._one_at_a_time = asyncio.Lock()
         self._following: asyncio.Task[None] | None = None
+        self._wait_until = 0.0
         self._closing: set[asyncio.Task[None]] = set()
         self._prepare: list[Callable[[Graph], None]] = []
 
@@ -181,10 +183,12 @@ class LiveGraph:
         elif change != self._refused or asyncio.get_running_loop().time() > self._again_at:
             if self._following is None or self._following.done():
                 # The caller's deadline and its omissions are none of the graph's.
-                self._following = asyncio.get_running_loop().create_task(
-                    self._open_again(), context=Context()
-                )
-            await asyncio.wait({self._following}, timeout=FOLLOW_SECONDS)
+                loop = asyncio.get_running_loop()
+                self._wait_until = loop.time() + FOLLOW_SECONDS
+                self._following = loop.create_task(self._open_again(), context=Context())
+            left = self._wait_until - asyncio.get_running_loop().time()
+            if left > 0:
+                await asyncio.wait({self._following}, timeout=left)
 
     async def _open_again(self) -> None:
         async with self._one_at_a_time:

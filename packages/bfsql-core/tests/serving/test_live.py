@@ -1,0 +1,65 @@
+"""The graph of a server whose store changes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from bfsql.graph import Graph, open_graph
+from bfsql.memory import MemoryBackend
+from bfsql.models import NodeRecord
+from bfsql.serving import live
+from bfsql.settings import ServeSettings
+
+
+class Store:
+    """A store whose graph changes when it is told to, and is then slow to open."""
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.opening = 0
+        self.may_open = asyncio.Event()
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[Graph]:
+        """A graph of one node, which has the version as its type."""
+        store, version = self, self.version
+        if version:
+            self.opening += 1
+            await self.may_open.wait()
+
+        class Backend(MemoryBackend):
+            def changed(self) -> int | None:
+                return None if store.version == version else store.version
+
+        async with open_graph(Backend([NodeRecord("n", f"Type{version}")])) as graph:
+            yield graph
+
+
+async def type_of(graph: live.LiveGraph) -> str:
+    async with graph.call() as current:
+        [name] = (await current.describe_schema()).content["entity_types"]
+        return str(name)
+
+
+async def until(graph: live.LiveGraph, wanted: str) -> None:
+    async with asyncio.timeout(30):
+        while await type_of(graph) != wanted:  # noqa: ASYNC110 - no event tells
+            await asyncio.sleep(0.01)
+
+
+async def test_calls_wait_for_a_slow_store_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "FOLLOW_SECONDS", 0.5)
+    time, store = asyncio.get_running_loop().time, Store()
+    async with live.open_live(store.open, ServeSettings()) as graph:
+        store.version = 1
+        assert await type_of(graph) == "Type0"
+        began = time()
+        assert [await type_of(graph) for _ in range(100)] == ["Type0"] * 100
+        assert time() - began < 30, "a hundred waits would take fifty seconds"
+        assert store.opening == 1
+        store.may_open.set()
+        await until(graph, "Type1")
