@@ -95,6 +95,25 @@ export async function read(path, signal) {
 }
 
 /**
+ * The names of entities, for what holds ids alone; without those that have none.
+ *
+ * @param {Iterable<string>} ids
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<Map<string, string>>}
+ * @throws {ApiError} As for `call`.
+ */
+export async function namesOf(ids, signal) {
+  const response = await request("entities/batch", {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ ids: [...new Set(ids)], metadata: true, keys: ["name"] }),
+    signal,
+  });
+  const { results } = parsed(await body(response));
+  return new Map(results.flatMap((/** @type {any} */ found) => (typeof found.name === "string" ? [[found.id, found.name]] : [])));
+}
+
+/**
  * Runs one call at a time: a new one ends the one before, whose answer is never seen.
  *
  * @returns {{run: <T>(f: (signal: AbortSignal) => Promise<T>) => Promise<T>, stop: () => void}}

@@ -69,7 +69,7 @@ function linesOf(graph, edgeLabel) {
     const line = lines.get(key) ?? { source: edge.subject, target: edge.object, both: false, labels: [], width: 0 };
     line.both ||= line.source !== edge.subject;
     line.labels.push(edgeLabel(edge));
-    line.width = Math.max(line.width, /** @type {any} */ (edge).width ?? 1.5);
+    line.width = Math.max(line.width, /** @type {any} */ (edge).width ?? 1.7);
     lines.set(key, line);
   }
   return [...lines.values()].map(({ labels, ...line }) => {

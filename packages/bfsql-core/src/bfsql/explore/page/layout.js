@@ -17,17 +17,20 @@ const FIRST_MS = 120;
  *
  * @param {Body[]} bodies Those with x and y start there; the others beside a neighbour.
  * @param {{source: string, target: string}[]} links
- * @param {{onStep: (at: Map<string, Body>, done: boolean) => void, warm?: boolean, still?: boolean, distance?: number, aspect?: number}} how
+ * @param {{onStep: (at: Map<string, Body>, done: boolean) => void, warm?: boolean, still?: boolean, distance?: number, apart?: number, aspect?: number}} how
  *   `warm` moves nodes that have a place only a little; `still` shows the result alone; `aspect` is
- *   the width of the stage over its height.
+ *   the width of the stage over its height, and `apart` how strongly nodes push each other away.
  * @returns {() => void} Stops it.
  */
-export function layout(bodies, links, { onStep, warm = false, still = false, distance = 90, aspect = 1 }) {
+export function layout(bodies, links, { onStep, warm = false, still = false, distance = 90, apart = 1, aspect = 1 }) {
   const d3 = /** @type {any} */ (globalThis).d3;
   const at = new Map(bodies.map((body) => [body.id, body]));
   place(bodies, links, at, distance);
   const many = bodies.length > 1200;
   const steps = many ? 140 : warm ? 120 : 260;
+  const joined = new Set(links.flatMap(({ source, target }) => [source, target]));
+  // What nothing holds would drift away.
+  const toMiddle = (/** @type {number} */ part) => (/** @type {Body} */ body) => (joined.has(body.id) ? 0.05 : 0.22) * part;
   const pull = Math.min(Math.max(aspect, 0.5), 2);
   const simulation = d3
     .forceSimulation(bodies)
@@ -36,9 +39,9 @@ export function layout(bodies, links, { onStep, warm = false, still = false, dis
     .alphaDecay(1 - 0.001 ** (1 / steps))
     .velocityDecay(0.45)
     .force("link", d3.forceLink(links.map((link) => ({ ...link }))).id((/** @type {Body} */ b) => b.id).distance(distance))
-    .force("charge", d3.forceManyBody().strength(many ? -60 : -5 * distance).theta(many ? 1.2 : 0.9).distanceMax(distance * 14))
-    .force("x", d3.forceX().strength(0.05 / pull))
-    .force("y", d3.forceY().strength(0.05 * pull));
+    .force("charge", d3.forceManyBody().strength(many ? -60 : -5 * distance * apart).theta(many ? 1.2 : 0.9).distanceMax(distance * 8))
+    .force("x", d3.forceX().strength(toMiddle(1 / pull)))
+    .force("y", d3.forceY().strength(toMiddle(pull)));
   if (!many) simulation.force("collide", d3.forceCollide((/** @type {Body} */ b) => b.size + 9).strength(0.8));
   let left = steps;
   let frame = 0;

@@ -47,7 +47,7 @@ function route(state) {
   drawn = view;
   ended = VIEWS[view](container, state);
   if (!moved || first) return;
-  container.focus({ preventScroll: true });
+  if (document.activeElement?.id !== "q") container.focus({ preventScroll: true });
   scrollTo(0, 0);
 }
 

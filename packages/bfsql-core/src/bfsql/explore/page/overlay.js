@@ -8,6 +8,9 @@ const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Ar
 const CELL = 64;
 const MOST_EDGE_LABELS = 800;
 
+/** Width and height of the corner at the right and bottom that buttons cover. */
+const CORNER = [52, 116];
+
 /** Rectangles that are taken, found by the cells of a grid. */
 class Taken {
   /** @type {Map<string, number[][]>} */
@@ -85,13 +88,12 @@ export function drawTexts(context, view, nodes, edges, colours) {
   const shown = nodes
     .filter((n) => n.x > -80 && n.y > -40 && n.x < view.width + 80 && n.y < view.height + 40)
     .sort((a, b) => b.rank - a.rank);
-  for (const n of shown) {
-    if (n.loop) drawLoop(context, n, colours);
-    taken.force([n.x - n.size, n.y - n.size, n.x + n.size, n.y + n.size]);
-  }
+  taken.force([view.width - CORNER[0], view.height - CORNER[1], view.width, view.height]);
+  for (const n of shown) taken.force([n.x - n.size, n.y - n.size, n.x + n.size, n.y + n.size]);
   for (const n of shown) if (!n.faded) drawName(context, view, n, taken, colours);
   context.textAlign = "center";
   context.font = `500 10.5px ${FONT}`;
+  for (const n of shown) if (n.loop && !n.faded) drawLoop(context, n, taken, colours);
   if (edges.length <= MOST_EDGE_LABELS) for (const edge of edges) drawPredicate(context, edge, taken, colours);
 }
 
@@ -133,16 +135,16 @@ function drawPredicate(context, { from, to, label }, taken, colours) {
   context.restore();
 }
 
-/** @param {CanvasRenderingContext2D} context @param {any} n @param {any} colours */
-function drawLoop(context, n, colours) {
+/** @param {CanvasRenderingContext2D} context @param {any} n @param {Taken} taken @param {any} colours */
+function drawLoop(context, n, taken, colours) {
   context.beginPath();
   context.strokeStyle = colours.line;
   context.lineWidth = 1.2;
   context.arc(n.x, n.y - n.size - 7, 8, 0.65 * Math.PI, 0.35 * Math.PI);
   context.stroke();
-  context.font = `500 10.5px ${FONT}`;
-  context.textAlign = "center";
-  write(context, n.loop, n.x, n.y - n.size - 22, colours.muted, colours.background);
+  const half = widthOf(context, n.loop) / 2 + 3;
+  const y = n.y - n.size - 22;
+  if (taken.take([n.x - half, y - 7, n.x + half, y + 7])) write(context, n.loop, n.x, y, colours.muted, colours.background);
 }
 
 /** @param {CanvasRenderingContext2D} context @param {string} text @param {number} x @param {number} y @param {string} colour @param {string} halo */

@@ -15,7 +15,7 @@ import { shapeProgram } from "./shapes.js";
 /**
  * @typedef {object} Picture
  * @property {boolean} works False where the browser has no WebGL; the functions do nothing then.
- * @property {(graph: Graph, how?: {hidden?: Set<string>, edgeLabel?: (edge: any) => string, distance?: number}) => void} show
+ * @property {(graph: Graph, how?: {hidden?: Set<string>, edgeLabel?: (edge: any) => string, distance?: number, apart?: number}) => void} show
  *   Draw a graph; nodes that are drawn already keep their place.
  * @property {(hidden: Set<string>) => void} hide Types that are not drawn.
  * @property {(ids: Iterable<string> | null) => void} highlight Fade all but these and what joins them.
@@ -145,7 +145,7 @@ export function createPicture(container, { label, onClick, onDoubleClick, onHove
   const picture = {
     works: true,
     settled: Promise.resolve(),
-    show(graph, { hidden: types = new Set(), edgeLabel = (edge) => edge.predicate, distance = 90 } = {}) {
+    show(graph, { hidden: types = new Set(), edgeLabel = (edge) => edge.predicate, distance = 90, apart = 1 } = {}) {
       stop();
       settle();
       [hidden, lit, hovered] = [types, null, null];
@@ -162,6 +162,7 @@ export function createPicture(container, { label, onClick, onDoubleClick, onHove
         warm: kept > 0,
         still: still.matches,
         distance,
+        apart,
         aspect: width / Math.max(height, 1),
         onStep: (at, done) => {
           place(at);

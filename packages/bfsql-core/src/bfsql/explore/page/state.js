@@ -6,7 +6,7 @@
  * is left out. Going back in the browser is going back in the walk.
  */
 
-const TEXTS = { view: "start", q: "", id: "", show: "", direction: "both", details: "name", sort: "", sort_by: "", tab: "nodes", file: "" };
+const TEXTS = { view: "start", q: "", id: "", show: "", direction: "both", details: "name", sort: "", sort_by: "", tab: "nodes", hub: "", file: "" };
 const NUMBERS = { hops: 1, limit: 300, max_tokens: null, k: null, step: 0, count_distinct: null };
 const LISTS = ["seeds", "predicates", "types", "exclude", "hide", "path", "to", "where", "open"];
 

@@ -6,8 +6,7 @@
 import { call } from "./api.js";
 import { Graph } from "./graph.js";
 
-/** Edges from which on a node opens as counts by predicate first. */
-export const HUB = 300;
+/** @typedef {{graph: Graph, calls: import("./api.js").Call[]}} Walked The calls, and what they answer in all. */
 
 /** @typedef {import("./state.js").State} State */
 
@@ -36,6 +35,11 @@ export function walkArguments(state) {
     limit: state.limit,
     max_tokens: state.max_tokens,
   };
+}
+
+/** Whether only some relations are followed. @param {State} state */
+export function isRestricted(state) {
+  return state.path.length > 0 || state.to.length > 0 || followed(state).length > 0;
 }
 
 /** @param {State} state */
@@ -94,7 +98,7 @@ export function openingArguments(text, state) {
  * @param {State} state
  * @param {AbortSignal} signal
  * @param {Map<string, import("./api.js").Call>} known Answers of expansions so far; added to.
- * @returns {Promise<{graph: Graph, calls: import("./api.js").Call[]}>}
+ * @returns {Promise<Walked>}
  */
 export async function walk(state, signal, known) {
   const key = (/** @type {any} */ args) => JSON.stringify(args);

@@ -1,36 +1,94 @@
 // @ts-check
-/** What is asked: the seeds, and how far and along what the walk goes. */
+/** What is asked: the seeds, how far and along what the walk goes, and how much of it is shown. */
 
-import { fill, h, name } from "../dom.js";
-import { pathControl } from "../paths.js";
-import { go, set } from "../state.js";
+import { count, fill, h, link, name, plural } from "../dom.js";
+import { schema } from "../schema.js";
+import { go, href, set } from "../state.js";
+import { mark } from "./parts.js";
 
-/** @param {HTMLElement} container @param {import("../state.js").State} state */
-export function controls(container, state) {
-  const path = h("div", { class: "path" });
+/** @typedef {import("../state.js").State} State */
+
+const HOPS = ["1", "2", "3", "4", "5"].map((n) => [n, n]);
+const DIRECTIONS = [["both", "either way"], ["out", "leaving"], ["in", "entering"]];
+const DETAILS = [["name", "names"], ["all", "whole records"], ["none", "ids alone"]];
+const LIMITS = [50, 100, 300, 1000, 5000];
+const BUDGETS = [["", "the server's"], ["5000", "5,000 tokens"], ["20000", "20,000 tokens"], ["100000", "100,000 tokens"], ["0", "as much as allowed"]];
+
+/** Whether the further controls are open; it stays so from one state to the next. */
+let opened = false;
+
+/** @param {HTMLElement} container @param {State} state @param {(id: string) => string} nameOf */
+export function controls(container, state, nameOf) {
+  const focused = document.activeElement?.id;
+  const along = state.path.length > 0;
   fill(container,
-    h("div", { class: "seeds" }, state.seeds.map((/** @type {string} */ id) => seedChip(id, state))),
-    choice("Hops", "hops", String(state.hops), ["1", "2", "3", "4", "5"].map((n) => [n, n]), (value) => set({ hops: Number(value) })),
-    choice("Direction", "direction", state.direction, [["both", "either way"], ["out", "leaving"], ["in", "entering"]], (value) => set({ direction: value })),
-    choice("Details", "details", state.details, [["name", "names"], ["all", "whole records"], ["none", "ids alone"]], (value) => set({ details: value })),
-    choice("Nodes", "limit", String(state.limit), ["50", "100", "300", "1000", "5000"].map((n) => [n, n]), (value) => set({ limit: Number(value) })),
-    path);
-  pathControl(path, state);
+    h("div", { class: "seeds", role: "group", "aria-label": "Where the walk starts" }, state.seeds.map((/** @type {string} */ id) => seedChip(id, state, nameOf(id)))),
+    choice("Hops", "hops", String(state.hops), HOPS, (value) => set({ hops: Number(value) }), along),
+    choice("Direction", "direction", state.direction, DIRECTIONS, (value) => set({ direction: value }), along),
+    choice("Details", "details", state.details, DETAILS, (value) => set({ details: value })),
+    choice("Nodes, at most", "limit", String(state.limit), limits(state.limit), (value) => set({ limit: Number(value) })),
+    choice("Budget", "max_tokens", String(state.max_tokens ?? ""), budgets(state.max_tokens), (value) => set({ max_tokens: value === "" ? null : Number(value) })),
+    filters(state, along));
+  if (focused?.startsWith("control-")) document.getElementById(focused)?.focus({ preventScroll: true });
 }
 
-/** @param {string} id @param {import("../state.js").State} state */
-function seedChip(id, state) {
+/** @param {number} now */
+function limits(now) {
+  return [...new Set([...LIMITS, now])].sort((a, b) => a - b).map((n) => [String(n), count(n)]);
+}
+
+/** @param {number | null} now */
+function budgets(now) {
+  const text = String(now ?? "");
+  return BUDGETS.some(([value]) => value === text) ? BUDGETS : [...BUDGETS, [text, `${count(now ?? 0)} tokens`]];
+}
+
+/** @param {string} id @param {State} state @param {string} title */
+function seedChip(id, state, title) {
   const rest = state.seeds.filter((/** @type {string} */ other) => other !== id);
-  return h("span", { class: "chip" }, name(id),
-    h("button", { type: "button", "aria-label": `Leave out ${id.slice(0, 80)}`, onclick: () => (rest.length ? set({ seeds: rest }) : go({ view: "start" })) }, "×"));
+  return h("span", { class: "chip" }, link(href({ view: "entity", id }), null, name(title)),
+    h("button", { type: "button", "aria-label": `Leave out ${title.slice(0, 80)}`, onclick: () => (rest.length ? set({ seeds: rest }) : go({ view: "start" })) }, "×"));
 }
 
 /**
  * @param {string} label @param {string} key @param {string} value @param {string[][]} options
- * @param {(value: string) => void} onChange
+ * @param {(value: string) => void} onChange @param {boolean} [disabled]
  */
-function choice(label, key, value, options, onChange) {
-  const select = h("select", { id: `control-${key}`, onchange: () => onChange(select.value) },
+function choice(label, key, value, options, onChange, disabled = false) {
+  const select = h("select", { id: `control-${key}`, disabled, title: disabled ? "The path decides this" : null, onchange: () => onChange(select.value) },
     options.map(([v, text]) => h("option", { value: v, selected: v === value }, text)));
   return h("label", { class: "field" }, h("span", null, label), select);
+}
+
+/** Predicates to follow, types to leave out, types in full. @param {State} state @param {boolean} along */
+function filters(state, along) {
+  const used = (along ? 0 : state.predicates.length) + state.types.length + state.exclude.length;
+  const body = h("div", { class: "filters-body" });
+  const element = h("details", { class: "filters", open: opened, ontoggle: () => (opened = element.open) && draw() },
+    h("summary", { class: "button", id: "control-filters" }, "Filters", used > 0 && h("span", { class: "tag" }, count(used))), body);
+  element.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
+    if (event.key === "Escape") element.open = false;
+  });
+
+  async function draw() {
+    if (body.childElementCount) return;
+    const known = await schema().catch(() => null);
+    if (!known) return fill(body, h("p", { class: "muted" }, "The schema could not be read. Try again in a moment."));
+    fill(body,
+      !along && boxes("Follow only", "predicates", [...new Set([...known.predicates, ...state.predicates])], state, false),
+      boxes("Leave out", "exclude", [...new Set([...known.types, ...state.exclude])], state, true),
+      boxes("In full only, others as stubs", "types", [...new Set([...known.types, ...state.types])], state, true));
+  }
+  if (opened) draw();
+  return element;
+}
+
+/** @param {string} legend @param {string} key @param {string[]} values @param {State} state @param {boolean} marked */
+function boxes(legend, key, values, state, marked) {
+  const chosen = new Set(state[key]);
+  const item = (/** @type {string} */ value, /** @type {number} */ index) =>
+    h("label", { class: "box" },
+      h("input", { type: "checkbox", id: `control-${key}-${index}`, checked: chosen.has(value), onchange: () => set({ [key]: chosen.has(value) ? state[key].filter((/** @type {string} */ v) => v !== value) : [...state[key], value] }) }),
+      marked && mark(value), name(value, marked ? "type-name" : "predicate"));
+  return h("fieldset", null, h("legend", null, legend, chosen.size > 0 && h("span", { class: "tag" }, plural(chosen.size, "chosen", "chosen"))), h("div", { class: "boxes" }, values.map(item)));
 }

@@ -1,14 +1,18 @@
 // @ts-check
 /** An entity: its record, its relations by predicate, and the evidence with its passages. */
 
-import { call, isAbort, latest } from "../api.js";
+import { call, isAbort, latest, namesOf } from "../api.js";
 import { count, fill, h, isWebAddress, link, name, plural } from "../dom.js";
 import { nameIn } from "../graph.js";
+import { schema } from "../schema.js";
 import { href } from "../state.js";
 import { show } from "../shown.js";
 import { failure, notesList, typeName } from "./parts.js";
 
 const OWN = new Set(["id", "entity_type", "notes", "edges", "provenance", "name"]);
+
+/** Neighbours that a relation lists. */
+const LISTED = 50;
 
 /** @param {HTMLElement} container @param {import("../state.js").State} state */
 export function entity(container, state) {
@@ -19,7 +23,13 @@ export function entity(container, state) {
   async function load() {
     card.setAttribute("aria-busy", "true");
     try {
-      draw(await one.run((signal) => call("describe_entity", { id: state.id }, signal)));
+      await one.run(async (signal) => {
+        const made = await call("describe_entity", { id: state.id }, signal);
+        await schema().catch(() => null);
+        const names = await namesOf(idsIn(made.answer), signal).catch(() => new Map());
+        signal.throwIfAborted();
+        draw(made, names);
+      });
     } catch (error) {
       if (isAbort(error)) return;
       fill(card, h("h1", null, name(state.id)), failure(error, load));
@@ -27,22 +37,30 @@ export function entity(container, state) {
     card.removeAttribute("aria-busy");
   }
 
-  /** @param {import("../api.js").Call} made */
-  function draw(made) {
+  /** @param {import("../api.js").Call} made @param {Map<string, string>} names */
+  function draw(made, names) {
     const record = made.answer;
     const title = nameIn(record) ?? record.id;
     show({ calls: [made], title: title.slice(0, 80) });
     fill(card,
       h("header", null,
-        h("h1", null, name(title)),
-        h("p", { class: "row" }, typeName(record.entity_type), name(record.id, "id"),
-          link(href({ view: "walk", seeds: [record.id] }), { class: "button primary" }, "Walk from here"))),
+        h("div", null,
+          h("h1", { class: "long", dir: "auto" }, title),
+          h("p", { class: "row" }, typeName(record.entity_type), h("bdi", { class: "id long" }, record.id))),
+        link(href({ view: "walk", seeds: [record.id] }), { class: "button primary" }, "Walk from here")),
       notesList(made.notes),
-      recordPart(record), relationsPart(record), evidencePart(record));
+      h("div", { class: "columns" }, recordPart(record), relationsPart(record)),
+      evidencePart(record, names));
   }
 
   load();
   return () => one.stop();
+}
+
+/** The ids that evidence names. @param {any} record @returns {string[]} */
+function idsIn(record) {
+  const items = record.provenance?.items ?? [];
+  return items.flatMap((/** @type {any} */ item) => [item.subject, item.object, item.document_id]).filter((/** @type {any} */ id) => typeof id === "string");
 }
 
 /** @param {any} record */
@@ -64,33 +82,51 @@ export function valueOf(value) {
 
 /** @param {any} record */
 function relationsPart(record) {
-  const relations = Object.entries(record.edges ?? {});
+  const relations = /** @type {[string, number][]} */ (Object.entries(record.edges ?? {}));
   return h("section", { "aria-labelledby": "relations" }, h("h2", { id: "relations" }, "Relations"),
     relations.length
-      ? h("ul", { class: "relations" }, relations.map(([step, n]) =>
-        h("li", null, link(href({ view: "walk", seeds: [record.id], path: [step] }), null, h("bdi", { class: "predicate" }, step)), h("span", { class: "number" }, count(/** @type {number} */ (n))))))
-      : h("p", { class: "muted" }, "No relation touches this entity."));
+      ? h("div", { class: "relations" }, relations.map(([step, n]) => relation(record.id, step, n)))
+      : h("p", { class: "muted" }, record.edges ? "No relation touches this entity." : "The relations could not be counted; the notes say why."));
 }
 
-/** @param {any} record */
-function evidencePart(record) {
+/** A predicate with its neighbours, which are asked for when it is opened. @param {string} id @param {string} step @param {number} n */
+function relation(id, step, n) {
+  const body = h("div", { class: "neighbours" });
+  const element = h("details", { ontoggle: () => element.open && !body.childElementCount && load() },
+    h("summary", null, name(step, "predicate"), h("span", { class: "number" }, count(n))), body);
+
+  async function load() {
+    fill(body, h("p", { class: "muted" }, "Loading"));
+    try {
+      const { answer } = await call("bfs_query", { seeds: [id], path: [step], show: "ends", fields: ["name"], limit: LISTED });
+      const items = answer.nodes.map((/** @type {any} */ node) =>
+        h("li", null, link(href({ view: "entity", id: node.id }), null, name(nameIn(node.metadata ?? {}) ?? node.id)), typeName(node.entity_type)));
+      const rest = answer.shown_count - items.length;
+      fill(body, h("ul", null, items), link(href({ view: "walk", seeds: [id], path: [step] }), { class: "button small" }, rest > 0 ? `Walk along it (${count(rest)} more)` : "Walk along it"));
+    } catch (error) {
+      fill(body, failure(error, load));
+    }
+  }
+  return element;
+}
+
+/** @param {any} record @param {Map<string, string>} names */
+function evidencePart(record, names) {
   const items = record.provenance?.items ?? [];
   if (!items.length) return null;
   const total = record.provenance.total;
-  const about = total === null || total === undefined ? `${plural(items.length, "passage")}; there may be more` : total > items.length ? `${items.length} of ${count(total)} passages` : plural(items.length, "passage");
+  const shown = plural(items.length, "passage");
+  const about = typeof total !== "number" ? `${shown}; there may be more` : total > items.length ? `${count(items.length)} of ${count(total)} passages` : shown;
   return h("section", { "aria-labelledby": "evidence" }, h("h2", { id: "evidence" }, "Evidence ", h("span", { class: "muted" }, about)),
-    h("ol", { class: "evidence" }, items.map((/** @type {any} */ item) => evidenceItem(item))));
+    h("ol", { class: "evidence" }, items.map((/** @type {any} */ item) => evidenceItem(item, names))));
 }
 
-/** @param {any} item */
-function evidenceItem({ subject, predicate, object, document_id, section, text_span, confidence }) {
-  const end = (/** @type {string} */ id) => link(href({ view: "entity", id }), null, name(id));
+/** @param {any} item @param {Map<string, string>} names */
+function evidenceItem({ subject, predicate, object, document_id: source, section, text_span: text, confidence }, names) {
+  const end = (/** @type {string} */ id) => link(href({ view: "entity", id }), null, name(names.get(id) ?? id));
+  const document = source && (isWebAddress(source) ? link(source, null, name(source)) : names.has(source) ? end(source) : name(source, "id"));
   return h("li", null,
-    h("p", { class: "triple" }, subject && end(subject), predicate && h("bdi", { class: "predicate" }, predicate), object && end(object)),
-    text_span && h("blockquote", { dir: "auto" }, text_span),
-    h("p", { class: "muted" },
-      document_id && (isWebAddress(document_id) ? link(document_id, null, document_id) : end(document_id)),
-      section && h("bdi", { dir: "auto" }, section),
-      confidence !== undefined && confidence !== null && h("span", null, `confidence ${confidence}`)));
+    h("p", { class: "triple" }, subject && end(subject), predicate && name(predicate, "predicate"), object && end(object)),
+    text && h("blockquote", { dir: "auto" }, text),
+    h("p", { class: "source muted" }, document, section && name(section), typeof confidence === "number" && h("span", null, `confidence ${confidence}`)));
 }
-

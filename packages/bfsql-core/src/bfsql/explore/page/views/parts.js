@@ -40,6 +40,15 @@ export function notesList(notes) {
     h("ul", null, items));
 }
 
+/** What an answer lacks, on one line that opens. @param {string[]} notes */
+export function notesLine(notes) {
+  if (!notes.length) return null;
+  const more = notes.length > 1 ? h("span", { class: "tag" }, `+${notes.length - 1}`) : null;
+  return h("details", { class: "notes line" },
+    h("summary", null, h("span", { class: "unseen" }, "Notes on this answer: "), h("bdi", { dir: "auto" }, notes[0]), more),
+    h("ul", null, notes.map((note) => h("li", { dir: "auto" }, note))));
+}
+
 /** "23 nodes, 23 edges". @param {number} nodes @param {number} edges */
 export function sizes(nodes, edges) {
   return `${plural(nodes, "node")}, ${plural(edges, "edge")}`;

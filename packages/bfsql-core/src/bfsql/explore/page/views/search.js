@@ -3,15 +3,15 @@
 
 import { call, isAbort, latest } from "../api.js";
 import { announce, fill, h, link, name, plural } from "../dom.js";
+import { schema } from "../schema.js";
 import { go, href } from "../state.js";
 import { show } from "../shown.js";
 import { failure, notesList, typeName } from "./parts.js";
 
 const WAIT_MS = 120;
 
-const MATCHES = /** @type {Record<string, string>} */ ({
-  id: "id", alias: "other name", prefix: "begins so", words: "words", part: "a part", similar: "spelt alike", meaning: "by meaning", other: "other text",
-});
+/** What is said of a hit that is not simply called so. @type {Record<string, string>} */
+const MATCHES = { alias: "another name", similar: "spelt alike", meaning: "by meaning", other: "by other text" };
 
 /** @param {any} hit */
 const walkFrom = (hit) => ({ view: "walk", seeds: [hit.id] });
@@ -60,6 +60,7 @@ export function searchField(container) {
   async function look(text) {
     try {
       const made = await one.run((signal) => call("search_entities", { query: text }, signal));
+      await schema().catch(() => null);
       hits = made.answer;
       active = -1;
       const note = hits.length ? made.notes[0] ?? "" : made.notes[0] ?? `Nothing is called “${text.slice(0, 60)}”.`;
@@ -170,6 +171,7 @@ export function search(container, state) {
     hits.setAttribute("aria-busy", "true");
     try {
       const made = await one.run((signal) => call("search_entities", { query: state.q, node_types: state.types }, signal));
+      await schema().catch(() => null);
       draw(made);
     } catch (error) {
       if (isAbort(error)) return;
@@ -192,7 +194,8 @@ export function search(container, state) {
       return h("li", null, box, link(href(walkFrom(hit)), { class: "hit" }, hitParts(hit)), link(href({ view: "entity", id: hit.id }), { class: "small" }, "Record"));
     });
     const nothing = h("p", { class: "empty" }, state.types.length ? "No entity of these types is called that." : "No entity is called that.");
-    fill(hits, notesList(made.notes), rows.length ? [h("ul", { class: "hit-list" }, rows), h("div", { class: "row" }, together)] : nothing);
+    const several = rows.length > 1 && h("div", { class: "row" }, together, h("span", { class: "muted" }, "Tick hits to start from several at once."));
+    fill(hits, notesList(made.notes), rows.length ? [h("ul", { class: "hit-list" }, rows), several] : nothing);
     announce(rows.length ? plural(rows.length, "hit") : "No hit");
   }
 

@@ -5,7 +5,7 @@ import { fill, h, count, name, plural } from "../dom.js";
 import { createPicture } from "../picture.js";
 import { schema } from "../schema.js";
 import { show } from "../shown.js";
-import { failure, notesList, typeName } from "./parts.js";
+import { failure, notesLine, typeName } from "./parts.js";
 
 /** @param {HTMLElement} container */
 export function start(container) {
@@ -14,9 +14,10 @@ export function start(container) {
   let picture = null;
   const heading = h("h1", { class: "unseen" }, "What this graph contains");
   const text = h("div", { class: "intro" });
-  const stage = h("div", { class: "schema-picture" });
+  const notes = h("div", { class: "notes-place" });
+  const stage = h("div", { class: "picture" });
   const lists = h("div", { class: "schema-lists" });
-  container.append(heading, text, h("div", { class: "schema" }, stage, lists));
+  container.append(heading, h("div", { class: "about" }, text, notes), h("div", { class: "split" }, stage, lists));
   document.getElementById("q")?.focus({ preventScroll: true });
 
   async function load(again = false) {
@@ -32,7 +33,8 @@ export function start(container) {
   /** @param {import("../schema.js").Schema} known */
   function draw(known) {
     const graph = pictured(known);
-    fill(text, h("p", { class: "description", dir: "auto" }, known.description), h("p", { class: "muted" }, summary(known)), notesList(known.notes));
+    fill(text, h("p", { class: "description", dir: "auto" }, known.description), h("p", { class: "muted" }, summary(known)));
+    fill(notes, notesLine(known.notes));
     fill(lists, lengths(known));
     if (!known.types.length) {
       fill(stage, h("p", { class: "empty" }, "This graph is empty so far. Load something into it, then reload this page."));
@@ -42,7 +44,7 @@ export function start(container) {
       label: "The schema: types and the relations between them",
       unavailable: "This browser has no WebGL, which the picture needs. The list shows the same schema.",
     });
-    picture.show(/** @type {any} */ (graph), { edgeLabel: (edge) => `${edge.predicate} (${count(edge.count)})`, distance: 210 });
+    picture.show(/** @type {any} */ (graph), { edgeLabel: (edge) => `${edge.predicate} (${count(edge.count)})`, distance: 210, apart: 5 });
     show({ calls: [known.call], title: "Overview", picture });
   }
 
@@ -65,8 +67,8 @@ function pictured(known) {
     id: type, name: type, type, full: true, seed: false, degree: edges.get(type) ?? 0, weight: Math.sqrt((sizes.get(type) ?? 0) / most),
     label: known.nodeCounts.has(type) ? `${type.slice(0, 40)} (${count(known.nodeCounts.get(type) ?? 0)})` : type.slice(0, 40),
   }));
-  const drawn = known.relations.map(({ subject, predicate, object, count: n }) => ({ subject, predicate, object, count: n }));
-  return { nodes, edges: drawn };
+  const widest = Math.max(1, ...known.relations.map((relation) => relation.count));
+  return { nodes, edges: known.relations.map((relation) => ({ ...relation, width: 1.2 + 3 * Math.sqrt(relation.count / widest) })) };
 }
 
 /** @param {import("../schema.js").Schema} known */
@@ -79,9 +81,10 @@ function summary(known) {
 
 /** @param {import("../schema.js").Schema} known */
 function lengths(known) {
-  const types = known.types.map((type) => h("tr", null, h("td", null, typeName(type)), h("td", { class: "number" }, known.nodeCounts.has(type) ? count(known.nodeCounts.get(type) ?? 0) : "")));
+  const ordered = [...known.types].sort((a, b) => (known.nodeCounts.get(b) ?? 0) - (known.nodeCounts.get(a) ?? 0));
+  const types = ordered.map((type) => h("tr", null, h("td", null, typeName(type)), h("td", { class: "number" }, known.nodeCounts.has(type) ? count(known.nodeCounts.get(type) ?? 0) : "")));
   const relations = known.relations.map(({ subject, predicate, object, count: n }) =>
-    h("tr", null, h("td", null, name(subject)), h("td", null, name(predicate, "predicate")), h("td", null, name(object)), h("td", { class: "number" }, count(n))));
+    h("tr", null, h("td", null, typeName(subject)), h("td", null, name(predicate, "predicate")), h("td", null, typeName(object)), h("td", { class: "number" }, count(n))));
   return [
     types.length > 0 && h("table", null, h("caption", null, "Types"), h("tbody", null, types)),
     relations.length > 0 && h("table", null, h("caption", null, "Relations"), h("tbody", null, relations)),

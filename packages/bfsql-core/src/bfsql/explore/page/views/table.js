@@ -35,7 +35,8 @@ function nodeTable({ graph, state, hidden, onExpand, onPoint }) {
   const opened = new Set(state.open);
   /** @type {any[]} */
   const columns = [
-    { key: "name", title: "Name", of: (/** @type {any} */ n) => n.name.toLocaleLowerCase(), cell: (/** @type {any} */ n) => h("td", { class: "wide" }, link(href({ view: "entity", id: n.id }), { class: n.full ? "" : "stub" }, name(n.name)), n.seed && h("span", { class: "tag" }, "seed"), !n.full && h("span", { class: "tag" }, "stub")) },
+    { key: "name", title: "Name", of: (/** @type {any} */ n) => n.name.toLocaleLowerCase(), cell: nameCell },
+    ...(state.details === "all" ? [{ key: "record", title: "Record", of: recordText, cell: (/** @type {any} */ n) => h("td", null, name(recordText(n))) }] : []),
     { key: "type", title: "Type", of: (/** @type {any} */ n) => n.type, cell: (/** @type {any} */ n) => h("td", null, typeName(n.type)) },
     { key: "degree", title: "Edges", number: true, of: (/** @type {any} */ n) => n.degree, cell: (/** @type {any} */ n) => h("td", { class: "number" }, count(n.degree)) },
     { key: "", title: "", cell: (/** @type {any} */ n) => h("td", { class: "act" }, !opened.has(n.id) && h("button", { type: "button", class: "small", "aria-label": `Expand ${n.name.slice(0, 80)}`, onclick: () => onExpand(n.id) }, "Expand")) },
@@ -47,9 +48,24 @@ function nodeTable({ graph, state, hidden, onExpand, onPoint }) {
   });
 }
 
+/** @param {any} n */
+function nameCell(n) {
+  const tag = n.seed ? "seed" : n.full ? "" : "stub";
+  return h("td", { class: "named" }, h("div", null,
+    link(href({ view: "entity", id: n.id }), { class: n.full ? "" : "stub" }, name(n.name)), tag && h("span", { class: "tag" }, tag)));
+}
+
+/** The record on one line. @param {any} n */
+function recordText({ metadata }) {
+  return Object.entries(metadata)
+    .filter(([key]) => key !== "name")
+    .map(([key, value]) => `${key}: ${typeof value === "string" ? value : JSON.stringify(value)}`)
+    .join("; ");
+}
+
 /** @param {TableHow} how */
 function edgeTable({ graph, state, hidden }) {
-  const end = (/** @type {string} */ id) => h("td", { class: "wide" }, link(href({ view: "entity", id }), null, name(graph.nameOf(id))));
+  const end = (/** @type {string} */ id) => h("td", null, link(href({ view: "entity", id }), null, name(graph.nameOf(id))));
   const nameKey = (/** @type {string} */ id) => graph.nameOf(id).toLocaleLowerCase();
   /** @type {any[]} */
   const columns = [
@@ -91,11 +107,11 @@ function sortable(columns, rows, state, onRow) {
 
 /** @param {any} column @param {string} key @param {boolean} down */
 function heading({ title, key: own, number }, key, down) {
-  if (!own) return h("th", { scope: "col" }, h("span", { class: "unseen" }, "Actions"));
+  if (!own) return h("th", { scope: "col", class: "act-column" }, h("span", { class: "unseen" }, "Actions"));
   const now = own === key;
   const sort = now ? (down ? "descending" : "ascending") : "none";
   const next = now && !down ? `-${own}` : !now && number ? `-${own}` : own;
-  return h("th", { scope: "col", "aria-sort": sort, class: number ? "number" : "" },
+  return h("th", { scope: "col", "aria-sort": sort, class: `${own}-column ${number ? "number" : ""}` },
     h("button", { type: "button", class: "sort", onclick: () => set({ sort: next }, { replace: true }) }, title, h("span", { "aria-hidden": "true", class: "arrow" }, now ? (down ? "↓" : "↑") : "")));
 }
 

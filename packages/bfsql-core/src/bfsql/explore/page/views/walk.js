@@ -2,88 +2,178 @@
 /** The walk: a neighbourhood as a picture with its legend and controls, and as a table. */
 
 import { isAbort, latest } from "../api.js";
-import { announce, count, fill, h, name } from "../dom.js";
+import { announce, count, fill, h, name, plural } from "../dom.js";
 import { createPicture } from "../picture.js";
 import { schema } from "../schema.js";
 import { get, go, set } from "../state.js";
 import { show } from "../shown.js";
-import { opening, walk as ask } from "../walking.js";
-import { cost, failure, mark, notesList, sizes } from "./parts.js";
+import { isRestricted, opening, openingOf, walk as ask } from "../walking.js";
 import { controls } from "./controls.js";
+import { hoverCard } from "./hover.js";
+import { hubAt, hubChoice } from "./hub.js";
+import { cost, failure, mark, notesLine, sizes } from "./parts.js";
 import { table } from "./table.js";
 
 /** @typedef {import("../state.js").State} State */
+/** @typedef {import("../walking.js").Walked} Walked */
 
 /** @param {HTMLElement} container @param {State} state */
 export function walk(container, state) {
   const one = latest();
-  /** @type {Map<string, import("../api.js").Call>} */
+  const opened = latest();
+  /** Answers by their arguments, so that going back asks nothing. @type {Map<string, import("../api.js").Call>} */
   const known = new Map();
-  /** @type {{graph: import("../graph.js").Graph, calls: import("../api.js").Call[]} | null} */
+  /** @type {Walked | null} */
   let answer = null;
   let asked = "";
 
-  const bar = h("div", { class: "bar" });
-  const messages = h("div", { class: "messages" });
-  const stage = h("div", { class: "picture" });
-  const legend = h("div", { class: "legend", role: "group", "aria-label": "Types shown" });
-  const status = h("p", { class: "status" });
-  const list = h("section", { class: "table", "aria-label": "The same answer as a table" });
-  const aside = h("div", { class: "left" }, stage, legend, status);
-  container.append(h("h1", { class: "unseen" }, "Walk"), bar, messages, h("div", { class: "split" }, aside, list));
-  const picture = createPicture(stage, { label: "The neighbourhood", onClick: expand, onDoubleClick: (id) => go({ view: "entity", id }) });
+  const parts = skeleton(container);
+  const picture = createPicture(parts.stage, {
+    label: "The neighbourhood",
+    onClick: expand,
+    onDoubleClick: (id) => go({ view: "entity", id }),
+    onHover: (id) => point(id === null ? undefined : answer?.graph.node(id)),
+  });
+  const point = hoverCard(parts.stage);
+  const over = h("div", { class: "over" });
+  parts.stage.append(over);
 
-  /** @param {string} id */
-  function expand(id) {
+  /** Open a node by one hop; a hub asks first. @param {string} id */
+  async function expand(id) {
+    const { limit } = get();
+    fill(over);
+    try {
+      const hub = await opened.run((signal) => hubAt(id, limit, signal));
+      if (!hub) return open(opening(id));
+      offer(hubChoice(hub, limit, (step) => open(opening(id, step)), () => fill(over)));
+    } catch (error) {
+      if (!isAbort(error)) fill(over, failure(error, () => expand(id)));
+    }
+  }
+
+  /** @param {string} what */
+  function open(what) {
+    fill(over);
     const now = get();
-    if (!now.open.includes(id)) set({ open: [...now.open, opening(id)] });
+    if (now.open.includes(what)) announce("This is open already.");
+    else set({ open: [...now.open, what] });
+  }
+
+  /** @param {HTMLElement} choice */
+  function offer(choice) {
+    fill(over, choice);
+    choice.focus({ preventScroll: true });
   }
 
   /** @param {State} now */
   async function update(now) {
-    controls(bar, now);
+    controls(parts.bar, now, (id) => answer?.graph.nameOf(id) ?? id);
     const { hide, tab, sort, ...question } = now;
     const key = JSON.stringify(question);
-    if (key === asked && answer) return draw(now, false);
+    if (key === asked && answer) return draw(now, answer, false);
     asked = key;
-    if (!now.seeds.length) return fill(messages, h("p", { class: "empty" }, "Search for something to start from."));
-    container.setAttribute("aria-busy", "true");
-    try {
-      await schema().catch(() => null);
-      answer = await one.run((signal) => ask(now, signal, known));
-      fill(messages, notesList([...new Set(answer.calls.flatMap((made) => made.notes))]));
-      draw(now, true);
-      announce(`The answer has ${sizes(answer.graph.nodes.length, answer.graph.edges.length)}.`);
-    } catch (error) {
-      if (isAbort(error)) return;
-      fill(messages, failure(error, () => { asked = ""; update(get()); }));
-    }
-    container.removeAttribute("aria-busy");
+    await load(now);
   }
 
-  /** @param {State} now @param {boolean} fresh */
-  function draw(now, fresh) {
-    if (!answer) return;
-    const { graph, calls } = answer;
+  /** @param {State} now */
+  async function load(now) {
+    fill(over);
+    parts.left.removeAttribute("aria-busy");
+    if (!now.seeds.length) return fill(over, h("p", { class: "empty" }, "Search for something to start from."));
+    parts.left.setAttribute("aria-busy", "true");
+    try {
+      await one.run(async (signal) => {
+        await schema().catch(() => null);
+        const hub = await seedHub(now, signal);
+        signal.throwIfAborted();
+        if (hub) return offer(hubChoice(hub, now.limit, (step) => set(step ? { path: [step] } : { hub: "all" })));
+        answer = await ask(now, signal, known);
+        draw(now, answer, true);
+        announce(`The answer has ${sizes(answer.graph.nodes.length, answer.graph.edges.length)}.`);
+      });
+    } catch (error) {
+      if (isAbort(error)) return;
+      fill(over, failure(error, () => load(get())));
+    }
+    parts.left.removeAttribute("aria-busy");
+  }
+
+  /** @param {State} now @param {Walked} walked @param {boolean} fresh */
+  function draw(now, walked, fresh) {
+    const { graph, calls } = walked;
     const hidden = new Set(now.hide);
-    if (fresh) picture.show(graph, { hidden });
-    else picture.hide(hidden);
-    fill(legend, graph.typeCounts().map(([type, n]) => legendButton(type, n, now)));
-    fill(status, `${sizes(graph.nodes.length, graph.edges.length)} · ${cost(calls)}`);
-    table(list, { graph, state: now, hidden, onExpand: expand, onPoint: (id) => picture.highlight(id === null ? null : [id]) });
+    if (fresh) {
+      point(undefined);
+      picture.show(graph, { hidden });
+      fill(over, !graph.size && h("p", { class: "empty" }, "Nothing was found. The notes say how far the walk came."));
+      fill(parts.status, statusOf(walked), undo(now));
+      fill(parts.notes, notesLine([...new Set(calls.flatMap((made) => made.notes))]));
+      controls(parts.bar, now, (id) => graph.nameOf(id));
+    } else picture.hide(hidden);
+    fill(parts.legend, graph.typeCounts().map(([type, n]) => legendButton(type, n, now)));
+    table(parts.list, { graph, state: now, hidden, onExpand: expand, onPoint: (id) => picture.highlight(id === null ? null : [id]) });
+    if (!fresh) return;
     const seed = graph.nodes.find((n) => n.seed);
-    if (fresh) show({ graph, picture, calls, title: (seed?.name ?? now.seeds[0]).slice(0, 80) });
+    show({ graph, picture, calls, title: (seed?.name ?? now.seeds[0]).slice(0, 80) });
   }
 
   update(state);
   return Object.assign(
     () => {
       one.stop();
+      opened.stop();
       picture.destroy();
-      container.removeAttribute("aria-busy");
     },
     { update },
   );
+}
+
+/** @param {HTMLElement} container */
+function skeleton(container) {
+  const parts = {
+    bar: h("div", { class: "bar" }),
+    status: h("p", { class: "status" }),
+    notes: h("div", { class: "notes-place" }),
+    stage: h("div", { class: "picture" }),
+    legend: h("div", { class: "legend", role: "group", "aria-label": "Types shown" }),
+    list: h("section", { class: "table", "aria-label": "The same answer as a table" }),
+    left: h("div", { class: "left" }),
+  };
+  parts.left.append(parts.stage, parts.legend);
+  container.append(h("h1", { class: "unseen" }, "Walk"), parts.bar,
+    h("div", { class: "about" }, parts.status, parts.notes),
+    h("div", { class: "split" }, parts.left, parts.list));
+  return parts;
+}
+
+/** A single seed with more relations than are shown. @param {State} now @param {AbortSignal} signal */
+async function seedHub(now, signal) {
+  if (now.seeds.length > 1 || now.hub === "all" || isRestricted(now)) return null;
+  try {
+    return await hubAt(now.seeds[0], now.limit, signal);
+  } catch (error) {
+    if (isAbort(error)) throw error;
+    return null;
+  }
+}
+
+/** What is shown, of how much, and what it costs. @param {Walked} walked */
+function statusOf({ graph, calls }) {
+  const { node_count: nodes, edge_count: edges } = calls[0].answer;
+  const cut = calls.length === 1 && (nodes > graph.nodes.length || edges > graph.edges.length);
+  return [
+    h("strong", null, sizes(graph.nodes.length, graph.edges.length)),
+    cut && h("span", { class: "cut" }, `of ${sizes(nodes, edges)}`),
+    h("span", { class: "cost" }, cost(calls)),
+  ];
+}
+
+/** @param {State} now */
+function undo(now) {
+  if (!now.open.length) return null;
+  const last = openingOf(now.open[now.open.length - 1]).id;
+  return h("button", { type: "button", class: "small", title: `Close ${last}`.slice(0, 200), onclick: () => set({ open: now.open.slice(0, -1) }) },
+    `Undo the last of ${plural(now.open.length, "expansion")}`);
 }
 
 /** @param {string} type @param {number} n @param {State} state */

@@ -1,0 +1,52 @@
+// @ts-check
+/** Hubs: an entity with many relations opens as counts by predicate first, and one chooses. */
+
+import { call } from "../api.js";
+import { count, h, name } from "../dom.js";
+import { nameIn } from "../graph.js";
+import { notesList } from "./parts.js";
+
+/**
+ * @typedef {object} Hub
+ * @property {string} id
+ * @property {string} name
+ * @property {[string, number][]} relations Steps of a path with their counts, the most frequent first.
+ * @property {number} total
+ * @property {string[]} notes
+ */
+
+/**
+ * Look whether an entity has more relations than a picture shows.
+ *
+ * @param {string} id @param {number} most @param {AbortSignal} [signal]
+ * @returns {Promise<Hub | null>} Null where it has no more than that.
+ */
+export async function hubAt(id, most, signal) {
+  const { answer, notes } = await call("describe_entity", { id }, signal);
+  const relations = /** @type {[string, number][]} */ (Object.entries(answer.edges ?? {}));
+  const total = relations.reduce((sum, [, n]) => sum + n, 0);
+  if (total <= most && answer.edges) return null;
+  return { id: answer.id, name: nameIn(answer) ?? answer.id, relations, total, notes };
+}
+
+/**
+ * The choice of what to open.
+ *
+ * @param {Hub} hub
+ * @param {number} limit Nodes that an answer shows at the most.
+ * @param {(step: string) => void} choose With an empty step: all relations.
+ * @param {() => void} [cancel]
+ */
+export function hubChoice({ name: title, relations, total, notes }, limit, choose, cancel) {
+  const rows = relations.map(([step, n]) =>
+    h("li", null, h("button", { type: "button", onclick: () => choose(step) }, name(step, "predicate"), h("span", { class: "number" }, count(n)))));
+  const size = relations.length ? `has ${count(total)} relations` : "has more relations than could be counted";
+  return h("section", { class: "hub", "aria-label": "What to open", tabindex: "-1", onkeydown: (/** @type {KeyboardEvent} */ e) => e.key === "Escape" && cancel?.() },
+    h("h2", null, name(title), ` ${size}`),
+    h("p", { class: "muted" }, "Choose which to follow."),
+    notesList(notes),
+    h("ul", null, rows),
+    h("div", { class: "row" },
+      h("button", { type: "button", onclick: () => choose("") }, `All, up to ${count(limit)} nodes`),
+      cancel && h("button", { type: "button", onclick: cancel }, "Cancel")));
+}
