@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from zipfile import ZipFile
 
 import httpx2
 import pytest
@@ -15,6 +16,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from bfsql.cli.command import bfsql
+from bfsql.explore.page import FILES
 from bfsql_servers.served import exploring, serving
 
 BFSQL = [sys.executable, "-m", "bfsql"]
@@ -132,3 +134,11 @@ def test_a_file_for_another_kind_of_server_may_be_used(films_db: Path, tmp_path:
     with exploring("--config", str(settings)) as page:
         search(page.url)
     assert (tmp_path / "calls.jsonl").stat().st_size
+
+
+def test_the_wheel_has_the_files_of_the_page(wheels: Path) -> None:
+    [core] = wheels.glob("bfsql_core-*.whl")
+    with ZipFile(core) as packed:
+        there = {name.removeprefix("bfsql/explore/page/") for name in packed.namelist()}
+    files = {path.relative_to(FILES).as_posix() for path in FILES.rglob("*") if path.is_file()}
+    assert files - there == set()
