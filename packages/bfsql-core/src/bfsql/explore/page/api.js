@@ -7,13 +7,14 @@
 export class ApiError extends Error {
   /**
    * @param {string} message
-   * @param {{status?: number, kind?: string, retryAfter?: number | null}} [about]
+   * @param {{status?: number, kind?: string, argument?: string, retryAfter?: number | null}} [about]
    */
-  constructor(message, { status = 0, kind = "", retryAfter = null } = {}) {
+  constructor(message, { status = 0, kind = "", argument = "", retryAfter = null } = {}) {
     super(message);
     this.name = "ApiError";
     this.status = status;
     this.kind = kind;
+    this.argument = argument;
     this.retryAfter = retryAfter;
   }
 }
@@ -41,6 +42,11 @@ let asking = null;
 /** Who asks for the token, when the server wants one. @param {(refused: boolean) => Promise<string>} f */
 export function onTokenWanted(f) {
   askForToken = f;
+}
+
+/** Whether the server asked for a token and has one. */
+export function hasToken() {
+  return token !== "";
 }
 
 /**
@@ -202,10 +208,12 @@ function resultText(content, document) {
 async function problem(response) {
   let detail = "";
   let kind = "";
+  let argument = "";
   try {
     const document = await response.json();
     detail = typeof document.detail === "string" ? document.detail : "";
     kind = typeof document.kind === "string" ? document.kind : "";
+    argument = typeof document.argument === "string" ? document.argument : "";
   } catch {
     detail = "";
   }
@@ -213,6 +221,7 @@ async function problem(response) {
   return new ApiError(detail || `The server answered with status ${response.status}. Try again in a moment.`, {
     status: response.status,
     kind,
+    argument,
     retryAfter: seconds > 0 ? seconds : null,
   });
 }

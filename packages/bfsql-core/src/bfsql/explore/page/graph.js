@@ -13,6 +13,8 @@
  * @property {boolean} via Whether it is only on a connection (`intersect_subgraphs`).
  * @property {number} degree Edges on the page that touch it.
  * @property {Record<string, any>} metadata
+ * @property {number} [paths] Walks of a path through it, where an answer counts them.
+ * @property {number} [distinct] Distinct nodes on these walks.
  */
 
 /** @typedef {{subject: string, predicate: string, object: string, metadata?: Record<string, any>}} Edge */
@@ -73,6 +75,8 @@ export class Graph {
       via: Boolean(node.via) && (known?.via ?? true),
       degree: known?.degree ?? 0,
       metadata,
+      paths: node.paths ?? known?.paths,
+      distinct: node.distinct ?? known?.distinct,
     });
   }
 

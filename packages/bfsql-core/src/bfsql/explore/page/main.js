@@ -2,11 +2,16 @@
 /** Starts the page: the search field, the navigation, and the view that the address names. */
 
 import { onTokenWanted } from "./api.js";
-import { fill, h, link } from "./dom.js";
+import { callPanel } from "./calls.js";
+import { fill, link } from "./dom.js";
+import { exportMenu } from "./export.js";
+import { pickedBar } from "./picked.js";
 import { get, href, subscribe } from "./state.js";
 import { show } from "./shown.js";
 import { askForToken } from "./token.js";
 import { entity } from "./views/entity.js";
+import { intersect } from "./views/intersect.js";
+import { replay } from "./views/replay.js";
 import { search, searchField } from "./views/search.js";
 import { start } from "./views/start.js";
 import { walk } from "./views/walk.js";
@@ -20,10 +25,14 @@ import { walk } from "./views/walk.js";
  */
 
 /** Views by the name that they have in the address. @type {Record<string, View>} */
-const VIEWS = { start, search, walk, entity };
+const VIEWS = { start, search, walk, entity, intersect, replay };
 
 /** What the navigation offers: a name, and the state that it leads to. @type {[string, any][]} */
-const PLACES = [["Overview", { view: "start" }]];
+const PLACES = [
+  ["Overview", { view: "start" }],
+  ["In common", { view: "intersect" }],
+  ["Replay", { view: "replay" }],
+];
 
 const container = /** @type {HTMLElement} */ (document.getElementById("main"));
 let drawn = "";
@@ -61,6 +70,9 @@ function navigation(view) {
 
 onTokenWanted(askForToken);
 searchField(/** @type {HTMLElement} */ (document.getElementById("search")));
+const behind = /** @type {HTMLElement} */ (document.getElementById("behind"));
+behind.append(exportMenu(), callPanel());
+pickedBar(document.body);
 document.querySelector(".skip")?.addEventListener("click", (event) => {
   event.preventDefault();
   container.focus();

@@ -12,7 +12,7 @@ const MOST_EDGE_LABELS = 800;
 const CORNER = [52, 116];
 
 /** Rectangles that are taken, found by the cells of a grid. */
-class Taken {
+export class Taken {
   /** @type {Map<string, number[][]>} */
   #cells = new Map();
 

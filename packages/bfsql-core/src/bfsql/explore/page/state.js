@@ -6,7 +6,7 @@
  * is left out. Going back in the browser is going back in the walk.
  */
 
-const TEXTS = { view: "start", q: "", id: "", show: "", direction: "both", details: "name", sort: "", sort_by: "", tab: "nodes", hub: "", file: "" };
+const TEXTS = { view: "start", q: "", id: "", show: "", direction: "both", details: "name", sort: "", sort_by: "", tab: "nodes", hub: "", connect: "yes" };
 const NUMBERS = { hops: 1, limit: 300, max_tokens: null, k: null, step: 0, count_distinct: null };
 const LISTS = ["seeds", "predicates", "types", "exclude", "hide", "path", "to", "where", "open"];
 
@@ -33,7 +33,7 @@ export function parse(fragment) {
     const number = text === null || text === "" ? NaN : Number(text);
     state[key] = Number.isInteger(number) && number >= 0 ? number : value;
   }
-  for (const key of LISTS) state[key] = [...new Set(given.getAll(key))];
+  for (const key of LISTS) state[key] = key === "path" ? given.getAll(key) : [...new Set(given.getAll(key))];
   return Object.freeze(state);
 }
 

@@ -3,6 +3,7 @@
 
 import { h, name, plural, count, announce } from "../dom.js";
 import { markOf, SHAPES } from "../palette.js";
+import { set } from "../state.js";
 
 const OUTLINES = {
   circle: "M8 2.5a5.5 5.5 0 1 1 0 11a5.5 5.5 0 1 1 0-11",
@@ -58,6 +59,20 @@ export function sizes(nodes, edges) {
 export function cost(calls) {
   const sum = (/** @type {"bytes" | "tokens" | "ms"} */ key) => calls.reduce((total, made) => total + made[key], 0);
   return `${plural(calls.length, "call")} · ${count(sum("bytes"))} bytes · about ${count(sum("tokens"))} tokens · ${count(Math.round(sum("ms")))} ms`;
+}
+
+/**
+ * A type in the legend, which shows and hides its nodes.
+ *
+ * @param {string} type
+ * @param {number} n Its nodes.
+ * @param {import("../state.js").State} state
+ */
+export function legendButton(type, n, state) {
+  const off = state.hide.includes(type);
+  const hide = off ? state.hide.filter((/** @type {string} */ t) => t !== type) : [...state.hide, type];
+  return h("button", { type: "button", "aria-pressed": String(!off), onclick: () => set({ hide }, { replace: true }) },
+    mark(type), name(type, "type-name"), h("span", { class: "number" }, count(n)));
 }
 
 export { announce, SHAPES };

@@ -2,6 +2,7 @@
 /** The graph as a table: the same answer as the picture, sortable, for everybody. */
 
 import { count, fill, h, link, name } from "../dom.js";
+import { pickButton } from "../picked.js";
 import { href, set } from "../state.js";
 import { typeName } from "./parts.js";
 
@@ -39,7 +40,8 @@ function nodeTable({ graph, state, hidden, onExpand, onPoint }) {
     ...(state.details === "all" ? [{ key: "record", title: "Record", of: recordText, cell: (/** @type {any} */ n) => h("td", null, name(recordText(n))) }] : []),
     { key: "type", title: "Type", of: (/** @type {any} */ n) => n.type, cell: (/** @type {any} */ n) => h("td", null, typeName(n.type)) },
     { key: "degree", title: "Edges", number: true, of: (/** @type {any} */ n) => n.degree, cell: (/** @type {any} */ n) => h("td", { class: "number" }, count(n.degree)) },
-    { key: "", title: "", cell: (/** @type {any} */ n) => h("td", { class: "act" }, !opened.has(n.id) && h("button", { type: "button", class: "small", "aria-label": `Expand ${n.name.slice(0, 80)}`, onclick: () => onExpand(n.id) }, "Expand")) },
+    ...["paths", "distinct"].filter((key) => graph.nodes.some((/** @type {any} */ n) => n[key] !== undefined)).map(countColumn),
+    { key: "", title: "", cell: (/** @type {any} */ n) => h("td", { class: "act" }, pickButton(n.id, n.name), " ", !opened.has(n.id) && h("button", { type: "button", class: "small", "aria-label": `Expand ${n.name.slice(0, 80)}`, onclick: () => onExpand(n.id) }, "Expand")) },
   ];
   const rows = graph.nodes.filter((n) => !hidden.has(n.type));
   return sortable(columns, rows, state, (row, n) => {
@@ -61,6 +63,12 @@ function recordText({ metadata }) {
     .filter(([key]) => key !== "name")
     .map(([key, value]) => `${key}: ${typeof value === "string" ? value : JSON.stringify(value)}`)
     .join("; ");
+}
+
+/** What a path counted for its shown nodes. @param {string} key */
+function countColumn(key) {
+  const of = (/** @type {any} */ n) => n[key] ?? -1;
+  return { key, title: key === "paths" ? "Paths" : "Distinct", number: true, of, cell: (/** @type {any} */ n) => h("td", { class: "number" }, n[key] === undefined ? "" : count(n[key])) };
 }
 
 /** @param {TableHow} how */

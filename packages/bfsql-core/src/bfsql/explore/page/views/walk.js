@@ -2,7 +2,8 @@
 /** The walk: a neighbourhood as a picture with its legend and controls, and as a table. */
 
 import { isAbort, latest } from "../api.js";
-import { announce, count, fill, h, name, plural } from "../dom.js";
+import { announce, fill, h, plural } from "../dom.js";
+import { pathForm } from "../paths.js";
 import { createPicture } from "../picture.js";
 import { schema } from "../schema.js";
 import { get, go, set } from "../state.js";
@@ -11,7 +12,7 @@ import { isRestricted, opening, openingOf, walk as ask } from "../walking.js";
 import { controls } from "./controls.js";
 import { hoverCard } from "./hover.js";
 import { hubAt, hubChoice } from "./hub.js";
-import { cost, failure, mark, notesLine, sizes } from "./parts.js";
+import { cost, failure, legendButton, notesLine, sizes } from "./parts.js";
 import { table } from "./table.js";
 
 /** @typedef {import("../state.js").State} State */
@@ -27,7 +28,8 @@ export function walk(container, state) {
   let answer = null;
   let asked = "";
 
-  const parts = skeleton(container);
+  const path = pathForm();
+  const parts = skeleton(container, path.element);
   const picture = createPicture(parts.stage, {
     label: "The neighbourhood",
     onClick: expand,
@@ -68,6 +70,7 @@ export function walk(container, state) {
   /** @param {State} now */
   async function update(now) {
     controls(parts.bar, now, (id) => answer?.graph.nameOf(id) ?? id);
+    path.update(now);
     const { hide, tab, sort, ...question } = now;
     const key = JSON.stringify(question);
     if (key === asked && answer) return draw(now, answer, false);
@@ -88,12 +91,15 @@ export function walk(container, state) {
         signal.throwIfAborted();
         if (hub) return offer(hubChoice(hub, now.limit, (step) => set(step ? { path: [step] } : { hub: "all" })));
         answer = await ask(now, signal, known);
+        path.problem(null);
         draw(now, answer, true);
         announce(`The answer has ${sizes(answer.graph.nodes.length, answer.graph.edges.length)}.`);
       });
     } catch (error) {
       if (isAbort(error)) return;
-      fill(over, failure(error, () => load(get())));
+      const atField = path.problem(error);
+      if (atField) announce(/** @type {Error} */ (error).message);
+      fill(over, !atField && failure(error, () => load(get())));
     }
     parts.left.removeAttribute("aria-busy");
   }
@@ -128,8 +134,8 @@ export function walk(container, state) {
   );
 }
 
-/** @param {HTMLElement} container */
-function skeleton(container) {
+/** @param {HTMLElement} container @param {HTMLElement} path */
+function skeleton(container, path) {
   const parts = {
     bar: h("div", { class: "bar" }),
     status: h("p", { class: "status" }),
@@ -140,7 +146,7 @@ function skeleton(container) {
     left: h("div", { class: "left" }),
   };
   parts.left.append(parts.stage, parts.legend);
-  container.append(h("h1", { class: "unseen" }, "Walk"), parts.bar,
+  container.append(h("h1", { class: "unseen" }, "Walk"), parts.bar, path,
     h("div", { class: "about" }, parts.status, parts.notes),
     h("div", { class: "split" }, parts.left, parts.list));
   return parts;
@@ -174,12 +180,4 @@ function undo(now) {
   const last = openingOf(now.open[now.open.length - 1]).id;
   return h("button", { type: "button", class: "small", title: `Close ${last}`.slice(0, 200), onclick: () => set({ open: now.open.slice(0, -1) }) },
     `Undo the last of ${plural(now.open.length, "expansion")}`);
-}
-
-/** @param {string} type @param {number} n @param {State} state */
-function legendButton(type, n, state) {
-  const off = state.hide.includes(type);
-  const hide = off ? state.hide.filter((/** @type {string} */ t) => t !== type) : [...state.hide, type];
-  return h("button", { type: "button", "aria-pressed": String(!off), onclick: () => set({ hide }, { replace: true }) },
-    mark(type), name(type, "type-name"), h("span", { class: "number" }, count(n)));
 }

@@ -1,0 +1,54 @@
+// @ts-check
+/**
+ * Copying text, with an answer that can be seen and heard.
+ */
+
+import { announce, h } from "./dom.js";
+
+const SHOWN_MS = 2000;
+
+/**
+ * A button that copies a text.
+ *
+ * @param {string} what What is copied, for its name: "the command".
+ * @param {() => string} text
+ * @param {() => Element | null} [shown] Where the text stands; it is selected where the browser
+ *   lets no script copy.
+ */
+export function copyButton(what, text, shown = () => null) {
+  const label = "Copy";
+  let waiting = 0;
+  const button = h("button", { type: "button", class: "copy", "aria-label": `Copy ${what}`, onclick: copy }, label);
+
+  async function copy() {
+    const done = await copied(text(), shown());
+    button.textContent = done ? "Copied" : "Press Ctrl+C";
+    button.classList.toggle("done", done);
+    announce(done ? `Copied ${what}.` : `The browser does not let this page copy. The text is selected: press Ctrl+C or Command+C.`);
+    clearTimeout(waiting);
+    waiting = window.setTimeout(() => {
+      button.textContent = label;
+      button.classList.remove("done");
+    }, SHOWN_MS);
+  }
+  return button;
+}
+
+/** @param {string} text @param {Element | null} shown @returns {Promise<boolean>} */
+async function copied(text, shown) {
+  try {
+    await navigator.clipboard.writeText(text); // needs https, or this machine
+    return true;
+  } catch {
+    const area = h("textarea", { class: "unseen", "aria-hidden": "true", tabindex: "-1" });
+    area.value = text;
+    const focused = /** @type {HTMLElement | null} */ (document.activeElement);
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    focused?.focus();
+    if (!done && shown) getSelection()?.selectAllChildren(shown);
+    return done;
+  }
+}

@@ -1,0 +1,210 @@
+// @ts-check
+/**
+ * The graph on the page as CSV and GraphML.
+ */
+
+import { replaceHidden } from "./characters.js";
+
+/** @typedef {import("./graph.js").Node} Node */
+/** @typedef {import("./graph.js").Edge} Edge */
+
+const BYTE_ORDER_MARK = "\ufeff";
+
+// --- CSV ---------------------------------------------------------------------------------
+
+const NODE_COLUMNS = ["id", "type", "name"];
+const EDGE_COLUMNS = ["subject", "predicate", "object"];
+
+/** What a spreadsheet takes for the beginning of a formula, wide forms and leading blanks included. */
+const FORMULA = /^[\s\0]*[=+\-@\uff1d\uff0b\uff0d\uff20]|^[\t\r\n]/;
+const NUMBER = /^[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
+/**
+ * A table of nodes, which `bfsql load` reads.
+ *
+ * @param {Node[]} nodes
+ */
+export function nodesAsCsv(nodes) {
+  const keys = keysOf(nodes).filter((key) => key !== "name");
+  const rows = nodes.map((node) => [
+    node.id,
+    node.type,
+    node.metadata?.name ?? (node.name === node.id ? "" : node.name),
+    ...keys.map((key) => own(node.metadata, key)),
+  ]);
+  return csv([[...NODE_COLUMNS, ...keys.map((key) => apart(key, NODE_COLUMNS))], ...rows]);
+}
+
+/**
+ * A table of edges, which `bfsql load` reads.
+ *
+ * @param {Edge[]} edges
+ */
+export function edgesAsCsv(edges) {
+  const keys = keysOf(edges);
+  const rows = edges.map((edge) => [
+    edge.subject,
+    edge.predicate,
+    edge.object,
+    ...keys.map((key) => own(edge.metadata, key)),
+  ]);
+  return csv([[...EDGE_COLUMNS, ...keys.map((key) => apart(key, EDGE_COLUMNS))], ...rows]);
+}
+
+/**
+ * Rows as CSV (RFC 4180) with a byte order mark, by which spreadsheets know UTF-8.
+ *
+ * Every cell is in quotes. A text that a spreadsheet would take for a formula has an apostrophe
+ * in front; numbers have none.
+ *
+ * @param {any[][]} rows
+ */
+export function csv(rows) {
+  return BYTE_ORDER_MARK + rows.map((row) => `${row.map(cell).join(",")}\r\n`).join("");
+}
+
+/** @param {any} value */
+function cell(value) {
+  const text = plain(value);
+  const guarded = FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text;
+  return `"${guarded.replaceAll('"', '""')}"`;
+}
+
+/** A metadata key that is the name of a column already. @param {string} key @param {string[]} columns */
+function apart(key, columns) {
+  return columns.includes(key) ? `metadata.${key}` : key;
+}
+
+// --- GraphML -----------------------------------------------------------------------------
+
+const NODE_DATA = ["type", "name", "full", "seed"];
+const EDGE_DATA = ["predicate"];
+
+/**
+ * GraphML as networkx, Gephi and yEd read it: a directed graph whose nodes have the graph's ids.
+ *
+ * @param {Node[]} nodes
+ * @param {Edge[]} edges
+ */
+export function asGraphml(nodes, edges) {
+  const ids = distinctIds(nodes);
+  const nodeData = nodes.map(({ type, name, full, seed, metadata }) => data({ type, name, full, seed }, metadata, NODE_DATA));
+  const edgeData = edges.map(({ predicate, metadata }) => data({ predicate }, metadata, EDGE_DATA));
+  const keys = new Keys();
+  const nodeKeys = keys.declare("node", nodeData);
+  const edgeKeys = keys.declare("edge", edgeData);
+  const known = edges.map((edge, at) => ({ edge, at })).filter(({ edge }) => ids.has(edge.subject) && ids.has(edge.object));
+  return [
+    '<?xml version="1.0" encoding="UTF-8"?>',
+    '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">',
+    ...keys.lines,
+    '<graph edgedefault="directed">',
+    ...nodes.map((node, at) => `<node id="${ids.get(node.id)}">${dataLines(nodeData[at], nodeKeys)}</node>`),
+    ...known.map(
+      ({ edge, at }) =>
+        `<edge source="${ids.get(edge.subject)}" target="${ids.get(edge.object)}">${dataLines(edgeData[at], edgeKeys)}</edge>`,
+    ),
+    "</graph>",
+    "</graphml>",
+    "",
+  ].join("\n");
+}
+
+/** The ids as XML can hold them; two that became the same are numbered. @param {Node[]} nodes */
+function distinctIds(nodes) {
+  /** @type {Map<string, string>} */
+  const found = new Map();
+  const taken = new Set();
+  for (const { id } of nodes) {
+    const written = xml(id);
+    let name = written;
+    for (let number = 2; taken.has(name); number += 1) name = `${written} (${number})`;
+    taken.add(name);
+    found.set(id, name);
+  }
+  return found;
+}
+
+/** @param {Record<string, any>} identity @param {Record<string, any> | undefined} metadata @param {string[]} taken */
+function data(identity, metadata, taken) {
+  const further = Object.entries(metadata ?? {}).filter(([key, value]) => !(key === "name" && value === identity.name));
+  return new Map([...Object.entries(identity), ...further.map(([key, value]) => /** @type {[string, any]} */ ([apart(key, taken), value]))]);
+}
+
+/** The declarations of a file. */
+class Keys {
+  /** @type {string[]} */
+  lines = [];
+
+  /**
+   * @param {"node" | "edge"} domain
+   * @param {Map<string, any>[]} records
+   * @returns {Map<string, string>} From a name to the id of its key.
+   */
+  declare(domain, records) {
+    /** @type {Map<string, string>} */
+    const kinds = new Map();
+    for (const record of records) {
+      for (const [name, value] of record) {
+        const [before, kind] = [kinds.get(name), kindOf(value)];
+        const both = new Set([before, kind]);
+        if (before === undefined || before === kind) kinds.set(name, kind);
+        else kinds.set(name, both.has("long") && both.has("double") ? "double" : "string");
+      }
+    }
+    return new Map([...kinds].map(([name, kind]) => [name, this.#declared(domain, name, kind)]));
+  }
+
+  /** @param {string} domain @param {string} name @param {string} kind */
+  #declared(domain, name, kind) {
+    const id = `d${this.lines.length}`;
+    this.lines.push(`<key id="${id}" for="${domain}" attr.name="${xml(name)}" attr.type="${kind}"/>`);
+    return id;
+  }
+}
+
+/** @param {any} value */
+function kindOf(value) {
+  if (typeof value === "boolean") return "boolean";
+  if (typeof value !== "number") return "string";
+  return Number.isSafeInteger(value) ? "long" : "double";
+}
+
+/** @param {Map<string, any>} record @param {Map<string, string>} keys */
+function dataLines(record, keys) {
+  return [...record].map(([name, value]) => `<data key="${keys.get(name)}">${xml(plain(value))}</data>`).join("");
+}
+
+// --- text --------------------------------------------------------------------------------
+
+/**
+ * Text inside XML, in elements and attributes. Characters that XML cannot hold become U+FFFD.
+ *
+ * @param {string} text
+ */
+export function xml(text) {
+  return text
+    .replace(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|[\ud800-\udfff]/gu, "\ufffd")
+    .replace(/[&<>"'\t\n\r\x7f-\x9f]/g, (sign) => `&#${sign.charCodeAt(0)};`);
+}
+
+/** A name as it can be read: hidden characters are written as escapes. @param {string} text */
+export function visible(text) {
+  return replaceHidden(text, (character) => `\\u{${/** @type {number} */ (character.codePointAt(0)).toString(16)}}`);
+}
+
+/** A value of metadata as text: lists and objects as JSON. @param {any} value @returns {string} */
+function plain(value) {
+  if (value === undefined || value === null) return "";
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
+/** The metadata keys of some records, sorted. @param {{metadata?: Record<string, any>}[]} records */
+function keysOf(records) {
+  return [...new Set(records.flatMap((record) => Object.keys(record.metadata ?? {})))].sort();
+}
+
+/** @param {Record<string, any> | undefined} metadata @param {string} key */
+function own(metadata, key) {
+  return metadata && Object.hasOwn(metadata, key) ? metadata[key] : undefined;
+}

@@ -1,0 +1,59 @@
+// @ts-check
+/** Nodes that the reader picked, to walk from them together or to see what they have in common. */
+
+import { announce, fill, h, plural } from "./dom.js";
+import { chip } from "./picker.js";
+import { go } from "./state.js";
+
+/** By id, with their names. @type {Map<string, string>} */
+const picked = new Map();
+
+/** @type {Set<() => void>} */
+const subscribers = new Set();
+
+/** @param {string} id @param {string} name */
+export function toggle(id, name) {
+  if (!picked.delete(id)) picked.set(id, name);
+  announce(`${name} is ${picked.has(id) ? "picked" : "no longer picked"}. ${plural(picked.size, "node")} picked.`);
+  changed();
+}
+
+function changed() {
+  for (const f of [...subscribers]) f();
+}
+
+/**
+ * A button that picks a node.
+ *
+ * @param {string} id
+ * @param {string} name
+ */
+export function pickButton(id, name) {
+  const button = h("button", { type: "button", class: "small pick", "aria-pressed": String(picked.has(id)), "aria-label": `Pick ${name.slice(0, 80)}`, onclick: () => toggle(id, name) }, "Pick");
+  const follow = () => (button.isConnected ? button.setAttribute("aria-pressed", String(picked.has(id))) : subscribers.delete(follow));
+  subscribers.add(follow);
+  return button;
+}
+
+/** A bar with what is picked; it is hidden while that is nothing. @param {HTMLElement} container */
+export function pickedBar(container) {
+  const chips = h("div", { class: "chips" });
+  const common = h("button", { type: "button", class: "primary", onclick: () => leave("intersect") }, "What they have in common");
+  const together = h("button", { type: "button", onclick: () => leave("walk") }, "Walk from them");
+  const none = h("button", { type: "button", onclick: () => { picked.clear(); changed(); } }, "Pick none");
+  const bar = h("section", { class: "picked", "aria-label": "Picked nodes", hidden: true }, h("span", { class: "hint" }, "Picked"), chips, common, together, none);
+  container.append(bar);
+  subscribers.add(() => {
+    bar.hidden = !picked.size;
+    common.disabled = picked.size < 2;
+    fill(chips, [...picked].map(([id, name]) => chip(name, () => toggle(id, name))));
+  });
+}
+
+/** @param {"intersect" | "walk"} view */
+function leave(view) {
+  const seeds = [...picked.keys()];
+  picked.clear();
+  changed();
+  go({ view, seeds });
+}

@@ -1,0 +1,248 @@
+// @ts-check
+/**
+ * What can be written next: steps of a path, conditions and sort keys, from the schema.
+ *
+ * Nothing is checked here. The tool reads the spelling, and its sentence is shown at the field.
+ */
+
+/**
+ * @typedef {object} Schema The part of it that is needed.
+ * @property {string[]} types
+ * @property {string[]} predicates
+ * @property {{subject: string, predicate: string, object: string, count: number}[]} relations
+ * @property {Record<string, string[]>} properties
+ */
+
+/** @typedef {{text: string, hint?: string}} Suggestion */
+/** @typedef {"out" | "in" | "both"} Direction */
+/** @typedef {Set<string> | null} Types Null for any. */
+
+const MOST = 50;
+const ANY = [
+  { text: "-->", hint: "any relation, leaving" },
+  { text: "<--", hint: "any relation, entering" },
+  { text: "--", hint: "any relation, either way" },
+];
+const ARROW = /^(<?)-(.*?)(->|-(?=[\s{]|$))\s*(.*)$/s;
+
+// --- a step ------------------------------------------------------------------------------
+
+/**
+ * A step whose arrow is complete; null for any other text.
+ *
+ * @param {string} text
+ * @param {Schema} schema
+ * @returns {{arrow: string, direction: Direction, predicates: string[], rest: string} | null}
+ */
+export function readStep(text, schema) {
+  const known = [...schema.predicates].sort((a, b) => b.length - a.length);
+  const head = /^\s*(<?)-/.exec(text);
+  if (!head) return null;
+  const predicates = [];
+  let at = head[0].length;
+  for (;;) {
+    const name = known.find((one) => text.startsWith(one, at));
+    if (name === undefined) break;
+    predicates.push(name);
+    at += name.length;
+    if (text[at] !== "|") break;
+    at += 1;
+  }
+  const tail = /^->?/.exec(text.slice(at));
+  if (!tail) return null;
+  const found = ARROW.exec(text.trim());
+  if (!predicates.length && found?.[2]) return null;
+  const arrow = text.slice(0, at + tail[0].length).trim();
+  const direction = head[1] ? "in" : tail[0] === "->" ? "out" : "both";
+  return { arrow, direction, predicates, rest: text.slice(at + tail[0].length).trimStart() };
+}
+
+/**
+ * The types that a walk has reached behind some steps.
+ *
+ * @param {string[]} steps
+ * @param {Types} seeds
+ * @param {Schema} schema
+ * @returns {Types}
+ */
+export function typesAfter(steps, seeds, schema) {
+  return steps.reduce((at, text) => typesBehind(text, at, schema), seeds);
+}
+
+/** @param {string} text @param {Types} at @param {Schema} schema @returns {Types} */
+function typesBehind(text, at, schema) {
+  const step = readStep(text, schema);
+  if (!step) return null;
+  const named = step.rest.replace(/\{[\d,\s]*\}\s*$/, "").trim();
+  const types = named.split("|").map((name) => name.trim());
+  if (named && types.every((name) => schema.types.includes(name))) return new Set(types);
+  const found = ends(step, at, schema).map(({ type }) => type);
+  return !named && found.length ? new Set(found) : null;
+}
+
+/**
+ * The types at the other end of a step, with the number of edges that lead there.
+ *
+ * @param {{direction: Direction, predicates: string[]}} step
+ * @param {Types} at
+ * @param {Schema} schema
+ */
+function ends({ direction, predicates }, at, schema) {
+  /** @type {Map<string, number>} */
+  const counts = new Map();
+  const add = (/** @type {string} */ type, /** @type {number} */ count) => counts.set(type, (counts.get(type) ?? 0) + count);
+  for (const { subject, predicate, object, count } of schema.relations) {
+    if (predicates.length && !predicates.includes(predicate)) continue;
+    if (direction !== "in" && (!at || at.has(subject))) add(object, count);
+    if (direction !== "out" && (!at || at.has(object))) add(subject, count);
+  }
+  return [...counts].map(([type, count]) => ({ type, count })).sort((a, b) => b.count - a.count);
+}
+
+/**
+ * What a step may become.
+ *
+ * @param {string} text What is written so far.
+ * @param {Types} at The types where the step begins.
+ * @param {Schema} schema
+ * @returns {Suggestion[]}
+ */
+export function suggestSteps(text, at, schema) {
+  const alternative = /^(\s*<?-.*\|)([^|]*)$/s.exec(text);
+  const step = readStep(text, schema);
+  if (step) return behindArrow(step, at, schema);
+  if (alternative) return alternatives(alternative[1], alternative[2], at, schema);
+  return wholeSteps(text, at, schema);
+}
+
+/** Types behind a complete arrow. @param {NonNullable<ReturnType<typeof readStep>>} step @param {Types} at @param {Schema} schema */
+function behindArrow({ arrow, direction, predicates, rest }, at, schema) {
+  const [before, fragment] = split(rest);
+  const known = ends({ direction, predicates }, at, schema);
+  const further = known.length ? [] : schema.types.map((type) => ({ type, count: 0 }));
+  const types = [...known, ...further].filter(({ type }) => contains(type, fragment));
+  /** @type {Suggestion[]} */
+  const found = types.map(({ type, count }) => ({ text: `${arrow} ${before}${type}`, hint: edges(count) }));
+  if (!rest) found.push({ text: arrow, hint: "to any type" }, { text: `${arrow}{1,3}`, hint: "once to three times" });
+  return found.slice(0, MOST);
+}
+
+/** @param {string} rest @returns {[string, string]} */
+function split(rest) {
+  const bar = rest.lastIndexOf("|");
+  return [rest.slice(0, bar + 1), rest.slice(bar + 1)];
+}
+
+/** Further predicates behind a bar. @param {string} before @param {string} fragment @param {Types} at @param {Schema} schema */
+function alternatives(before, fragment, at, schema) {
+  const entering = before.trimStart().startsWith("<");
+  const close = entering ? "-" : "->";
+  const taken = new Set(before.replace(/^\s*<?-/, "").split("|"));
+  const names = predicatesAt(at, entering ? "in" : "out", schema).filter((name) => !taken.has(name) && contains(name, fragment));
+  return names.slice(0, MOST).map((name) => ({ text: `${before}${name}${close}` }));
+}
+
+/** The predicates that leave or enter some types, or all. @param {Types} at @param {Direction} direction @param {Schema} schema */
+function predicatesAt(at, direction, schema) {
+  const found = schema.relations
+    .filter(({ subject, object }) => !at || at.has(direction === "out" ? subject : object))
+    .map(({ predicate }) => predicate);
+  return found.length ? [...new Set(found)] : schema.predicates;
+}
+
+/** Whole steps that hold the words of a text. @param {string} text @param {Types} at @param {Schema} schema */
+function wholeSteps(text, at, schema) {
+  const start = text.trimStart();
+  const words = start.replace(/^(?:<-?|-|>)/, "").split(/\s+/).map((word) => word.replace(/->?$/, ""));
+  const entering = start.startsWith("<");
+  const leaving = start.startsWith("-") || start.startsWith(">");
+  const fits = (/** @type {Suggestion} */ one) =>
+    (!entering || one.text.startsWith("<")) && (!leaving || !one.text.startsWith("<")) && words.every((word) => contains(one.text, word));
+  const known = stepsAt(at, schema);
+  const steps = known.length ? known : schema.predicates.flatMap((name) => [{ text: `-${name}->` }, { text: `<-${name}-` }]);
+  const any = words.every((word) => !word) ? ANY.filter(fits) : [];
+  return [...steps.filter(fits).slice(0, MOST), ...any];
+}
+
+/** The relations at some types as steps, the most frequent first. @param {Types} at @param {Schema} schema @returns {Suggestion[]} */
+function stepsAt(at, schema) {
+  /** @type {Map<string, number>} */
+  const counts = new Map();
+  for (const { subject, predicate, object, count } of schema.relations) {
+    if (!at || at.has(subject)) add(counts, `-${predicate}-> ${object}`, count);
+    if (!at || at.has(object)) add(counts, `<-${predicate}- ${subject}`, count);
+  }
+  return [...counts].sort((a, b) => b[1] - a[1]).map(([text, count]) => ({ text, hint: edges(count) }));
+}
+
+/** @param {Map<string, number>} counts @param {string} text @param {number} count */
+function add(counts, text, count) {
+  counts.set(text, (counts.get(text) ?? 0) + count);
+}
+
+// --- conditions and order ----------------------------------------------------------------
+
+const OPERATORS = ["=", "!=", "<", "<=", ">", ">=", "~"];
+
+/**
+ * What a condition may become: a property, then an operator, then one of its values.
+ *
+ * @param {string} text
+ * @param {Schema} schema
+ * @returns {Suggestion[]}
+ */
+export function suggestConditions(text, schema) {
+  const known = properties(schema);
+  const written = /^(.*?)(!=|<=|>=|[=<>~])(.*)$/s.exec(text);
+  if (!written) {
+    const exact = known.find(({ name }) => name === text);
+    if (exact) return OPERATORS.map((sign) => ({ text: `${text}${sign}`, hint: exact.range }));
+    return known.filter(({ name }) => contains(name, text)).slice(0, MOST).map(({ name, range }) => ({ text: name, hint: range }));
+  }
+  const [, left, sign, right] = written;
+  const [before, fragment] = split(right.trimStart());
+  const values = known.find(({ name }) => name === left.trim())?.values ?? [];
+  return values.filter((value) => contains(value, fragment)).map((value) => ({ text: `${left}${sign}${before}${value}` }));
+}
+
+/**
+ * @param {string} text
+ * @param {Schema} schema
+ * @param {boolean} path Whether there is a path, whose nodes have `paths`.
+ * @returns {Suggestion[]}
+ */
+export function suggestOrder(text, schema, path) {
+  const own = [{ name: "degree", hint: "edges in the answer" }, ...(path ? [{ name: "paths", hint: "walks through the node" }, { name: "distinct", hint: "with a count of distinct nodes" }] : [])];
+  const names = properties(schema).filter(({ name }) => !name.includes(".")).map(({ name, range }) => ({ name, hint: range }));
+  return [...own, ...names]
+    .flatMap(({ name, hint }) => [{ text: `-${name}`, hint: `descending; ${hint}` }, { text: name, hint }])
+    .filter((one) => contains(one.text, text))
+    .slice(0, MOST);
+}
+
+/** Properties, with and without what has them in front. @param {Schema} schema */
+function properties(schema) {
+  /** @type {Map<string, {name: string, range: string, values: string[]}>} */
+  const found = new Map();
+  for (const [owner, described] of Object.entries(schema.properties)) {
+    for (const text of described) {
+      const [, name, range = ""] = /^(.*?)(?:: (.*))?$/s.exec(text) ?? [];
+      if (!name) continue;
+      const values = range.includes("..") ? [] : range.split(" | ").filter((value) => value && value !== "...");
+      if (!found.has(name)) found.set(name, { name, range, values });
+      const scoped = `${owner.replace(/^-(.*)->$/s, "$1")}.${name}`;
+      found.set(scoped, { name: scoped, range, values });
+    }
+  }
+  return [...found.values()].sort((a, b) => Number(a.name.includes(".")) - Number(b.name.includes(".")));
+}
+
+/** @param {string} text @param {string} part */
+function contains(text, part) {
+  return text.toLowerCase().includes(part.trim().toLowerCase());
+}
+
+/** @param {number} count */
+function edges(count) {
+  return count ? `${count.toLocaleString("en")} ${count === 1 ? "edge" : "edges"}` : "";
+}
