@@ -29,10 +29,19 @@ function changed() {
  * @param {string} name
  */
 export function pickButton(id, name) {
-  const button = h("button", { type: "button", class: "small pick", "aria-pressed": String(picked.has(id)), "aria-label": `Pick ${name.slice(0, 80)}`, onclick: () => toggle(id, name) }, "Pick");
-  const follow = () => (button.isConnected ? button.setAttribute("aria-pressed", String(picked.has(id))) : subscribers.delete(follow));
+  const button = h("button", { type: "button", class: "small pick", "aria-pressed": String(picked.has(id)), title: "Pick, to walk from several or see what they have in common", "aria-label": `Pick ${name.slice(0, 80)}`, onclick: () => toggle(id, name) }, sign(id));
+  const follow = () => {
+    if (!button.isConnected) return subscribers.delete(follow);
+    button.setAttribute("aria-pressed", String(picked.has(id)));
+    button.textContent = sign(id);
+  };
   subscribers.add(follow);
   return button;
+}
+
+/** @param {string} id */
+function sign(id) {
+  return picked.has(id) ? "✓" : "+";
 }
 
 /** A bar with what is picked; it is hidden while that is nothing. @param {HTMLElement} container */
