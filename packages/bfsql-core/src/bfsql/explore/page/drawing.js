@@ -9,6 +9,17 @@ import { markOf } from "./palette.js";
 const MANY = 1500;
 
 /**
+ * The key of a node in the drawing. Sigma keeps what it knows of nodes in plain objects, so that
+ * an id such as `__proto__` must not be a key.
+ *
+ * @param {string} id
+ */
+export const keyOf = (id) => `n${id}`;
+
+/** The id behind a key. @param {string} key */
+export const idOf = (key) => key.slice(1);
+
+/**
  * Make the drawing hold what the graph holds; nodes that stay keep their place. Edges between
  * the same two nodes are one line.
  *
@@ -19,17 +30,18 @@ const MANY = 1500;
  */
 export function redraw(drawing, graph, edgeLabel) {
   const nodes = graph.nodes;
-  const ids = new Set(nodes.map((n) => n.id));
-  const dropped = drawing.nodes().filter((/** @type {string} */ id) => !ids.has(id));
-  for (const id of dropped) drawing.dropNode(id);
+  const keys = new Set(nodes.map((n) => keyOf(n.id)));
+  const dropped = drawing.nodes().filter((/** @type {string} */ key) => !keys.has(key));
+  for (const key of dropped) drawing.dropNode(key);
   drawing.clearEdges();
   let kept = 0;
   for (const node of nodes) {
+    const key = keyOf(node.id);
     const data = attributesOf(node, nodes.length > MANY);
-    if (drawing.hasNode(node.id)) {
-      drawing.mergeNodeAttributes(node.id, data);
+    if (drawing.hasNode(key)) {
+      drawing.mergeNodeAttributes(key, data);
       kept += 1;
-    } else drawing.addNode(node.id, { x: 0, y: 0, ...data });
+    } else drawing.addNode(key, { x: 0, y: 0, ...data });
   }
   for (const { source, target, both, text, width } of linesOf(graph, edgeLabel)) {
     if (!drawing.hasNode(source) || !drawing.hasNode(target)) continue;
@@ -66,8 +78,8 @@ function linesOf(graph, edgeLabel) {
   const lines = new Map();
   for (const edge of graph.edges) {
     const key = JSON.stringify([edge.subject, edge.object].sort());
-    const line = lines.get(key) ?? { source: edge.subject, target: edge.object, both: false, labels: [], width: 0 };
-    line.both ||= line.source !== edge.subject;
+    const line = lines.get(key) ?? { source: keyOf(edge.subject), target: keyOf(edge.object), both: false, labels: [], width: 0 };
+    line.both ||= line.source !== keyOf(edge.subject);
     line.labels.push(edgeLabel(edge));
     line.width = Math.max(line.width, /** @type {any} */ (edge).width ?? 1.7);
     lines.set(key, line);

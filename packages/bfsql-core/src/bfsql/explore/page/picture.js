@@ -4,7 +4,7 @@
  */
 
 import { h } from "./dom.js";
-import { redraw } from "./drawing.js";
+import { idOf, keyOf, redraw } from "./drawing.js";
 import { layout } from "./layout.js";
 import { drawTexts } from "./overlay.js";
 import { mix } from "./palette.js";
@@ -133,7 +133,7 @@ export function createPicture(container, { label, onClick, onDoubleClick, onHove
     lit = id === null ? null : new Set([id, ...drawing.neighbors(id)]);
     stage.classList.toggle("pointing", id !== null);
     sigma.refresh({ skipIndexation: true });
-    onHover?.(id);
+    onHover?.(id === null ? null : idOf(id));
   }
 
   function recolour() {
@@ -175,7 +175,7 @@ export function createPicture(container, { label, onClick, onDoubleClick, onHove
       sigma.refresh();
     },
     highlight(ids) {
-      const some = ids && [...ids].filter((id) => drawing.hasNode(id));
+      const some = ids && [...ids].map(keyOf).filter((key) => drawing.hasNode(key));
       lit = some && some.length ? new Set(some.flatMap((id) => [id, ...drawing.neighbors(id)])) : null;
       hovered = some?.length === 1 ? some[0] : null;
       sigma.refresh({ skipIndexation: true });
@@ -184,7 +184,7 @@ export function createPicture(container, { label, onClick, onDoubleClick, onHove
       sigma.getCamera().animate(ALL, { duration: still.matches ? 0 : 200 });
     },
     positions: () =>
-      drawing.mapNodes((/** @type {string} */ id, /** @type {any} */ data) => ({ id, size: data.size, ...sigma.graphToViewport(data, { cameraState: ALL }) })),
+      drawing.mapNodes((/** @type {string} */ id, /** @type {any} */ data) => ({ id: idOf(id), size: data.size, ...sigma.graphToViewport(data, { cameraState: ALL }) })),
     destroy() {
       stop();
       settle();
@@ -225,12 +225,12 @@ function listenToClicks(sigma, onClick, onDoubleClick) {
   let waiting = 0;
   sigma.on("clickNode", (/** @type {any} */ { node }) => {
     clearTimeout(waiting);
-    waiting = window.setTimeout(() => onClick?.(node), onDoubleClick ? 260 : 0);
+    waiting = window.setTimeout(() => onClick?.(idOf(node)), onDoubleClick ? 260 : 0);
   });
   sigma.on("doubleClickNode", (/** @type {any} */ event) => {
     event.preventSigmaDefault();
     clearTimeout(waiting);
-    onDoubleClick?.(event.node);
+    onDoubleClick?.(idOf(event.node));
   });
 }
 
