@@ -18,6 +18,8 @@ nox.options.sessions = ["lint", "types", "wheels", "tests"]
 nox.options.default_venv_backend = "uv|virtualenv"  # uv installs in seconds what takes pip a minute
 nox.options.reuse_existing_virtualenvs = True
 os.environ.setdefault("UV_SYSTEM_CERTS", "1")  # as pip does where a company has certificates
+# The tests start hundreds of processes, each of which would compile what it imports once more.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 MODULES = {
     "bfsql-core": "bfsql",

@@ -382,7 +382,7 @@ class TestAnySplit:
         ),
         st.data(),
     )
-    @settings(max_examples=6, phases=WITHOUT_SHRINKING, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=4, phases=WITHOUT_SHRINKING, suppress_health_check=list(HealthCheck))
     async def test_adding_and_removing_gives_what_one_load_of_all_that_stays_gives(
         self, parts: list[list[GraphRecord]], data: st.DataObject
     ) -> None:

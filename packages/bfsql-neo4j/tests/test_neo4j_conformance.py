@@ -26,7 +26,7 @@ KEPT = EVERYTHING - {
 
 class TestNeo4j(LoadedTogether, ServedSuite, WatchedSuite):
     keeps = KEPT
-    examples = 10  # each is a load, of which the server plans every statement anew
+    examples = 5  # each is a load, of which the server plans every statement anew
     held: ClassVar[bytes | None] = None
     """What was loaded last; nothing else here writes, so the same records need no second load."""
 

@@ -1,17 +1,19 @@
 """The conformance kit on real servers, opened by a role that may read and nothing else."""
 
-from collections.abc import AsyncIterator, Sequence
+import pickle
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, ClassVar
 
 import pytest
 from bfsql_trials.conformance import WatchedSuite
+from bfsql_trials.together import LoadedTogether
 
 from bfsql.conformance import EVERYTHING
 from bfsql.models import GraphRecord
 from bfsql.testing import Kind
 from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
-from bfsql_servers.database import Database
+from bfsql_servers.database import Database, kept
 from bfsql_servers.pgbouncer import PgBouncer
 
 
@@ -29,17 +31,24 @@ def watched(backend: PostgresBackend) -> list[str]:
     return texts
 
 
-class OnPostgres(WatchedSuite):
+class OnPostgres(LoadedTogether, WatchedSuite):
     # An index of Postgres takes 2,704 bytes.
     keeps = EVERYTHING - {Kind.BINARY, Kind.NUL_CHARACTERS, Kind.LONG_IDS}
     evidence_layout: ClassVar[str] = "bundle_evidence"
     pooled: ClassVar[bool] = False
     server: ClassVar[str] = "database"
+    database: ClassVar[Database]
+    schema: ClassVar[str]
+    held: ClassVar[bytes | None]
+    """What was loaded last; nothing else writes into the schema of a class."""
 
-    @pytest.fixture(autouse=True)
-    def _server(self, request: pytest.FixtureRequest) -> None:
-        self.database: Database = request.getfixturevalue(self.server)
-        self.outside = Database(self.database.address, name="postgres")
+    @pytest.fixture(autouse=True, scope="class")
+    @classmethod
+    def _schema(cls, request: pytest.FixtureRequest) -> Iterator[None]:
+        cls.database, cls.held = request.getfixturevalue(cls.server), None
+        for name in kept(cls.database.schema()):
+            cls.schema = name
+            yield
 
     @property
     def address(self) -> str:
@@ -47,20 +56,24 @@ class OnPostgres(WatchedSuite):
 
     @asynccontextmanager
     async def backend_with(self, records: Sequence[GraphRecord]) -> AsyncIterator[PostgresBackend]:
-        database = self.database
-        async with database.schema() as schema:
+        wanted = pickle.dumps(list(records))  # not ==: 1 and True are equal
+        if wanted != self.held:
+            type(self).held = None
             owner = PostgresSettings(
-                dsn=database.owner_url, schema_=schema, evidence_layout=self.evidence_layout
+                dsn=self.database.owner_url,
+                schema_=self.schema,
+                evidence_layout=self.evidence_layout,
             )
             await load_graph(owner, records)
-            backend = await PostgresBackend.create(
-                self.address, schema=schema, pool_size=4, transaction_pooling=self.pooled
-            )
-            self.texts = watched(backend)
-            try:
-                yield backend
-            finally:
-                await backend.close()
+            type(self).held = wanted
+        backend = await PostgresBackend.create(
+            self.address, schema=self.schema, pool_size=4, transaction_pooling=self.pooled
+        )
+        self.texts = watched(backend)
+        try:
+            yield backend
+        finally:
+            await backend.close()
 
     @asynccontextmanager
     async def read_only_with(
@@ -71,16 +84,16 @@ class OnPostgres(WatchedSuite):
 
     @asynccontextmanager
     async def store_gone(self, backend: Any) -> AsyncIterator[None]:
-        name = self.database.name
+        name, outside = self.database.name, Database(self.database.address, name="postgres")
         allow = f"UPDATE pg_database SET datallowconn = {{}} WHERE datname = '{name}'"
-        await self.outside.run(
+        await outside.run(
             allow.format("false"),
             f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'",
         )
         try:
             yield
         finally:
-            await self.outside.run(allow.format("true"))
+            await outside.run(allow.format("true"))
 
 
 class TestBundleEvidence(OnPostgres):
