@@ -195,7 +195,7 @@ def everywhere(change: Callable[[Any], Any], value: Any) -> Any:
 class Store(Through):
     """A store that can be watched, that can go away, that may be read-only or have a limit."""
 
-    may_write = True
+    writable = True
     """Whether it was opened with the right to write."""
     limit: int | None = None
     """Edges of one node that it gives at the most; it says when there are more."""
@@ -261,7 +261,7 @@ def trial(backend: Any, **told: Any) -> Trial:
         queries=lambda db: db.sent if isinstance(db, Store) else None,
         round_trips=lambda db: len(db.sent) if isinstance(db, Store) else None,
         gone=lambda db: db.gone() if isinstance(db, Store) else None,
-        read_only=_fill(backend, may_write=False) if watched else None,
+        read_only=_fill(backend, writable=False) if watched else None,
         omitting=_fill(backend, limit=100) if watched else None,
         **told,
     )

@@ -50,7 +50,7 @@ class WritesWhenReading(Store):
     """Makes an index for itself before the first question."""
 
     async def through(self, ask: Any, *asked: Any) -> Any:
-        if not self.may_write:
+        if not self.writable:
             raise PermissionError("attempt to write a read-only database")
         return await super().through(ask, *asked)
 
