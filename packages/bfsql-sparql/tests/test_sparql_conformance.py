@@ -15,7 +15,7 @@ from bfsql_trials.together import LoadedTogether
 from bfsql.conformance import EVERYTHING, kept
 from bfsql.conformance.graphs import village
 from bfsql.models import GraphRecord
-from bfsql.testing import BackendSuite, Kind
+from bfsql.testing import BackendSuite, Kind, never
 from bfsql_servers.fuseki import FusekiServer
 from bfsql_servers.fuseki import jar as program
 from bfsql_servers.process import stopped
@@ -119,6 +119,9 @@ class TestOxigraph(OnAServer):
 
 class TestFuseki(OnAServer):
     store = "fuseki"
+    optouts = {  # noqa: RUF012 - the kit reads it
+        "may-write-not": never("Without a login it takes updates from everyone, and says so.")
+    }
 
 
 class TestVirtuoso(OnAServer):
