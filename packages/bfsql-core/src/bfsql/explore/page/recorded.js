@@ -89,7 +89,8 @@ export function asRecorded(line) {
 function errorOf(line) {
   if (line.error === true) return text(line.answer) || "The call failed.";
   if (isObject(line.error)) return text(line.error.message) || text(line.error.detail) || JSON.stringify(line.error);
-  return text(line.error) || (text(line.outcome) === "ok" ? "" : text(line.outcome));
+  const kind = text(line.error) || (text(line.outcome) === "ok" ? "" : text(line.outcome));
+  return (kind && text(line.answer)) || kind; // the answer of a call that failed is its sentence
 }
 
 /**

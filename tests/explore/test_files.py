@@ -1,0 +1,112 @@
+"""The files that the page saves are read by what they are for, and recorded files by the page."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import networkx as nx
+import pytest
+from playwright.async_api import expect
+
+import bfsql
+from bfsql.answers import in_lines
+from bfsql_servers.chromium import Visit
+from bfsql_servers.served import Served
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+NAMES = ["<b>&\"'", "]]>", "=1+1", "two\nlines, a", "\x00\x1b\ufffe", "\u202egnp", "-5", "😀", "@x"]
+NODES = [
+    {
+        "id": name,
+        "name": name,
+        "type": "T<",
+        "full": at % 2 == 0,
+        "seed": at == 0,
+        "metadata": {"name": name, "n": at, "f": at / 2, "id": "x", "list": [1, {"a": "b"}]},
+    }
+    for at, name in enumerate(NAMES)
+]
+EDGES = [
+    {"subject": a, "predicate": p, "object": b}
+    for a, b in zip(NAMES, [*NAMES[1:], NAMES[0]], strict=True)
+    for p in ("p", "-p->")
+] + [{"subject": "@x", "predicate": "loop", "object": "@x"}]
+DRAW = """async ([nodes, edges]) => {
+    const [f, s] = await Promise.all([import("/assets/formats.js"), import("/assets/svg.js")]);
+    const placed = nodes.map((n, at) => ({...n, x: at * 50, y: at % 3 * 40, size: 8}));
+    const theme = {background: "#fff", text: "#000", muted: "#666", edge: "#999"};
+    const legend = [{label: "T<", colour: "#0072b2", shape: "triangle", count: nodes.length}];
+    return {graphml: f.asGraphml(nodes, edges), nodes: f.nodesAsCsv(nodes),
+            edges: f.edgesAsCsv(edges),
+            svg: s.asSvg({title: "<t>", nodes: placed, edges, legend, theme}).text};
+}"""
+
+
+async def test_files_of_a_graph_with_hostile_names_are_whole(visit: Visit, films: Served) -> None:
+    await visit.page.goto(films.url)
+    made = await visit.page.evaluate(DRAW, [NODES, EDGES])
+
+    read = nx.parse_graphml(made["graphml"])
+    written = [name.replace("\x00\x1b\ufffe", "\ufffd\ufffd\ufffd") for name in NAMES]
+    assert list(read) == written
+    assert read.number_of_edges() == len(EDGES)
+    assert {data["predicate"] for *_, data in read.edges(data=True)} == {"p", "-p->", "loop"}
+    first = read.nodes[written[0]]
+    assert (first["type"], first["seed"], first["n"], first["f"]) == ("T<", True, 0, 0.0)
+    assert (first["id"], json.loads(first["list"])) == ("x", [1, {"a": "b"}])
+
+    svg = ET.fromstring(made["svg"])
+    texts = ["".join(text.itertext()) for text in svg.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"<b>&\"'", "]]>", "two lines, a", "\\u{202e}gnp", "T< (9)", "seed"} <= set(texts)
+    assert len(list(svg.iter("{http://www.w3.org/2000/svg}marker"))) == 1
+
+    rows = list(csv.DictReader(io.StringIO(made["nodes"].removeprefix("\ufeff"), newline="")))
+    assert [row["id"] for row in rows][2:4] == ["'=1+1", "two\nlines, a"]
+    assert [row["id"] for row in rows][6:] == ["-5", "😀", "'@x"]
+    assert list(rows[0]) == ["id", "type", "name", "f", "metadata.id", "list", "n"]
+    edges = list(csv.DictReader(io.StringIO(made["edges"].removeprefix("\ufeff"), newline="")))
+    assert [edge["predicate"] for edge in edges][:2] == ["p", "'-p->"]
+
+
+async def test_a_file_that_was_cut_off_is_replayed_as_far_as_it_can_be_read(
+    visit: Visit, films: Served, films_db: Path, tmp_path: Path
+) -> None:
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("search_entities", {"query": "nora"}),
+        ("bfs_query", {"seeds": ["Nora Ephron"], "max_hops": 1}),
+        ("bfs_query", {"seeds": ["nobody at all"], "max_hops": 1}),
+    ]
+    lines = []
+    async with bfsql.open_graph("sqlite", path=films_db) as graph:
+        for session in ("a", "b"):
+            for tool, arguments in calls:
+                known: dict[str, Any] = {"session": session, "tool": tool, "arguments": arguments}
+                try:
+                    answer = await graph.call(tool, arguments)
+                    text = answer.text if session == "a" else in_lines(answer.content)
+                    known |= {"answer": text, "error": None}
+                except bfsql.ToolError as error:
+                    known |= {"answer": str(error), "error": error.kind}
+                lines.append(json.dumps(known | {"client": "t", "ms": 2, "tokens": 7}))
+    file = tmp_path / "calls.jsonl"
+    file.write_text("\n".join([*lines, lines[0][:40]]), encoding="utf-8")
+
+    page = visit.page
+    await page.goto(f"{films.url}/#view=replay")
+    await page.locator("input[type=file]").set_input_files(file)
+    await expect(page.get_by_text("1 line could not be read")).to_be_visible()
+    for session in ("1", "2"):  # the second has its answers in lines
+        await page.get_by_label("Session, of 2").select_option(session)
+        await page.get_by_role("button", name="Next call").click()
+        await expect(page.locator(".status")).to_contain_text("14 of 21 tokens")
+        await expect(page.locator(".status")).not_to_contain_text("1 node,")
+        await expect(page.locator(".step-detail")).to_contain_text("Nora Ephron")
+        await page.keyboard.press("End")
+        await expect(page.locator(".step-detail .error")).to_contain_text("nobody at all")
+    assert not [url for url in visit.requests if "calls.jsonl" in url]
