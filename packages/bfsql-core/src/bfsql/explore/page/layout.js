@@ -8,7 +8,8 @@
 
 const GOLDEN = Math.PI * (3 - Math.sqrt(5));
 const SLICE_MS = 10;
-const FIRST_MS = 120;
+const MOST_MS = 150;
+const FIRST_MS = 150;
 
 /** @typedef {{id: string, size: number, pinned?: boolean, x?: number, y?: number}} Body */
 
@@ -47,6 +48,8 @@ export function layout(bodies, links, { onStep, warm = false, still = false, dis
   let frame = 0;
   let stopped = false;
 
+  let drawnAt = 0;
+
   /** @param {number} ms */
   const run = (ms) => {
     const until = performance.now() + ms;
@@ -55,14 +58,16 @@ export function layout(bodies, links, { onStep, warm = false, still = false, dis
       left -= 1;
     }
     if (!still || left === 0) onStep(at, left === 0);
+    drawnAt = performance.now();
   };
   const next = () => {
     if (stopped || left === 0) return;
-    run(many ? 3 * SLICE_MS : SLICE_MS);
+    // Where drawing is slow, the layout takes as long as the drawing, so that it still gets done.
+    run(Math.min(Math.max(performance.now() - drawnAt, SLICE_MS), MOST_MS));
     frame = still ? window.setTimeout(next, 0) : requestAnimationFrame(next);
   };
   run(FIRST_MS);
-  next();
+  frame = still ? window.setTimeout(next, 0) : requestAnimationFrame(next);
   return () => {
     stopped = true;
     still ? clearTimeout(frame) : cancelAnimationFrame(frame);
@@ -80,9 +85,10 @@ export function layout(bodies, links, { onStep, warm = false, still = false, dis
 function place(bodies, links, at, distance) {
   /** @type {Map<string, string[]>} */
   const beside = new Map();
+  for (const body of bodies) beside.set(body.id, []);
   for (const { source, target } of links) {
-    beside.set(source, [...(beside.get(source) ?? []), target]);
-    beside.set(target, [...(beside.get(target) ?? []), source]);
+    beside.get(source)?.push(target);
+    beside.get(target)?.push(source);
   }
   const queue = bodies.filter((body) => body.x !== undefined);
   let roots = queue.length ? 1 : 0;
