@@ -57,7 +57,7 @@ def test_a_graph_that_is_in_order(doctor: Doctor, films_db: Path) -> None:
     assert "0 wrong, 0 to look at" in result.stdout
     for said in (
         "407 nodes, 1,012 edges",
-        "a client on stdio got its six tools",
+        "a client over stdio received the six tools",
         "none is missing",
     ):
         assert said in result.stdout

@@ -91,8 +91,8 @@ def test_it_passes_the_check(shop: Environment, written: Path) -> None:
 # --- beside broken neighbours ---------------------------------------------------
 
 BROKEN = {
-    "torn": "the module 'no_such_driver' is missing. Install it again with what it needs: "
-    "pip install --force-reinstall bfsql-torn",
+    "torn": "the module 'no_such_driver' is missing. Reinstall it with its dependencies: pip "
+    "install --force-reinstall bfsql-torn",
     "stone": "is int 42, not a bfsql.plugins.BackendPlugin",
     "twin": "is claimed by bfsql-twin-one and bfsql-twin-two",
     "morrow": "speaks contract 99, which is newer than the 1.1 of this bfsql-core. Upgrade core: "
@@ -183,7 +183,7 @@ def test_a_name_that_is_no_identifier_is_refused(
 def test_a_name_of_the_project_is_refused(name: str, new: Callable[..., Result]) -> None:
     done = new(name)
     assert done.exit_code == 2
-    assert f"belongs to the distribution bfsql-{name}" in done.stderr
+    assert f"belongs to bfsql-{name}" in done.stderr
 
 
 def test_a_name_that_another_backend_has_is_refused(
@@ -200,5 +200,5 @@ def test_nothing_is_overwritten(new: Callable[..., Result], tmp_path: Path) -> N
     (tmp_path / "bfsql-shed").mkdir()
     done = new("shed")
     assert done.exit_code == 2
-    assert "is there already, and nothing is overwritten" in done.stderr
+    assert "already exists and is not overwritten" in done.stderr
     assert list((tmp_path / "bfsql-shed").iterdir()) == []

@@ -171,7 +171,7 @@ def odd(tmp_path: Path) -> dict[str, tuple[str, str]]:
         large.truncate(1_000_000_000)
     return {
         "zero": ("/dev/zero", "it is a device"),
-        "fifo": (str(tmp_path / "fifo"), "it is a pipe that nothing is written into"),
+        "fifo": (str(tmp_path / "fifo"), "it is a pipe that nothing writes to"),
         "folder": (str(tmp_path), "Is a directory"),
         "large": (str(tmp_path / "large"), "it is larger than"),
         "latin": (str(tmp_path / "latin"), "it is not UTF-8 text"),

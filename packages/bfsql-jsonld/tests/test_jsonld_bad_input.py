@@ -36,21 +36,21 @@ async def test_a_server_that_is_not_there_is_told(opened) -> None:
 @pytest.mark.parametrize(
     ("reply", "sentence"),
     [
-        (said(b"hello"), "no JSON .*'hello'"),
-        (said(b'{"id": "a", "@ty'), "no JSON"),
-        (said(b"[" * 100_000), "no JSON"),
-        (said(b""), "answered with nothing"),
-        (said(b"\xff\xfe"), "no JSON"),
-        (replies.page(), "no JSON .*DOCTYPE"),
-        (replies.refused(500, "<html><h1>Oops</h1></html>"), "answered 500: .*Oops"),
-        (replies.refused(418), "answered 418: nothing"),
+        (said(b"hello"), "not JSON .*'hello'"),
+        (said(b'{"id": "a", "@ty'), "not JSON"),
+        (said(b"[" * 100_000), "not JSON"),
+        (said(b""), "returned an empty answer"),
+        (said(b"\xff\xfe"), "not JSON"),
+        (replies.page(), "not JSON .*DOCTYPE"),
+        (replies.refused(500, "<html><h1>Oops</h1></html>"), "returned 500: .*Oops"),
+        (replies.refused(418), "returned 418: nothing"),
         (said(b'{"id": "a", "@type": 5}'), "type is 5"),
         (said(b'{"id": "a", "@type": ["T", null]}'), "its type is"),
-        (said(b'{"id": {"x": 1}, "@type": "T"}'), "says nothing of a"),
-        (said(b"[]"), "says nothing of a"),
-        (said(b'"text"'), "no JSON-LD"),
-        (said(b"17"), "no JSON-LD"),
-        (said(b'{"@context": 5, "@id": "http://x/"}'), "no JSON-LD"),
+        (said(b'{"id": {"x": 1}, "@type": "T"}'), "contains nothing about a"),
+        (said(b"[]"), "contains nothing about a"),
+        (said(b'"text"'), "not JSON-LD"),
+        (said(b"17"), "not JSON-LD"),
+        (said(b'{"@context": 5, "@id": "http://x/"}'), "not JSON-LD"),
     ],
 )
 async def test_a_bad_answer_is_a_sentence_and_the_next_call_works(
@@ -91,7 +91,7 @@ async def test_bad_batches_are_a_sentence(opened, pages, batch: Any) -> None:
     with pytest.raises(StoreError, match="cannot be used"):
         await backend.edges_batch(["a"])
     pages["/b"] = {"relations": [["x", "p", "y"]]}
-    with pytest.raises(StoreError, match="touches nothing that was asked for"):
+    with pytest.raises(StoreError, match="is not a relation of the requested"):
         await backend.edges_batch(["a"])
     pages["/b"] = {"relations": [["x", "p", "a"]]}
     assert await backend.edges_batch(["a"]) == [("x", "p", "a")]
@@ -208,7 +208,7 @@ async def document_with(opened, pages, context: Any, **more: Any) -> str:
 
 async def test_a_context_that_redirects_for_ever_is_told(opened, pages) -> None:
     pages["/context"] = (302, {"location": "/context"}, {})
-    assert "never ends" in await document_with(opened, pages, "/context")
+    assert "redirected more than" in await document_with(opened, pages, "/context")
 
 
 async def test_a_context_of_50_mb_is_not_taken_in(opened, pages) -> None:
@@ -269,7 +269,7 @@ async def test_a_context_that_is_none_is_told(opened, pages, context: Any) -> No
 
 async def test_a_context_that_is_nothing_to_fetch_is_told(opened, pages) -> None:
     for url in ("file:///etc/passwd", "ftp://ex.test/context", "urn:context"):
-        assert "nothing to fetch" in await document_with(opened, pages, url)
+        assert "cannot be fetched" in await document_with(opened, pages, url)
 
 
 @pytest.mark.parametrize("link", ["http://[", "/a\x01b", "?x" * 40_000])
@@ -280,7 +280,7 @@ async def test_a_link_that_is_no_url_is_a_sentence(opened, pages, link: str) -> 
     pages["/entities/b"] = {**NODE, "id": "b"}
     backend = await opened()
     for asking in (backend.get_node("a"), backend.edges_from("a"), backend.get_node("c")):
-        with pytest.raises(StoreError, match=r"no URL|nothing to fetch"):
+        with pytest.raises(StoreError, match=r"not a (usable )?URL|cannot be fetched"):
             await asking
     assert (await backend.get_node("b")).id == "b"
 
@@ -300,16 +300,22 @@ async def test_an_id_that_is_no_text_is_not_taken(opened, pages) -> None:
 async def test_a_route_that_is_not_there_asks_whether_the_base_is_right(opened, web, pages) -> None:
     backend = await opened(f"{web.url}/elsewhere")
     for asking in (backend.entity_types(), backend.search_entities("x")):
-        with pytest.raises(StoreError, match=r"Is base_url right\?.* an empty one"):
+        with pytest.raises(StoreError, match=r"Check base_url\..* an empty text"):
             await asking
 
 
 @pytest.mark.parametrize(
     ("page", "sentence"),
     [
-        ((200, {"content-type": "text/turtle; charset=utf-8"}, b"<> a <T> ."), "in text/turtle, "),
-        ((200, {"content-type": "application/rdf+xml"}, b"<rdf/>"), "in application/rdf.xml"),
-        ((406, {"content-type": "text/html"}, b"<html>No</html>"), "406: there is no JSON-LD"),
+        (
+            (200, {"content-type": "text/turtle; charset=utf-8"}, b"<> a <T> ."),
+            "returned text/turtle; ",
+        ),
+        ((200, {"content-type": "application/rdf+xml"}, b"<rdf/>"), "returned application/rdf.xml"),
+        (
+            (406, {"content-type": "text/html"}, b"<html>No</html>"),
+            "406: it is available neither as JSON-LD",
+        ),
     ],
 )
 async def test_documents_in_another_syntax_are_called_so(

@@ -259,7 +259,7 @@ async def test_what_merging_would_change_is_refused(films, cypher, record, said:
 
 async def test_a_node_without_an_id_of_its_own_is_named_by_edges_alone(films, cypher) -> None:
     ((element,),) = await cypher("MATCH (n:Person {born: 1900}) RETURN elementId(n)")
-    with pytest.raises(LoadRefused, match="without an id of its own"):
+    with pytest.raises(LoadRefused, match="without an id property"):
         await load_graph(films, [NodeRecord(ELEMENT + element, "Person")], APPENDING)
     edge = EdgeRecord("7", "KNOWS", ELEMENT + element)
     assert (await load_graph(films, [edge], APPENDING)).edges == 2
@@ -316,7 +316,7 @@ async def test_an_append_that_is_cancelled_states_what_is_there(
     (note,) = caught.value.__notes__
     assert "of what was to be added" in note
     assert "of 2,000 nodes" in note
-    assert "What was to be removed may be gone. All else" in note
+    assert "What was to be removed may have been removed. Everything else" in note
     assert "--append" in note
 
 

@@ -128,7 +128,7 @@ async def test_an_index_that_failed_is_dropped_and_made_anew(emptied, asked, cyp
         "DROP INDEX `books` IF EXISTS;",
         "CREATE INDEX IF NOT EXISTS FOR (n:`Book`) ON (n.`entity_id`);",
     ]
-    with pytest.raises(StoreError, match="could not fill the index 'index_"):
+    with pytest.raises(StoreError, match="could not build the index 'index_"):
         await asked(apply=True)
     await cypher("MATCH (n:Book) WHERE size(n.entity_id) > 10 DELETE n")
     await asked(apply=True)

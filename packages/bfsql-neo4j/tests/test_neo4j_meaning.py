@@ -133,7 +133,7 @@ async def test_several_vector_indexes_or_an_unknown_one_are_said(
             "{`vector.dimensions`: 2, `vector.similarity_function`: 'cosine'}}"
         )
     await (await Neo4jBackend.create(uri=words.uri, embedding_fn=towards)).close()
-    assert "several vector indexes ('one', 'two'), of which --vector-index has" in caplog.text
+    assert "several vector indexes ('one', 'two'); --vector-index has" in caplog.text
     caplog.clear()
     other = await Neo4jBackend.create(uri=words.uri, embedding_fn=towards, vector_index="three")
     await other.close()
@@ -142,12 +142,12 @@ async def test_several_vector_indexes_or_an_unknown_one_are_said(
 
 async def test_vectors_of_another_length_are_refused(words: Neo4jSettings) -> None:
     await prepare(words.model_copy(update={"vector_property": "v"}), True)
-    with pytest.raises(StoreError, match="makes vectors of 3 dimensions, and the index"):
+    with pytest.raises(StoreError, match="produces vectors of 3 dimensions, but the index"):
         await Neo4jBackend.create(uri=words.uri, embedding_fn=lambda text: [1.0, 2.0, 3.0])
 
 
 async def test_a_function_that_never_works_is_refused(words: Neo4jSettings) -> None:
-    with pytest.raises(ConfigurationError, match="gave no vector"):
+    with pytest.raises(ConfigurationError, match="did not return a vector"):
         await Neo4jBackend.create(uri=words.uri, embedding_fn=lambda text: "no vector")
 
 
@@ -159,7 +159,7 @@ async def test_a_service_that_is_not_there_costs_the_meaning_and_not_the_graph(
     async with open_graph("neo4j", uri=words.uri, embedding=nobody) as graph:
         answer = (await graph.search_entities("ann")).content
     assert [entity["id"] for entity in answer["result"]] == ["a"]
-    assert "Searches go by names alone until this works" in caplog.text
+    assert "Searches compare names only, until this is corrected" in caplog.text
 
 
 async def test_a_function_that_fails_at_times_is_told_in_the_answer_s_notes(
@@ -200,5 +200,5 @@ async def test_a_model_that_wakes_up_with_another_length_is_told_and_names_are_f
     backend = await Neo4jBackend.create(uri=words.uri, embedding_fn=later)
     well[0] = True
     assert [stub.id for stub in await backend.search_entities("ann")] == ["a"]
-    assert "3 dimensions where 2 are due" in caplog.text
+    assert "3 dimensions instead of 2" in caplog.text
     await backend.close()

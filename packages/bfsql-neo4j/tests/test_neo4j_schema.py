@@ -97,7 +97,7 @@ async def test_nodes_without_an_id_or_a_label_are_there_by_their_element(served:
     assert await nodes(db, "bare") == {}
     [street] = await db.search_entities("main street")
     assert (await db.metadata_for_node(street.id))["name"] == "Main Street"
-    assert "3 nodes have none of the id properties" in await db.next_steps()
+    assert "3 nodes have no label, or none of the id properties" in await db.next_steps()
     assert await nodes(db, ELEMENT, ELEMENT + "x", ELEMENT + "4:x:99") == {}
 
 
@@ -112,7 +112,7 @@ async def test_two_nodes_with_one_id_are_two_nodes_and_it_is_said(served: Open) 
     assert movie.startswith(ELEMENT)
     assert set(await db.edges_batch([movie])) == {("Ray", "saw", movie), (movie, "won", "Z")}
     assert (await db.metadata_for_node(movie))["name"] == "Ray"
-    assert "1 nodes bear an id that another node bears, too ('Ray')" in await db.next_steps()
+    assert "1 nodes have the same id as another node ('Ray')" in await db.next_steps()
     assert {s.entity_type for s in await db.search_entities("ray")} == {"Person", "Movie"}
 
 

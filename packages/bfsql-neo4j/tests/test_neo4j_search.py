@@ -130,7 +130,7 @@ async def test_meaning_finds_what_words_do_not_and_has_a_score(
     assert exact[0].id == "b:1"
     assert await ids(db, "quiet", "Album") == []
     await db.close()
-    with pytest.raises(StoreError, match="makes vectors of 2 dimensions"):
+    with pytest.raises(StoreError, match="produces vectors of 2 dimensions"):
         await Neo4jBackend.open(music, Embedder.of(lambda text: [1.0, 2.0]))
 
 

@@ -162,7 +162,7 @@ def test_what_is_nested_too_deeply_is_refused(deep: str) -> None:
         value = {"k": value} if deep == "map" else [value]
     if deep == "itself":
         value.append(value)
-    with pytest.raises(ValueError, match=f"deeper than {DEEPEST} levels, or holds itself"):
+    with pytest.raises(ValueError, match=f"deeper than {DEEPEST} levels, or contains itself"):
         to_properties({"k": value})
 
 

@@ -239,7 +239,7 @@ async def test_two_tables_that_count_from_one_are_told_with_an_example_and_a_cur
     for text in (caplog.text, await backend.next_steps()):
         assert said in text
         assert "SELECT 'person:' || id::text AS id" in text
-    assert caplog.text.count("shared between") == 1
+    assert caplog.text.count("share ids") == 1
     # It may be one thing told twice, so that it is served all the same.
     assert await backend.get_nodes_batch(["1"]) == [("1", "Person", {})]
 
@@ -256,7 +256,7 @@ async def test_views_with_a_prefix_before_the_ids_are_the_cure(
     backend = await opened(
         nodes=["p: type='Person'", "f: type='Firm'"], edges="j: subject=person, object=firm"
     )
-    assert "shared between" not in caplog.text + await backend.next_steps()
+    assert "share ids" not in caplog.text + await backend.next_steps()
     assert {tuple(edge) for edge in await backend.edges_batch(["firm:1"])} == {
         ("person:1", "j", "firm:1"),
         ("person:2", "j", "firm:1"),
@@ -288,7 +288,7 @@ async def test_tables_are_looked_at_from_both_sides_and_by_what_their_ids_are(
     # The first five of `a` are in no other table; those of `b` are all in `a`.
     backend = await opened(nodes=["a", "b", "c"], edges="e")
     assert "50' is in" in caplog.text or "0050' is in" in caplog.text
-    assert ".c" not in (await backend.next_steps()).partition("shared between")[2]
+    assert ".c" not in (await backend.next_steps()).partition("share ids")[2]
 
 
 async def test_a_look_that_takes_too_long_is_left(
@@ -302,5 +302,5 @@ async def test_a_look_that_takes_too_long_is_left(
     )
     monkeypatch.setattr(discovery, "SECONDS", 0.1)
     backend = await opened(nodes=["firms", "slow"], edges=EDGES)
-    assert "shared between" not in caplog.text
+    assert "share ids" not in caplog.text
     assert await backend.predicates() == ["jobs"]

@@ -169,7 +169,7 @@ async def test_a_malformed_address_is_told_without_what_stands_in_it(dsn: str) -
     found = await refusal(dsn=dsn)
     if "cannot be reached" not in str(found):  # the driver reads it after all
         assert isinstance(found, ConfigurationError)
-        assert "has to be postgresql://user:password@host:port/name" in str(found)
+        assert "Write it as postgresql://user:password@host:port/name" in str(found)
 
 
 async def test_no_address_at_all_is_told() -> None:
@@ -244,7 +244,7 @@ async def test_a_service_that_is_not_there_costs_the_meaning_and_not_the_graph(
     async with open_graph("postgres", dsn=graph_in, schema=schema, embedding=nobody) as graph:
         found = (await graph.search_entities("one")).content
     assert [entity["id"] for entity in found["result"]] == ["a"]
-    assert "Searches go by names alone until this works" in caplog.text
+    assert "Searches compare names only, until this is corrected" in caplog.text
 
 
 # --- on the command line ----------------------------------------------------

@@ -195,7 +195,7 @@ async def test_a_role_that_may_only_read_is_told_whom_to_ask(database, settings,
     await owner.execute(BARE.format("public.vector"))
     reader = settings.model_copy(update={"dsn": PostgresSettings(dsn=database.reader_url).dsn})
     assert await prepare(reader, apply=False) == await prepare(settings, apply=False)
-    with pytest.raises(StoreError, match="to be their owner"):
+    with pytest.raises(StoreError, match="to own them"):
         await prepare(reader, apply=True)
 
 

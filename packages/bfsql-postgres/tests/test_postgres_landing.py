@@ -196,7 +196,7 @@ async def test_a_connection_lost_at_the_commit_is_not_called_unchanged(
         with pytest.raises(StoreUnavailable) as lost:
             await load_graph(through(settings, postgres, port), NEW)
     assert "lost while the new graph was being put in place" in str(lost.value)
-    assert "only the server knows" in str(lost.value)
+    assert "is in place is unknown" in str(lost.value)
     assert "unchanged" not in str(lost.value)
     assert await ids(owner) == (["a", "b"] if heard else ["old"])
     assert (await load(NEW)).nodes == 2
@@ -220,7 +220,7 @@ async def test_a_load_cancelled_at_the_commit_says_that_it_does_not_know(
     work.cancel()
     with pytest.raises(asyncio.CancelledError) as cancelled:
         await work
-    assert "only the server knows" in "".join(cancelled.value.__notes__)
+    assert "is in place is unknown" in "".join(cancelled.value.__notes__)
 
 
 async def test_a_load_whose_vacuum_fails_is_done(

@@ -146,8 +146,8 @@ async def test_what_cannot_be_stored_is_refused_by_name(load, owner) -> None:
     assert "surrogate" in reasons[0]
     assert "NUL" in reasons[1]
     assert "NUL" in reasons[2]
-    assert reasons[3].startswith("its three names have 2603 bytes, and an index")
-    assert reasons[5].startswith("it has 2602 bytes, and an index of Postgres takes 2600")
+    assert reasons[3].startswith("its three names have 2603 bytes, but an index")
+    assert reasons[5].startswith("it has 2602 bytes, but an index in Postgres accepts at most 2600")
     assert str(report.refusals[0]).startswith("node 'a\\ud800': ")
     assert all(len(str(refusal)) < 500 and str(refusal).isascii() for refusal in report.refusals)
 
@@ -256,7 +256,7 @@ async def test_tables_of_somebody_else_are_never_replaced(
 ) -> None:
     await owner.execute(made)
     before = await relations(owner, schema)
-    with pytest.raises(StoreError, match="which bfsql load did not make, so nothing is replaced"):
+    with pytest.raises(StoreError, match="which bfsql load did not create, so nothing is replaced"):
         await load(OLD)
     assert await relations(owner, schema) == before
 
@@ -335,7 +335,7 @@ async def test_a_connection_that_is_lost_is_told_and_changes_nothing(database, l
         asyncio.run_coroutine_threadsafe(database.run(end), loop).result(30)
         yield from many(20_000)
 
-    with pytest.raises(StoreUnavailable, match="What was there is unchanged"):
+    with pytest.raises(StoreUnavailable, match="The previous content is unchanged"):
         await load(cut())
     assert await ids(owner) == ["old"]
 

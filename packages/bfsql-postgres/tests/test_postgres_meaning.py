@@ -185,7 +185,7 @@ async def test_the_index_that_a_search_by_meaning_lacks_is_told_at_the_start(
             database.reader_url, schema=schema, embedding_fn=embedding_fn
         )
         await backend.close()
-        assert ("this graph fast are not there: 1." in caplog.text) is told
+        assert ("Indexes that make this graph fast are missing: 1." in caplog.text) is told
 
 
 async def test_a_vector_of_another_length_than_the_column_has_finds_nothing(
@@ -211,7 +211,7 @@ async def test_vectors_whose_type_does_not_tell_their_length_are_spoken_of(
     await owner.execute("ALTER TABLE entity ALTER embedding TYPE vector")
     wanted = settings.model_copy(update={"embedding": "module:function"})
     assert await prepare(wanted, apply=True) == []
-    assert "does not say their length, so they can have no index" in caplog.text
+    assert "does not declare their length, so they cannot be indexed" in caplog.text
     statement = caplog.text[caplog.text.index("ALTER TABLE") :].splitlines()[0]
     assert statement.endswith('ALTER COLUMN "embedding" TYPE "public"."vector"(64)')
     await owner.execute(statement)

@@ -217,7 +217,7 @@ async def test_other_names_are_a_setting(owner: asyncpg.Connection, opened: Open
 async def test_what_is_not_there_or_may_not_be_read_is_one_error(
     owner: asyncpg.Connection, opened: Open, database: Database, schema: str
 ):
-    with pytest.raises(StoreError, match="it has no table at all") as nothing:
+    with pytest.raises(StoreError, match="it has no tables") as nothing:
         await opened()
     assert "'entity' with the columns 'entity_id', 'entity_type'" in str(nothing.value)
     assert "'relationship'" in str(nothing.value)

@@ -77,7 +77,7 @@ async def test_what_is_no_answer_is_told(bad_endpoint: BadEndpoint) -> None:
     with pytest.raises(StoreError, match=bad_endpoint.url):
         await _opened(endpoint=bad_endpoint.url, retries=0)
     bad_endpoint.always(refused(400, "Parse error"))
-    with pytest.raises(StoreError, match="simplest query there is"):
+    with pytest.raises(StoreError, match="simplest possible query"):
         await _opened(endpoint=bad_endpoint.url, retries=0)
 
 

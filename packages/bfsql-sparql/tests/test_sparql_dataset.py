@@ -46,7 +46,7 @@ NUMBER = solutions({"s": {"type": "literal", "value": "3"}})
     ],
 )
 def test_a_document_that_is_no_results_is_told(decode: Any, document: Any) -> None:
-    with pytest.raises(NoResults, match="no results of SPARQL"):
+    with pytest.raises(NoResults, match="not SPARQL results"):
         decode(json.dumps(document).encode())
 
 
@@ -67,7 +67,9 @@ def test_a_row_that_is_none_is_told(decode: Any, row: Any) -> None:
     ],
 )
 async def test_a_number_that_is_none_is_the_stores_fault(document: Any) -> None:
-    with pytest.raises(StoreUnavailable, match="the store of the test sent an answer that is none"):
+    with pytest.raises(
+        StoreUnavailable, match="the store of the test sent an answer that is not valid"
+    ):
         await counted(Says(document), "how many?")
 
 
@@ -78,5 +80,7 @@ async def test_a_window_that_is_none_is_the_stores_fault() -> None:
         decode=rows,
         end=lambda row: str(row[0]),
     )
-    with pytest.raises(StoreUnavailable, match="the store of the test sent an answer that is none"):
+    with pytest.raises(
+        StoreUnavailable, match="the store of the test sent an answer that is not valid"
+    ):
         await read_windows(Says(NUMBER, {"odd": True}), windows, 10, lambda _: None)

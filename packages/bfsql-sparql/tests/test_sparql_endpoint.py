@@ -102,7 +102,7 @@ async def test_the_row_limit_of_virtuoso_is_told_where_it_cuts(
 
     for query in (asked, f"{asked} LIMIT {small_virtuoso.max_rows + 1}"):
         cut = await endpoint.reply(query)
-        assert cut.cut == "no answer has more than 1,000 rows"
+        assert cut.cut == "an answer has at most 1,000 rows"
         assert cut.limit == len(rows(cut.body)) == small_virtuoso.max_rows
     exact = await endpoint.reply(f"{asked} LIMIT {small_virtuoso.max_rows}")
     assert (exact.cut, exact.limit) == (None, small_virtuoso.max_rows)
@@ -126,7 +126,9 @@ async def test_virtuosos_partial_answer_is_none(
     )
     # A predicate of its own: the server samples each to guess what a query costs, and refuses.
     endpoint = await opened(small_virtuoso.query_url, parameter={"timeout": "1000"})
-    with pytest.raises(TooSlow, match=r"time for one query was up \(X-Sql-State: S1TAT\)"):
+    with pytest.raises(
+        TooSlow, match=r"time limit for one query was exceeded \(X-Sql-State: S1TAT\)"
+    ):
         await endpoint.reply(dear)
 
 
@@ -205,9 +207,9 @@ async def test_closing_ends_what_is_under_way(bad_endpoint: BadEndpoint, opened:
     asked = asyncio.create_task(endpoint.reply("ASK {}"))
     assert await asyncio.to_thread(bad_endpoint.has_got, 1)
     await endpoint.close()
-    with pytest.raises(StoreUnavailable, match="was closed"):
+    with pytest.raises(StoreUnavailable, match="is closed"):
         await asked
-    with pytest.raises(StoreUnavailable, match="was closed"):
+    with pytest.raises(StoreUnavailable, match="is closed"):
         await endpoint.reply("ASK {}")
     assert len(bad_endpoint.requests) == 1
 
@@ -220,7 +222,7 @@ async def test_closing_ends_an_answer_that_is_coming(
     assert await asyncio.to_thread(bad_endpoint.has_got, 1)
     await asyncio.sleep(0.1)  # bytes come in
     await endpoint.close()
-    with pytest.raises(StoreUnavailable, match="was closed"):
+    with pytest.raises(StoreUnavailable, match="is closed"):
         await asked
 
 
@@ -277,7 +279,7 @@ async def test_half_an_answer_is_asked_for_again(
     endpoint = await opened(bad_endpoint.url)
     assert len(rows((await endpoint.reply(ALL)).body)) == 2
     bad_endpoint.always(cut)
-    with pytest.raises(StoreUnavailable, match="broke off before the end") as caught:
+    with pytest.raises(StoreUnavailable, match="closed the connection before the end") as caught:
         await (await opened(bad_endpoint.url, retries=0)).reply(ALL)
     assert not isinstance(caught.value, TooSlow)
 
@@ -288,7 +290,7 @@ async def test_an_error_behind_half_an_answer_is_read(
     error = b'{"code":"TimeLimitExceededException","detailedMessage":"Operation terminated"}'
     broken = replace(half(some(100)), body=half(some(100)).body + error)
     endpoint = await opened(bad_endpoint.always(broken).url)
-    with pytest.raises(TooSlow, match="broke off before the end"):
+    with pytest.raises(TooSlow, match="closed the connection before the end"):
         await endpoint.reply(ALL)
 
 
@@ -297,7 +299,7 @@ async def test_half_an_answer_near_the_time_limit_is_too_slow(
     bad_endpoint: BadEndpoint, opened: Opened, cut: Reply
 ) -> None:
     endpoint = await opened(bad_endpoint.always(silence(0.9, cut)).url)
-    with pytest.raises(TooSlow, match="probably up"):
+    with pytest.raises(TooSlow, match="probably exceeded"):
         await endpoint.reply(ALL, 1.0)
     assert len(bad_endpoint.requests) == 1
 
@@ -349,16 +351,16 @@ async def test_a_row_limit_counts_where_it_was_met(
 
 
 @pytest.mark.parametrize(("said", "sentence"), [
-    (page(), "answered with a web page.*Look at its address"),
+    (page(), "answered with a web page.*Check its address"),
     (replace(page(), content_type="application/sparql-results+json"), "web page"),
     (Reply(body=b"<?xml version='1.0'?><sparql/>", content_type="application/sparql-results+xml"),
-     r"answered in application/sparql-results\+xml, not in JSON.*format=json"),
+     r"answered in application/sparql-results\+xml, although JSON was requested.*format=json"),
     (Reply(body=b"s,p,o", content_type="text/csv"), "answered in text/csv"),
-    (Reply(body=b"s,p,o", content_type=None), "answered in no named type"),
-    (refused(404, "Not here"), "is no SPARQL endpoint: it answered 404, 'Not here'"),
-    (refused(405), "is no SPARQL endpoint: it answered 405"),
-    (refused(415, "Unsupported"), "is no SPARQL endpoint: it answered 415"),
-    (Reply(204, content_type=None), "answered 204, which is nothing"),
+    (Reply(body=b"s,p,o", content_type=None), "answered in an unnamed type"),
+    (refused(404, "Not here"), "is not a SPARQL endpoint: it answered 404, 'Not here'"),
+    (refused(405), "is not a SPARQL endpoint: it answered 405"),
+    (refused(415, "Unsupported"), "is not a SPARQL endpoint: it answered 415"),
+    (Reply(204, content_type=None), "answered 204, which a SPARQL endpoint does not do"),
 ])  # fmt: skip
 async def test_what_is_no_sparql_endpoint_is_told_from_a_refusal(
     bad_endpoint: BadEndpoint, opened: Opened, said: Reply, sentence: str

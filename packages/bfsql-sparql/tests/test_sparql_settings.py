@@ -107,7 +107,7 @@ def test_a_file_holds_more_presets(tmp_path: Path) -> None:
 
 
 def test_an_unknown_preset_is_told_with_the_known_ones() -> None:
-    with pytest.raises(ConfigurationError, match=r"'dbpdia'; known are: chembl, dbpedia"):
+    with pytest.raises(ConfigurationError, match=r"'dbpdia'; the presets are: chembl, dbpedia"):
         with_preset(SparqlSettings(preset="dbpdia"))
 
 

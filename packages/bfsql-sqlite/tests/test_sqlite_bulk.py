@@ -235,7 +235,7 @@ main()
     )
     told = " ".join(done.stderr.split())
     assert "cannot be written: " in told
-    assert "What was there is unchanged" in told
+    assert "The previous content is unchanged" in told
     assert file.read_bytes() == b""
     assert names(tmp_path) == ["graph.db", "t.csv"]
 

@@ -67,7 +67,7 @@ async def test_a_file_of_another_kind_is_told(file: Path, content: bytes) -> Non
 async def test_an_sqlite_file_of_somebody_else_is_told(file: Path) -> None:
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("CREATE TABLE node (id)")
-    assert "without a BFS-QL graph" in await refusal(file)
+    assert "that does not contain a BFS-QL graph" in await refusal(file)
 
 
 @pytest.mark.parametrize(("layout", "found"), [(4, "newer than 3"), (2, "older than 3")])
@@ -81,7 +81,7 @@ async def test_a_file_of_another_layout_is_told(graph: Path, layout: int, found:
 
 async def test_a_file_that_is_half_there_is_told(graph: Path) -> None:
     os.truncate(graph, graph.stat().st_size // 2)
-    assert "only half there" in await refusal(graph)
+    assert "is incomplete" in await refusal(graph)
 
 
 async def test_a_file_whose_load_never_ended_is_told(graph: Path) -> None:
@@ -195,6 +195,6 @@ def test_a_load_that_is_terminated_leaves_the_old_file_and_nothing_else(graph: P
         check=False,
         timeout=60,
     )
-    assert (done.returncode, done.stderr) == (130, "Interrupted: the store is as it was.\n")
+    assert (done.returncode, done.stderr) == (130, "Interrupted: the store is unchanged.\n")
     assert graph.read_bytes() == before
     assert sorted(path.name for path in graph.parent.iterdir()) == ["edges.csv", "graph.db"]

@@ -163,7 +163,7 @@ except StoreError as error:
         text=True,
     )
     assert f"{file} cannot be written: " in done.stderr
-    assert "What was there is unchanged" in done.stderr
+    assert "The previous content is unchanged" in done.stderr
     assert file.read_bytes() == before
     assert names(file.parent) == ["graph.db"]
 
@@ -184,7 +184,7 @@ async def test_the_mode_of_a_replaced_file_and_a_link_to_it_are_kept(tmp_path: P
 )
 async def test_a_file_that_is_no_graph_is_never_replaced(load, file: Path, content) -> None:
     file.write_bytes(content)
-    with pytest.raises(StoreError, match="holds no BFS-QL graph, so it is not replaced"):
+    with pytest.raises(StoreError, match="does not contain a BFS-QL graph, so it is not replaced"):
         await load(OLD)
     assert file.read_bytes() == content
 

@@ -62,7 +62,7 @@ async def test_a_new_graph_never_goes_where_one_is(load_with, file: Path) -> Non
     with pytest.raises(LoadRefused) as caught:
         await load_with(LoadMode.NEW, [NodeRecord("z", "T")])
     sentence = str(caught.value)
-    assert f"{file} holds a graph of 2 nodes and 1 edge already" in sentence
+    assert f"{file} already contains a graph of 2 nodes and 1 edge" in sentence
     assert "--replace" in sentence
     assert "--append" in sentence
     assert file.read_bytes() == before
@@ -84,7 +84,7 @@ async def test_a_graph_of_an_older_layout_can_only_be_replaced(
 @pytest.mark.parametrize("mode", LoadMode)
 async def test_what_is_no_graph_is_refused_in_every_mode(load_with, file: Path, mode) -> None:
     file.write_text("my only copy of a thesis", encoding="utf-8")
-    with pytest.raises(StoreError, match="holds no BFS-QL graph, so it is not replaced"):
+    with pytest.raises(StoreError, match="does not contain a BFS-QL graph, so it is not replaced"):
         await load_with(mode, OLD)
     assert names(file.parent) == ["graph.db"]
 

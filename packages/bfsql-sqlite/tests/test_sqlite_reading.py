@@ -196,10 +196,10 @@ async def test_closing_stops_what_is_under_way_and_leaves_no_thread(opened) -> N
     backend = await opened([NodeRecord("a", "thing")])
     [work] = await endless_calls(backend, 1)
     await backend.close()
-    with pytest.raises(StoreUnavailable, match="was closed"):
+    with pytest.raises(StoreUnavailable, match="is closed"):
         await work
     await backend.close()
-    with pytest.raises(StoreUnavailable, match="was closed"):
+    with pytest.raises(StoreUnavailable, match="is closed"):
         await backend.get_node("a")
     assert not [t for t in threading.enumerate() if t.name.startswith("bfsql-sqlite")]
     del backend

@@ -114,7 +114,7 @@ CASES = [
         {"e.csv": "a,b\nb,c\n"},
         "e.csv",
         2,
-        ("no column is known to hold ids", "columns are: a, b"),
+        ("no column is recognized as ids", "columns are: a, b"),
     ),
     Case(
         "tabs in a file named csv",
@@ -255,13 +255,13 @@ CASES = [
         2,
         ("damaged",),
     ),
-    Case("no gzip at all", {"n.csv.gz": NODES}, "n.csv.gz", 2, ("no gzip",)),
+    Case("no gzip at all", {"n.csv.gz": NODES}, "n.csv.gz", 2, ("not a gzip file",)),
     Case(
         "gzip without its suffix",
         {"n.csv": gzip.compress(NODES.encode())},
         "n.csv",
         2,
-        ("packed by gzip",),
+        ("compressed by gzip",),
     ),
     Case(
         "a workbook named csv", {"n.csv": b"PK\x03\x04" + bytes(50)}, "n.csv", 2, ("zip archive",)
@@ -304,9 +304,9 @@ CASES = [
     ),
     Case("JSON named csv", {"n.csv": NODE_LINK}, "n.csv", 2, ("n.csv",)),
     Case("a missing file", {}, "gone.csv", 2, ("gone.csv: there is no such file",)),
-    Case("a folder", {"d/n.csv": NODES}, "d", 2, ("d: this folder is no kgraph bundle",)),
+    Case("a folder", {"d/n.csv": NODES}, "d", 2, ("d: this folder is neither a kgraph bundle",)),
     Case("a name with brackets", {"a[1].csv": NODES}, "a[1].csv", 0, (r"a\[1\]\.csv", whole(2, 0))),
-    Case("an address", {}, "https://example.org/g.csv", 2, ("has to be downloaded",)),
+    Case("an address", {}, "https://example.org/g.csv", 2, ("download it first",)),
     Case(
         "JSON lines that stop halfway",
         {"n.jsonl": '{"id": "a"}\n{"id": "b", "na'},
@@ -369,21 +369,21 @@ CASES = [
         {"gone.csv": "id\nx\n"},
         "--remove gone.csv",
         0,
-        ("Not there, so not taken out: 1, for instance .*x", whole(1, 0)),
+        ("Not found, so not removed: 1, for instance .*x", whole(1, 0)),
     ),
     Case(
         "a node to be removed",
         {"gone.csv": "id\nold\n", "e.csv": EDGE_LIST},
         "e.csv --remove gone.csv",
         0,
-        ("Taken out: 1 node, 0 edges", whole(3, 2)),
+        ("Removed: 1 node, 0 edges", whole(3, 2)),
     ),
     Case(
         "a second file without a word",
         {"n.csv": NODES},
         "n.csv --nothing-said",
         1,
-        ("holds a graph of 1 node", "--replace", "--append"),
+        ("already contains a graph of 1 node", "--replace", "--append"),
     ),
     Case("a second file", {"n.csv": NODES}, "n.csv --append", 0, (whole(3, 0),)),
     Case(
@@ -533,7 +533,7 @@ def test_a_pipe_that_nothing_comes_from(folder: Path, old: bytes) -> None:
     with bfsql_there(folder, "-", "--format", "csv", "--replace") as load:
         out, err = load.communicate(timeout=60)
     assert (load.returncode, out, err.count("\n")) == (2, "", 1)
-    assert err.startswith("standard input: nothing came from it")
+    assert err.startswith("standard input: it was empty")
     assert (folder / "graph.db").read_bytes() == old
 
 
@@ -567,7 +567,7 @@ def test_a_signal_ends_the_waiting_for_a_fifo(
         fifo.write(EDGE_LIST)
         fifo.flush()
         out, err = _ended(load, told)
-    assert (load.returncode, out, err) == (130, "", "Interrupted: the store is as it was.\n")
+    assert (load.returncode, out, err) == (130, "", "Interrupted: the store is unchanged.\n")
     assert (folder / "graph.db").read_bytes() == old
 
 

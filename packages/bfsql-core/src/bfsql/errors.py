@@ -288,7 +288,7 @@ class UnknownBackend(PluginError, LookupError):
         cure = (
             f"Install it with: pip install {suggestion}"
             if suggestion
-            else "Check the spelling, or install the distribution that brings it."
+            else "Check the spelling, or install the distribution that provides it."
         )
         super().__init__(name, f"There is no backend named {name!r}; {have}. {cure}")
         self.installed = tuple(installed)
@@ -317,8 +317,8 @@ class BackendImportFailed(PluginError, ImportError):  # type: ignore[misc]  # na
         PluginError.__init__(
             self,
             name,
-            f"The backend {name!r} of {distribution} failed to import: {why}. "
-            f"Install it again with what it needs: pip install --force-reinstall {distribution}",
+            f"The backend {name!r} of {distribution} failed to import: {why}. Reinstall it with "
+            f"its dependencies: pip install --force-reinstall {distribution}",
         )
         self.distribution = distribution
 
@@ -365,7 +365,7 @@ class ContractMismatch(PluginError):
     ) -> None:
         if newer is None:
             why = (
-                f"states the contract {spoken!r}, which is no number such as 1 or '1.1'; this "
+                f"states the contract {spoken!r}, which is not a number such as 1 or '1.1'; this "
                 f"bfsql-core speaks {expected}. Its author has to correct `contract` of its "
                 "BackendPlugin."
             )
@@ -398,7 +398,7 @@ class HookPluginUnusable(PluginError):
         sentence = (
             f"The hook plugin {name!r} cannot be used: {reason}."
             if distribution is None
-            else f"The hook plugin {name!r} of {distribution} is left out: {reason}. Upgrade it, "
+            else f"The hook plugin {name!r} of {distribution} is skipped: {reason}. Upgrade it, "
             f"or remove it with: pip uninstall {distribution}"
         )
         super().__init__(name, sentence)

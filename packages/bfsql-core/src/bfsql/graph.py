@@ -296,9 +296,11 @@ async def _rights_checked(db: GraphDbInterface, *, require: bool | None) -> Asyn
     finally:
         looking.cancel()
     if reason and require:
-        raise StoreError(f"{reason} Nothing is served because of --require-read-only.")
+        raise StoreError(f"{reason} The server does not start because of --require-read-only.")
     if reason:
-        log.warning("%s Nothing here writes, but an account that cannot write is safer.", reason)
+        log.warning(
+            "%s The server never writes, but an account that cannot write is safer.", reason
+        )
 
 
 async def _rights(db: GraphDbInterface) -> str | None:
@@ -307,7 +309,7 @@ async def _rights(db: GraphDbInterface) -> str | None:
         return await asyncio.wait_for(db.may_write(), RIGHTS_SECONDS)
     except Exception as fault:  # noqa: BLE001 - a driver's own; a server starts all the same
         why = "it took too long" if isinstance(fault, TimeoutError) else fault
-        return f"Whether the store's account may write could not be found out: {why}."
+        return f"Whether the store's account may write could not be determined: {why}."
 
 
 async def _schema_in_time(operations: Operations) -> Schema | None:
@@ -326,5 +328,5 @@ async def _schema_in_time(operations: Operations) -> Schema | None:
     except BfsqlError:
         raise
     except Exception as fault:  # noqa: BLE001 - a driver's own; it may be well again later
-        log.warning("The backend did not tell its schema: %s: %s", type(fault).__name__, fault)
+        log.warning("The backend did not return its schema: %s: %s", type(fault).__name__, fault)
         return None

@@ -47,13 +47,13 @@ class Names:
         if not _NAME.fullmatch(name) or keyword.iskeyword(name):
             raise ConfigurationError(
                 f"{name!r} cannot be the name of a backend: it has to be a Python identifier of "
-                "lower-case letters, digits and single underscores, and no word of Python's own, "
-                "such as `notes` or `my_store`."
+                "lower-case letters, digits and single underscores, such as `notes` or "
+                "`my_store`, and not a Python keyword."
             )
         if name in _OURS:
             raise ConfigurationError(
-                f"The name {name!r} belongs to the distribution bfsql-{name} of BFS-QL itself. "
-                "Choose another one."
+                f"The name {name!r} belongs to bfsql-{name}, a distribution of BFS-QL. Choose "
+                "another one."
             )
         for other in installed():
             if other.name == name:
@@ -107,8 +107,8 @@ def write_distribution(names: Names, parent: Path) -> list[Path]:
         folder.mkdir(parents=True)
     except FileExistsError:
         raise ConfigurationError(
-            f"{folder} is there already, and nothing is overwritten. "
-            "Remove it, or name another folder with --path."
+            f"{folder} already exists and is not overwritten. Remove it, or name another folder "
+            "with --path."
         ) from None
     values = _values(names)
     written = []

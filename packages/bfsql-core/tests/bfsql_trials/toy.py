@@ -12,7 +12,7 @@ from typing import Annotated
 
 from pydantic import Field, SecretStr
 
-from bfsql.errors import StoreError
+from bfsql.errors import StoreError, StoreUnavailable
 from bfsql.loading import graph_is_there
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
@@ -80,6 +80,40 @@ ended = BackendPlugin("a toy that is told to end", ToySettings, _open, _load_and
 read_only = BackendPlugin("a toy to read", ToySettings, _open)
 
 newer = BackendPlugin("from the future", ToySettings, _open, contract=99)
+
+_FAULTS = {
+    "damaged": StoreError("The toy graph is damaged."),
+    "away": StoreUnavailable("The toy graph does not answer."),
+    "interrupted": KeyboardInterrupt(),
+    "faulty": RuntimeError("odd"),
+}
+
+
+def _fail() -> None:
+    raise _FAULTS[os.environ["TOY_FAULT"]]
+
+
+async def _open_and_fail(_: ToySettings) -> MemoryBackend:
+    _fail()
+    return MemoryBackend([])
+
+
+async def _load_and_fail(
+    _: ToySettings, records: Iterable[GraphRecord], __: LoadOptions
+) -> LoadReport:
+    for _record in records:
+        _fail()
+    return LoadReport(0, 0, "")
+
+
+async def _prepare_and_fail(_: ToySettings, apply: bool) -> list[str]:
+    _fail()
+    return []
+
+
+failing = BackendPlugin(
+    "a toy that fails", ToySettings, _open_and_fail, _load_and_fail, _prepare_and_fail
+)
 
 older = BackendPlugin("from the past", ToySettings, _open, contract=0)
 

@@ -129,8 +129,8 @@ class UserFilesSuite:
         Path("gone.csv").write_text("id\nc\nx\n", encoding="utf-8")
         done = load("--remove", "gone.csv")
         assert done.exit_code == 0, done.stderr
-        assert "Taken out: 1 node, 1 edge." in done.stdout
-        assert "Not there, so not taken out: 1, for instance " in done.stdout
+        assert "Removed: 1 node, 1 edge." in done.stdout
+        assert "Not found, so not removed: 1, for instance " in done.stdout
         assert held().types.keys() == {"a", "b"}
 
     def test_good_lines_are_loaded_although_others_are_refused(

@@ -199,8 +199,10 @@ async def test_an_account_that_may_write_is_told_or_refused(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with bfsql.open_graph(Writable([]), require_read_only=False):
-        assert "The role may write. Nothing here writes" in caplog.text
-    with pytest.raises(bfsql.errors.StoreError, match=r"may write\. Nothing is served because of"):
+        assert "The role may write. The server never writes" in caplog.text
+    with pytest.raises(
+        bfsql.errors.StoreError, match=r"may write\. The server does not start because of"
+    ):
         async with bfsql.open_graph(Writable([]), require_read_only=True):
             pass
     caplog.clear()

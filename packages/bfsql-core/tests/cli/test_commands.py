@@ -141,7 +141,7 @@ def test_index_shows_and_applies(run: Run) -> None:
     shown = run("index")
     assert (shown.stdout, shown.stderr) == (
         "CREATE INDEX wanted\n",
-        "Missing: 1. Create with --apply.\n",
+        "Missing: 1. Create them with --apply.\n",
     )
     assert run("index", "--apply").stdout == "CREATE INDEX made\n"
     wrong = run("index", "--backend", "frozen")

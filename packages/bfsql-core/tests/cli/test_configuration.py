@@ -112,7 +112,7 @@ def test_every_server_setting_is_described() -> None:
     [
         ("port = \n", "bfsql.toml, line 1: this is not TOML (invalid value)."),
         ("port = 1\n[backend", "bfsql.toml, line 2: this is not TOML (expected ']' at"),
-        ("prot = 1", "prot in bfsql.toml is not known. Did you mean port?"),
+        ("prot = 1", "prot in bfsql.toml is unknown. Did you mean port?"),
         ("port = 1.5", "port in bfsql.toml is '1.5': it has to be a whole number, at least 0,"),
         ("max_tokens = 100", "max_tokens in bfsql.toml is '100': it has to be 0 (no bound) or at"),
         ("bearer_token = ' '", "bearer_token in bfsql.toml"),
@@ -120,8 +120,8 @@ def test_every_server_setting_is_described() -> None:
             "backend = 'toy'",
             "backend in bfsql.toml is 'toy': it has to be a table, as in [backend]",
         ),
-        ("[backend]\nname = 5", "name in [backend] of bfsql.toml is 5: it has to be a text."),
-        ("[backend]\nname='toy'\nretrys=1", "retrys in [backend] of bfsql.toml is not known. Did"),
+        ("[backend]\nname = 5", "name in [backend] of bfsql.toml is 5; it has to be text."),
+        ("[backend]\nname='toy'\nretrys=1", "retrys in [backend] of bfsql.toml is unknown. Did"),
     ],
 )
 def test_a_bad_file_gives_one_sentence(text: str, sentence: str) -> None:

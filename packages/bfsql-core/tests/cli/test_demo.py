@@ -204,6 +204,6 @@ def test_the_demo_replaces_no_graph_of_somebody_else(tmp_path, monkeypatch):
     before = (tmp_path / "films.db").read_bytes()
     done = runner.invoke(bfsql, ["demo"])
     assert (done.exit_code, done.stdout) == (1, "")
-    assert "films.db holds a graph that the demo did not make" in done.stderr
+    assert "films.db contains a graph that was not created by the demo" in done.stderr
     assert "--path" in done.stderr
     assert (tmp_path / "films.db").read_bytes() == before

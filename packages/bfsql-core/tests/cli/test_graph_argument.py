@@ -61,11 +61,11 @@ def test_the_file_counts_before_the_configuration(run: Run, folder: Path) -> Non
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("nodes.csv",), "Load it: bfsql load nodes.csv --path graph.db"),
+        (("nodes.csv",), "Load it first: bfsql load nodes.csv --path graph.db"),
         (("toy.json", "nodes.csv"), "unexpected extra argument (nodes.csv)"),
         (
             ("toy.json", "--backend", "frozen"),
-            "The backend frozen does not serve toy.json as it is",
+            "The backend frozen cannot serve toy.json directly",
         ),
     ],
 )

@@ -230,9 +230,9 @@ def test_another_server_of_the_same_name_stays(run: Run, home: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b'{"mcpServers": {"a": }}', "line 1: '}' is no value"),
+        (b'{"mcpServers": {"a": }}', "line 1: '}' is not a value"),
         (b"{\n'a': 1}", "line 2: a text in double quotes is missing"),
-        (b'{"mcpServers": []}', "no object"),
+        (b'{"mcpServers": []}', "not an object"),
         (b"\xff\xfe{}", "is not UTF-8 text"),
     ],
 )
@@ -284,7 +284,7 @@ def test_an_entry_that_is_not_there_names_those_that_are(run: Run, home: Path) -
     run("install", "cursor", "--name", "films")
     refused = run("install", "cursor", "--name", "flims", "--remove")
     assert refused.exit_code == 2
-    assert "there are: films" in refused.output
+    assert "its bfsql servers are: films" in refused.output
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="The stand-in is a shell script.")

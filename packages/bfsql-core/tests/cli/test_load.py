@@ -53,12 +53,18 @@ def test_strict_stops_and_leaves_the_old_store(run: Run, folder: Path) -> None:
         (["nodes.csv", "--backend", "frozen"], "cannot be filled from graph files"),
         (["nodes.csv", "--path", "missing/g.json"], "missing/g.json: No such file or directory"),
         (["nodes.csv", "--replace", "--append"], "--replace and --append exclude each other"),
-        (["nodes.csv", "--replace", "--remove", "edges.csv"], "--replace leaves nothing of it"),
-        (["nodes.csv", "--no-backup"], "--no-backup is about the file that --replace keeps"),
+        (["nodes.csv", "--replace", "--remove", "edges.csv"], "--replace keeps nothing of it"),
+        (["nodes.csv", "--no-backup"], "--no-backup applies only to --replace, which keeps"),
         (["--replace", "bolt://me:pass@localhost", "nodes.csv"], "bolt://... is an address."),
-        (["nodes.csv", "--remove", "nodes.csv"], "both to be loaded and to be taken out"),
-        (["nodes.csv", "--backend", "of_old"], "can do nothing else. Give --replace if"),
-        (["nodes.csv", "--backend", "of_old", "--append"], "can do nothing else. Give --replace"),
+        (["nodes.csv", "--remove", "nodes.csv"], "both as a SOURCE and with --remove"),
+        (
+            ["nodes.csv", "--backend", "of_old"],
+            "can only replace the content of the store. Use --replace if",
+        ),
+        (
+            ["nodes.csv", "--backend", "of_old", "--append"],
+            "can only replace the content of the store. Use --replace",
+        ),
     ],
 )
 def test_what_cannot_be_loaded_is_one_sentence(args: list[str], words: str, run: Run) -> None:
@@ -78,7 +84,7 @@ def test_a_graph_that_is_there_is_not_replaced_by_accident(run: Run, folder: Pat
     (folder / "toy.json").write_text("[]")
     wrong = run("load", "edges.csv")
     assert (wrong.exit_code, wrong.stdout) == (1, "")
-    assert "toy.json holds a graph already. Give --replace " in wrong.stderr
+    assert "toy.json already contains a graph. Use --replace " in wrong.stderr
     assert (folder / "toy.json").read_text() == "[]"
     assert run("load", "edges.csv", "--replace").exit_code == 0
     assert len(json.loads((folder / "toy.json").read_text())) == 4
@@ -99,10 +105,10 @@ def test_a_loader_that_takes_no_options_replaces_what_is_there(run: Run, folder:
 def test_a_dry_run_shows_the_graph_and_writes_nothing(run: Run, folder: Path) -> None:
     tried = run("load", "edges.csv", "--dry-run")
     assert tried.exit_code == 0
-    assert "Created 4 nodes for ids that only edges name, for instance " in tried.stdout
+    assert "Created 4 nodes for ids that occur only in edges, for instance " in tried.stdout
     assert '\n  f:1 (Node) {"name":"f:1"}\n' in tried.stdout
     assert "\n  p:1 -ACTED_IN-> f:1 {}\n" in tried.stdout
-    assert "Nothing was written. The files make 4 nodes, 4 edges, " in tried.stdout
+    assert "Nothing was written. The files contain 4 nodes, 4 edges, " in tried.stdout
     assert not (folder / "toy.json").exists()
     assert run("load", "nodes.csv", "--dry-run").exit_code == 1
     assert run("load", "nodes.csv", "--dry-run", "--allow-refused").exit_code == 0
@@ -127,7 +133,7 @@ def test_what_is_to_be_taken_out_is_read_with_the_same_options(run: Run, folder:
     (folder / "gone.csv").write_text("key\na\nb\n", encoding="utf-8")
     tried = run("load", "--remove", "gone.csv", "--id-column", "key", "--dry-run")
     assert tried.exit_code == 0
-    assert re.search("^gone.csv .*: 2 nodes to be taken out.$", tried.stdout, re.MULTILINE)
+    assert re.search("^gone.csv .*: 2 nodes to be removed.$", tried.stdout, re.MULTILINE)
 
 
 def test_nothing_to_load_is_an_error(run: Run) -> None:
@@ -161,7 +167,7 @@ def test_ctrl_c_and_its_like_are_a_sentence_and_leave_the_old_store(
     (folder / "toy.json").write_text("[]")
     code = "from bfsql.cli import main\nmain()\n"
     done = _load(code, environment | {"BFSQL_BACKEND": "ended", "TOY_ENDED_BY": told})
-    assert (done.returncode, done.stderr) == (130, "Interrupted: the store is as it was.\n")
+    assert (done.returncode, done.stderr) == (130, "Interrupted: the store is unchanged.\n")
     assert (folder / "toy.json").read_text() == "[]"
 
 
@@ -197,8 +203,8 @@ def test_the_account_shows_twenty_refusals_and_counts_all() -> None:
         unattached_evidence=2,
     )
     lines = account(report)
-    assert "Dangling edges (an end is no node): 3, for instance x, y." in lines
-    assert "Evidence left out, its edge is not there: 2." in lines
+    assert "Dangling edges (an end is not a node): 3, for instance x, y." in lines
+    assert "Evidence left out because its edge does not exist: 2." in lines
     assert lines[2].startswith("Lines refused: 250 (all other lines are in the graph; ")
     assert "  a.csv, line 20: bad \\u001b[31m" in lines
     assert lines[-2] == "  and 230 more"

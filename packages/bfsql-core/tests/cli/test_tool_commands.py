@@ -79,7 +79,7 @@ def test_the_tools_own_sentence_comes_with_exit_code_2(
     assert "Traceback" not in wrong.stderr
 
 
-def test_a_fault_of_the_store_tells_its_cause_with_exit_code_1(
+def test_a_fault_of_the_store_or_of_the_program_tells_its_cause(
     loaded: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def broken(*_: object) -> None:
@@ -87,7 +87,7 @@ def test_a_fault_of_the_store_tells_its_cause_with_exit_code_1(
 
     monkeypatch.setattr(MemoryBackend, "edges_batch", broken)
     failed = loaded("bfs-query", "p:1", "--max-hops", "1")
-    assert (failed.exit_code, failed.stdout) == (1, "")
+    assert (failed.exit_code, failed.stdout) == (2, "")
     assert "The store says: The file toy.json is full of holes." in failed.stderr
     assert "Traceback" not in failed.stderr
 

@@ -87,7 +87,7 @@ async def test_a_plain_function_runs_in_a_thread(module: str) -> None:
         ("no_such_package.vectors:embed", "There is no module 'no_such_package'"),
         ("{package}.vector:embed", "has no module 'vector'"),
         ("{module}:embedd", "There is no 'embedd' in the module .* Did you mean embed?"),
-        ("{module}:xyz", "Correct what follows the colon"),
+        ("{module}:xyz", "Correct the part after the colon"),
         ("{module}:number", "is a value of the type int, not a function"),
         ("{module}:Model", "is a class, not a function"),
         ("{module}:of_two", "cannot be called with one text: missing a required argument: 'other'"),
@@ -125,13 +125,13 @@ async def test_whatever_is_a_list_of_numbers_is_a_vector(value: Any) -> None:
 @pytest.mark.parametrize(
     ("value", "says"),
     [
-        (None, r"nothing \(None\), and a list"),
+        (None, r"nothing \(None\) instead of a list"),
         ("text", "type str"),
         ({"a": 1}, "type dict"),
         ([], "empty"),
-        ([1, "2"], "type str in its list"),
-        (np.ones((1, 3)), "type list of length 3 in its list"),
-        (np.float32(7), "type float32, and a list"),
+        ([1, "2"], "contains a value of the type str"),
+        (np.ones((1, 3)), "contains a value of the type list of length 3"),
+        (np.float32(7), "type float32 instead of a list"),
         ([1, float("inf")], "not finite"),
         ([10**400], "too large"),
     ],
@@ -166,7 +166,7 @@ async def test_a_failure_to_embed_is_a_store_that_does_not_answer() -> None:
 async def test_a_function_that_takes_too_long_is_given_up() -> None:
     done = threading.Event()
     embedder = Embedder.of(lambda _: done.wait(30), timeout=0.1)
-    with pytest.raises(EmbeddingFailed, match=r"no vector within 0\.1 s"):
+    with pytest.raises(EmbeddingFailed, match=r"a vector within 0\.1 s"):
         await embedder("a")
     done.set()
     await embedder.close()

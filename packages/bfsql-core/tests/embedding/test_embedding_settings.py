@@ -66,7 +66,7 @@ def test_what_is_none_of_the_three_is_refused_with_what_would_be_right(wrong: st
 
 @pytest.mark.parametrize("embedding", [None, "a.b:c", "sentence-transformers:all-MiniLM-L6-v2"])
 def test_a_model_without_a_service_is_refused(embedding: str | None) -> None:
-    with pytest.raises(ConfigurationError, match="it is a service that is asked for a model"):
+    with pytest.raises(ConfigurationError, match="only a service is asked for a model"):
         resolved(options={"embedding": embedding, "embedding_model": "small"})
 
 

@@ -41,7 +41,7 @@ async def test_a_broken_plugin_is_reported_and_stops_no_other(
         assert [plugin.name for plugin in graph._operations._hooks.plugins] == ["good"]
         assert (await graph.describe_entity("n:0")).text
     [sentence] = caplog.messages
-    assert sentence.startswith("The hook plugin 'broken' of bfsql-broken is left out: ")
+    assert sentence.startswith("The hook plugin 'broken' of bfsql-broken is skipped: ")
     assert BROKEN[source] in sentence
     states = {state.name: state for state in hook_states()}
     assert (states["good"].ok, states["good"].hooks) == (True, ("watch_call",))

@@ -56,7 +56,7 @@ def test_a_host_is_listed_by_name_by_domain_or_by_a_star(hosts: list[str], liste
 def test_sentences_show_no_login_and_no_parameters() -> None:
     assert hide_login("https://me:pw@x.test:81/a?key=1#b") == "https://x.test:81/a"
     assert server_of("https://me:pw@x.test:81/a?key=1") == "https://x.test:81"
-    assert server_of("https://[") == "what is no URL"
+    assert server_of("https://[") == "an invalid URL"
 
 
 def test_only_http_to_another_machine_can_be_read_on_the_way() -> None:

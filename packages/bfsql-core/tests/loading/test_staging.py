@@ -129,10 +129,10 @@ async def test_what_cannot_be_held_is_refused_with_its_reason() -> None:
     assert staging.report.refused == 5
     said = [(str(refusal.path), refusal.reason) for refusal in staging.report.refusals]
     assert said[0] == ("node '13'", "it brings bad luck")
-    assert said[1][1].startswith("it holds half of a surrogate pair")
-    assert said[2] == ("node 'a'", "its metadata is nested too deeply, or holds itself")
+    assert said[1][1].startswith("it contains half of a surrogate pair")
+    assert said[2] == ("node 'a'", "its metadata is nested too deeply, or contains itself")
     assert said[3][0] == r"edge 'a' '\udfff' 'b'"
-    assert said[4][0].startswith(f"evidence of edge '{'x' * 60}...'")
+    assert said[4][0].startswith(f"evidence for edge '{'x' * 60}...'")
 
 
 async def test_what_is_prepended_counts_as_if_it_had_come_first() -> None:

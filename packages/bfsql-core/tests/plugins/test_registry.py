@@ -141,7 +141,7 @@ def test_another_contract_says_which_side_is_older(site: Path) -> None:
 
 def test_a_contract_that_is_no_number_is_its_authors_to_correct(site: Path) -> None:
     install(site, "bfsql-toy", worded="bfsql_trials.toy:worded")
-    with pytest.raises(ContractMismatch, match="states the contract 'one', which is no number"):
+    with pytest.raises(ContractMismatch, match="states the contract 'one', which is not a number"):
         load("worded")
 
 

@@ -76,10 +76,10 @@ def test_its_token_comes_from_a_file(graph: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--rest", "--transport", "stdio"], "is what option --transport says"),
-        (["--rest", "--stateless"], "Option --stateless is for MCP alone"),
+        (["--rest", "--transport", "stdio"], "set to stdio by option --transport"),
+        (["--rest", "--stateless"], "Option --stateless is for MCP only"),
         (["--rest", "--instructions", "Be kind."], "leave out --rest"),
-        (["--cors-origins", "*"], "Option --cors-origins is for the web API alone"),
+        (["--cors-origins", "*"], "Option --cors-origins is for the web API only"),
         (["--max-age", "5"], "add --rest"),
         (["--rest", "--host", "0.0.0.0"], "allowed_hosts is empty"),
         (["--rest", "--max-age", "-1"], "at least 0"),

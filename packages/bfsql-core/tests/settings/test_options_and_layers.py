@@ -180,13 +180,13 @@ def test_paths_of_a_table_start_at_the_file(tmp_path: Path) -> None:
             {"options": {"loud": "perhaps"}},
             "Option --loud is 'perhaps': it has to be true or false.",
         ),
-        ({"table": {"user": 5}}, "user in the configuration is '5': it has to be a text."),
+        ({"table": {"user": 5}}, "user in the configuration is '5': it has to be text."),
         (
             {"options": {"headers": ("A",)}},
             "Option --headers is 'A': it has to be KEY=VALUE, or a JSON object.",
         ),
-        ({"table": {"trys": 5}}, "trys in the configuration is not known. Did you mean tries?"),
-        ({"options": {"trys": 5}}, "The setting 'trys' is not known. Did you mean tries?"),
+        ({"table": {"trys": 5}}, "trys in the configuration is unknown. Did you mean tries?"),
+        ({"options": {"trys": 5}}, "The setting 'trys' is unknown. Did you mean tries?"),
         ({"options": {"tags": "x" * 99, "path": 5}}, "Option --path is '5': it has to be a path."),
     ],
 )
@@ -204,7 +204,7 @@ def test_every_wrong_value_gets_its_sentence() -> None:
 
 
 def test_broken_json_is_said() -> None:
-    with pytest.raises(ConfigurationError, match=r"--headers is '{A': it is no JSON object"):
+    with pytest.raises(ConfigurationError, match=r"--headers is '{A': it is not a JSON object"):
         resolve(Shop, options={"uri": "x", "headers": ("{A",)})
 
 

@@ -109,7 +109,7 @@ def test_utf_16_without_a_mark_is_recognised_by_its_zeros(write):
 
 
 def test_what_no_usual_encoding_fits_says_so(write):
-    with pytest.raises(SourceError, match="No usual encoding fits"):
+    with pytest.raises(SourceError, match="No common encoding fits"):
         open_source(write("n.csv", b"id\n" + bytes(range(1, 256))))
 
 

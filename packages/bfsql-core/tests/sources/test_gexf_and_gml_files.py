@@ -174,16 +174,16 @@ def test_gml_is_a_stream_whose_graph_may_be_directed(read_with_account):
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ("", "holds no graph"),
-        ("{}", "line 1: is no GML: it cannot be read from '{}' on"),
-        ("graph [ node [ id 1 ]", "line 1: the file ends inside of 'graph'"),
-        ("graph [\nnode [ id", "line 2: the file ends inside of 'node'"),
-        ('graph [\nnode [ id 1 label "x ]\n]', "line 2: a quote is opened here, and never closed"),
-        ("graph [ node [ id ] ]", r"']' stands where a value of 'id' should"),
-        ("graph [ node [ 1 ] ]", "'1' stands where a key should"),
-        ("graph [ node 5 ] ]", r"']' stands where a key should"),
-        ("a [ " * 10_000, "more than 50 blocks stand inside each other"),
-        ('Creator "x"', "holds no graph"),
+        ("", "contains no graph"),
+        ("{}", "line 1: is not GML: it cannot be read from '{}' on"),
+        ("graph [ node [ id 1 ]", "line 1: the file ends inside 'graph'"),
+        ("graph [\nnode [ id", "line 2: the file ends inside 'node'"),
+        ('graph [\nnode [ id 1 label "x ]\n]', "line 2: a quote is opened here and never closed"),
+        ("graph [ node [ id ] ]", r"']' where a value of 'id' should be"),
+        ("graph [ node [ 1 ] ]", "'1' where a key should be"),
+        ("graph [ node 5 ] ]", r"']' where a key should be"),
+        ("a [ " * 10_000, "more than 50 blocks are nested inside each other"),
+        ('Creator "x"', "contains no graph"),
     ],
 )
 def test_broken_gml_says_where(write, content, reason):

@@ -108,7 +108,7 @@ def test_a_graph_of_lightrag_has_evidence(sort_out):
     assert found.evidence[1].item["document_ids"] == ["ada.txt", "babbage.txt"]
     assert len(found.evidence[1].item["chunk_ids"]) == 2
     account = source.account
-    assert account.notes[0] == "read as a graph of LightRAG"
+    assert account.notes[0] == "read as a graph from LightRAG"
     assert ("entity_id", "name") in {(c.name, c.meaning) for c in account.columns}
     assert [c.name for c in account.columns if c.meaning == "evidence"] == [
         *("description", "source_id", "file_path"),

@@ -132,7 +132,7 @@ def test_what_cannot_be_used_is_refused_and_what_is_missing_is_noted(output, sor
     found = sort_out(source.records)
     assert found.reasons == [(None, "row 1: source is missing")]
     assert [e.item.get("document_id") for e in found.evidence] == [None, None, "ada.txt"]
-    assert source.account.notes[-1] == "text units that are named, and not there: 1"
+    assert source.account.notes[-1] == "text units that are referred to but missing: 1"
 
 
 @pytest.mark.parametrize("part", ["text_units", "documents"])
@@ -147,5 +147,5 @@ def test_a_damaged_table_and_a_file_as_the_folder_say_so(output):
     with pytest.raises(SourceError, match="GraphRAG's output is a folder"):
         open_source(OUTPUT / "entities.parquet", SourceOptions(format="graphrag"))
     (output / "text_units.parquet").write_bytes(b"PAR1")
-    with pytest.raises(SourceError, match=r"text_units\.parquet: is no Parquet"):
+    with pytest.raises(SourceError, match=r"text_units\.parquet: is not a Parquet file"):
         open_source(output)

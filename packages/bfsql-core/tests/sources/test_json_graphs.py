@@ -184,7 +184,7 @@ def test_a_list_of_objects_is_a_table(read, account_of):
     assert {(c.name, c.meaning, c.example) for c in account.columns} >= {
         *(("id", "id", "1"), ("type", "type", "film"), ("cast", "metadata", "['x']")),
     }
-    with pytest.raises(SourceError, match="no column is known to hold ids"):
+    with pytest.raises(SourceError, match="no column is recognized as ids"):
         read("x.json", '[{"who": 1}]')
 
 
@@ -202,8 +202,8 @@ def test_what_is_no_node_or_edge_is_refused(read):
     assert [str(r.reason) for r in found.refusals] == [
         "item 1 of 'adjacency': target is missing",
         "item 1 of 'adjacency': is 5, not a JSON object",
-        "item 2 of 'adjacency': belongs to no node",
-        "item 3 of 'adjacency': belongs to no node",
+        "item 2 of 'adjacency': does not belong to a node",
+        "item 3 of 'adjacency': does not belong to a node",
     ]
     found = read("g.json", json.dumps({"elements": {"nodes": [{"data": 5}, {"data": {}}, None]}}))
     assert len(found.refusals) == 3
@@ -213,7 +213,9 @@ def test_what_is_no_node_or_edge_is_refused(read):
     "text", ["[]", "{}", "5", "null", '"a"', '{"nodes": 5}', '{"@context": {}}', "[[1, 2]]"]
 )
 def test_other_json_names_the_forms_that_are_known(write, text):
-    with pytest.raises(SourceError, match=r"no known form .*'nodes' and a list 'links' or 'edges'"):
+    with pytest.raises(
+        SourceError, match=r"not have a known form .*'nodes' and a list 'links' or 'edges'"
+    ):
         list(open_source(write("g.json", text)))
 
 
@@ -222,7 +224,7 @@ def test_broken_json_says_so(write):
         list(open_source(write("g.json", '{"nodes": [')))
     with pytest.raises(SourceError, match="is empty"):
         list(open_source(write("g.json", " \n")))
-    with pytest.raises(SourceError, match="an object a line it is of the format jsonl"):
+    with pytest.raises(SourceError, match="one object per line, name the format jsonl"):
         list(open_source(write("g.json", '{"id": 1}\n{"id": 2}\n')))
     with pytest.raises(SourceError, match="is not JSON"):
         list(open_source(write("g.json", '{"nodes": [{"id": "\\ud800"')))

@@ -172,7 +172,7 @@ def test_the_manifest_names_the_files(write, tmp_path, sort_out):
 def test_a_manifest_leads_to_no_file_outside_of_the_bundle(write, tmp_path):
     write("secret.jsonl", "{}")
     write("kg/manifest.json", '{"entities": {"path": "../secret.jsonl"}}')
-    with pytest.raises(SourceError, match="outside of the bundle"):
+    with pytest.raises(SourceError, match="outside the bundle"):
         open_source(tmp_path / "kg")
 
 

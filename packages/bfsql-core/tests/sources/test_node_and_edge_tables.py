@@ -88,7 +88,7 @@ def test_node_and_edge_tables_together_are_one_graph(write, sort_out):
         ("source,target\n1,A\n", {"predicate_column": "rel"}, "no column 'rel'"),
         ("a,b\n1,A\n", {}, "columns are: a, b. Name the right ones with --id-column"),
         ("a,a\n1,A\n", {}, "'a' occurs twice"),
-        ("", {}, "names its columns"),
+        ("", {}, "has to name its columns"),
     ],
 )
 def test_a_column_that_is_not_there_is_said_before_the_first_record(write, text, options, said):
@@ -108,11 +108,11 @@ def test_bad_rows_are_refused_with_their_line(read):
     assert [node.id for node in found.nodes] == ["1", "4"]
     assert found.reasons[:2] == [
         (4, "id is missing"),
-        (5, "has 3 cells, and the table 2 columns"),
+        (5, "has 3 cells, but the table 2 columns"),
     ]
     line, reason = found.reasons[2]
     assert line == 7
-    assert reason.startswith("is not UTF-8 text. Read in other encodings the line is: cp1252 '3ÿ'")
+    assert reason.startswith("is not UTF-8 text. In other encodings, the line is: cp1252 '3ÿ'")
 
 
 def test_byte_order_mark_and_gzip_change_nothing(read):

@@ -38,7 +38,7 @@ def test_an_unknown_format_lists_the_known_ones(write):
 
 
 def test_a_folder_that_is_no_bundle_says_what_it_lacks(tmp_path, write):
-    with pytest.raises(SourceError, match=r"neither manifest\.json nor entities\.jsonl"):
+    with pytest.raises(SourceError, match=r"neither a kgraph bundle, .* nor GraphRAG's output"):
         open_source(tmp_path)
     with pytest.raises(SourceError, match="this is a folder"):
         open_source(tmp_path, SourceOptions(format="csv"))
@@ -49,18 +49,18 @@ def test_a_folder_that_is_no_bundle_says_what_it_lacks(tmp_path, write):
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("a.csv.gz", b"id,name\n", "no gzip"),
+        ("a.csv.gz", b"id,name\n", "not a gzip file"),
         (
             "a.csv",
             gzip.compress(b"id\n", mtime=0),
-            r"packed by gzip; give it a name that ends in \.gz",
+            r"compressed by gzip; rename it so that it ends in \.gz",
         ),
-        ("a.csv.zst", b"id,name\n", "no file of Zstandard"),
-        ("a.csv.zst", zstd.compress(b"id\n" * 99)[:-3], "no file of Zstandard, or a damaged one"),
-        ("a.csv", zstd.compress(b"id\n"), r"packed by Zstandard; .* ends in \.zst"),
+        ("a.csv.zst", b"id,name\n", "not a Zstandard file"),
+        ("a.csv.zst", zstd.compress(b"id\n" * 99)[:-3], "not a Zstandard file, or it is damaged"),
+        ("a.csv", zstd.compress(b"id\n"), r"compressed by Zstandard; .* ends in \.zst"),
         ("a.csv", b"PK\x03\x04rest", "a zip archive"),
         ("a.json", b"PAR1rest", "a Parquet table"),
-        ("a.jsonl", b"SQLite format 3\x00", "a database of SQLite"),
+        ("a.jsonl", b"SQLite format 3\x00", "an SQLite database"),
     ],
 )
 def test_what_is_not_the_text_it_should_be_says_so(tmp_path, name, content, said):

@@ -120,7 +120,7 @@ def test_a_row_without_usable_ids_is_refused_by_its_number(read_parquet):
 
 def test_a_table_without_rows_has_no_records_and_one_without_ids_is_an_error(put, read_parquet):
     assert read_parquet({"id": pa.array([], pa.string())}).nodes == []
-    with pytest.raises(SourceError, match=r"no column is known to hold ids.*The columns are: who"):
+    with pytest.raises(SourceError, match=r"no column is recognized as ids.*The columns are: who"):
         open_source(put("t.parquet", {"who": ["a"]}))
     twice = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], names=["id", "id"])
     with pytest.raises(SourceError, match="the column 'id' occurs twice"):
@@ -139,9 +139,9 @@ def test_a_table_is_read_in_batches(put):
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"id,name\n" * 100])
 def test_what_is_no_parquet_says_so(write, content):
-    with pytest.raises(SourceError, match="is no Parquet, or a damaged file of it"):
+    with pytest.raises(SourceError, match="is not a Parquet file, or it is damaged"):
         open_source(write("t.parquet", content))
-    with pytest.raises(SourceError, match="unpack the file"):
+    with pytest.raises(SourceError, match="decompress the file"):
         open_source(write("t.parquet.gz", content))
 
 
@@ -149,10 +149,10 @@ def test_a_damaged_file_is_an_error_where_it_is_read(put):
     path = put("t.parquet", {"id": [f"node {number}" for number in range(5_000)]})
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 2])
-    with pytest.raises(SourceError, match="is no Parquet, or a damaged file of it"):
+    with pytest.raises(SourceError, match="is not a Parquet file, or it is damaged"):
         open_source(path)
     path.write_bytes(content[:100] + bytes(2_000) + content[2_100:])
-    with pytest.raises(SourceError, match="is no Parquet, or a damaged file of it"):
+    with pytest.raises(SourceError, match="is not a Parquet file, or it is damaged"):
         list(open_source(path))
 
 

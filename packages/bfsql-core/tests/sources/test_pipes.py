@@ -69,7 +69,7 @@ def test_standard_input_is_a_source_and_its_copy_is_removed(standard_input, temp
 
 def test_faults_of_standard_input_name_it(standard_input, temporary):
     standard_input(b"a,b\n1,2\n")
-    with pytest.raises(SourceError, match=r"^standard input: no column is known to hold ids"):
+    with pytest.raises(SourceError, match=r"^standard input: no column is recognized as ids"):
         open_sources(["-"], SourceOptions(format="csv"))
     standard_input(b'{"nodes": [')
     (source,) = open_sources(["-"], SourceOptions(format="json"))
@@ -88,7 +88,7 @@ def test_standard_input_needs_a_format(standard_input, named):
 
 def test_empty_and_closed_standard_input_say_so(standard_input, monkeypatch):
     standard_input(b"")
-    with pytest.raises(SourceError, match="standard input: nothing came from it"):
+    with pytest.raises(SourceError, match="standard input: it was empty"):
         open_source("-", SourceOptions(format="jsonl"))
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(SourceError, match="standard input: is closed"):
@@ -106,9 +106,9 @@ def test_a_fifo_is_read_as_a_file_of_its_name(fifo, temporary):
 def test_a_fifo_that_ends_early_or_is_empty(fifo):
     packed = gzip.compress(b"id\n" + b"".join(b"n%d\n" % n for n in range(9999)))
     path = fifo("n.csv.gz", packed[:-2000])
-    with pytest.raises(SourceError, match=r"n\.csv\.gz: this is no gzip, or a damaged one"):
+    with pytest.raises(SourceError, match=r"n\.csv\.gz: this is not a gzip file, or it is damaged"):
         list(open_source(path))
-    with pytest.raises(SourceError, match=r"e\.csv: nothing came from it"):
+    with pytest.raises(SourceError, match=r"e\.csv: it was empty"):
         open_source(fifo("e.csv", b""))
 
 
@@ -139,7 +139,7 @@ def test_a_file_that_changes_while_it_is_read_is_an_error(write, tmp_path, name,
             more.write("\n")
     else:
         os.utime(path, (1, 1))
-    with pytest.raises(SourceError, match="was changed while it was read"):
+    with pytest.raises(SourceError, match="was changed while it was being read"):
         list(stream)
 
 
@@ -154,5 +154,5 @@ def test_a_file_that_may_not_be_read_says_so(write):
 
 def test_a_folder_is_no_table(tmp_path):
     (tmp_path / "n.csv").mkdir()
-    with pytest.raises(SourceError, match="this folder is no kgraph bundle"):
+    with pytest.raises(SourceError, match="this folder is neither a kgraph bundle"):
         open_source(tmp_path / "n.csv")

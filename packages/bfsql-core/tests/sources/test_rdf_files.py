@@ -135,7 +135,7 @@ def test_bad_lines_of_n_triples_are_refused_with_their_number(read, bad):
     assert len(found.nodes) == 2
     (refusal,) = found.refusals
     assert refusal.line == 3
-    assert "is no statement of N-Triples" in refusal.reason
+    assert "is not a statement in N-Triples" in refusal.reason
 
 
 def test_lone_surrogates_are_refused_in_ids_and_replaced_in_values(read):
@@ -158,10 +158,10 @@ def test_lone_surrogates_are_refused_in_ids_and_replaced_in_values(read):
         (
             "a.rdf",
             f'<r:RDF xmlns:r="{rdflib.RDF}">\n<r:li/></r:RDF>',
-            "line 2: is no RDF/XML: Invalid",
+            "line 2: is not RDF/XML: Invalid",
         ),
         ("a.jsonld", "{", "is not JSON"),
-        ("a.jsonld", '{"@context": 5, "@id": "http://e/a"}', "is no JSON-LD"),
+        ("a.jsonld", '{"@context": 5, "@id": "http://e/a"}', "is not JSON-LD"),
         ("a.jsonld", '{"@context": "https://e.org/c"}', "nothing is fetched"),
     ],
 )

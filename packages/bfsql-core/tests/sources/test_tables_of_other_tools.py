@@ -101,7 +101,7 @@ def test_a_header_in_a_file_of_its_own_is_that_of_the_tables_behind_it(read_all_
     assert found.triples == [
         *(("1", "KNOWS", "2"), ("1", "related_to", "2"), ("2", "related_to", "3"))
     ]
-    assert found.reasons == [(3, "has 4 cells, and the table 3 columns")]
+    assert found.reasons == [(3, "has 4 cells, but the table 3 columns")]
     assert "only a header" in accounts[0].notes[0]
     assert accounts[2].notes == ["its columns are those of people-header.csv"]
     assert meanings(accounts[2]) == {"id:ID": "id", "name": "name", ":LABEL": "type"}
@@ -139,7 +139,7 @@ def test_the_two_tables_of_gephi(read_all_of):
         "modularity_class": "metadata",
     }
     assert meanings(edges)["Type"] == "ignored"
-    assert "is no predicate" in edges.notes[0]
+    assert "is not a predicate" in edges.notes[0]
 
 
 def test_a_type_of_edges_that_is_no_direction_is_the_predicate(read):

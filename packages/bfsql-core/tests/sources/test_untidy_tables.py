@@ -55,7 +55,7 @@ def test_the_account_tells_the_keys_of_json_lines(read):
 def test_a_header_repeated_in_the_middle_is_left_out_and_noted(read):
     found = read("n.csv", "id,name\n1,a\nid,name\n2,b\n")
     assert [node.id for node in found.nodes] == ["1", "2"]
-    assert found.account.notes == ["line 3 repeats the header, and was left out"]
+    assert found.account.notes == ["line 3 repeats the header and was left out"]
 
 
 @pytest.mark.parametrize("text", ["NaN", "nan", "null", "NULL", "None", ""])
@@ -156,7 +156,7 @@ def test_line_ends_that_fall_between_two_blocks_are_one(read):
 def test_rows_may_have_fewer_cells_and_empty_ones_more(read):
     found = read("n.csv", "id,name,age\n1\n2,b,,,\n3,c,4,5\n\n4,d,1\n")
     assert [node.id for node in found.nodes] == ["1", "2", "4"]
-    assert found.reasons == [(4, "has 4 cells, and the table 3 columns")]
+    assert found.reasons == [(4, "has 4 cells, but the table 3 columns")]
     assert found.account.notes == ["1 row has fewer cells than the table has columns"]
 
 

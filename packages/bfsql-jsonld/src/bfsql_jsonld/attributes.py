@@ -85,7 +85,9 @@ def _edges(entity_id: str, name: str, attribute: Any) -> Iterator[EdgeRecord]:
     for target in _each(attribute.get(field)):
         end = target.get("object") if isinstance(target, Mapping) else target
         if not isinstance(end, str):
-            raise Unreadable(f"the {field} of the relationship {name} is no text, and an id is due")
+            raise Unreadable(
+                f"the {field} of the relationship {name} is not text; it has to be an id"
+            )
         yield EdgeRecord(entity_id, name, end, metadata)
 
 

@@ -36,8 +36,8 @@ _NO_SEARCH = (
     "that you know."
 )
 _OUTGOING = (
-    "Edges are read from the document of the entity that they leave, so a traversal follows "
-    "outgoing edges alone, apart from those that a document states in reverse."
+    "Edges are read from the document of the entity that they leave, so a traversal follows only "
+    "outgoing edges, apart from those that a document states in reverse."
 )
 
 
@@ -239,9 +239,9 @@ def _checked(settings: JsonLdSettings) -> JsonLdSettings:
         parts = urlsplit(getattr(settings, name) or "")
         if parts.username is not None or parts.password is not None:
             raise ConfigurationError(
-                f"{name} has a user or a password in it, for the host {parts.hostname}: it "
-                "would be shown wherever the URL is. Leave them out, and give username and "
-                "password."
+                f"{name} contains a user name or a password, for the host {parts.hostname}: it "
+                "would be visible wherever the URL is shown. Remove it from the URL, and set "
+                "username and password instead."
             )
     if settings.context is None:
         return settings

@@ -75,7 +75,7 @@ class Linked:
         """
         with reply.read():
             if not isinstance(document, dict | list):  # the library would fetch a text as a URL
-                raise Unreadable("it is no JSON-LD, which is an object or a list of them")
+                raise Unreadable("it is not JSON-LD, which is an object or a list of objects")
         have: dict[str, tuple[str, Any]] = {}
         outer = self._outer_context(reply, document)
         work = (document, reply.url, outer, have)
@@ -214,10 +214,10 @@ def _flattened(
     except jsonld.JsonLdError as error:
         if wanted:
             raise _Wanted(wanted[-1]) from None
-        raise Unreadable(f"it is no JSON-LD ({_reason(error)})") from None
+        raise Unreadable(f"it is not JSON-LD ({_reason(error)})") from None
     except (RecursionError, TypeError, AttributeError, ValueError, LookupError) as error:
         # The library trusts its input more than one should that comes from elsewhere.
-        raise Unreadable(f"it is no JSON-LD ({type(error).__name__}: {error})") from None
+        raise Unreadable(f"it is not JSON-LD ({type(error).__name__}: {error})") from None
 
 
 def _reason(error: BaseException) -> str:
@@ -325,8 +325,8 @@ class Contexts:
     async def _fetched(self, url: str) -> tuple[str, Any]:
         if not url.lower().startswith(("http://", "https://")):
             raise StoreError(
-                f"A document names the context {short(url)!r}, which is nothing to fetch. Give a "
-                "file for it in context_files."
+                f"A document names the context {short(url)!r}, which cannot be fetched. Name a "
+                "file to use instead in context_files."
             )
         request = Request(
             url,
@@ -334,7 +334,7 @@ class Contexts:
             hosts=self._settings.context_hosts,
             most=self._settings.max_context_bytes,
         )
-        cure = "It is the context of a document; context_files can put a file in its place."
+        cure = "It is the context of a document; context_files can name a file to use instead."
         try:
             reply = await self._session.ask(request)
             alternate = next(
@@ -366,7 +366,9 @@ def _at(request: Request, url: str) -> Request:
 
 def _checked(url: str, found: Any) -> Any:
     if not isinstance(found, dict):
-        raise StoreError(f"The context {short(url)} is no JSON object, so it is no context.")
+        raise StoreError(
+            f"The context {short(url)} is not a JSON object, so it cannot be a context."
+        )
     return found
 
 

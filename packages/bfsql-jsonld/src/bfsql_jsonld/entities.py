@@ -57,7 +57,7 @@ class Source(Protocol):
         ...
 
 
-CUT = "the bound max_pages of the backend"
+CUT = "the backend's limit max_pages"
 
 
 class ByRoutes:
@@ -93,8 +93,8 @@ class ByRoutes:
         if known is None:
             with reply.read():
                 raise Unreadable(
-                    f"it says nothing of {short(entity_id)}; fields of an id and a type would be "
-                    "id_field and type_field"
+                    f"it contains nothing about {short(entity_id)}; id_field and type_field name "
+                    "the fields that hold the id and the type"
                 )
         entity_type, metadata = found.nodes[known]
         return Node(known, entity_type, metadata)
@@ -142,9 +142,9 @@ class ByRoutes:
         if url is None or listing is None:
             node = await self.node(entity_id)
             raise StoreError(
-                f"{short(node.id)} exists, and its relations are not at "
-                f"{self._settings.relations_path}. Give their route in relations_path, or say with "
-                "relations=document that they stand in the documents of entities."
+                f"{short(node.id)} exists, but its relations are not at "
+                f"{self._settings.relations_path}. Set relations_path to their route, or set "
+                "relations=document if entity documents contain them."
             )
         found: list[Triple] = []
         for reply, document in listing.pages:
@@ -174,7 +174,7 @@ class ByRoutes:
             triple = self._fields.triple(entry, entity_id, direction)
             if entity_id not in {triple[0], triple[2]}:
                 raise Unreadable(
-                    f"it holds the relation {short(' '.join(triple))}, which does not touch "
+                    f"it contains the relation {short(' '.join(triple))}, which does not touch "
                     f"{short(entity_id)}"
                 )
             yield triple
@@ -275,7 +275,7 @@ class ByDocuments:
         except StoreError as error:
             if self._is_fault(url, error):
                 raise
-            log.info("The document of %s is left out: %s", entity_id, error)
+            log.info("The document of %s was skipped: %s", entity_id, error)
             call.omitted(Omission(entity_id, reason=_why(error)))
             raise KeyError(entity_id) from None
         iri = self._names.full(entity_id)
@@ -327,7 +327,7 @@ class ByDocuments:
 def _why(error: StoreError) -> str:
     if isinstance(error, StoreUnavailable):
         return "its host does not answer"
-    return "its host gives no document that can be read"
+    return "its host returned a document that cannot be read"
 
 
 MOST = 1_000

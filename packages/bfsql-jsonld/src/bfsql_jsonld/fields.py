@@ -162,7 +162,9 @@ def triple_of(row: Any) -> Triple:
     """
     if isinstance(row, list) and [type(part) for part in row] == [str, str, str]:
         return row[0], row[1], row[2]
-    raise Unreadable(f"a relation of the batch is {_shown(row)}, and three texts are due")
+    raise Unreadable(
+        f"a relation of the batch is {_shown(row)}; it has to be a list of three texts"
+    )
 
 
 def _first(entry: Mapping[str, Any], fields: Sequence[str]) -> tuple[str | None, Any]:
@@ -187,7 +189,7 @@ def _listed(document: Any, fields: Sequence[str]) -> list[Any] | None:
 def _object(value: Any, what: str) -> Mapping[str, Any]:
     if isinstance(value, Mapping):
         return value
-    raise Unreadable(f"{what} is {_shown(value)}, and a JSON object is due")
+    raise Unreadable(f"{what} is {_shown(value)}; it has to be a JSON object")
 
 
 def _is_id(value: Any) -> bool:
@@ -206,8 +208,8 @@ def _id(value: Any, what: str, fields: Sequence[str]) -> str:
         return str(value)
     named = " or ".join(fields)
     if value is None:
-        raise Unreadable(f"{what} is missing: there is no field {named}")
-    raise Unreadable(f"{what} (the field {named}) is {_shown(value)}, and a text is due")
+        raise Unreadable(f"{what} is missing: it has no field {named}")
+    raise Unreadable(f"{what} (the field {named}) is {_shown(value)}; it has to be text")
 
 
 def _end(value: Any) -> Any:
@@ -219,7 +221,7 @@ def _types(value: Any) -> list[str]:
     listed = value if isinstance(value, list) else [] if value is None else [value]
     for one in listed:
         if not isinstance(one, str):
-            raise Unreadable(f"its type is {_shown(value)}, and a text or a list of texts is due")
+            raise Unreadable(f"its type is {_shown(value)}; it has to be text or a list of texts")
     return list(dict.fromkeys(listed)) or [UNTYPED]
 
 

@@ -95,8 +95,8 @@ class Pages:
             return None if is_last else with_query(first, [(s.offset_param, str(count))])
         if told:
             raise StoreError(
-                f"{reply.request.shown} says that the next page is {short(repr(told))}, which is "
-                "no URL. If it is a cursor, give the parameter that takes it in cursor_param."
+                f"{reply.request.shown} gives {short(repr(told))} as the next page, which is not "
+                "a URL. If it is a cursor, set cursor_param to the parameter that takes it."
             )
         return None
 
@@ -109,8 +109,8 @@ class Pages:
 
 def _circle(url: str) -> StoreError:
     return StoreError(
-        f"The pages of a list go round in a circle: the one after the last that was read is "
-        f"{short(url)}, which was read before. The API has to end its lists."
+        f"The pages of a list form a loop: after the last page, the API refers to {short(url)}, "
+        "which has been read already. The API has to be corrected."
     )
 
 
@@ -173,8 +173,8 @@ class Batches:
                     triple = triple_of(row)
                     if triple[0] not in asked and triple[2] not in asked:
                         raise Unreadable(
-                            f"it holds the relation {short(' '.join(triple))}, which touches "
-                            "nothing that was asked for"
+                            f"it holds the relation {short(' '.join(triple))}, which is not a "
+                            "relation of the requested entities"
                         )
                     found.append(triple)
         return part_of(found, ids, predicates, direction)

@@ -5,7 +5,7 @@ from bfsql.plugins import BackendPlugin
 from bfsql_jsonld.settings import JsonLdSettings
 
 plugin = BackendPlugin(
-    summary="a web API that speaks JSON-LD or JSON, bfsql serve --rest above all",
+    summary="a web API that returns JSON-LD or JSON, such as bfsql serve --rest",
     settings=JsonLdSettings,
     open=lazy_call("bfsql_jsonld.backend:JsonLdBackend.open"),
 )

@@ -114,20 +114,20 @@ class Reply:
         if self.status != HTTPStatus.OK:
             raise self.refused()
         if not self.body.strip():
-            raise StoreError(f"{self.request.shown} was answered with nothing, where JSON is due.")
+            raise StoreError(f"{self.request.shown} returned an empty answer; JSON was expected.")
         if self.content_type.startswith(_OTHER_RDF):
             raise StoreError(
-                f"{self.request.shown} was answered in {self.content_type}, where JSON-LD or JSON "
-                "was asked for. Does it give JSON-LD under another URL? Turtle, RDF/XML and the "
-                "like are for bfsql load."
+                f"{self.request.shown} returned {self.content_type}; JSON-LD or JSON was "
+                "requested. Is JSON-LD available at another URL? Files in Turtle, RDF/XML and "
+                "similar formats can be loaded with bfsql load."
             )
         try:
             return json.loads(self.body.removeprefix(b"\xef\xbb\xbf"))
         except (ValueError, RecursionError) as error:
             cause = f" ({error})" if type(error) is json.JSONDecodeError else ""
             raise StoreError(
-                f"{self.request.shown} was answered with something that is no JSON{cause}: "
-                f"{self.quoted()}. Is base_url that of the API, and the path that of the route?"
+                f"{self.request.shown} returned something that is not JSON{cause}: "
+                f"{self.quoted()}. Check base_url and the settings that end with _path."
             ) from None
 
     @contextmanager
@@ -150,21 +150,22 @@ class Reply:
         match self.status:
             case HTTPStatus.UNAUTHORIZED | HTTPStatus.FORBIDDEN:
                 how = (
-                    "Is what the settings give to log in right, and may it read this?"
+                    "Check the credentials in the settings, and that they allow reading this."
                     if self.secrets
-                    else "Give token, username and password, api_key or oauth_url in the settings."
+                    else "Set token, username and password, api_key or oauth_url."
                 )
                 return StoreError(f"{self.request.shown} was refused ({self.status}). {how}")
             case HTTPStatus.NOT_FOUND | HTTPStatus.GONE:
                 return StoreError(
-                    f"{self.request.shown} was answered {self.status}: the API has no such route. "
-                    "Look at base_url and the settings that end with _path."
+                    f"{self.request.shown} returned {self.status}: the API has no such route. "
+                    "Check base_url and the settings that end with _path."
                 )
             case HTTPStatus.NOT_ACCEPTABLE:
                 return StoreError(
-                    f"{self.request.shown} was answered 406: there is no JSON-LD of it, nor JSON."
+                    f"{self.request.shown} returned 406: it is available neither as JSON-LD nor "
+                    "as JSON. Check base_url and the settings that end with _path."
                 )
-        return StoreError(f"{self.request.shown} was answered {self.status}: {self.quoted()}.")
+        return StoreError(f"{self.request.shown} returned {self.status}: {self.quoted()}.")
 
     def quoted(self) -> str:
         """The beginning of what the server says; of a problem document its sentence."""
@@ -190,7 +191,7 @@ def joined(base: str, target: str) -> str:
         return urljoin(base, target)
     except ValueError as error:
         raise StoreError(
-            f"{base[:_SHOWN]} leads to {target[:_SHOWN]!r}, which is no URL ({error})."
+            f"{base[:_SHOWN]} leads to {target[:_SHOWN]!r}, which is not a URL ({error})."
         ) from None
 
 

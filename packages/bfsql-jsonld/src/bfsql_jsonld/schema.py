@@ -85,9 +85,9 @@ class SchemaReader:
         reply = await self._session.ask(Request(self._routes.at(s.schema_path)))
         if reply.gone:
             raise StoreError(
-                f"{reply.request.shown} was answered {reply.status}: the API has no such schema. "
-                "Is base_url right? If it is, give the route in schema_path, or an empty one where "
-                "there is none."
+                f"{reply.request.shown} returned {reply.status}: the API has no schema there. "
+                "Check base_url. If it is correct, set schema_path to the route of the schema, "
+                "or to an empty text if there is none."
             )
         document = reply.json()
         with reply.read():

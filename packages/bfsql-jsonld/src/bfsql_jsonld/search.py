@@ -56,9 +56,9 @@ class Searching:
         reply = await self._session.ask(Request(self._routes.search(sent, types)))
         if reply.gone:
             raise StoreError(
-                f"{reply.request.shown} was answered {reply.status}: the API has no such search. "
-                "Is base_url right? If it is, give the route in search_path, or an empty one where "
-                "there is none."
+                f"{reply.request.shown} returned {reply.status}: the API has no search there. "
+                "Check base_url. If it is correct, set search_path to the route of the search, "
+                "or to an empty text if there is none."
             )
         document = reply.json()
         call.omitted(*omissions(document))

@@ -89,7 +89,7 @@ class Session:
         except TimeoutError:
             within = f"within {limit:g} s (request_timeout)"
             if seconds < limit:
-                within = f"in the {seconds:.1f} s that the call had left for it"
+                within = f"in the {seconds:.1f} s that remained for this call"
             raise StoreUnavailable(f"{request.shown} was not answered {within}.") from None
 
     async def ping(self) -> None:
@@ -124,7 +124,7 @@ class Session:
         named = reply.status in _BUSY and asked is not None
         wait = asked if named and asked is not None else _pause(number)
         raise http.Retryable(
-            f"{request.shown} was answered {reply.status} (try again in {wait:.3g} s): "
+            f"{request.shown} returned {reply.status} (try again in {wait:.3g} s): "
             f"{reply.quoted()}.",
             wait=wait,
             asked=named,
@@ -140,9 +140,8 @@ class Session:
             url = joined(reply.request.url, reply.location or "").partition("#")[0]
             if request.method != "GET" and reply.status in _GET_ONLY:
                 raise StoreError(
-                    f"{request.shown} is sent elsewhere ({reply.status}, to "
-                    f"{http.server_of(url)}), which makes another question of it: give the right "
-                    "URL in base_url."
+                    f"{request.shown} is redirected ({reply.status}, to {http.server_of(url)}) in "
+                    "a way that would change the request. Set base_url to the right URL."
                 )
             return url
 
@@ -154,7 +153,8 @@ class Session:
             reply = await http.follow_redirects(first, send, target, most=REDIRECTS)
         except http.EndlessRedirects:
             raise StoreError(
-                f"{request.shown} was redirected {REDIRECTS} times and more; it never ends."
+                f"{request.shown} was redirected more than {REDIRECTS} times. The API has to be "
+                "corrected."
             ) from None
         except http.HttpError as error:
             raise self._failure(request, error) from None
@@ -178,9 +178,9 @@ class Session:
         hosts = self._settings.follow_hosts if request.hosts is None else request.hosts
         if not http.is_listed(asked.url, hosts):
             raise NotAllowed(
-                f"{request.shown} leads to {http.server_of(asked.url)}, which is not asked: it is "
-                f"not the host of {self._base}. Give the right URL in base_url, or allow the host "
-                f"in {'follow_hosts' if request.hosts is None else 'context_hosts'}."
+                f"{request.shown} leads to {http.server_of(asked.url)}, which is refused because "
+                f"it is not the host of {self._base}. Set base_url to the right URL, or allow the "
+                f"host in {'follow_hosts' if request.hosts is None else 'context_hosts'}."
             )
         try:
             return await self._client.send_public(
@@ -188,8 +188,8 @@ class Session:
             )
         except http.PrivateAddress as error:
             raise NotAllowed(
-                f"The host {error.host} has the private address {error.address}, where nothing is "
-                "fetched from; allow_private allows it."
+                f"The host {error.host} has the private address {error.address}, from which "
+                "nothing is fetched. Set allow_private to allow it."
             ) from None
 
     def _failure(self, request: Request, error: http.HttpError) -> StoreError:
@@ -202,8 +202,8 @@ class Session:
         if isinstance(error, http.ReplyTooLarge):
             bound = "max_context_bytes" if request.most else "max_response_bytes"
             return StoreError(
-                f"{shown} was answered with more than {error.max_bytes:,} bytes. Ask for less, or "
-                f"raise {bound}."
+                f"{shown} returned more than {error.max_bytes:,} bytes. Ask for less, or raise "
+                f"{bound}."
             )
         assert isinstance(error, http.NoReply)
         if error.kind is http.Failure.CLOSED:
@@ -216,29 +216,29 @@ def _no_reply(shown: str, url: str, error: http.NoReply) -> StoreError:
     why, server = short(error.detail), http.server_of(url)
     if error.kind is http.Failure.UNTRUSTED:
         return StoreError(
-            f"{server} has a certificate that is not trusted ({why}). If it is "
-            "the right host, name the certificates to trust in ca_file."
+            f"{server} has a certificate that is not trusted ({why}). If it is the right host, "
+            "set ca_file to the certificates to trust."
         )
     if "WRONG_VERSION_NUMBER" in error.detail:
-        return StoreError(f"{server} speaks no TLS. Is it http:// and not https://?")
-    if error.kind is http.Failure.INVALID_URL:
         return StoreError(
-            f"{shown} leads to what is no URL, or to none that can be asked ({error.reason})."
+            f"{server} does not support TLS. Should the URL start with http:// instead of https://?"
         )
+    if error.kind is http.Failure.INVALID_URL:
+        return StoreError(f"{shown} leads to something that is not a usable URL ({error.reason}).")
     if error.is_connecting:
         return http.Retryable(
             f"{server} cannot be reached ({why}). Is it running, and is the URL right?"
         )
-    return http.Retryable(f"{shown} broke off: {why}.")
+    return http.Retryable(f"{shown} was interrupted: {why}. Try again.")
 
 
 def _no_token(url: str, error: http.TokenRefused) -> StoreError:
     if error.status in _TEMPORARY:
-        return http.Retryable(f"{url} gave no token: it answered {error.status}.")
+        return http.Retryable(f"{url} did not issue a token: it returned {error.status}.")
     why = f" ({error.code})" if error.code else ""
     return StoreError(
-        f"{url} gave no token: it answered {error.status}{why}. Are oauth_url, "
-        "oauth_client, oauth_secret and oauth_scope right?"
+        f"{url} did not issue a token: it returned {error.status}{why}. Check oauth_url, "
+        "oauth_client, oauth_secret and oauth_scope."
     )
 
 
@@ -247,8 +247,8 @@ def _tls(settings: JsonLdSettings) -> ssl.SSLContext:
         return http.tls_context(settings.ca_file)
     except http.UnusableCertificate as unusable:
         raise ConfigurationError(
-            f"The setting ca_file is {str(settings.ca_file)!r}: no certificates can be read from "
-            f"it ({unusable.error})."
+            f"The setting ca_file is {str(settings.ca_file)!r}, from which no certificates can be "
+            f"read ({unusable.error})."
         ) from None
 
 
@@ -281,7 +281,7 @@ def _credentials(settings: JsonLdSettings) -> http.Credentials:
     for url in (settings.base_url, settings.oauth_url or ""):
         if credentials.secrets and http.is_unencrypted(url):
             shown = http.hide_login(url)
-            log.warning("%s gets secrets unencrypted; an https URL hides them.", shown)
+            log.warning("Secrets are sent to %s unencrypted; use an https URL.", shown)
     return credentials
 
 
@@ -294,5 +294,5 @@ def _header_secret(secret: SecretStr, setting: str) -> str:
 
 def _unusable_secret(setting: str) -> ConfigurationError:
     return ConfigurationError(
-        f"The setting {setting} is empty, or has characters that no header can carry."
+        f"The setting {setting} is empty, or contains characters that are not allowed in a header."
     )

@@ -307,12 +307,12 @@ class JsonLdSettings(BackendSettings):
             "oauth_url": self.oauth_url is not None,
         }
         if (self.username is None) != (self.password is None):
-            raise ValueError("username and password go together, and one of them is missing")
+            raise ValueError("username and password go together, but one of them is missing")
         if self.oauth_url and not (self.oauth_client and self.oauth_secret):
-            raise ValueError("oauth_url needs oauth_client and oauth_secret besides")
+            raise ValueError("oauth_url also needs oauth_client and oauth_secret")
         given = [name for name, is_given in ways.items() if is_given]
         if len(given) > 1 and given != ["token", "api_key"]:
-            raise ValueError(f"there are several ways to log in, give one: {', '.join(given)}")
+            raise ValueError(f"several ways to log in are set; keep one: {', '.join(given)}")
         return self
 
 
@@ -326,9 +326,9 @@ def http_url(value: str) -> str:
         parts = urlsplit(value)
         host, _ = parts.hostname, parts.port
     except ValueError as error:
-        raise ValueError(f"it is no URL ({error})") from None
+        raise ValueError(f"it is not a URL ({error})") from None
     if parts.scheme not in {"http", "https"} or not host:
-        raise ValueError("it has to begin with http:// or https:// and name a host")
+        raise ValueError("it has to start with http:// or https:// and name a host")
     if parts.query or parts.fragment:
-        raise ValueError("it has to end with a path, without ? and #")
+        raise ValueError("it has to end with a path, without ? or #")
     return value

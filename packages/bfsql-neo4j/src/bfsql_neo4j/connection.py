@@ -80,9 +80,12 @@ def _secured(settings: Neo4jSettings) -> tuple[str, dict[str, Any]]:
     """Address and TLS options: the driver takes certificates only with a scheme without TLS."""
     scheme, _, rest = settings.uri.partition("://")
     if scheme not in _SCHEMES:
-        raise translate_error(ValueError("the address begins with no scheme of Bolt"), settings)
+        raise translate_error(
+            ValueError("the address does not start with a Bolt scheme such as bolt:// or neo4j://"),
+            settings,
+        )
     if "@" in rest:  # which the driver refuses too, with a part of the password in some cases
-        told = "a user name or a password is in the address, and they have settings of their own"
+        told = "the address contains a user name or a password, which have their own settings"
         raise translate_error(ValueError(told), settings)
     file = settings.ca_file
     if file is None:
@@ -91,16 +94,16 @@ def _secured(settings: Neo4jSettings) -> tuple[str, dict[str, Any]]:
     if tls != "s":
         what = "trusts any certificate" if tls else "is not encrypted"
         raise StoreError(
-            f"{place(settings)} is asked for by {scheme}://, which {what}, so the certificates in "
-            f"ca_file ({file}) would be of no use. Write {plain}+s:// in NEO4J_URI, or take "
-            "ca_file away."
+            f"{place(settings)} is addressed with {scheme}://, which {what}, so the certificates "
+            f"in ca_file ({file}) would have no effect. Write {plain}+s:// in NEO4J_URI, or "
+            "remove ca_file."
         )
     try:
         ssl.create_default_context(cafile=file)
     except OSError as error:
         raise StoreError(
-            f"The certificates to trust, ca_file ({file}), cannot be read: {_brief(str(error))}. "
-            "It has to be a file with certificates in PEM."
+            f"The setting ca_file ({file}), the certificates to trust, cannot be read: "
+            f"{_brief(str(error))}. It has to be a file of certificates in PEM format."
         ) from error
     trusted = TrustCustomCAs(str(file))
     return f"{plain}://{rest}", {"encrypted": True, "trusted_certificates": trusted}
@@ -233,11 +236,11 @@ class Reader:
         if isinstance(error, TimeoutError):
             return error
         if isinstance(error, Neo4jError) and _TIMED_OUT in (error.code or ""):
-            return TimeoutError(f"{place(self._settings)} ended a query that took too long.")
+            return TimeoutError(f"{place(self._settings)} stopped a query that took too long.")
         return self._was_closed() if self._closed else translate_error(error, self._settings)
 
     def _was_closed(self) -> StoreUnavailable:
-        return StoreUnavailable(f"{place(self._settings)} was closed; open it again.")
+        return StoreUnavailable(f"{place(self._settings)} is closed; open it again.")
 
 
 def _metadata() -> dict[str, str]:
@@ -256,25 +259,28 @@ DRIVER_ERRORS = (DriverError, Neo4jError, OSError, ValueError)
 """What the driver raises, for `translate_error`."""
 
 _SENTENCES = {
-    "Security.AuthenticationRateLimit": "{place} refuses {user} for a while, after several wrong "
-    "passwords. Correct NEO4J_PASSWORD, wait half a minute and try again.",
-    "Security.Unauthorized": "{place} does not let {user} in: the name or the password is wrong, "
-    "or none is set. Set NEO4J_USERNAME and NEO4J_PASSWORD.",
-    "Security.CredentialsExpired": "{place} wants {user} to choose a new password first. Log in "
-    "once with cypher-shell or the browser.",
-    "Security.Forbidden": "{place} does not allow this to {user}: {why}. Ask its administrator "
-    "for the right.",
-    "Database.DatabaseNotFound": "{place} is not there: {why}. Correct NEO4J_DATABASE; SHOW "
-    "DATABASES lists those that are.",
-    "OutOfMemory": "{place} has too little memory for this: {why}. Raise "
-    "server.memory.heap.max_size or dbms.memory.transaction.total.max in its neo4j.conf.",
-    "Cluster.NotALeader": "{place} is a replica that takes no writes. Give the cluster's address "
-    "with neo4j:// in place of bolt://, so that the driver finds its leader.",
-    "ReadOnly": "{place} takes no writes: {why}. Choose a database that does, or end its read-only "
-    "mode.",
-    "ConstraintValidationFailed": "{place} has a constraint that this graph does not meet: {why}. "
+    "Security.AuthenticationRateLimit": "{place} temporarily refuses {user} after several wrong "
+    "passwords. Correct NEO4J_PASSWORD, wait half a minute "
+    "and try again.",
+    "Security.Unauthorized": "{place} rejected the login of {user}: the name or the password is "
+    "wrong or not set. Set NEO4J_USERNAME and NEO4J_PASSWORD.",
+    "Security.CredentialsExpired": "{place} requires {user} to choose a new password first. Log "
+    "in once with cypher-shell or Neo4j Browser.",
+    "Security.Forbidden": "{place} does not permit this for {user}: {why}. Ask its administrator "
+    "for the privilege.",
+    "Database.DatabaseNotFound": "{place} does not exist: {why}. Correct NEO4J_DATABASE; SHOW "
+    "DATABASES lists the databases.",
+    "OutOfMemory": "{place} does not have enough memory for this: {why}. Raise "
+    "server.memory.heap.max_size or dbms.memory.transaction.total.max in its "
+    "neo4j.conf.",
+    "Cluster.NotALeader": "{place} is a replica that does not accept writes. Give the cluster's "
+    "address with neo4j:// instead of bolt://, so that the driver finds "
+    "the leader.",
+    "ReadOnly": "{place} does not accept writes: {why}. Choose a database that does, or turn off "
+    "its read-only mode.",
+    "ConstraintValidationFailed": "{place} has a constraint that this graph violates: {why}. "
     "SHOW CONSTRAINTS lists them; DROP CONSTRAINT removes one.",
-    "TransactionTimedOut": "{place} ended a transaction that took too long: {why}. Raise "
+    "TransactionTimedOut": "{place} stopped a transaction that took too long: {why}. Raise "
     "db.transaction.timeout in its neo4j.conf.",
 }
 """Sentence by part of the server's error code; the first match counts."""
@@ -293,10 +299,10 @@ def translate_error(error: Exception, settings: Neo4jSettings) -> StoreError:
     where = place(settings)
     if _POOL_EXHAUSTED in str(error):
         return StoreUnavailable(
-            f"{where} was not asked: none of {settings.pool_size} connections was free within "
+            f"{where} was not queried: none of {settings.pool_size} connections was free within "
             f"{settings.connect_timeout:g} s. Try again later, or raise --pool-size."
         )
-    user = repr(settings.username) if settings.password else "anybody without a password"
+    user = repr(settings.username) if settings.password else "users without a password"
     if isinstance(error, Neo4jError):
         code, why = error.code or "", _brief(error.message or "")
         transient = any(part in code for part in _TRANSIENT) or "TransientError" in code
@@ -310,14 +316,14 @@ def translate_error(error: Exception, settings: Neo4jSettings) -> StoreError:
         return _not_trusted(wrong, settings)
     if isinstance(error, ServiceUnavailable | SessionExpired | OSError):
         routed = settings.uri.startswith("neo4j")
-        why = " With bolt in place of neo4j in it, the error says more." if routed else ""
+        why = " With bolt:// instead of neo4j://, the error is more specific." if routed else ""
         return StoreUnavailable(
             f"{where} does not answer: {_brief(str(error))}. Start it, or correct NEO4J_URI.{why}"
         )
     return StoreError(
-        f"{where} cannot be used: {_brief(str(error))}. NEO4J_URI is like bolt://localhost:7687, "
-        "neo4j://host for a cluster, neo4j+s://host with TLS, and NEO4J_USERNAME and "
-        "NEO4J_PASSWORD hold what is secret."
+        f"{where} cannot be used: {_brief(str(error))}. NEO4J_URI has to look like "
+        "bolt://localhost:7687, neo4j://host for a cluster, or neo4j+s://host with TLS; "
+        "credentials belong in NEO4J_USERNAME and NEO4J_PASSWORD."
     )
 
 
@@ -325,15 +331,17 @@ def _not_trusted(error: ssl.SSLError, settings: Neo4jSettings) -> StoreError:
     where, why = place(settings), error.reason or str(error)
     if not isinstance(error, ssl.SSLCertVerificationError):
         return StoreError(
-            f"{where} and this computer agree on no TLS: {_brief(why)}. Look at server.bolt.tls_"
-            "level and dbms.ssl.policy.bolt in its neo4j.conf, or ask without +s in NEO4J_URI."
+            f"{where} and this computer could not agree on TLS: {_brief(why)}. Check "
+            "server.bolt.tls_level and dbms.ssl.policy.bolt in its neo4j.conf, or remove +s from "
+            "NEO4J_URI."
         )
     whom = "this computer does not trust"
     if settings.ca_file is not None:
         whom = f"{settings.ca_file} does not vouch for"
     return StoreError(
-        f"{where} shows a certificate that {whom}: {_brief(error.verify_message)}. Name a file "
-        "with the certificates to trust by --ca-file, and the server by a name in its certificate."
+        f"{where} presents a certificate that {whom}: {_brief(error.verify_message)}. Name a file "
+        "with the certificates to trust with --ca-file, and address the server by a name in its "
+        "certificate."
     )
 
 

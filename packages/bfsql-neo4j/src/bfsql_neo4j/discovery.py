@@ -86,7 +86,7 @@ class SchemaMonitor:
             try:
                 await embedder.probe()
             except EmbeddingFailed as failed:
-                log.warning("Searches go by names alone until this works: %s", failed)
+                log.warning("Searches compare names only, until this is corrected: %s", failed)
         await monitor.refresh()
         monitor.log_warnings()
         return monitor
@@ -251,9 +251,9 @@ class SchemaMonitor:
         length = index.config.get("vector.dimensions")
         if length is not None and embedder.dimensions not in (None, length):
             raise StoreError(
-                f"{embedder.name} makes vectors of {embedder.dimensions} dimensions, and the index "
-                f"{index.name!r} of {place(self._settings)} is for {length}. Configure the model "
-                "that the stored vectors were made with."
+                f"{embedder.name} produces vectors of {embedder.dimensions} dimensions, but the "
+                f"index {index.name!r} of {place(self._settings)} is for {length}. Configure the "
+                "model that produced the stored vectors."
             )
         embedder.dimensions = embedder.dimensions or length
         return index
@@ -269,8 +269,8 @@ class SchemaMonitor:
                 return index
             if time.monotonic() >= end:
                 log.warning(
-                    "The index %r is still being filled (%.0f %%); until then search finds less "
-                    "than there is.",
+                    "The index %r is still being built (%.0f %%); until it is complete, searches "
+                    "may miss entities.",
                     index.name,
                     index.percent,
                 )
@@ -285,8 +285,8 @@ class SchemaMonitor:
         schema, where = self.schema, place(self._settings)
         for name, labels in schema.scans.items():
             log.warning(
-                "%s has no index for the property %r of %s, so that every look at an id reads all "
-                "of these nodes. Create it with %s or with bfsql index --backend neo4j --apply.",
+                "%s has no index on the property %r of %s, so every lookup of an id reads all of "
+                "these nodes. Create it with %s or with bfsql index --backend neo4j --apply.",
                 where,
                 name,
                 _few(labels),
@@ -295,7 +295,7 @@ class SchemaMonitor:
         for sentence in self.peculiarities():
             log.warning("%s: %s", where, sentence)
         if schema.fulltext is None and schema.labels:
-            log.warning("%s: search looks at every name, which is slow in a large graph.", where)
+            log.warning("%s: search compares every name, which is slow in a large graph.", where)
         if self._embedder is not None and schema.labels and schema.vector is None:
             log.warning(no_vector_index(self._settings, self._indexes or ()))
 
@@ -306,25 +306,24 @@ class SchemaMonitor:
         if schema.without_id or schema.unlabelled:
             number = (schema.without_id or 0) + schema.unlabelled
             sentences.append(
-                f"{number} nodes have none of the id properties "
-                f"({', '.join(settings.id_property)}) or no label; their ids begin with "
-                "neo4j:element:."
+                f"{number} nodes have no label, or none of the id properties "
+                f"({', '.join(settings.id_property)}); their ids begin with neo4j:element:."
             )
         if schema.aliased:
             sentences.append(
-                f"{len(schema.aliased)} nodes bear an id that another node bears, too "
+                f"{len(schema.aliased)} nodes have the same id as another node "
                 f"({_few(schema.shared_ids)}); their ids begin with neo4j:element:."
             )
         if settings.exclude_labels or settings.exclude_types:
             left_out = [*settings.exclude_labels, *settings.exclude_types]
             sentences.append(
-                f"The operator has left out {_few(left_out)}: such nodes and relationships are in "
-                "no answer."
+                f"The operator excludes {_few(left_out)}: answers do not contain such nodes and "
+                "relationships."
             )
         if schema.unsearched:
             sentences.append(
-                f"Search does not find {_few(schema.unsearched)} by name, only by id: the "
-                "full-text index does not hold them."
+                f"Search does not find {_few(schema.unsearched)} by name, only by id: they are "
+                "not in the full-text index."
             )
         return sentences
 
@@ -356,8 +355,9 @@ def _too_many(settings: Neo4jSettings, shared: Mapping[str, int]) -> str:
     example = max(shared, key=lambda text: (shared[text], text))
     return (
         f"{place(settings)} has {sum(shared.values())} nodes that share their id with another "
-        f"({shared[example]} are {example!r}), so {', '.join(settings.id_property)} tells nodes "
-        "not apart. Name a property that does by --id-property, for one label as Label=property."
+        f"({shared[example]} are {example!r}), so {', '.join(settings.id_property)} does not "
+        "identify nodes. Name a property that does with --id-property; Label=property applies to "
+        "one label."
     )
 
 

@@ -218,9 +218,9 @@ class Existing:
         id_, element, labels, properties = row
         if id_.startswith(ELEMENT):
             raise LoadRefused(
-                f"Nothing was loaded: {place(self._settings)} has a node {id_!r} without an id of "
-                "its own, so that a load cannot add to it. Leave its record out, or give the node "
-                "an id property (--id-property says which ones count)."
+                f"Nothing was loaded: {place(self._settings)} has a node {id_!r} without an id "
+                "property, so a load cannot add to it. Leave its record out, or give the node an "
+                "id property (see --id-property)."
             )
         label, ids = self._schema.type_of(labels), self._schema.id_properties(labels)
         held = next(name for name in ids if name in properties)
@@ -260,9 +260,9 @@ class Existing:
                 values[key] = storable(value)
             except ValueError as error:
                 raise LoadRefused(
-                    f"Nothing was loaded: {place(self._settings)} has in the property {key!r} of "
-                    f"{what} {error}, which no load stores, and which merging it with a record "
-                    "would change. Leave that record out, or change the property."
+                    f"Nothing was loaded: {place(self._settings)} has, in the property {key!r} of "
+                    f"{what}, {error}, which a load cannot store and merging with a record would "
+                    "change. Leave that record out, or change the property."
                 ) from error
         return values
 

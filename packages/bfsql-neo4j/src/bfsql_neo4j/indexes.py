@@ -288,9 +288,9 @@ async def make(
     while waiting := _unfinished(await indexes(session), failed, settings):
         if time.monotonic() >= end:
             raise StoreUnavailable(
-                f"{place(settings)} is still filling the index {waiting.name!r} after "
-                f"{patience:g} s: {waiting.percent:.0f} % are done. It goes on by itself; "
-                "SHOW INDEXES tells how far it is."
+                f"{place(settings)} is still building the index {waiting.name!r} after "
+                f"{patience:g} s: {waiting.percent:.0f} % is done. It continues on its own; SHOW "
+                "INDEXES shows the progress."
             )
         await asyncio.sleep(POLL)
 
@@ -302,8 +302,9 @@ def _unfinished(
     for index in have:
         if index.state == "FAILED" and index.name not in failed:
             raise StoreError(
-                f"{place(settings)} could not fill the index {index.name!r}. SHOW INDEXES YIELD "
-                f"name, failureMessage says why; {index_queries.drop_index(index.name)} removes it."
+                f"{place(settings)} could not build the index {index.name!r}. SHOW INDEXES YIELD "
+                f"name, failureMessage shows the reason; {index_queries.drop_index(index.name)} "
+                "removes it."
             )
     return next((index for index in have if index.state == "POPULATING"), None)
 
@@ -331,14 +332,14 @@ def no_vector_index(settings: Neo4jSettings, have: Sequence[Index]) -> str:
     if settings.vector_index is not None:
         lack = f"no vector index named {settings.vector_index!r} (there are {names or 'none'})"
     elif names:
-        lack = f"several vector indexes ({names}), of which --vector-index has to name one"
+        lack = f"several vector indexes ({names}); --vector-index has to name one of them"
     else:
         lack = "no vector index"
     name = settings.vector_property or "PROPERTY"
     index = settings.vector_index or VECTOR_INDEX
     create = index_queries.create_vector_index(index, "LABEL", name, None)
     return (
-        f"{place(settings)} has {lack}: searches go by names alone. bfsql index --backend neo4j "
+        f"{place(settings)} has {lack}: searches compare names only. bfsql index --backend neo4j "
         f"--vector-property {name} --apply creates one, or {create}."
     )
 
@@ -347,8 +348,8 @@ def check_state(index: Index, settings: Neo4jSettings) -> None:
     """Raises `StoreError` for an index that failed."""
     if index.state == "FAILED":
         raise StoreError(
-            f"The index {index.name!r} of {place(settings)} failed and cannot be asked. SHOW "
-            "INDEXES YIELD name, failureMessage says why. Remove it with "
+            f"The index {index.name!r} of {place(settings)} failed and cannot be queried. SHOW "
+            "INDEXES YIELD name, failureMessage shows the reason. Remove it with "
             f"{index_queries.drop_index(index.name)} and create it again with bfsql index "
             "--backend neo4j --apply."
         )
@@ -363,14 +364,15 @@ def no_fulltext_index(
     if not properties:
         names = ", ".join(dict.fromkeys([*settings.name_property, *settings.alias_property]))
         return (
-            f"{lack}no property to make one of: there is none of {names}. Say by --name-property "
-            "which properties hold names, then create it with bfsql index --backend neo4j --apply."
+            f"{lack}no property to build one on: no node has any of {names}. Name the properties "
+            "that hold names with --name-property, then create it with bfsql index --backend "
+            "neo4j --apply."
         )
     create = index_queries.create_fulltext_index(
         settings.fulltext_index, sorted(labels), properties
     )
     return (
-        f"{lack}not one other over names that could serve. Without one there is no search. "
-        f"Create it with {create} or with bfsql index --backend neo4j --apply, or look at every "
-        "name with --search contains, which is slow."
+        f"{lack}no other full-text index on names. Without one, search is not available. Create "
+        f"it with {create} or with bfsql index --backend neo4j --apply, or use --search contains, "
+        "which compares every name and is slow."
     )

@@ -135,8 +135,9 @@ def _id_properties(settings: Neo4jSettings, label: str) -> list[str]:
     names = id_properties(settings, label)
     if not names:
         raise StoreError(
-            f"id_property says nothing of the label {label!r}, so its nodes would have no ids. "
-            "Add a property without a label to it, for instance --id-property entity_id."
+            f"id_property has no property for the label {label!r}, so its nodes would have no "
+            "ids. Add a property that applies to all labels, for instance --id-property "
+            "entity_id."
         )
     return names
 

@@ -49,7 +49,10 @@ def quoted(name: str) -> str:
         ValueError: No name can be empty or hold U+0000.
     """
     if not name or "\0" in name:
-        raise ValueError(f"{name!r} is no name in Neo4j: those are not empty and hold no U+0000")
+        raise ValueError(
+            f"{name!r} is not a valid name in Neo4j: a name is not empty and does "
+            "not contain U+0000"
+        )
     return "`" + name.replace("\\", "\\u005c").replace("`", "``") + "`"
 
 

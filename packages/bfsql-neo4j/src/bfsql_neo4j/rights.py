@@ -34,13 +34,13 @@ async def reason_it_may_write(reader: Reader, settings: Neo4jSettings) -> str | 
     [[edition], *_] = await reader.rows(_EDITION)
     if edition == "community":
         return (
-            f"{place(settings)} is Neo4j Community, which has no roles: {user} may change "
+            f"{place(settings)} is Neo4j Community, which has no roles, so {user} may change "
             "everything. Set server.databases.read_only in its neo4j.conf between loads."
         )
     writing = sorted({action for (action,) in await reader.rows(_PRIVILEGES)} & _WRITING)
     if not writing:
         return None
     return (
-        f"{place(settings)} grants {user} to write ({', '.join(writing)}). Connect as a user that "
-        "has the role reader alone."
+        f"{place(settings)} allows {user} to write ({', '.join(writing)}). Connect as a user that "
+        "has only the role reader."
     )

@@ -16,7 +16,7 @@ from bfsql_neo4j.schema import GraphSchema
 
 BATCH = 10_000
 """Edges of a batch at the least, but for the last."""
-SHARED_ID = "another node bears the same id"
+SHARED_ID = "another node has the same id"
 
 
 class NewName(Exception):

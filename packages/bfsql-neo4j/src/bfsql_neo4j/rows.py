@@ -97,12 +97,13 @@ def check(record: GraphRecord) -> None:
         size = len(record.id.encode())
         if size > MAX_ID_BYTES:
             raise ValueError(
-                f"its id has {size:,} bytes, and Neo4j's indexes take {MAX_ID_BYTES:,}; shorten it"
+                f"its id has {size:,} bytes, but Neo4j's indexes accept at most {MAX_ID_BYTES:,}; "
+                "shorten it"
             )
         _check_name("type", record.entity_type)
     else:
         if not record.predicate:
-            raise ValueError("its predicate is empty, and Neo4j has no relationship without a type")
+            raise ValueError("its predicate is empty, but in Neo4j every relationship has a type")
         f"{record.subject}{record.object}".encode()
         _check_name("predicate", record.predicate)
 
@@ -110,7 +111,9 @@ def check(record: GraphRecord) -> None:
 def _check_name(what: str, name: str) -> None:
     name.encode()
     if "\0" in name:
-        raise ValueError(f"its {what} holds U+0000, which no name in Neo4j can; remove it")
+        raise ValueError(
+            f"its {what} contains U+0000, which is not allowed in Neo4j names; remove it"
+        )
 
 
 def _packed(metadata: Any) -> bytes:

@@ -89,8 +89,8 @@ def plain(value: Any, depth: int = 0) -> Any:  # noqa: C901, PLR0911, PLR0912 - 
     """
     if depth > DEEPEST:
         raise ValueError(
-            f"its metadata is nested deeper than {DEEPEST} levels, or holds itself; "
-            "write it flatter, or as text"
+            f"its metadata is nested deeper than {DEEPEST} levels, or contains itself; flatten "
+            "it, or write it as text"
         )
     match value:
         case None | bool():

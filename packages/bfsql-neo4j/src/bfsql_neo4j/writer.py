@@ -57,24 +57,24 @@ class GraphWriter:
     def left(self) -> str:
         """What a load that ends now leaves, and what to do about it."""
         if not (self._deleting or self._under_way or self._wrote):
-            return "No node in it was changed."
+            return "No node in it has been changed."
         more = ", and perhaps the batch that was being written" if self._under_way else ""
         written = (
             f"{self._nodes:,} of {self._all_nodes:,} nodes and {self._relationships:,} "
             f"relationships are in the database{more}."
         )
         if not self._appends:
-            before = "what was there before may be gone, and " if self._deleting else ""
+            before = "the previous graph may have been deleted, and " if self._deleting else ""
             return (
-                f"The load is not whole: {before}of the new graph {written} Load again with "
+                f"The load is incomplete: {before}of the new graph, {written} Load again with "
                 "--replace, which deletes them first."
             )
-        gone = "What was to be removed may be gone. " if self._deleting else ""
+        gone = "What was to be removed may have been removed. " if self._deleting else ""
         return (
-            f"The load is not whole: of what was to be added {written} {gone}All else that was "
-            "there before is still there. Load the same again with --append, and the rest comes "
-            "in, but relationships that are in it already count twice in multiplicity and "
-            "confidences; --replace with all sources makes it exact."
+            f"The load is incomplete: of what was to be added, {written} {gone}Everything else in "
+            "the database is unchanged. To add the rest, run the same load with --append again; "
+            "relationships that are already there are then counted twice in multiplicity and "
+            "confidences. For exact counts, load all sources with --replace."
         )
 
     async def write(

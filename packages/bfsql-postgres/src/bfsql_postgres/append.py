@@ -76,8 +76,8 @@ async def note_removals(
     async def write(batch: Batch) -> None:
         if not tables.old and (batch.nodes or batch.edges):
             raise LoadRefused(
-                f"Nothing was removed: there is no graph in the schema {tables.schema}. Name the "
-                "right one with --schema, or leave out --remove."
+                f"Nothing was removed: the schema {tables.schema} does not contain a graph. Name "
+                "the right one with --schema, or leave out --remove."
             )
         for name, found in (
             (_NODES, [(entity_id,) for _, entity_id, *_ in batch.nodes]),
@@ -100,8 +100,8 @@ async def add_old_graph(connection: Connection, tables: LoadTables, report: Load
     for table in (tables.entity, RELATIONSHIP):
         if table.name not in tables.old:
             raise LoadRefused(
-                f"Nothing was loaded: the graph in the schema {tables.schema} has no table "
-                f"{table.name} any more. Give --replace to put the new graph in its place."
+                f"Nothing was loaded: the graph in the schema {tables.schema} no longer has the "
+                f"table {table.name}. Use --replace to replace it with a new graph."
             )
     for name in (_NODES, _EDGES):
         await connection.execute(f"ANALYZE {tables.scratch(name)}")

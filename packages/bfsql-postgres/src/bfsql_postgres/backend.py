@@ -323,22 +323,22 @@ async def _fitting(embedder: Embedder | None, pool: Pool, layout: Layout) -> Emb
         return None
     nodes = layout.embedded
     if nodes is None:
-        log.warning("No table of nodes has a column of vectors: searches go by names alone.")
+        log.warning("No table of nodes has a column of vectors: searches compare names only.")
         return embedder
     try:
         length = await embedder.probe()
     except EmbeddingFailed as failed:
-        log.warning("Searches go by names alone until this works: %s", failed)
+        log.warning("Searches compare names only, until this is corrected: %s", failed)
         return embedder
     stored = await pool.fetch(vector_size(nodes))
     assert nodes.embedding is not None
     column = f"{nodes.relation.schema}.{nodes.relation.name}.{nodes.embedding.name}"
     if not stored:
-        log.warning("%s holds no vectors: searches go by names alone.", column)
+        log.warning("%s contains no vectors: searches compare names only.", column)
     elif stored[0][0] != length:
         raise StoreError(
             f"The vectors in {column} have {stored[0][0] or 'no'} numbers, and {embedder.name} "
-            f"makes {length}. Name the model that the stored ones were made with by --embedding."
+            f"produces {length}. Name the model that produced the stored vectors with --embedding."
         )
     return embedder
 
@@ -354,7 +354,7 @@ def _warn_of_slowness(layout: Layout, *, by_meaning: bool) -> None:
         )
     if missing := index_statements(layout, by_meaning=by_meaning):
         log.warning(
-            "Indexes that make this graph fast are not there: %d. `bfsql index --backend postgres` "
-            "prints the statements that make them.",
+            "Indexes that make this graph fast are missing: %d. `bfsql index --backend postgres` "
+            "prints the statements that create them.",
             len(missing),
         )

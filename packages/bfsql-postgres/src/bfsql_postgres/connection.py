@@ -34,8 +34,8 @@ log = logging.getLogger("bfsql")
 # --- the address ------------------------------------------------------------
 
 UNREADABLE = (
-    "The database's URL cannot be read. It has to be postgresql://user:password@host:port/name, "
-    "with %40 for an @, %2F for a / and %3A for a : in user and password."
+    "The database's URL cannot be read. Write it as postgresql://user:password@host:port/name, "
+    "with @, / and : in user and password as %40, %2F and %3A."
 )
 
 _DRIVER = re.compile(r"^(postgres(?:ql)?)\+\w+://")
@@ -60,7 +60,7 @@ def address(settings: PostgresSettings, environment: Mapping[str, str] | None = 
     if any(variables.get(name) for name in _VARIABLES):
         return None
     raise ConfigurationError(
-        "No database is named. Give its URL, postgresql://user:password@host:port/name, in the "
+        "No database is named. Set its URL, postgresql://user:password@host:port/name, in the "
         "environment variable DATABASE_URL or in a file with --dsn-file; or set PGHOST, "
         "PGDATABASE and PGUSER."
     )
@@ -311,7 +311,7 @@ class Pool:
                 connection.terminate()  # the pool makes a new one
 
     def _gone(self) -> StoreUnavailable:
-        return StoreUnavailable(f"The graph in {self._where} was closed; open it again.")
+        return StoreUnavailable(f"The graph in {self._where} is closed; open it again.")
 
     async def _name(self, connection: Any) -> None:
         """Name a connection after the call under way, where calls are logged here too.

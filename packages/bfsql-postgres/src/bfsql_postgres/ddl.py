@@ -22,7 +22,7 @@ from bfsql_postgres.sql import LONG_ARRAY, storable
 
 MARK_BEGINS = "A graph that bfsql load wrote"
 """How the comment begins on every table that a load made: without it none is replaced."""
-MARK = f"{MARK_BEGINS}: with --replace the next one replaces it, with --append it adds to it."
+MARK = f"{MARK_BEGINS}: the next load replaces it with --replace, or adds to it with --append."
 
 MAX_INDEXED = 2_600
 """Bytes of what stands in one entry of an index: a btree takes 2,704, with a header for each."""

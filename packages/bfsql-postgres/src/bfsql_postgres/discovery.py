@@ -333,7 +333,7 @@ async def warning_of_shared_ids(pool: Pool, layout: Layout) -> str:
     try:
         rows = await pool.fetch(queries.shared_ids(layout), seconds=SECONDS)
     except TimeoutError:
-        log.info("Whether tables of nodes share ids could not be seen within %g s.", SECONDS)
+        log.info("Whether tables of nodes share ids could not be determined within %g s.", SECONDS)
         return ""
     examples = {tuple(sorted((one, other))): entity_id for one, other, entity_id in rows}
     return failures.shared_ids(

@@ -25,8 +25,8 @@ LOST = (
 """What it raises when a connection is gone, besides OSError, which files raise as well."""
 
 _POOLING = (
-    "Where a pooler in transaction mode stands in between, say so with --transaction-pooling; or "
-    "name the server behind it."
+    "If the connection goes through a pooler in transaction mode, add --transaction-pooling, or "
+    "connect to the server directly."
 )
 
 
@@ -36,21 +36,23 @@ def not_connected(error: BaseException, where: str, settings: PostgresSettings) 
     match error:
         case TimeoutError():
             return StoreUnavailable(
-                f"{here} did not answer within {settings.connect_timeout:g} s. Look whether host "
-                "and port are right and nothing in between drops the connection, or raise "
+                f"{here} did not answer within {settings.connect_timeout:g} s. Check that host "
+                "and port are right and that no firewall drops the connection, or raise "
                 "--connect-timeout."
             )
         case asyncpg.TooManyConnectionsError():
             return StoreUnavailable(
-                f"{here} has no connection left: {message}. Try again later, or lower --pool-size "
+                f"{here} has no free connection: {message}. Try again later, or lower --pool-size "
                 "of the servers that share it."
             )
         case asyncpg.CannotConnectNowError():
-            return StoreUnavailable(f"{here} takes no connections now: {message}. Try again.")
+            return StoreUnavailable(
+                f"{here} does not accept connections at the moment: {message}. Try again."
+            )
         case OSError():
             return StoreUnavailable(
-                f"{here} cannot be reached: {_reason(error)}. Look whether it runs and host and "
-                "port are right."
+                f"{here} cannot be reached: {_reason(error)}. Check that it is running and that "
+                "host and port are right."
             )
         case asyncpg.PostgresError() | asyncpg.InterfaceError() | asyncpg.InternalClientError():
             return StoreError(f"{here} {_refusal(error, message, settings)}")
@@ -72,13 +74,13 @@ def _refusal(error: BaseException, message: str, settings: PostgresSettings) -> 
             )
         case asyncpg.InsufficientPrivilegeError():
             return (
-                f"lets this role in no further: {message}. Let the database's owner run: GRANT "
-                "CONNECT ON DATABASE ... TO ...;"
+                f"does not allow this role to connect: {message}. Have the database's owner run: "
+                "GRANT CONNECT ON DATABASE ... TO ...;"
             )
         case asyncpg.ProtocolViolationError() if (
             not settings.transaction_pooling and "startup parameter" in str(error)
         ):
-            return f"is a pooler that takes no settings: {message}. {_POOLING}"
+            return f"is a pooler that does not accept settings: {message}. {_POOLING}"
     return f"refused the connection: {message}."
 
 
@@ -95,13 +97,13 @@ def not_answered(  # noqa: PLR0911 - one sentence a kind
             )
         case asyncpg.ClientCannotConnectError() if not closed:
             return StoreUnavailable(
-                f"{here} did not reach the server behind a foreign table: {message}. Look whether "
-                "that one runs, and at the user mapping."
+                f"{here} did not reach the server behind a foreign table: {message}. Check that "
+                "it is running, and check the user mapping."
             )
         case asyncpg.InsufficientPrivilegeError():
             return StoreError(
-                f"{here} no longer lets this role read: {message}. Let the owner GRANT SELECT on "
-                "it, and USAGE on its schema."
+                f"{here} no longer allows this role to read: {message}. Have the owner GRANT "
+                "SELECT on it, and USAGE on its schema."
             )
         case (
             asyncpg.UndefinedTableError()
@@ -109,20 +111,19 @@ def not_answered(  # noqa: PLR0911 - one sentence a kind
             | asyncpg.UndefinedFunctionError()
         ):
             return StoreError(
-                f"The tables were changed since this server started: {message}. Start it again. "
-                "Where it is a function behind a view that looks for it, let the owner tell the "
-                "function its schemas: ALTER FUNCTION ... SET search_path = ...;"
+                f"The tables were changed since this server started: {message}. Restart the "
+                "server. If a function behind a view does not find the table, have the owner set "
+                "the function's schemas: ALTER FUNCTION ... SET search_path = ...;"
             )
         case asyncpg.TooManyConnectionsError() | asyncpg.CannotConnectNowError():
             return not_connected(error, where, settings)
         case asyncpg.InvalidSQLStatementNameError() | asyncpg.DuplicatePreparedStatementError() if (
             not settings.transaction_pooling
         ):
-            return StoreError(f"{here} lost a statement: {message}. {_POOLING}")
+            return StoreError(f"{here} lost a prepared statement: {message}. {_POOLING}")
     if closed or isinstance(error, (*LOST, OSError)):
         return StoreUnavailable(
-            f"The connection to {where} was lost in the middle of a statement. The next call "
-            "connects again."
+            f"The connection to {where} was lost during a statement. The next call connects again."
         )
     return StoreError(f"{here} refused a statement: {message}.")
 
@@ -171,7 +172,7 @@ def no_schema(catalogue: Catalogue, schema: str) -> str:
             "Name the right one with --schema."
         )
     return (
-        f"The role {catalogue.role!r} may not look into the schema {schema!r}. Let its owner run: "
+        f"The role {catalogue.role!r} may not use the schema {schema!r}. Have its owner run: "
         f"GRANT USAGE ON SCHEMA {identifier(schema)} TO {identifier(catalogue.role)};"
     )
 
@@ -181,7 +182,7 @@ def no_table(catalogue: Catalogue, path: Path, columns: Sequence[str]) -> str:
     schema, name = path
     with_columns = f" with the columns {_listing(columns)}" if columns else ""
     others = catalogue.others.get(schema, ())
-    have = f"it has {_listing(others)}" if others else "it has no table at all"
+    have = f"it has {_listing(others)}" if others else "it has no tables"
     return (
         f"The schema {schema!r} of the database {catalogue.database!r} has no table "
         f"{name!r}{with_columns}; {have}."
@@ -200,7 +201,7 @@ def not_readable(catalogue: Catalogue, relation: Relation, columns: Sequence[str
     """The role may not read a table, or some of its columns."""
     what = f"{_listing(columns)} of the table" if columns else "the table"
     return (
-        f"The role {catalogue.role!r} may not read {what} {relation.schema}.{relation.name}. Let "
+        f"The role {catalogue.role!r} may not read {what} {relation.schema}.{relation.name}. Have "
         f"its owner run: GRANT SELECT ON {relation_name(relation)} TO "
         f"{identifier(catalogue.role)};"
     )
@@ -210,9 +211,9 @@ def too_wide(relations: Sequence[Relation], number: int, most: int) -> str:
     """The tables have more columns than one answer of the server can have."""
     names = _listing(f"{relation.schema}.{relation.name}" for relation in relations)
     return (
-        f"{names} have {number} columns for metadata, and Postgres answers with "
-        f"{most} at the most. Name those that matter, as metadata=born|died in "
-        "--nodes and --edges, or serve views without the others."
+        f"{names} have {number} columns for metadata, but Postgres returns at most {most}. Name "
+        "those that matter, such as metadata=born|died in --nodes and --edges, or serve views "
+        "without the others."
     )
 
 
@@ -221,8 +222,8 @@ def advice(*, own: bool) -> str:
     if own:
         return "Correct --nodes or --edges, or name another schema with --schema."
     return (
-        "Name another schema with --schema, other names with --names, tables of another kind "
-        "with --nodes and --edges, or load a graph: bfsql load SOURCE --backend postgres"
+        "Name another schema with --schema, other names for tables with --names, or your own "
+        "tables with --nodes and --edges; or load a graph: bfsql load SOURCE --backend postgres"
     )
 
 
@@ -235,10 +236,9 @@ def shared_ids(examples: Sequence[tuple[str, Relation, Relation]]) -> str:
         for entity_id, one, other in examples
     )
     return (
-        f"Ids are shared between tables of nodes: {shared}. An id is one node, with the "
-        f"type of the first table and the edges of both. Where that mixes up different things, "
-        "serve views whose ids carry a prefix (SELECT 'person:' || id::text AS id, ...), those of "
-        "the edges too."
+        f"Tables of nodes share ids: {shared}. Such an id is one node, with the type of the first "
+        "table and the edges of both. If these are different things, serve views whose ids have "
+        "a prefix (SELECT 'person:' || id::text AS id, ...), and likewise for the edges."
     )
 
 

@@ -25,7 +25,7 @@ _FIXED_TEXTS = frozenset({"int2", "int4", "int8", "numeric", "uuid", "bool", "bp
 """Types whose cast to text is immutable, so that it can be indexed; that of a date, an
 enumeration or an array is not."""
 
-_LEFT = "Indexes that were made before it stay; run it again for the others."
+_LEFT = "Indexes that were created before the failure are kept; run it again to create the others."
 
 log = logging.getLogger("bfsql.postgres")
 
@@ -213,9 +213,9 @@ async def _warn_of_untyped_vectors(connection: asyncpg.Connection, layout: Layou
     length = await connection.fetchval(vector_size(nodes))
     if length is not None:
         log.warning(
-            "The type of the vectors in %s.%s does not say their length, so they can have no "
-            "index, and every search by meaning compares all of them. This gives them one: "
-            "ALTER TABLE %s ALTER COLUMN %s TYPE %s(%d)",
+            "The type of the vectors in %s.%s does not declare their length, so they cannot be "
+            "indexed, and every search by meaning compares all of them. To declare it: ALTER "
+            "TABLE %s ALTER COLUMN %s TYPE %s(%d)",
             *(nodes.relation.name, column.name, relation_name(nodes.relation)),
             *(identifier(column.name), type_name(column), length),
         )

@@ -47,7 +47,7 @@ SET LOCAL work_mem = '64MB';
 another user from replacing the server's own, with the rights of the loading role."""
 
 _OPEN = (
-    "Whether the new graph is there or the old one, only the server knows: look with `bfsql "
+    "Whether the new graph or the old one is in place is unknown: check with `bfsql "
     "describe-schema --backend postgres`, or load again."
 )
 _DONE = "The new graph is in place."
@@ -86,7 +86,7 @@ async def load_graph(
     if settings.names or settings.nodes or settings.edges:
         raise StoreError(
             "A load writes the tables of the kgraph schema under their own names. Leave out the "
-            "settings names, nodes and edges, and say where the graph goes with --schema."
+            "settings names, nodes and edges, and set the schema to load into with --schema."
         )
     report = LoadReport(place=schema_address(address(settings), settings.schema_))
     async with writer(settings, UNCHANGED) as connection:
@@ -143,15 +143,15 @@ async def _vacuum(connection: Connection, tables: LoadTables) -> None:
         cancelled.add_note(_DONE)
         raise
     except FAULTS as error:
-        log.warning("%s VACUUM failed, which the server makes up for later: %s", _DONE, error)
+        log.warning("%s VACUUM failed; the server will run it later: %s", _DONE, error)
 
 
 async def _begin(connection: Connection, settings: PostgresSettings) -> LoadTables:
     version = int(await connection.fetchval("SELECT current_setting('server_version_num')"))
     if version < OLDEST:
         raise StoreError(
-            f"This server is Postgres {version // 10_000}, and a load needs "
-            f"{OLDEST // 10_000} or later. Load into a newer server."
+            f"This server is Postgres {version // 10_000}, but a load needs {OLDEST // 10_000} or "
+            "later. Load into a newer server."
         )
     await connection.execute(_FOR_THIS_LOAD)
     old = await claim(connection, settings.schema_)

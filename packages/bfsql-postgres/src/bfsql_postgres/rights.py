@@ -26,7 +26,7 @@ SELECT current_user::text, pg_is_in_recovery(),
         AND has_schema_privilege(oid, 'CREATE') ORDER BY 1)
 """
 
-_CURE = "Connect as a role that may only SELECT."
+_CURE = "Connect as a role that has only SELECT privileges."
 
 
 async def reason_it_may_write(pool: Pool, layout: Layout) -> str | None:
@@ -50,8 +50,8 @@ async def reason_it_may_write(pool: Pool, layout: Layout) -> str | None:
         return f"The Postgres role {role!r} may change the table {writable[0]}{more}. {_CURE}"
     if creatable:
         return (
-            f"The Postgres role {role!r} may create tables in the schema {creatable[0]!r}. Let its "
-            f"owner run: REVOKE CREATE ON SCHEMA {identifier(creatable[0])} FROM PUBLIC, "
+            f"The Postgres role {role!r} may create tables in the schema {creatable[0]!r}. Have "
+            f"its owner run: REVOKE CREATE ON SCHEMA {identifier(creatable[0])} FROM PUBLIC, "
             f"{identifier(role)};"
         )
     return None

@@ -17,7 +17,7 @@ RECORDS = 5_000
 CHARACTERS = 8_000_000
 """Characters from which on a batch is full, however few its records."""
 
-_NUL = "it holds the character NUL, which Postgres has not in its texts; write it without"
+_NUL = "it contains the character NUL, which Postgres cannot store in text; remove it"
 
 Row = tuple[Any, ...]
 
@@ -119,5 +119,6 @@ def _check(*names: str) -> None:
     if len(together) > MAX_INDEXED // 4 and (size := len(together.encode())) > MAX_INDEXED:
         what = "its three names have" if len(names) > 1 else "it has"
         raise ValueError(
-            f"{what} {size} bytes, and an index of Postgres takes {MAX_INDEXED}; shorten it"
+            f"{what} {size} bytes, but an index in Postgres accepts at most {MAX_INDEXED}; "
+            "shorten it"
         )

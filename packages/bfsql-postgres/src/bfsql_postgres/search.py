@@ -120,7 +120,7 @@ class Search:
             return []
         except TimeoutError:
             slow = "Comparing the vectors took too long"
-            cure = "`bfsql index --backend postgres` prints the index that helps"
+            cure = "`bfsql index --backend postgres` prints an index that helps"
             searched_by_names(query, EmbeddingFailed(f"{slow}; {cure}."))
             return []
         stubs = [

@@ -47,9 +47,9 @@ def _checked_names(given: dict[str, str]) -> dict[str, str]:
         if key not in known:
             close = difflib.get_close_matches(key, known, n=1)
             cure = f"did you mean {close[0]}" if close else f"there are {', '.join(known)}"
-            raise ValueError(f"{key!r} is no table or column of kgraph's; {cure}")
+            raise ValueError(f"{key!r} is not a table or column of the kgraph schema; {cure}")
         if not name or "\0" in name:
-            raise ValueError(f"{key!r} has to have a name, and {name!r} is none")
+            raise ValueError(f"{key!r} needs a name, and {name!r} is not one")
     return given
 
 
@@ -61,8 +61,8 @@ _HEAD = re.compile(rf"({_NAME}(?:\.{_NAME})?)\s*(?::|$)")
 _ITEM = re.compile(rf"([a-z]+)\s*=\s*('(?:[^']|'')*'|{_NAME}(?:\s*\|\s*{_NAME})*|)$")
 _CUT = re.compile(r"""((?:"[^"]*"|'[^']*'|[^,;"'])+)""")
 _UNREADABLE = (
-    "{!r} cannot be read; write a table, a colon and what its columns are, as in "
-    "people: id=person_id, name=full_name, type='Person', metadata=born|died"
+    "{!r} cannot be read; write a table, a colon and the meaning of its columns, such as people: "
+    "id=person_id, name=full_name, type='Person', metadata=born|died"
 )
 
 
@@ -85,7 +85,7 @@ def _parsed(text: str) -> Iterator[dict[str, Any]]:
         try:
             yield from json.loads(f"[{text}]")
         except ValueError as error:
-            raise ValueError(f"it is no JSON ({error})") from None
+            raise ValueError(f"it is not JSON ({error})") from None
         return
     table: dict[str, Any] | None = None
     for piece in (found.strip() for found in _CUT.findall(text)):
@@ -118,7 +118,7 @@ def _unquoted(name: str) -> str:
 
 def _printable(name: str) -> str:
     if "\0" in name or not name.isprintable():
-        raise ValueError(f"{name!r} is no name of anything in Postgres")
+        raise ValueError(f"{name!r} is not a valid name in Postgres")
     return name
 
 
@@ -143,7 +143,8 @@ class Table(BaseModel, frozen=True, extra="forbid"):
 
     table: Name = Field(description="`name` or `schema.name`.")
     metadata: Columns | None = Field(
-        default=None, description="Columns of the metadata; all that mean nothing else by default."
+        default=None,
+        description="Columns of the metadata; by default all columns that have no other meaning.",
     )
 
     @property
@@ -156,26 +157,33 @@ class Table(BaseModel, frozen=True, extra="forbid"):
 class NodeTable(Table, frozen=True):
     """A table whose rows are nodes."""
 
-    id: str = Field(default="id", description="Column of the id.")
+    id: str = Field(default="id", description="Column that holds the id.")
     type: str | None = Field(
-        default=None, description="Column of the type, or a constant; the table's name by default."
+        default=None,
+        description="Column that holds the type, or a constant; the table's name by default.",
     )
     name: str | None = Field(
-        default=None, description="Column of the display name; `name` by default, where it is."
+        default=None,
+        description="Column that holds the display name; by default `name`, if it exists.",
     )
     aliases: str | None = Field(
-        default=None, description="Column of further names: an array, JSON, or text."
+        default=None, description="Column that holds additional names: an array, JSON, or text."
     )
 
 
 class EdgeTable(Table, frozen=True):
     """A table whose rows are edges."""
 
-    subject: str = Field(default="subject", description="Column of the id that the edge leaves.")
-    predicate: str | None = Field(
-        default=None, description="Column, or a constant; the table's name by default."
+    subject: str = Field(
+        default="subject", description="Column that holds the id of the node that the edge leaves."
     )
-    object: str = Field(default="object", description="Column of the id that the edge enters.")
+    predicate: str | None = Field(
+        default=None,
+        description="Column that holds the predicate, or a constant; the table's name by default.",
+    )
+    object: str = Field(
+        default="object", description="Column that holds the id of the node that the edge enters."
+    )
 
 
 class PostgresSettings(EmbeddingSettings):
@@ -243,8 +251,8 @@ class PostgresSettings(EmbeddingSettings):
         if bool(self.nodes) != bool(self.edges):
             given, lacking = ("nodes", "edges") if self.nodes else ("edges", "nodes")
             raise ValueError(
-                f"The setting {given} names tables and {lacking} names none; name both, or "
-                "neither for kgraph's schema."
+                f"The setting {given} names tables, but {lacking} does not; set both, or neither "
+                "for the kgraph schema."
             )
         return self
 

@@ -26,7 +26,7 @@ def identifier(name: str) -> str:
         ValueError: It is empty, or holds a NUL.
     """
     if not name or "\0" in name:
-        raise ValueError(f"{name!r} is no name of anything in Postgres")
+        raise ValueError(f"{name!r} is not a valid name in Postgres")
     doubled = name.replace('"', '""')
     return f'"{doubled}"'
 
@@ -38,7 +38,7 @@ def literal(text: str) -> str:
         ValueError: It holds a NUL.
     """
     if "\0" in text:
-        raise ValueError(f"{text!r} holds a NUL, which no text in Postgres has")
+        raise ValueError(f"{text!r} contains a NUL, which Postgres cannot store in text")
     doubled = text.replace("'", "''")
     if "\\" in doubled:
         escaped = doubled.replace("\\", "\\\\")

@@ -304,9 +304,9 @@ async def _replaceable(connection: Connection, schema: str, prefix: str | None =
     strange = [name for name, marked in there if not marked]
     if strange:
         raise StoreError(
-            f"The schema {schema} has {' and '.join(strange)}, which bfsql load did not make, so "
-            "nothing is replaced. Name another schema with --schema; it is made when it is not "
-            f"there. Or remove {'it' if len(strange) == 1 else 'them'} first."
+            f"The schema {schema} has {' and '.join(strange)}, which bfsql load did not create, "
+            "so nothing is replaced. Name another schema with --schema, which is created if it "
+            f"does not exist; or remove {'it' if len(strange) == 1 else 'them'} first."
         )
     return [name for name, _ in there]
 
@@ -325,9 +325,9 @@ async def _lock(connection: Connection, tables: LoadTables, old: list[str]) -> N
         else:
             return
     raise StoreUnavailable(
-        f"The new graph is ready, but other transactions have been reading the old one in "
-        f"{tables.schema} for {LOCK_TRIES * (LOCK_MS / 1000 + PAUSE):g} s without an end; a "
-        "backup, perhaps. The old graph is as it was: load again when they are done."
+        "The new graph is ready, but other transactions have been reading the old one in "
+        f"{tables.schema} for {LOCK_TRIES * (LOCK_MS / 1000 + PAUSE):g} s without a break, "
+        "perhaps for a backup. The old graph is unchanged. Load again when they have finished."
     )
 
 

@@ -14,7 +14,7 @@ from bfsql_postgres.failures import FAULTS, LOST, not_connected
 from bfsql_postgres.settings import PostgresSettings
 from bfsql_postgres.sql import identifier
 
-UNCHANGED = "What was there is unchanged."
+UNCHANGED = "The previous content is unchanged."
 
 
 @asynccontextmanager
@@ -38,8 +38,8 @@ async def writer(settings: PostgresSettings, left: str) -> AsyncIterator[asyncpg
     except FAULTS as error:
         if is_lost(error, connection):
             raise StoreUnavailable(
-                f"The connection to Postgres was lost ({_first_line(error)}). {left} "
-                "Try again when the server is back."
+                f"The connection to Postgres was lost ({_first_line(error)}). {left} Try again "
+                "when the server is available."
             ) from error
         if isinstance(error, OSError):  # the source's
             raise
@@ -92,9 +92,9 @@ def _sentence(error: Exception, settings: PostgresSettings, role: str) -> str:
         case asyncpg.InsufficientPrivilegeError():
             return (
                 f"The role {role!r} may not write into the schema {schema!r} "
-                f"({_first_line(error)}). Let its owner run: GRANT USAGE, CREATE ON SCHEMA "
-                f"{identifier(schema)} TO {identifier(role)}; to replace or index tables it has "
-                "to be their owner, and to make a schema it needs CREATE on the database."
+                f"({_first_line(error)}). Have its owner run: GRANT USAGE, CREATE ON SCHEMA "
+                f"{identifier(schema)} TO {identifier(role)}. To replace or index tables, the "
+                "role has to own them; to create a schema, it needs CREATE on the database."
             )
         case asyncpg.ReadOnlySQLTransactionError():
             return (
@@ -102,12 +102,12 @@ def _sentence(error: Exception, settings: PostgresSettings, role: str) -> str:
                 "a role that may write, in DATABASE_URL (or --dsn-file)."
             )
         case asyncpg.DiskFullError() | asyncpg.OutOfMemoryError():
-            return f"The server has no room for it: {_first_line(error)}."
+            return f"The server is out of space: {_first_line(error)}."
         case asyncpg.DependentObjectsStillExistError():
             return (
-                f"The tables cannot be replaced, since something depends on them: "
-                f"{'; '.join((error.detail or _first_line(error)).splitlines())}. Drop it first, "
-                "and make it again afterwards."
+                "The tables cannot be replaced because other objects depend on them: "
+                f"{'; '.join((error.detail or _first_line(error)).splitlines())}. Drop these "
+                "objects first, and create them again afterwards."
             )
     return f"Postgres says: {_first_line(error)}."
 

@@ -141,15 +141,15 @@ class SparqlBackend(BatchGraphDb):
             return None
         if settings.update_endpoint is not None:
             return (
-                f"update_endpoint is set, to {hide_login(settings.update_endpoint)}, which takes "
-                "updates. Set it for bfsql load alone."
+                f"update_endpoint is set, to {hide_login(settings.update_endpoint)}, which "
+                "accepts updates. Set it only for bfsql load."
             )
         url = await self._store.dataset.updatable()
         if url is None:
             return None
         return (
-            f"{self._store.dataset.name} takes updates at {url}, by what it says of itself. Let it "
-            "refuse them to this account, or serve the store read-only."
+            f"{self._store.dataset.name} states that it accepts updates at {url}. Deny them to "
+            "this account, or serve the store read-only."
         )
 
     async def close(self) -> None:
@@ -330,9 +330,9 @@ async def open_dataset(settings: SparqlSettings) -> Dataset:
     """
     if settings.endpoint and settings.data:
         raise ConfigurationError(
-            f"Both an endpoint ({settings.endpoint}) and files ({settings.data[0]}, ...) are named "
-            "to be served; name one of the two: --endpoint URL, which the variable "
-            "SPARQL_ENDPOINT_URL may have set, or --data FILE..."
+            f"Both an endpoint ({settings.endpoint}) and files ({settings.data[0]}, ...) are set; "
+            "use one of the two: --endpoint URL (the variable SPARQL_ENDPOINT_URL may have set "
+            "it), or --data FILE..."
         )
     if settings.data:
         from bfsql_sparql.files import open_files
@@ -340,7 +340,7 @@ async def open_dataset(settings: SparqlSettings) -> Dataset:
         return await open_files(settings)
     if not settings.endpoint:
         raise ConfigurationError(
-            "Nothing is named to be served. Name a SPARQL endpoint with --endpoint URL (or the "
+            "There is nothing to serve. Name a SPARQL endpoint with --endpoint URL (or the "
             "variable SPARQL_ENDPOINT_URL), or RDF files with --data FILE..."
         )
     from bfsql_sparql.endpoint import Endpoint
@@ -360,11 +360,11 @@ async def _answers(dataset: Dataset, settings: SparqlSettings) -> None:
         truth(reply.body)
     except Refused as error:
         raise StoreError(
-            f"{error} That was the simplest query there is ({PING}); is {dataset.name} the "
+            f"{error} This was the simplest possible query ({PING}). Is {dataset.name} the "
             "address for SPARQL queries?"
         ) from error
     except NoResults as error:
         raise StoreError(
-            f"{dataset.name} answered the simplest query there is ({PING}) with something else "
+            f"{dataset.name} answered the simplest possible query ({PING}) with something other "
             f"than SPARQL results: {error}. Is it the address for SPARQL queries?"
         ) from None

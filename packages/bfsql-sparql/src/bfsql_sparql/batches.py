@@ -217,7 +217,7 @@ def nonsense(dataset: Dataset, error: ValueError) -> StoreUnavailable:
         error: What is wrong with it.
     """
     return StoreUnavailable(
-        f"{dataset.name} sent an answer that is none: {error}. Ask again, or for less."
+        f"{dataset.name} sent an answer that is not valid: {error}. Try again, or ask for less."
     )
 
 

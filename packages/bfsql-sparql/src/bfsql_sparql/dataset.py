@@ -23,7 +23,7 @@ T = TypeVar("T")
 PING = "ASK { }"
 """A query that every SPARQL endpoint answers at once, whatever it holds."""
 _BLANK = b"bnode"
-_OTHER_JSON = "it is JSON, but no results of SPARQL"
+_OTHER_JSON = "it is JSON, but not SPARQL results"
 
 
 class Blank(NamedTuple):
@@ -218,7 +218,7 @@ def rows(body: bytes) -> list[Row]:
     try:
         columns = [[_term(one.get(name)) for one in bindings] for name in names]
     except (AttributeError, KeyError, TypeError) as error:
-        raise NoResults(f"a row is none ({error})") from None
+        raise NoResults(f"a row is not valid ({error})") from None
     return list(zip(*columns, strict=True)) if names else [()] * len(bindings)
 
 
@@ -262,7 +262,7 @@ def _document(body: bytes) -> Mapping[str, Any]:
     try:
         document = from_json(body)
     except ValueError as error:
-        raise NoResults(f"it is not whole, or not JSON ({error})") from None
+        raise NoResults(f"it is incomplete, or not JSON ({error})") from None
     if not isinstance(document, dict):
         raise NoResults(_OTHER_JSON)
     return document

@@ -33,7 +33,7 @@ from bfsql_sparql.store import Store
 
 BLANK = "the other end is a blank node, which has no id"
 """Why an edge is left out that no call can show."""
-BOUND = "more edges than the server reads of one node"
+BOUND = "more edges than the server reads for one node"
 """Why edges are left out that another setting would show."""
 
 Links: TypeAlias = tuple[list[tuple[str, ...]], list[tuple[str, ...]]]
@@ -167,7 +167,7 @@ class Edges:
         if number := await counted(self._dataset, blank):
             self._omit(node, direction, number, BLANK)
         if read.missing:
-            why = BOUND if len(read.rows) >= self._most else "the endpoint did not give them"
+            why = BOUND if len(read.rows) >= self._most else "the endpoint did not return them"
             self._omit(node, direction, read.missing, why)
         if direction == "out":
             return [(node, predicate, end) for predicate, end, _ in read.rows]
@@ -375,7 +375,7 @@ class EdgeMetadata:
         for part in await self._batches.read(triples, question):
             if part.cut:
                 id_ = self._mapping.ids.id(part.keys[0][0])
-                reason = "metadata of an edge, of which there is too much"
+                reason = "metadata of an edge that has too much of it"
                 call.omitted(Omission(id_, "out", None, reason))
             found += [(part.keys[_position(row)], row[1:]) for row in part.rows]
         return found

@@ -85,7 +85,7 @@ class Endpoint(Dataset):
     def __init__(self, settings: SparqlSettings) -> None:
         check_parameters(settings)
         if settings.endpoint is None:
-            raise ConfigurationError("There is no endpoint: set endpoint or SPARQL_ENDPOINT_URL.")
+            raise ConfigurationError("No endpoint is set: set endpoint or SPARQL_ENDPOINT_URL.")
         login = Login.of(settings)
         self._url = address(settings.endpoint, "endpoint")
         self.name = hide_login(self._url)
@@ -100,7 +100,7 @@ class Endpoint(Dataset):
         )
         if login.scheme and is_unencrypted(self._url):
             log.warning(
-                "%s gets its %s unencrypted; an https URL hides it.",
+                "%s receives its %s unencrypted; use an https URL.",
                 self._failures.name,
                 login.scheme,
             )
@@ -203,7 +203,7 @@ class Endpoint(Dataset):
             )
         except EndlessRedirects as error:
             raise self._failures.redirected(
-                error.reply.status, hide_login(error.request.url), "it does so in a circle."
+                error.reply.status, hide_login(error.request.url), "the redirects form a loop."
             ) from None
         except ReplyTooLarge:
             raise self._failures.too_large() from None
@@ -228,17 +228,19 @@ class Endpoint(Dataset):
             address(to, "endpoint")
         except (ValueError, ConfigurationError):
             raise self._failures.redirected(
-                status, "no address", "set endpoint to the one that is meant."
+                status, "no address", "set endpoint to the right address."
             ) from None
         why = None
         if status not in (307, 308):
-            why = f"a query cannot go along with {status}. Set endpoint to that address."
+            why = f"a query cannot be sent along with {status}. Set endpoint to that address."
         elif urlsplit(url).scheme == "https" and urlsplit(to).scheme == "http":
-            why = "from https to http no query goes. Set endpoint to the address that is meant."
+            why = (
+                "queries are not redirected from https to http. Set endpoint to the right address."
+            )
         elif host != urlsplit(self._url).hostname and host not in self._settings.redirect_hosts:
             why = (
-                f"set endpoint to that address, or add {host} to redirect_hosts, if it is to be "
-                "trusted. No login goes there."
+                f"set endpoint to that address, or add {host} to redirect_hosts if you trust it. "
+                "Credentials are not sent there."
             )
         if why is not None:
             raise self._failures.redirected(status, hide_login(to), why)
@@ -259,9 +261,9 @@ class UpdateEndpoint(Endpoint):
         """
         if settings.update_endpoint is None:
             raise ConfigurationError(
-                "Loading needs the URL that takes updates: set update_endpoint, or "
-                "SPARQL_UPDATE_URL. The one for queries is often another, as /update is beside "
-                "/sparql."
+                "Loading needs the URL that accepts updates: set update_endpoint, or "
+                "SPARQL_UPDATE_URL. It often differs from the URL for queries, such as /update "
+                "instead of /sparql."
             )
         return cls(settings.model_copy(update={"endpoint": settings.update_endpoint}))
 
@@ -316,7 +318,7 @@ def _reply(query: str, reply: HttpReply) -> Reply:
             limit = int(told)
             cut = _is_cut_at(limit, query, reply.body)
             return Reply(
-                reply.body, f"no answer has more than {limit:,} rows" if cut else None, limit
+                reply.body, f"an answer has at most {limit:,} rows" if cut else None, limit
             )
     return Reply(reply.body)
 

@@ -37,20 +37,20 @@ _BUSY = (408, 425, 429, 502, 503, 504, *range(520, 600))
 """What may pass; from 520 on they are those of gateways."""
 
 
-_UNUSABLE = "{name} cannot be spoken with: {why}."
+_UNUSABLE = "{name} cannot be used: {why}."
 _NO_REPLY = {
-    Failure.CLOSED: "{name} was closed.",
+    Failure.CLOSED: "{name} is closed.",
     Failure.UNTRUSTED: "The certificate of {name} is not trusted ({why}). If it is the right "
-    "server, name the certificate of its authority in ca_file.",
-    Failure.NO_TLS: "{name} speaks no TLS that can be used ({why}). Is it an http:// address, or "
-    "does it want a client_certificate?",
-    Failure.NO_HOST: "{name} cannot be found: there is no such host ({why}). Look at its address.",
-    Failure.CONNECT_TIMEOUT: "{name} took no connection within {waited:g} s (connect_timeout). Is "
-    "it running, and is its address right?",
+    "server, set ca_file to the certificate of its authority.",
+    Failure.NO_TLS: "{name} does not support usable TLS ({why}). Is it an http:// address, or "
+    "does it require a client_certificate?",
+    Failure.NO_HOST: "{name} cannot be found: there is no such host ({why}). Check its address.",
+    Failure.CONNECT_TIMEOUT: "{name} did not accept a connection within {waited:g} s "
+    "(connect_timeout). Is it running, and is its address right?",
     Failure.UNREACHABLE: "{name} cannot be reached ({why}). Is it running, and is its address "
     "right?",
     Failure.PROXY: "The proxy on the way to {name} refused: {why}. The variables HTTP_PROXY, "
-    "HTTPS_PROXY and NO_PROXY say which one is used.",
+    "HTTPS_PROXY and NO_PROXY determine which proxy is used.",
 }
 """What failures before an answer mean, except for those that the time explains."""
 _LASTING = (Failure.UNTRUSTED, Failure.NO_TLS, Failure.INVALID_URL, Failure.UNUSABLE)
@@ -91,8 +91,7 @@ class Failures:
         words = self._quoted(reply.body)
         if _gave_up(timed):
             return TooSlow(
-                f"{self.name} gave up on a query after {timed.seconds:.1f} s: "
-                f"{reply.status}{words}."
+                f"{self.name} stopped a query after {timed.seconds:.1f} s: {reply.status}{words}."
             )
         return self._refusal(reply, words)
 
@@ -102,7 +101,9 @@ class Failures:
             return self.incomplete(seconds, limit)
         if error.kind is Failure.BROKE_OFF:
             # Mostly a connection that was idle, and that the server just closed.
-            return Retryable(f"{self.name} broke off: {error.reason}.", wait=0.0)
+            return Retryable(
+                f"{self.name} closed the connection: {error.reason}. Try again.", wait=0.0
+            )
         sentence = _NO_REPLY.get(error.kind, _UNUSABLE).format(
             name=self.name, why=error.reason, waited=self._settings.connect_timeout
         )
@@ -112,16 +113,19 @@ class Failures:
         """The answer went beyond the bound."""
         most = self._settings.max_response_bytes
         return Refused(
-            f"{self.name} answered with more than {most:,} bytes, and was stopped there "
-            "(max_response_bytes).",
+            f"{self.name} answered with more than {most:,} bytes (max_response_bytes). Ask for "
+            "less, or raise it.",
             HTTPStatus.OK,
         )
 
     def incomplete(self, seconds: float, limit: float, tail: bytes = b"") -> StoreError:
         """The body was cut off, after `seconds` of `limit`; some servers write why in its tail."""
-        after = f"{self.name} broke off before the end of its answer, after {seconds:.1f} s."
+        after = (
+            f"{self.name} closed the connection before the end of its answer, after "
+            f"{seconds:.1f} s."
+        )
         if _late(seconds, limit) or _says_time_up(tail):
-            return TooSlow(f"{after} Its time for one query was probably up.")
+            return TooSlow(f"{after} Its time limit for one query was probably exceeded.")
         return Retryable(after)
 
     def timed_out(self, limit: float) -> StoreError:
@@ -131,13 +135,13 @@ class Failures:
     def rate_limited(self, seconds: float) -> StoreError:
         """It asked for a longer pause than there is time for."""
         return StoreUnavailable(
-            f"{self.name} is too busy, and asked not to be asked again before {seconds:.0f} s "
+            f"{self.name} is too busy, and requested no further queries before {seconds:.0f} s "
             "have passed."
         )
 
     def redirected(self, status: int, to: str, why: str) -> StoreError:
         """It redirects to where no query may go."""
-        return StoreError(f"{self.name} sends queries elsewhere ({status}, to {to}): {why}")
+        return StoreError(f"{self.name} redirects queries ({status}, to {to}): {why}")
 
     def _not_whole(self, timed: TimedReply) -> StoreError | None:
         reply = timed.reply
@@ -146,22 +150,22 @@ class Failures:
         )
         if state:
             return TooSlow(
-                f"{self.name} gave a part of an answer, since its time for one query was up "
-                f"({state.title()}: {reply.headers[state]})."
+                f"{self.name} returned part of an answer, because its time limit for one query "
+                f"was exceeded ({state.title()}: {reply.headers[state]})."
             )
         kind, start = reply.content_type, reply.body.lstrip()[:1]
         if kind == "text/html" or (start == b"<" and "xml" not in kind):
             return StoreError(
-                f"{self.name} answered with a web page, not with results. Look at its address; a "
-                "page for people and the endpoint itself are often two."
+                f"{self.name} answered with a web page instead of results. Check its address; the "
+                "endpoint often has another address than its web page."
             )
         if start != b"{":
             if not reply.body.strip():
                 return self.incomplete(timed.seconds, timed.limit)
             return StoreError(
-                f"{self.name} answered in {kind or 'no named type'}, not in JSON as it was "
-                "asked to. Is it a SPARQL 1.1 endpoint? Some want a request parameter for it, as "
-                "in parameter format=json."
+                f"{self.name} answered in {kind or 'an unnamed type'}, although JSON was "
+                "requested. Is it a SPARQL 1.1 endpoint? Some need a request parameter for JSON, "
+                "such as parameter format=json."
             )
         if not _is_whole(reply.body):
             return self.incomplete(timed.seconds, timed.limit, reply.body[-_TAIL:])
@@ -174,15 +178,15 @@ class Failures:
                 return StoreError(self._login_refused(reply, words))
             case 404 | 405 | 406 | 410 | 415:
                 return StoreError(
-                    f"{self.name} is no SPARQL endpoint: it answered {reply.status}{words}. Look "
-                    f"at its address; it is often one that ends in {self._endings}."
+                    f"{self.name} is not a SPARQL endpoint: it answered {reply.status}{words}. "
+                    f"Check its address, which often ends in {self._endings}."
                 )
             case status if status in _BUSY:
                 return self._busy(reply, words)
             case status if status < HTTPStatus.BAD_REQUEST:
                 return StoreError(
-                    f"{self.name} answered {status}, which is nothing that a SPARQL endpoint "
-                    "says to a query. Look at its address."
+                    f"{self.name} answered {status}, which a SPARQL endpoint does not do. Check "
+                    "its address."
                 )
             case status:
                 return Refused(f"{self.name} refused a query: {status}{words}.", status)
@@ -191,7 +195,7 @@ class Failures:
         wait = reply.retry_after
         later = "" if wait is None else f", Retry-After: {reply.headers['retry-after'][:40]}"
         return Retryable(
-            f"{self.name} is too busy, or not there at the moment: {reply.status}{later}{words}.",
+            f"{self.name} is too busy or temporarily unavailable: {reply.status}{later}{words}.",
             wait=wait,
             asked=wait is not None,
         )
@@ -200,12 +204,14 @@ class Failures:
         scheme = self._login.scheme
         if scheme:
             wants = reply.headers.get("www-authenticate", "").partition(" ")[0].lower()
-            cure = "Look at what is set, and at authentication, which is basic or digest."
+            cure = (
+                "Check the credentials, and the setting authentication, which is basic or digest."
+            )
             if wants in ("basic", "digest") and wants not in scheme:
                 cure = f"It asks for {wants} authentication: set authentication to {wants}."
             return f"{self.name} did not accept the {scheme} ({reply.status}{words}). {cure}"
         return (
-            f"{self.name} wants a login ({reply.status}{words}), and none is set: give username "
+            f"{self.name} requires a login ({reply.status}{words}), but none is set: set username "
             "and password (SPARQL_USERNAME, SPARQL_PASSWORD), token (SPARQL_TOKEN) or key "
             "(SPARQL_KEY)."
         )

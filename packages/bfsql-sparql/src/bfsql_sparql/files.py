@@ -156,7 +156,7 @@ class Files(Dataset):
             lambda stop: _loaded(self._paths, stop, oxigraph=oxigraph)
         )
         if not any_:
-            log.warning("there is no statement in %s: every answer will be empty", self.name)
+            log.warning("%s contains no statements: every answer will be empty", self.name)
 
     def changed(self) -> Hashable | None:
         """See `Dataset`."""
@@ -171,7 +171,9 @@ class Files(Dataset):
         engine = self._opened
         word = fetching(query)
         if word is not None:
-            raise Refused(f"A query with {word} is not answered: nothing is fetched.")
+            raise Refused(
+                f"Queries with {word} are refused, because they would fetch data from elsewhere."
+            )
         limit = self._seconds if seconds is None else seconds
         left = call.remaining()
         try:
@@ -263,16 +265,17 @@ def _folder(paths: list[Path], *, oxigraph: bool) -> tuple[Engine, dict[str, str
     if not (folder / _STORE_MARK).is_file():
         raise SourceError(
             folder,
-            "this folder is no store of oxigraph; give such a folder, or the RDF files themselves",
+            "this folder is not an Oxigraph store; name a folder that is one, or the RDF files "
+            "themselves",
         )
     if len(paths) > 1:
         raise SourceError(
-            folder, "a store of oxigraph is served alone; give it without other files or folders"
+            folder, "an Oxigraph store is served on its own; name it without other files or folders"
         )
     if not oxigraph:
         raise SourceError(
             folder,
-            "opening a store of oxigraph needs a library that is not installed; install it with: "
+            "opening an Oxigraph store needs a library that is not installed; install it with: "
             'pip install "bfsql-sparql[oxigraph]"',
         )
     from bfsql_sparql.oxigraph_engine import OxigraphEngine
@@ -292,8 +295,8 @@ def _format(path: Path) -> str:
     known = ", ".join(" ".join(FORMATS[format_].suffixes) for format_ in _RDF)
     raise SourceError(
         path,
-        "the ending of this name tells no format of RDF; rename the file, or convert it. Known "
-        f"are: {known}, each also with .gz",
+        "the file name has no known RDF extension; rename the file, or convert it. Known "
+        f"extensions: {known}, each also with .gz",
     )
 
 

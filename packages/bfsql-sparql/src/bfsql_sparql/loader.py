@@ -161,13 +161,14 @@ def _target(settings: SparqlSettings, mapping: RdfMapping) -> str:
     """
     if settings.data:
         raise ConfigurationError(
-            f"Files are served as they are ({settings.data[0]}), and nothing is loaded into them. "
-            "Name the URL of a server that takes updates with --update-endpoint, and no --data."
+            f"RDF files are served as they are, and cannot be loaded into ({settings.data[0]}). "
+            "To load into a server, name the URL at which it accepts updates with "
+            "--update-endpoint, and omit --data."
         )
     if mapping.all_graphs or len(mapping.graphs) > 1:
         raise ConfigurationError(
-            f"graph is {', '.join(settings.graph)}, and a load fills one graph: name that one "
-            "alone, or none for the default graph."
+            f"graph is {', '.join(settings.graph)}, but a load fills one graph: name only that "
+            "one, or none for the default graph."
         )
     return writing.named(mapping.graphs[0]) if mapping.graphs else writing.DEFAULT
 
@@ -251,7 +252,7 @@ class _Load:
             if graphs:
                 await self._update(" ;\n".join(map(writing.drop, graphs)), CLEANING)
         except (StoreError, TimeoutError) as error:
-            log.warning("What killed loads have left was not looked for: %s", error)
+            log.warning("The remains of interrupted loads were not looked for: %s", error)
 
     async def _try(self) -> None:
         """See, before anything is read, how updates are taken, by some that change nothing."""
@@ -261,8 +262,8 @@ class _Load:
             if self._target != writing.DEFAULT:
                 raise
             raise Refused(
-                f"{refused} If it has no default graph, as Virtuoso, name the graph to fill with "
-                "--graph.",
+                f"{refused} If it has no default graph, like Virtuoso, name the graph to fill "
+                "with --graph.",
                 refused.status,
             ) from refused
         try:
@@ -351,7 +352,9 @@ class _Load:
         except Refused as refused:
             if len(groups) == 1:
                 first = groups[0][0].strip()
-                raise Refused(f"{refused} It began: {first[:_SHOWN]}", refused.status) from refused
+                raise Refused(
+                    f"{refused} It starts with: {first[:_SHOWN]}", refused.status
+                ) from refused
             half = len(groups) // 2
             self._most = max(1, min(self._most, sum(map(len, groups)) // 2))
             await self._write(groups[:half], graph)
@@ -367,9 +370,9 @@ class _Load:
             said = [f"The load into {self.shown} was complete."]
         if self._finishing:
             unknown = (
-                f"Nobody knows whether {self.shown} was changed: the load ended in the very last "
-                "step, which puts the new graph there. Look, or load everything again with "
-                "--replace."
+                f"Whether {self.shown} was changed is unknown: the load failed in its last step, "
+                "which puts the new graph in place. Check its content, or load everything again "
+                "with --replace."
             )
             said = [unknown]
         if self._wrote:
@@ -382,8 +385,8 @@ class _Load:
                     continue
             if cleaning.exception() is not None:
                 said.append(
-                    f"What was written stands in a graph of its own, {self._place}, which could "
-                    f"not be removed; this update does: {drop}"
+                    f"What was written is in a separate graph, {self._place}, which could not be "
+                    f"removed; this update removes it: {drop}"
                 )
         return " ".join(said)
 

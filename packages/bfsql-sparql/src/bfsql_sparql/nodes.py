@@ -132,7 +132,7 @@ class Nodes:
         read = await read_windows(self._dataset, windows, MOST_VALUES, lambda _: None)
         if read.missing:
             id_ = self._mapping.ids.id(node)
-            reason = "values of its properties, of which it has too many"
+            reason = "some of its property values, because it has too many"
             call.omitted(Omission(id_, "out", read.missing, reason))
         return [(node, *row[:2]) for row in read.rows] or part.rows
 

@@ -88,12 +88,12 @@ class OxigraphEngine:
         try:
             found = self._store.query(query, use_default_graph_as_union=self._union)
         except SyntaxError as error:
-            raise Refused(f"oxigraph does not take the query: {error}") from error
+            raise Refused(f"Oxigraph rejected the query: {error}") from error
         sink: Any = _Sink(stop, most)
         try:
             stop.check()
             if isinstance(found, pyoxigraph.QueryTriples):
-                raise Refused("Only SELECT and ASK are answered.")
+                raise Refused("Only SELECT and ASK queries are supported.")
             found.serialize(sink, format=_JSON)
         finally:
             del found  # an error takes this frame to another thread, where it must not end
@@ -104,7 +104,7 @@ def _opened(folder: Path) -> pyoxigraph.Store:
     try:
         return pyoxigraph.Store.read_only(str(folder))
     except (OSError, RuntimeError) as error:
-        raise StoreError(f"{folder} cannot be opened as a store of oxigraph: {error}") from error
+        raise StoreError(f"{folder} cannot be opened as an Oxigraph store: {error}") from error
 
 
 class _Source:

@@ -60,8 +60,9 @@ class PresentGraph:
         """
         if settings.endpoint is None:
             raise ConfigurationError(
-                "What the graph holds already has to be asked of the URL that takes queries: set "
-                "endpoint, or SPARQL_ENDPOINT_URL. Only a load with --replace asks nothing."
+                "The load has to query the existing content of the graph, and no URL for queries "
+                "is set: set endpoint, or SPARQL_ENDPOINT_URL. Only a load with --replace needs "
+                "no queries."
             )
         whole = settings.model_copy(update=_EVERYTHING)
         if whole.statements == "none":
@@ -111,7 +112,7 @@ class PresentGraph:
         try:
             return truth(reply.body)
         except NoResults as error:
-            raise StoreError(f"{self.dataset.name} gave no answer to {query}: {error}.") from None
+            raise StoreError(f"{self.dataset.name} did not answer {query}: {error}.") from None
 
 
 class GraphReader:

@@ -49,7 +49,7 @@ class RdflibEngine:
             stop.check()
             body = to_json(_document(evalQuery(self.dataset, algebra), stop))
         if len(body) > most:
-            raise Refused(f"The answer has {len(body)} bytes, and {most} are allowed.")
+            raise Refused(f"The answer has {len(body)} bytes; at most {most} are allowed.")
         return body
 
 

@@ -79,9 +79,9 @@ def _parsed(query: str) -> Any:
         with _PARSING:
             found = translateQuery(Query.parse_string(query, parse_all=True))
     except Exception as error:  # it raises what its parts raise
-        raise Refused(f"rdflib does not take the query: {error}") from error
+        raise Refused(f"rdflib rejected the query: {error}") from error
     if found.algebra.name not in _ANSWERED:
-        raise Refused("Only SELECT and ASK are answered.")
+        raise Refused("Only SELECT and ASK queries are supported.")
     _tell_variables(found.algebra)
     _drop_empty_groups(found.algebra)
     return found

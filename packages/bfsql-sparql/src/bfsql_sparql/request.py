@@ -103,12 +103,11 @@ def address(url: str, setting: str) -> str:
     parts = split_setting(url, setting, login)
     if not parts.hostname or parts.scheme not in ("http", "https"):
         raise ConfigurationError(
-            f"{setting} is {url!r}, which is no address that begins with http:// or https:// and "
-            "has a host."
+            f"{setting} is {url!r}; it has to start with http:// or https:// and name a host."
         )
     if not url.isascii() or not url.isprintable() or " " in url:
         raise ConfigurationError(
-            f"{setting} is {url!r}: spaces and letters beyond ASCII have to be percent-encoded."
+            f"{setting} is {url!r}; spaces and characters beyond ASCII have to be percent-encoded."
         )
     return parts._replace(fragment="").geturl()
 
@@ -123,14 +122,14 @@ def check_parameters(settings: SparqlSettings) -> None:
     for name in names:
         if name.strip().lower() in _RESERVED or not name.strip():
             raise ConfigurationError(
-                f"{name!r} cannot be a parameter of requests: query and update are what the "
-                "backend itself sends. Take it out of parameter and timeout_parameter."
+                f"{name!r} cannot be set as a request parameter, because the backend sends query "
+                "and update itself. Remove it from parameter and timeout_parameter."
             )
     contact = settings.contact or ""
     if not (contact.isascii() and contact.isprintable()):
         raise ConfigurationError(
-            f"contact is {contact!r}, which cannot stand in a header: give a mail address or a URL "
-            "in ASCII, on one line."
+            f"contact is {contact!r}, which is not allowed in a header: give an e-mail address or "
+            "a URL in ASCII, on one line."
         )
 
 
@@ -153,17 +152,17 @@ class Login(NamedTuple):
         if (name is None) != (password is None):
             has, lacks = ("password", "username") if name is None else ("username", "password")
             raise ConfigurationError(
-                f"There is a {has} for the endpoint, but no {lacks}: set both or neither."
+                f"A {has} is set for the endpoint, but no {lacks}: set both or neither."
             )
         if name is not None and token is not None:
             raise ConfigurationError(
-                "There are both a username and a token for the endpoint: set one of them."
+                "Both a username and a token are set for the endpoint: set only one of them."
             )
         headers, kinds, secrets, digest = {}, [], [key or "", token or ""], None
         if key is not None:
             if not settings.key_header.replace("-", "").replace("_", "").isalnum():
                 raise ConfigurationError(
-                    f"key_header is {settings.key_header!r}, no header's name."
+                    f"key_header is {settings.key_header!r}, which is not a valid header name."
                 )
             headers[settings.key_header] = key
             kinds.append("key")
@@ -205,8 +204,8 @@ def _secret(secret: SecretStr | None, setting: str) -> str | None:
     value = header_secret(secret)
     if value is None:
         raise ConfigurationError(
-            f"The {setting} for the endpoint is empty, or has characters that none has: look at "
-            f"{setting}."
+            f"The {setting} for the endpoint is empty, or contains characters that are not "
+            f"allowed: check {setting}."
         )
     return value
 

@@ -78,9 +78,9 @@ class Schema:
         if not await self.comprehensive():
             parts.append(
                 "The types and predicates listed here are a sample, because this store is too "
-                "large or too slow for a whole list: others occur, and work as filters just as "
-                "well. The schema_summary of each answer tells those that its nodes and edges "
-                "have; the operator can name entities to sample around (--probe-seed)."
+                "large or too slow for a complete list: others occur, and work as filters just "
+                "as well. The schema_summary of each answer lists those of its nodes and edges; "
+                "the operator can name entities to sample around (--probe-seed)."
             )
         return " ".join(parts)
 

@@ -247,7 +247,7 @@ class SparqlSettings(BackendSettings):
     @classmethod
     def _web_address(cls, value: str | None) -> str | None:
         if value is not None and not value.lower().startswith(("http://", "https://")):
-            raise ValueError(f"{value!r} is no address that begins with http:// or https://")
+            raise ValueError(f"{value!r} is not an address that starts with http:// or https://")
         return value
 
     @field_validator("prefix")
@@ -256,8 +256,8 @@ class SparqlSettings(BackendSettings):
         for prefix, namespace in value.items():
             if not is_iri(namespace):
                 raise ValueError(
-                    f"{prefix}={namespace} binds a prefix to what is no IRI; it has to be like "
-                    "dbr=http://dbpedia.org/resource/"
+                    f"{prefix}={namespace} binds a prefix to something that is not an IRI; write "
+                    "it like dbr=http://dbpedia.org/resource/"
                 )
         return value
 
@@ -265,7 +265,7 @@ class SparqlSettings(BackendSettings):
     @classmethod
     def _base(cls, value: str) -> str:
         if not is_iri(value):
-            raise ValueError(f"{value!r} is no IRI; it has to be like urn:bfsql:")
+            raise ValueError(f"{value!r} is not an IRI; write it like urn:bfsql:")
         return value
 
 
@@ -320,8 +320,9 @@ def _table(settings: SparqlSettings) -> Mapping[str, Any]:
     table = known.get(settings.preset or "")
     if not isinstance(table, dict):
         raise ConfigurationError(
-            f"There is no preset named {settings.preset!r}; known are: {', '.join(sorted(known))}. "
-            "Others can be told in a TOML file, one table each, that preset_file names."
+            f"There is no preset named {settings.preset!r}; the presets are: "
+            f"{', '.join(sorted(known))}. To add others, set preset_file to a TOML file with one "
+            "table for each."
         )
     return table
 

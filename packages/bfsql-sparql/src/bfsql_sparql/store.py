@@ -83,7 +83,7 @@ async def _unless_unavailable(answer: Awaitable[T], unknown: T, what: str) -> T:
 
 async def _holds(dataset: Dataset, query: str) -> bool:
     """The answer to an ASK query; False if there is no answer."""
-    what = "a question about the store had no answer"
+    what = "a query about the store was not answered"
     return bool(await _unless_unavailable(dataset.ask(query, PROBE), None, what))
 
 
@@ -114,7 +114,7 @@ async def _working_search(dataset: Dataset, mapping: RdfMapping, settings: Sparq
         return PORTABLE
     if settings.search != "auto":
         return settings.search
-    what = "which full-text search the store has is not known"
+    what = "which full-text search the store has is unknown"
     return await _unless_unavailable(_first_working_search(dataset, mapping), PORTABLE, what)
 
 

@@ -66,8 +66,8 @@ class StatementWriter:
         """
         if isinstance(record, EdgeRecord) and self._iri(record.predicate) in self._reserved:
             raise ValueError(
-                f"its predicate {record.predicate} tells types or statements in RDF, so that it "
-                "would not be an edge; give it as the type of the node, or another name"
+                f"its predicate {record.predicate} denotes types or statements in RDF, so it "
+                "would not be an edge; write it as the node's type, or rename it"
             )
 
     def node(self, node: StagedNode) -> list[str]:

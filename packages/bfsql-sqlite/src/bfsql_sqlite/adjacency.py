@@ -113,7 +113,7 @@ class Adjacency:
             rows = connection.execute("SELECT types FROM node_types ORDER BY k")
             types = _array((data for (data,) in rows), width_of(self._type_count), self.nodes)
             if self.nodes and not NO_NODE <= types.min() <= types.max() < self._type_count:
-                raise Damaged("a node has a type that is not there")
+                raise Damaged("a node refers to a type that does not exist")
             self.known_types = types
         return self.known_types
 
@@ -140,7 +140,7 @@ class Adjacency:
             or (ends < starts).any()
             or (starts[1:] < ends[:-1]).any()
         ):
-            raise Damaged("the offsets of edges do not ascend")
+            raise Damaged("the offsets of edges are not in ascending order")
         kept = ends > starts
         return Ranges(lists[kept], starts[kept], (ends - starts)[kept])
 
@@ -164,7 +164,7 @@ class Adjacency:
             0 <= predicates.min() <= predicates.max() < self._predicate_count
             and 0 <= ends.min() <= ends.max() < self.nodes
         ):
-            raise Damaged("an edge names what is not there")
+            raise Damaged("an edge refers to a node or predicate that does not exist")
         # From the position of each range to its place in what was read, and on to every entry.
         shifts = (np.cumsum(sizes) - sizes - froms) * ENTRIES
         run = np.zeros(len(starts), np.int64)
@@ -224,13 +224,13 @@ class Adjacency:
         try:
             base, offsets = found.fetchone()
             if len(offsets) != (SPAN + 1) * OFFSET.itemsize:
-                raise Damaged("an array of it has lost a part")
+                raise Damaged("part of an array is missing")
             first, last = _OFFSETS.unpack_from(offsets, place * OFFSET.itemsize)
             start, stop = base + first, base + last
         except (TypeError, struct.error):
-            raise Damaged("an array of it has lost a part") from None
+            raise Damaged("part of an array is missing") from None
         if not 0 <= start <= stop <= self._end:
-            raise Damaged("the offsets of edges do not ascend")
+            raise Damaged("the offsets of edges are not in ascending order")
         return start, stop
 
     def _entries(
@@ -251,7 +251,7 @@ class Adjacency:
             0 <= min(predicates) <= max(predicates) < self._predicate_count
             and 0 <= min(ends) <= max(ends) < self.nodes
         ):
-            raise Damaged("an edge names what is not there")
+            raise Damaged("an edge refers to a node or predicate that does not exist")
         return list(zip(predicates, ends, strict=True))
 
     def plan(
@@ -407,7 +407,7 @@ class Adjacency:
             return []
         starts = _integers(numbers)
         if not (starts[0] >= 0 and starts[-1] < self.edges and (np.diff(starts) > 0).all()):
-            raise Damaged("there is evidence for an edge that is not there")
+            raise Damaged("there is evidence for an edge that does not exist")
         ones = np.ones(len(starts), np.int64)
         columns = self.read(connection, Ranges(np.empty(0, np.int32), starts, ones))
         return list(zip(*(column.tolist() for column in columns), strict=True))
@@ -485,7 +485,7 @@ def _array(parts: Iterable[bytes], width: np.dtype[Any], length: int) -> npt.NDA
     except TypeError:
         data = b""
     if len(data) != length * width.itemsize:
-        raise Damaged("an array of it has lost a part")
+        raise Damaged("part of an array is missing")
     return np.frombuffer(data, width)
 
 
@@ -493,4 +493,4 @@ def _integers(values: Sequence[int]) -> Positions:
     try:
         return np.array(values, np.int64)
     except (TypeError, ValueError, OverflowError):
-        raise Damaged("an array of it has no beginning") from None
+        raise Damaged("the beginning of an array is missing") from None

@@ -158,5 +158,5 @@ def names_of(reader: sqlite3.Connection, handles: Iterable[int]) -> dict[int, st
         for n, entity_id in reader.execute(statement, keys)
     }
     if not names.keys() >= set(asked):
-        raise Damaged("a node of an edge is missing")
+        raise Damaged("an edge refers to a node that does not exist")
     return names

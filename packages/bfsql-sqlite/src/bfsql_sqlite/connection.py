@@ -127,30 +127,33 @@ def check(path: Path) -> None:
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise StoreError(
-            f"{path} cannot be read: {why}. Give this user the right to read it, or name "
-            "another file with --path."
+            f"{path} cannot be read: {why}. Give this user read access to it, or name another "
+            "file with --path."
         ) from error
     if header is None:
         found = "is empty" if size == 0 else "is not an SQLite file"
-        raise StoreError(f"{path} {found}, so it holds no graph. Name another file. {cure}")
+        raise StoreError(
+            f"{path} {found}, so it does not contain a graph. Name another file. {cure}"
+        )
     if header.application_id != APPLICATION_ID:
         raise StoreError(
-            f"{path} is an SQLite file without a BFS-QL graph in it. Name another file. {cure}"
+            f"{path} is an SQLite file that does not contain a BFS-QL graph. Name another file. "
+            f"{cure}"
         )
     if header.layout > LAYOUT:
         raise StoreError(
-            f"{path} has layout {header.layout}, which is newer than {LAYOUT}, the newest that "
-            f"this version reads. Upgrade it with: pip install --upgrade bfsql-sqlite. Or, "
-            f"to go on with this version: bfsql load SOURCE --path {path} --replace"
+            f"{path} has layout {header.layout}, but this version of bfsql-sqlite reads layouts "
+            f"up to {LAYOUT}. Upgrade it with: pip install --upgrade bfsql-sqlite. To keep this "
+            f"version, load the graph again: bfsql load SOURCE --path {path} --replace"
         )
     if header.layout < LAYOUT:
         raise StoreError(
-            f"{path} has layout {header.layout}, which is older than {LAYOUT}, the one that this "
-            f"version reads. {again}"
+            f"{path} has layout {header.layout}, which is older than {LAYOUT}, the layout that "
+            f"this version reads. {again}"
         )
     if size < header.size:
         raise StoreError(
-            f"{path} is only half there: {size} bytes of {header.size}, so a copy was "
+            f"{path} is incomplete: it has {size} of {header.size} bytes, so a copy was probably "
             f"interrupted. Copy it again. {again}"
         )
 
@@ -278,7 +281,7 @@ class Pool:
         _close(self._all)
 
     def _gone(self) -> StoreUnavailable:
-        return StoreUnavailable(f"The graph {self._path} was closed; open it again.")
+        return StoreUnavailable(f"The graph {self._path} is closed; open it again.")
 
 
 def read_only(path: Path) -> sqlite3.Connection:
@@ -298,7 +301,7 @@ def _load_of(connection: sqlite3.Connection) -> str:
     """The mark of the load that made the file; it is written when all else is there."""
     row = connection.execute("SELECT value FROM meta WHERE key = 'load'").fetchone()
     if row is None:
-        raise sqlite3.DatabaseError("the end of its load is missing")
+        raise sqlite3.DatabaseError("its load did not finish")
     return str(row[0])
 
 

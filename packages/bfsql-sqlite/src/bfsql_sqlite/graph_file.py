@@ -98,7 +98,7 @@ def make_file(
                 report.backup = put(made, target, options)
         except (sqlite3.Error, SpillError) as error:
             raise StoreError(
-                f"{path} cannot be written: {error}. What was there is unchanged."
+                f"{path} cannot be written: {error}. The previous content is unchanged."
             ) from error
         report.place = str(path)
         return report

@@ -134,7 +134,7 @@ def _take_old(staging: Staging, path: Path) -> tuple[str, int]:
             raise
         raise StoreError(
             f"{path} is damaged, so nothing can be added to it: {error}. Load the graph again "
-            "from its sources, with --replace."
+            "from its sources with --replace."
         ) from error
     staging.renumber()
     return name, last

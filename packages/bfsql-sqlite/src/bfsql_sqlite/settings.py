@@ -14,7 +14,7 @@ class SqliteSettings(BackendSettings):
     """Where the graph is, and what reading it may cost."""
 
     path: Annotated[Path, Env("BFSQL_SQLITE_PATH")] = Field(
-        default=Path("graph.db"), description="The graph's file; `bfsql load` makes it."
+        default=Path("graph.db"), description="The graph's file; `bfsql load` creates it."
     )
     connections: Annotated[int, Env("BFSQL_SQLITE_CONNECTIONS")] = Field(
         default=4,

@@ -157,8 +157,7 @@ class _Order:
         if 2 * self._node + self._predicate > _BITS:
             raise LoadRefused(
                 f"Nothing was loaded: edges of {predicates:,} predicates between {nodes:,} nodes "
-                "are more than this store can number. Load a part of the graph, or use another "
-                "store."
+                "exceed what this store can number. Load part of the graph, or use another store."
             )
 
     def leaving(self, s: IntArray, p: IntArray, o: IntArray) -> Keys:

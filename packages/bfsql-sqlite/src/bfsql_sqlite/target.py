@@ -51,8 +51,9 @@ def look(path: Path, options: LoadOptions) -> Target:
         raise graph_is_there(str(path), *_size_of(path))
     if options.mode is not LoadMode.REPLACE and target.header.layout < LAYOUT:
         raise LoadRefused(
-            f"Nothing was loaded: {path} holds a graph of the older layout {target.header.layout}, "
-            "which nothing can be added to. Give --replace to put a new graph in its place."
+            f"Nothing was loaded: {path} contains a graph in the older layout "
+            f"{target.header.layout}, to which nothing can be added. Use --replace to replace it "
+            "with a new graph."
         )
     if options.mode is not LoadMode.REPLACE:
         check(path)
@@ -68,8 +69,8 @@ def _look(path: Path) -> Target:
         return Target(path)
     if status.st_size and (header is None or header.application_id != APPLICATION_ID):
         raise StoreError(
-            f"{path} is there and holds no BFS-QL graph, so it is not replaced. "
-            "Name another file with --path, or remove this one first."
+            f"{path} exists but does not contain a BFS-QL graph, so it is not replaced. Name "
+            "another file with --path, or remove this one first."
         )
     return Target(path, header, status.st_mode & 0o777)
 
@@ -90,8 +91,8 @@ def _check_backup(path: Path) -> None:
         _look(path)
     except (OSError, StoreError) as error:
         raise StoreError(
-            f"{path} is there and holds no BFS-QL graph, so the graph that is replaced cannot be "
-            "kept under this name. Move it away, or give --no-backup."
+            f"{path} exists but does not contain a BFS-QL graph, so it is not overwritten with "
+            "the backup of the old graph. Move it away, or use --no-backup."
         ) from error
 
 
@@ -126,9 +127,9 @@ def put(made: Path, target: Target, options: LoadOptions) -> str:
         if os.name == "posix":
             raise
         raise StoreError(
-            f"{target.path} cannot be replaced: a program has it open, probably a server that "
-            "reads it, and Windows does not allow that. Stop the program, then load again. The "
-            "graph that was there is unchanged."
+            f"{target.path} cannot be replaced because a program, probably a server, has it open, "
+            "and Windows does not allow open files to be replaced. Stop the program, then load "
+            "again. The existing graph is unchanged."
         ) from error
     if os.name == "posix":
         _sync(target.path.parent)
@@ -167,23 +168,23 @@ def explained(path: Path) -> Iterator[None]:
         yield
     except BlockingIOError as error:
         raise LoadRefused(
-            f"Nothing was loaded: another load is writing {path}. Wait until it is over, then "
-            "load again."
+            f"Nothing was loaded: another load is writing {path}. Wait until it has finished, "
+            "then load again."
         ) from error
     except FileNotFoundError as error:
         raise StoreError(
-            f"{path} cannot be written: there is no folder {path.parent}. Make it first, or "
-            "name another file with --path."
+            f"{path} cannot be written: the folder {path.parent} does not exist. Create it first, "
+            "or name another file with --path."
         ) from error
     except IsADirectoryError as error:
         raise StoreError(
-            f"{path} is a folder. Name a file in it: --path {path / 'graph.db'}"
+            f"{path} is a folder. Name a file inside it: --path {path / 'graph.db'}"
         ) from error
     except (OSError, ValueError) as error:
         if isinstance(error, StoreError):
             raise
         why = getattr(error, "strerror", None) or error
         raise StoreError(
-            f"{path} cannot be written: {why}. Give this user the right to write in its folder, "
-            "or name another file with --path."
+            f"{path} cannot be written: {why}. Give this user write access to its folder, or name "
+            "another file with --path."
         ) from error

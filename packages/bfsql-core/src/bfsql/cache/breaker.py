@@ -184,8 +184,8 @@ class Breaker:
     def _open(self, error: StoreUnavailable, wait: float) -> None:
         if self.state == "closed":
             log.error(
-                "The store does not answer. Calls that need it fail at once until it does; it is "
-                "tried again in %.3g s, then less and less often, at least every %.3g s: %s",
+                "The store does not answer. Calls that need it fail immediately until it does; "
+                "it is tried again in %.3g s, then less and less often, at least every %.3g s: %s",
                 wait,
                 self._max_pause,
                 error,
@@ -243,4 +243,4 @@ class GuardedGraphDb(TransparentGraphDb):
 
 
 def _silent(seconds: float) -> StoreUnavailable:
-    return StoreUnavailable(f"It gave no answer within {seconds:.3g} s.")
+    return StoreUnavailable(f"It did not answer within {seconds:.3g} s.")

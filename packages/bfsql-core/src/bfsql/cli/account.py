@@ -37,7 +37,7 @@ def account(report: LoadReport, *, allowed: bool = False) -> list[str]:
         allowed: Whether refused lines are no error.
     """
     good = "" if allowed else " (all other lines are in the graph; --allow-refused allows it)"
-    kept = f"The graph that was there before is kept as {report.backup}." if report.backup else ""
+    kept = f"The previous graph is kept as {report.backup}." if report.backup else ""
     place = report.place or "The store"
     return _plain(
         *_sources(report),
@@ -62,7 +62,7 @@ def rehearsal(trial: Rehearsal) -> list[str]:
         *_refused(report, ""),
         *(["First nodes:", *nodes] if nodes else []),
         *(["First edges:", *edges] if edges else []),
-        f"Nothing was written. The files make {_size(report)}; the store was not looked at.",
+        f"Nothing was written. The files contain {_size(report)}; the store was not accessed.",
     )
 
 
@@ -82,14 +82,14 @@ def _sources(report: LoadReport) -> Iterator[str]:
     for source in report.sources:
         yield from _source(source, "")
     for source in report.removals:
-        yield from _source(source, " to be taken out")
+        yield from _source(source, " to be removed")
 
 
 def _source(source: SourceAccount, purpose: str) -> Iterator[str]:
     separator = _SEPARATORS.get(source.separator or "", source.separator)
     between = f"{separator} between cells" if separator else ""
     how = ", ".join(filter(None, (source.format, source.encoding, between)))
-    nodes, node = source.nodes, "statement of a node" if source.format in RDF else "node"
+    nodes, node = source.nodes, "statement about a node" if source.format in RDF else "node"
     numbers = [
         counted(nodes, node) if nodes else "",
         counted(source.edges, "edge") if source.edges else "",
@@ -128,22 +128,24 @@ def _changes(report: LoadReport) -> Iterator[str]:
     """A line for what happened to nodes and edges on the way; nothing where nothing did."""
     if report.created_nodes:
         made = counted(report.created_nodes, "node")
-        yield (f"Created {made} for ids that only edges name{_examples(report.created_examples)}.")
+        yield (
+            f"Created {made} for ids that occur only in edges{_examples(report.created_examples)}."
+        )
     if report.duplicate_nodes or report.duplicate_edges:
         nodes = counted(report.duplicate_nodes, "node")
         edges = counted(report.duplicate_edges, "edge")
         yield f"Duplicates merged: {nodes}, {edges}."
     if report.removed_nodes or report.removed_edges:
         nodes, edges = counted(report.removed_nodes, "node"), counted(report.removed_edges, "edge")
-        yield f"Taken out: {nodes}, {edges}."
+        yield f"Removed: {nodes}, {edges}."
     if report.not_there:
         examples = _examples(report.not_there_examples)
-        yield f"Not there, so not taken out: {report.not_there}{examples}."
+        yield f"Not found, so not removed: {report.not_there}{examples}."
     if report.dangling_edges:
         examples = _examples(report.dangling_examples)
-        yield f"Dangling edges (an end is no node): {report.dangling_edges}{examples}."
+        yield f"Dangling edges (an end is not a node): {report.dangling_edges}{examples}."
     if report.unattached_evidence:
-        yield f"Evidence left out, its edge is not there: {report.unattached_evidence}."
+        yield f"Evidence left out because its edge does not exist: {report.unattached_evidence}."
 
 
 def _examples(names: Sequence[str]) -> str:

@@ -118,8 +118,8 @@ class Client:
     def _remote(self, server: Remote, name: str, *, with_secrets: bool) -> dict[str, Any]:
         if self.url is None:
             raise ConfigurationError(
-                f"{self.title} has remote servers in its settings, as connectors, and not in its "
-                "file. Add the URL there, or leave --url out: the client then starts the server."
+                f"{self.title} keeps remote servers in its settings, as connectors, not in its "
+                "file. Add the URL there, or leave out --url: the client then starts the server."
             )
         entry: dict[str, Any] = {"type": self.types[1]} if self.types else {}
         entry[self.url] = server.url
@@ -139,9 +139,10 @@ class Client:
             return None
         if self.reference is None:
             raise ConfigurationError(
-                f"{self.title} can neither ask for a secret nor take it from its environment, so "
-                f"{variable} would have to stand in its file as it is. Give the option that takes "
-                "a file with the secret (`bfsql serve --help` shows it), or add --with-secrets."
+                f"{self.title} can neither ask for a secret nor read it from its environment, so "
+                f"{variable} would have to be in its file in clear text. Use the option that "
+                "takes a file with the secret (`bfsql serve --help` shows it), or add "
+                "--with-secrets."
             )
         return self.reference.format(_input(name, variable) if self._asks else variable)
 
@@ -277,7 +278,7 @@ CLIENTS = {
             ("{home}/.claude.json",),
             types=("stdio", "http"),
             reference="${{{}}}",
-            after="A new session has it; /mcp shows its state.",
+            after="It is available in new sessions; /mcp shows its state.",
         ),
         Client(
             "cursor",
@@ -303,7 +304,7 @@ CLIENTS = {
             ("{codex}/config.toml",),
             key="mcp_servers",
             form="toml",
-            after="A new session has it; /mcp shows its state.",
+            after="It is available in new sessions; /mcp shows its state.",
         ),
         Client(
             "windsurf",
@@ -343,7 +344,7 @@ CLIENTS = {
             ("{home}/.gemini/settings.json",),
             url="httpUrl",
             reference="${{{}}}",
-            after="A new session has it; /mcp shows its state.",
+            after="It is available in new sessions; /mcp shows its state.",
         ),
     )
 }

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import CompletionItem
 
-from bfsql.errors import BfsqlError, LoadRefused, ToolError
+from bfsql.errors import BfsqlError, LoadRefused, StoreError, StoreUnavailable, ToolError
 from bfsql.masking import hide_secrets
 
 if TYPE_CHECKING:
@@ -55,10 +55,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
 """Name to the place of the command and its line in `bfsql --help`."""
 
 WRONG = 2
-"""The caller can correct it."""
+"""Something has to be corrected first: the command, a setting, a file or the store."""
 
 FAILED = 1
-"""The call was right and could not be answered."""
+"""The command was right and could not be carried out."""
 
 _UNANSWERED = ("deadline", "store", "refused", "internal")
 
@@ -139,13 +139,26 @@ def explained(error: BaseException) -> tuple[str, int]:
     if isinstance(found, ToolError):
         cause = found.__cause__
         why = "" if cause is None or found.kind not in ("store", "internal") else _cause(cause)
-        return escape(f"{found}{hide_secrets(why)}"), FAILED if found.kind in _UNANSWERED else WRONG
+        return escape(f"{found}{hide_secrets(why)}"), exit_code(found)
     if isinstance(found, BfsqlError):
-        return escape(hide_secrets(str(found))), FAILED if isinstance(found, LoadRefused) else WRONG
+        return escape(hide_secrets(str(found))), exit_code(found)
     if isinstance(found, OSError):
         what = f"{found.filename}: " if found.filename is not None else ""
         return escape(hide_secrets(f"{what}{found.strerror or found}")), WRONG
     raise found
+
+
+def exit_code(error: BfsqlError) -> int:
+    """The exit code of an error: the same whether the store fails when it is opened or in a call.
+
+    Args:
+        error: What ended the command.
+    """
+    if isinstance(error, ToolError):
+        if error.kind == "store" and isinstance(error.__cause__, StoreError):
+            return exit_code(error.__cause__)
+        return FAILED if error.kind in _UNANSWERED else WRONG
+    return FAILED if isinstance(error, LoadRefused | StoreUnavailable) else WRONG
 
 
 def innermost(error: BaseException) -> BaseException:
@@ -159,7 +172,7 @@ def _cause(cause: BaseException) -> str:
     """The cause, since the reader of the command line is the operator."""
     if isinstance(cause, BfsqlError):
         return f"\nThe store says: {cause}"
-    return f"\nThe cause is {type(cause).__name__}: {cause} (BFSQL_LOG_LEVEL=debug tells where)"
+    return f"\nThe cause is {type(cause).__name__}: {cause} (BFSQL_LOG_LEVEL=debug shows where)"
 
 
 def escape(text: str) -> str:

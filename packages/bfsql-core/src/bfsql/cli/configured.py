@@ -153,8 +153,8 @@ class ConfiguredCommand(click.Command):
         if graph is not None:
             if option is None or loaded_first(graph, choice):
                 raise ConfigurationError(
-                    f"The backend {choice.backend} does not serve {graph} as it is. "
-                    f"Load it: bfsql load {graph} --path graph.db"
+                    f"The backend {choice.backend} cannot serve {graph} directly. Load it first: "
+                    f"bfsql load {graph} --path graph.db"
                 )
             return [*args[: self.leading], option.flag, graph, *args[self.leading :]]
         if option and option.flag != _PATH and not any(o.flag == _PATH for o in known):

@@ -150,7 +150,7 @@ STEPS = (
         _often,
     ),
     Step(
-        "Who appeared in films with both Tom Hanks and Meg Ryan? One call, too.",
+        "Who appeared in films with both Tom Hanks and Meg Ryan? Again one call.",
         "intersect_subgraphs",
         {
             "seeds": ["Tom Hanks", "Meg Ryan"],
@@ -228,8 +228,9 @@ async def _load(path: Path) -> bool:
             if await _holds(plugin, settings, list(read_all(files))):
                 return False
             raise LoadRefused(
-                f"{path} holds a graph that the demo did not make, or one that another load is "
-                "making, and the demo replaces none. Name another file: bfsql demo --path NAME"
+                f"{path} contains a graph that was not created by the demo, or is being written "
+                "by another load, and the demo does not replace it. Name another file: bfsql "
+                "demo --path NAME"
             ) from refused
     return True
 

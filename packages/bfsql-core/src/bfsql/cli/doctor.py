@@ -134,7 +134,7 @@ def _settings(configuration: Configuration) -> Iterator[Finding]:
             yield Finding(
                 "warning",
                 name,
-                "the environment variable is not of any setting",
+                "no setting has this environment variable",
                 "Check its spelling: `bfsql serve --help` names the variable of each setting.",
             )
 
@@ -175,7 +175,7 @@ async def _indexes(configuration: Configuration) -> AsyncIterator[Finding]:
             "warning",
             "indexes",
             f"{len(missing)} are missing: {shown}",
-            "`bfsql index` shows them all, and `bfsql index --apply` makes them.",
+            "`bfsql index` shows them all, and `bfsql index --apply` creates them.",
         )
     else:
         yield Finding("ok", "indexes", "none is missing")
@@ -189,7 +189,8 @@ async def _graph(graph: Graph) -> AsyncIterator[Finding]:
             "wrong",
             "graph",
             "it has no nodes",
-            "Load one (`bfsql load --help`), or check which database, schema or mapping is meant.",
+            "Load one (`bfsql load --help`), or check the database, schema or mapping in the "
+            "settings.",
         )
         return
     with call.scope(seconds=STORE_SECONDS):
@@ -210,7 +211,7 @@ async def _graph(graph: Graph) -> AsyncIterator[Finding]:
         yield Finding(
             "warning",
             "names",
-            f"nodes of {', '.join(nameless[:5])} have no name, so search finds them by id alone",
+            f"nodes of {', '.join(nameless[:5])} have no name, so search finds them only by id",
             "Load them with --name-column, or name the property in the backend's options.",
         )
     yield await _search(graph, types)
@@ -225,8 +226,10 @@ def _counts(counts: Stats) -> Iterator[Finding]:
         yield Finding(
             "warning",
             "edges",
-            f"{degrees.dangling_edges:,} have an end that is no node, and no answer has them",
-            "Load the nodes too, or leave out --no-create-nodes, which makes nodes of such ends.",
+            f"{degrees.dangling_edges:,} have an end that is not a node; answers do not contain "
+            "them",
+            "Load the nodes too, or leave out --no-create-nodes so that nodes are created for "
+            "such ends.",
         )
     if degrees.hubs and degrees.hubs[0].degree >= LARGE_HUB:
         hub = degrees.hubs[0]
@@ -248,8 +251,8 @@ async def _search(graph: Graph, types: Sequence[str]) -> Finding:
         "warning",
         "search",
         "it finds nothing by a letter or a type",
-        "Try `bfsql search-entities` with a name that the graph has; where that finds nothing, "
-        "`bfsql index` may show what the store lacks.",
+        "Try `bfsql search-entities` with a name from the graph; if that finds nothing, `bfsql "
+        "index` may show what the store lacks.",
     )
 
 
@@ -260,8 +263,15 @@ async def _session(server: Launch) -> Finding:
     variables = {name: one.value for name, one in server.variables.items()}
     failure = await _failure(server.command, server.args, {**os.environ, **variables})
     if failure is None:
-        return Finding("ok", "MCP session", "a client on stdio got its six tools and an answer")
-    return Finding("wrong", "MCP session", failure, "Run the same `bfsql serve` by hand.")
+        return Finding(
+            "ok", "MCP session", "a client over stdio received the six tools and an answer"
+        )
+    return Finding(
+        "wrong",
+        "MCP session",
+        failure,
+        "Run the same `bfsql serve` command in a terminal to see its error.",
+    )
 
 
 async def _failure(command: str, args: tuple[str, ...], env: Mapping[str, str]) -> str | None:
@@ -276,7 +286,7 @@ async def _failure(command: str, args: tuple[str, ...], env: Mapping[str, str]) 
             async with asyncio.timeout(START_SECONDS):
                 async with McpClient(stdio_client(parameters, errlog=log)) as client:
                     if len((await client.list_tools()).tools) != 6:  # noqa: PLR2004
-                        return "it is another server, which does not have the six tools"
+                        return "it is a different server: it does not have the six tools"
                     answer = await client.call_tool("describe_schema", {})
                     return "describe_schema failed" if answer.is_error else None
         except TimeoutError:
@@ -322,14 +332,14 @@ async def _entry(client: Client, path: Path, name: str, entry: Mapping[str, Any]
     failure = await _of_entry(entry)
     if failure is None:
         return Finding("ok", subject, "it starts and answers")
-    cure = f"Write it anew: bfsql install {client.name} --name {name}, with its graph."
+    cure = f"Write the entry again: bfsql install {client.name} --name {name}, with its graph."
     return Finding("wrong", subject, f"{failure} ({path})", cure)
 
 
 async def _of_entry(entry: Mapping[str, Any]) -> str | None:
     command = str(entry["command"])
     if shutil.which(command) is None:
-        return f"its command {command} is gone: the environment was moved or removed"
+        return f"its command {command} does not exist: the environment was moved or removed"
     given = entry.get("env")
     written = {str(k): str(v) for k, v in given.items()} if isinstance(given, dict) else {}
     env = {**os.environ, **{k: v for k, v in written.items() if "${" not in v}}

@@ -168,8 +168,8 @@ def _place(client: Client) -> Path:
         home = Path.home()
     except RuntimeError:
         raise ConfigurationError(
-            "There is no home folder, in which clients keep their files. Set HOME, or add "
-            "--print and put the entry where the client looks for it."
+            "There is no home folder, where clients keep their files. Set HOME, or add --print "
+            "and put the entry where the client looks for it."
         ) from None
     path = client.path(home, os.environ)
     return path.resolve() if path.is_symlink() else path
@@ -188,7 +188,7 @@ def _add(
     present = _servers(client, place, before).get(name)
     if present is not None and not is_ours(present, url):
         raise ConfigurationError(
-            f"{place} has another server of the name {name!r}. Choose a name with --name."
+            f"{place} has another server named {name!r}. Choose another name with --name."
         )
     if client.name == "claude-code" and (program := shutil.which("claude")):
         if present is not None:
@@ -208,10 +208,14 @@ def _remove(client: Client, place: Path, name: str, url: str | None) -> None:
     servers = _servers(client, place, text)
     if name not in servers:
         ours = [one for one, entry in servers.items() if is_ours(entry, url)]
-        there = f"there are: {', '.join(ours)}" if ours else "there is none of bfsql"
-        raise ConfigurationError(f"{place} has no server {name!r}; {there}. Say --name NAME.")
+        there = (
+            f"its bfsql servers are: {', '.join(ours)}" if ours else "no server in it starts bfsql"
+        )
+        raise ConfigurationError(
+            f"{place} has no server named {name!r}; {there}. Name the server with --name."
+        )
     if not is_ours(servers[name], url):
-        cure = "Add --url with its address" if url is None else "Its address is another one"
+        cure = "Add --url with its address" if url is None else "Its address is a different one"
         raise ConfigurationError(
             f"The server {name!r} in {place} does not start bfsql. {cure}, or remove it there."
         )
@@ -256,8 +260,8 @@ def _readable(place: Path) -> Iterator[None]:
         yield
     except Unreadable as wrong:
         raise ConfigurationError(
-            f"{place}, {wrong}. It stays as it is. Correct it, or add --print and put the entry "
-            "there yourself."
+            f"{place}, {wrong}. The file is unchanged. Correct it, or add --print and put the "
+            "entry there yourself."
         ) from None
 
 
@@ -269,7 +273,7 @@ def _read(place: Path) -> str | None:
         return read_text(place, MAX_BYTES)
     except UnreadableFile as unreadable:
         raise ConfigurationError(
-            f"{place} cannot be read: {unreadable}. It stays as it is."
+            f"{place} cannot be read: {unreadable}. The file is unchanged."
         ) from None
 
 

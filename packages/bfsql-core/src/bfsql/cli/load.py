@@ -123,7 +123,7 @@ def load(configuration: Configuration, source: tuple[str, ...], **given: Any) ->
     except KeyboardInterrupt as interrupt:
         # What a loader that cannot take everything back noted on the error that cancelled it.
         notes = getattr(interrupt.__context__, "__notes__", ())
-        left = " ".join(notes) or "the store is as it was."
+        left = " ".join(notes) or "the store is unchanged."
         click.echo(escape(f"Interrupted: {left}"), err=True)
         click.get_current_context().exit(INTERRUPTED)
     click.echo("\n".join(lines))
@@ -145,9 +145,9 @@ def _paths(given: Sequence[str]) -> list[Path]:
     for text in given:
         if address := _ADDRESS.match(text):  # the rest may hold a password
             raise ConfigurationError(
-                f"A SOURCE is a file or a folder, and {address[0]}... is an address. --replace "
-                "takes none any more: the store is named by the options of its backend, and "
-                "--replace stands alone. A graph on the web has to be downloaded first."
+                f"A SOURCE has to be a file or a folder, but {address[0]}... is an address. If it "
+                "is the store, name it with the options of its backend; --replace takes no "
+                "value. If it is a graph on the web, download it first."
             )
     return [Path(text) for text in given]
 
@@ -163,18 +163,18 @@ def _check(flags: Mapping[str, bool], sources: Sequence[Path], removals: Sequenc
         raise click.UsageError("Missing argument 'SOURCE...'.", click.get_current_context())
     if flags["replace"] and flags["append"]:
         raise ConfigurationError(
-            "--replace and --append exclude each other: the new graph takes the place of the one "
-            "that is there, or is added to it. Give one of them."
+            "--replace and --append exclude each other: the new graph either replaces the "
+            "existing one or is added to it. Use one of them."
         )
     if flags["replace"] and removals:
         raise ConfigurationError(
-            "--remove takes something out of the graph that is there, and --replace leaves nothing "
-            "of it. Give one of them."
+            "--remove and --replace exclude each other: --remove takes something out of the "
+            "existing graph, and --replace keeps nothing of it. Use one of them."
         )
     if flags["no_backup"] and not flags["replace"]:
         raise ConfigurationError(
-            "--no-backup is about the file that --replace keeps under another name. Leave it out, "
-            "or give --replace as well."
+            "--no-backup applies only to --replace, which keeps the old file under another name. "
+            "Leave it out, or add --replace."
         )
 
 

@@ -68,7 +68,7 @@ def _subgraph(content: Mapping[str, Any], fields: Sequence[str]) -> Iterator[Ren
     yield _tree(content["seeds"], nodes, edges, fields)
     yield plain(
         f"{counted(content['node_count'], 'node')}, {counted(content['edge_count'], 'edge')}; "
-        f"shown are {len(nodes)} and {len(edges)}.",
+        f"shown: {len(nodes)} and {len(edges)}.",
         "bold",
     )
 

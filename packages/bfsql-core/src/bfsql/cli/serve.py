@@ -147,15 +147,15 @@ def check_options(server: Resolved[ServeSettings]) -> None:
     settings, origins = server.settings, server.origins
     if settings.rest and settings.transport == "stdio" and origins["transport"] != "default":
         raise ConfigurationError(
-            f"The web API (rest) is served over HTTP and not on stdio, which is what "
-            f"{origins['transport']} says. Leave one of the two out."
+            "The web API (rest) is served only over HTTP, but the transport is set to stdio by "
+            f"{origins['transport']}. Leave out one of the two."
         )
     for field in _OF_MCP if settings.rest else _OF_REST:
         if origins[field].startswith("option"):
             kind, cure = (
-                ("MCP alone", "leave out --rest")
+                ("MCP only", "leave out --rest")
                 if settings.rest
-                else ("the web API alone", "add --rest")
+                else ("the web API only", "add --rest")
             )
             raise ConfigurationError(
                 f"{origins[field].capitalize()} is for {kind}. Leave it out, or {cure}."
@@ -188,8 +188,8 @@ def waiting(arguments: list[str]) -> str:
     entry = json.dumps({"command": command, "args": args}, ensure_ascii=False)
     return (
         "Waiting for an MCP client on standard input. Clients start this command themselves: "
-        "`bfsql install CLIENT` with the same options adds it to yours, as "
-        f"{entry}. Ctrl-C ends it."
+        f"`bfsql install CLIENT` with the same options adds it to a client, as {entry}. Press "
+        "Ctrl-C to stop."
     )
 
 
@@ -206,5 +206,5 @@ def token(name: str) -> None:
 
     made = new_token()
     line = token_line(name, made)
-    click.echo(f"The token of {name}, which is shown only now: {made}", err=True)
+    click.echo(f"The token of {name}, which is shown only once: {made}", err=True)
     click.echo(line)

@@ -146,8 +146,8 @@ def index(configuration: Configuration, *, apply: bool) -> None:
     prepare = configuration.choice.plugin.prepare
     if prepare is None:
         raise ConfigurationError(
-            f"The backend {configuration.choice.backend!r} has no index to make: "
-            "it works with its store as it is."
+            f"The backend {configuration.choice.backend!r} has no indexes to create: it uses its "
+            "store as it is."
         )
 
     async def prepared() -> list[str]:
@@ -161,7 +161,7 @@ def index(configuration: Configuration, *, apply: bool) -> None:
     elif apply:
         click.echo(f"Created: {len(statements)}.", err=True)
     else:
-        click.echo(f"Missing: {len(statements)}. Create with --apply.", err=True)
+        click.echo(f"Missing: {len(statements)}. Create them with --apply.", err=True)
 
 
 @click.command("completion")

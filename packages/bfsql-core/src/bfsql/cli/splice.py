@@ -83,7 +83,7 @@ def set_member(text: str, path: Sequence[str], value: Value) -> str:
     due = _with_member(node.value, path, value)
     changed = _set_member(text, node, path, value)
     if read_json(changed) != due:
-        raise Unreadable("the entry cannot be written without a change to something else")
+        raise Unreadable("the entry cannot be written without changing something else")
     return changed
 
 
@@ -110,7 +110,7 @@ def set_element(text: str, path: Sequence[str], key: str, value: dict[str, Value
     if array is None:
         return set_member(text, path, [value])
     if not isinstance(array.value, list):
-        raise Unreadable(f"{'.'.join(path)} is no array")
+        raise Unreadable(f"{'.'.join(path)} is not an array")
     item = _element(array, key, value[key])
     return _with_item(text, array, None, value) if item is None else _replaced(text, item, value)
 
@@ -141,7 +141,7 @@ def _at(node: _Node, path: Sequence[str]) -> _Node | None:
 def _with_member(whole: Value, path: Sequence[str], value: Value) -> Value:
     """The parsed value as it has to be afterwards."""
     if not isinstance(whole, dict):
-        raise Unreadable("what has to hold the entry is no object")
+        raise Unreadable("the place for the entry is not an object")
     inner = value if len(path) == 1 else _with_member(whole.get(path[0], {}), path[1:], value)
     return {**whole, path[0]: inner}
 
@@ -248,7 +248,7 @@ def _parsed(text: str) -> _Node:
         return _Node(start, start, {})
     node = _value(text, start)
     if (rest := _blank(text, node.end)) != len(text):
-        _fail(text, rest, "there is more text behind the end")
+        _fail(text, rest, "there is more text after the end")
     return node
 
 
@@ -270,7 +270,7 @@ def _value(text: str, at: int) -> _Node:
     try:
         return _Node(at, at + len(word), json.loads(word))
     except ValueError:
-        return _fail(text, at, f"{word[:20]!r} is no value")
+        return _fail(text, at, f"{word[:20]!r} is not a value")
 
 
 def _items(text: str, at: int, last: str) -> tuple[tuple[_Item, ...], int]:
@@ -283,7 +283,7 @@ def _items(text: str, at: int, last: str) -> tuple[tuple[_Item, ...], int]:
             name = _string(text, at)
             key, at = name.value, _blank(text, name.end)
             if text[at : at + 1] != ":":
-                _fail(text, at, f"a colon is missing behind {key!r}")
+                _fail(text, at, f"a colon is missing after {key!r}")
             at = _blank(text, at + 1)
         items.append(_Item(key, start, _value(text, at)))
         at = _blank(text, items[-1].end)
@@ -297,11 +297,11 @@ def _items(text: str, at: int, last: str) -> tuple[tuple[_Item, ...], int]:
 def _string(text: str, at: int) -> _Node:
     found = _STRING.match(text, at)
     if found is None:
-        _fail(text, at, "a text in double quotes is missing, or has no end")
+        _fail(text, at, "a text in double quotes is missing or not closed")
     try:
         return _Node(at, found.end(), json.loads(found[0]))
     except ValueError:
-        _fail(text, at, "a text has an escape that JSON does not know")
+        _fail(text, at, "a text contains an escape that JSON does not allow")
 
 
 def _blank(text: str, at: int) -> int:
@@ -351,7 +351,9 @@ def set_table(text: str, path: Sequence[str], value: dict[str, Value]) -> str:
     gap = "" if not text else newline if text.endswith("\n") else newline * 2
     changed = f"{text}{gap}{newline.join(lines)}{newline}"
     if read_toml(changed) != due:
-        raise Unreadable(f"the table {'.'.join(path)} cannot be replaced in the way it is written")
+        raise Unreadable(
+            f"the table {'.'.join(path)} cannot be replaced, because of the way it is written"
+        )
     return changed
 
 
@@ -376,7 +378,9 @@ def remove_table(text: str, path: Sequence[str]) -> str:
                 _table(left, path[:-2]).setdefault(path[-2], {})
             if left == due:
                 return changed
-    raise Unreadable(f"the table {'.'.join(path)} cannot be removed in the way it is written")
+    raise Unreadable(
+        f"the table {'.'.join(path)} cannot be removed, because of the way it is written"
+    )
 
 
 def _blocks(lines: Sequence[str], path: Sequence[str]) -> Iterator[range]:

@@ -138,7 +138,9 @@ class Embedder:
             async with asyncio.timeout(seconds):
                 return await self._source.embed(text, seconds)
         except TimeoutError as late:
-            raise EmbeddingFailed(f"{self.name} gave no vector within {seconds:.3g} s.") from late
+            raise EmbeddingFailed(
+                f"{self.name} did not return a vector within {seconds:.3g} s."
+            ) from late
 
 
 def searched_by_names(text: str, failed: EmbeddingFailed) -> None:
@@ -154,7 +156,7 @@ def searched_by_names(text: str, failed: EmbeddingFailed) -> None:
         text: What is searched for.
         failed: Why there is no vector of it.
     """
-    log.warning("%s The search goes by names alone.", failed)
+    log.warning("%s The search compares names only.", failed)
     call.omitted(Omission(text, "search"))
 
 
@@ -163,11 +165,12 @@ def _checked(value: Any, name: str, dimensions: int | None) -> array[float]:
     try:
         numbers = _numbers(value)
     except (TypeError, ValueError, OverflowError) as wrong:
-        raise EmbeddingFailed(f"{name} gave no vector: {wrong}.", lasting=True) from wrong
+        raise EmbeddingFailed(f"{name} did not return a vector: {wrong}.", lasting=True) from wrong
     if dimensions is not None and len(numbers) != dimensions:
         raise EmbeddingFailed(
-            f"{name} gave a vector of {len(numbers)} dimensions where {dimensions} are due. "
-            "It has to be one model with one length: look at embedding and embedding_dimensions.",
+            f"{name} gave a vector of {len(numbers)} dimensions instead of {dimensions}. All "
+            "vectors have to come from one model and have one length: check embedding and "
+            "embedding_dimensions.",
             lasting=True,
         )
     return numbers
@@ -176,17 +179,17 @@ def _checked(value: Any, name: str, dimensions: int | None) -> array[float]:
 def _numbers(value: Any) -> array[float]:
     plain = value.tolist() if hasattr(value, "tolist") else value
     if not isinstance(plain, Sequence) or isinstance(plain, (str, bytes, bytearray)):
-        raise TypeError(f"it gave {_kind(value)}, and a list of numbers is due")
+        raise TypeError(f"it returned {_kind(value)} instead of a list of numbers")
     if not plain:
-        raise ValueError("it gave an empty list")
+        raise ValueError("it returned an empty list")
     for one in plain:
         if isinstance(one, bool) or not isinstance(one, Real):
-            raise TypeError(f"there is {_kind(one)} in its list, and numbers alone are due")
+            raise TypeError(f"its list contains {_kind(one)}; it may contain only numbers")
     numbers = array("d", map(float, plain))
     if not all(map(math.isfinite, numbers)):
-        raise ValueError("there are numbers in its list that are not finite")
+        raise ValueError("its list contains numbers that are not finite")
     if not any(numbers):
-        raise ValueError("all its numbers are zero, which is near to nothing")
+        raise ValueError("all its numbers are zero, so it cannot be compared")
     return numbers
 
 

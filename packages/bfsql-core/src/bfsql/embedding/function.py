@@ -84,8 +84,8 @@ def local_model(model: str, dimensions: int | None = None) -> Function:
             loaded = library.SentenceTransformer(model, truncate_dim=dimensions)
         except Exception as error:
             raise ConfigurationError(
-                f"{name} cannot be loaded: {describe(error)}. Give a name that the library knows, "
-                "or the folder of a model that is on this machine."
+                f"{name} cannot be loaded: {describe(error)}. Use a name that the library knows, "
+                "or the folder of a model on this machine."
             ) from error
         return lambda text: loaded.encode(text, normalize_embeddings=True, show_progress_bar=False)
 
@@ -102,7 +102,9 @@ def function_named(dotted: str) -> Function:
         for part in path.split("."):
             if not hasattr(found, part):
                 close = difflib.get_close_matches(part, dir(found), n=1)
-                cure = f"Did you mean {close[0]}?" if close else "Correct what follows the colon."
+                cure = (
+                    f"Did you mean {close[0]}?" if close else ("Correct the part after the colon.")
+                )
                 raise ConfigurationError(
                     f"There is no {part!r} in the module {module} (embedding is {dotted}). {cure}"
                 )

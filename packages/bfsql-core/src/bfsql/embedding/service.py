@@ -69,8 +69,8 @@ class Service:
         self._key = key.get_secret_value().strip() if key is not None else ""
         if self._key and not fits_header(self._key):
             raise ConfigurationError(
-                f"The key for {self.name.removeprefix('The ')} has characters that no key has: "
-                "look at embedding_key."
+                f"The key for {self.name.removeprefix('The ')} contains characters that are not "
+                "allowed in a key: check embedding_key."
             )
         shown = {"Authorization": f"Bearer {self._key}"} if self._key else {}
         self._credentials = Credentials(shown, hidden=[self._key])
@@ -79,7 +79,7 @@ class Service:
     async def open(self) -> None:
         """Make the client, in the event loop that will use it."""
         if self._key and is_unencrypted(self._url):
-            log.warning("%s gets its key unencrypted; an https URL hides it.", self.name)
+            log.warning("The key is sent to %s unencrypted; use an https URL.", self.name)
         self._client = HttpClient(headers={"Accept-Encoding": "identity"})
 
     async def embed(self, text: str, seconds: float) -> Any:
@@ -100,7 +100,7 @@ class Service:
 
     async def _post(self, text: str) -> HttpReply:
         if self._client is None:
-            raise EmbeddingFailed(f"{self.name} was closed.")
+            raise EmbeddingFailed(f"{self.name} is closed.")
         body = {**self._fields, "input": text}
         request = HttpRequest(
             self._url,
@@ -117,20 +117,20 @@ class Service:
             raise self._no_reply(error) from error
         except ReplyTooLarge as error:
             raise EmbeddingFailed(
-                f"{self.name} answered with more than {MAX_BYTES:,} bytes, which is no vector. "
-                "Is the URL that of an OpenAI-compatible /embeddings?",
+                f"{self.name} answered with more than {MAX_BYTES:,} bytes, which is too much for "
+                "a vector. Is it the URL of an OpenAI-compatible /embeddings?",
                 lasting=True,
             ) from error
 
     def _no_reply(self, error: NoReply) -> EmbeddingFailed:
         if error.kind is Failure.CLOSED:
-            return EmbeddingFailed(f"{self.name} was closed.")
+            return EmbeddingFailed(f"{self.name} is closed.")
         if error.is_connecting:
             return EmbeddingFailed(
                 f"{self.name} cannot be reached ({error.detail}). Is it running, and is the URL "
                 "right?"
             )
-        return EmbeddingFailed(f"{self.name} broke off: {error.detail}.")
+        return EmbeddingFailed(f"{self.name} closed the connection: {error.detail}.")
 
     def _vector(self, reply: HttpReply) -> Any:
         """What stands where the vector should, or an error with what stands there instead."""
@@ -140,10 +140,10 @@ class Service:
             return json.loads(reply.body)["data"][0]["embedding"]
         except (ValueError, RecursionError, LookupError, TypeError) as error:
             parsed = not isinstance(error, (ValueError, RecursionError))
-            what = "JSON that has no data[0].embedding" if parsed else "something that is no JSON"
+            what = "JSON without data[0].embedding" if parsed else ("something that is not JSON")
             raise EmbeddingFailed(
-                f"{self.name} answered with {what}: {self._quoted(reply.body)}. "
-                "Is the URL that of an OpenAI-compatible /embeddings?",
+                f"{self.name} answered with {what}: {self._quoted(reply.body)}. Is it the URL of "
+                "an OpenAI-compatible /embeddings?",
                 lasting=True,
             ) from error
 
@@ -152,17 +152,17 @@ class Service:
         match status:
             case 401 | 403 if self._key:
                 why = (
-                    f"refused the key ({status}). Give one that is good for it in embedding_key, "
+                    f"refused the key ({status}). Set a valid one in embedding_key, "
                     "BFSQL_EMBEDDING_KEY or OPENAI_API_KEY"
                 )
             case 401 | 403:
                 why = (
-                    f"wants a key ({status}), and none is given: set embedding_key, "
+                    f"requires a key ({status}), but none is set: set embedding_key, "
                     "BFSQL_EMBEDDING_KEY or OPENAI_API_KEY"
                 )
             case _ if reply.location is not None:
                 to = self._bare(reply.location.partition("?")[0])
-                why = f"sends elsewhere ({status}, to {to}), where nothing is sent: give that URL"
+                why = f"redirects ({status}, to {to}), which is not followed: use that URL"
             case 429 | 503:
                 when = reply.headers.get("retry-after")
                 later = f", Retry-After: {when}" if when else ""
@@ -195,7 +195,7 @@ def endpoint(url: str) -> str:
         ConfigurationError: It is none, or has a password in it, which would be shown
             wherever settings are.
     """
-    login = "give the key in embedding_key or BFSQL_EMBEDDING_KEY"
+    login = "set the key in embedding_key or BFSQL_EMBEDDING_KEY"
     parts = split_setting(url, "embedding", login)
     if not parts.hostname:
         raise ConfigurationError(f"embedding is {url!r}, a URL without a host.")

@@ -68,9 +68,9 @@ class EmbeddingSettings(BackendSettings):
         if self.embedding_model is None or (self.embedding or "").startswith(SERVICE):
             return self
         raise ValueError(
-            f"embedding_model is {self.embedding_model!r}, but it is a service that is asked for "
-            "a model, and embedding is "
-            + ("not set" if self.embedding is None else f"{self.embedding!r}, no URL")
+            f"embedding_model is {self.embedding_model!r}, but only a service is asked for a "
+            "model, and embedding is "
+            + ("not set" if self.embedding is None else f"{self.embedding!r}, not a URL")
         )
 
 

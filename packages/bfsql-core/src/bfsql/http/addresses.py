@@ -41,11 +41,11 @@ def origin(url: str) -> tuple[str, str, int]:
     """Scheme, lower-case host and port of a URL.
 
     Raises:
-        ValueError: It is no http or https URL, or has no host.
+        ValueError: It is not an http or https URL, or has no host.
     """
     parts = urlsplit(url)
     if parts.scheme not in _PORTS or not parts.hostname:
-        raise ValueError(f"{url!r} is no http or https URL")
+        raise ValueError(f"{url!r} is not an http or https URL")
     return parts.scheme, parts.hostname.lower(), parts.port or _PORTS[parts.scheme]
 
 
@@ -53,7 +53,7 @@ def same_server(url: str, base: str) -> bool:
     """Whether what is meant for `base` may be sent to `url`: the same scheme, host and port.
 
     From http at port 80 to https at port 443 of the same host counts as the same, too; never from
-    https to http. False where one of them is no http or https URL.
+    https to http. False where one of them is not an http or https URL.
     """
     try:
         (scheme, host, port), (base_scheme, base_host, base_port) = origin(url), origin(base)
@@ -100,11 +100,11 @@ def split_setting(url: str, setting: str, login: str) -> SplitResult:
         host, _ = parts.hostname, parts.port
     except ValueError as error:
         why = hide_secrets(str(error), secrets_in(url))
-        raise ConfigurationError(f"{setting} is no URL that can be asked: {why}.") from None
+        raise ConfigurationError(f"{setting} is not a usable URL: {why}.") from None
     if parts.username is not None or parts.password is not None:
         raise ConfigurationError(
-            f"{setting} is a URL with a user or a password in it, for the host {host}: leave them "
-            f"out, and {login}."
+            f"{setting} is a URL that contains a user name or a password, for the host {host}: "
+            f"leave them out, and {login}."
         )
     return parts
 
@@ -120,7 +120,7 @@ def server_of(url: str) -> str:
     try:
         parts = urlsplit(url)
     except ValueError:
-        return "what is no URL"
+        return "an invalid URL"
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
@@ -128,7 +128,7 @@ def ascii_host(url: str) -> str:
     """The host of a URL in ASCII, as DNS and the `Host` header have it (IDNA).
 
     Raises:
-        ValueError: It is no http or https URL.
+        ValueError: It is not an http or https URL.
         StoreUnavailable: No host can have such a name.
     """
     host = origin(url)[1]

@@ -152,7 +152,8 @@ class Reading:
             options = replace(options, prefixes=None)
         if both := set(paths) & set(remove):
             raise SourceError(
-                min(both), "this file is both to be loaded and to be taken out; leave out one"
+                min(both),
+                "this file is given both as a SOURCE and with --remove; leave out one of the two",
             )
         # Together, since they share prefixes, and a column that is named may be in any of them.
         sources = open_sources([*paths, *remove], options)
@@ -226,8 +227,8 @@ def _with_options(load: Load, how: LoadOptions) -> Load:
     except TypeError:
         if how.mode is not LoadMode.REPLACE:
             raise ConfigurationError(
-                "The loader of this backend replaces whatever the store holds, and can do nothing "
-                "else. Give --replace if that is wanted."
+                "The loader of this backend can only replace the content of the store. Use "
+                "--replace if you want that."
             ) from None
         without: Any = load
         return lambda settings, records, _: without(settings, records)
@@ -283,7 +284,7 @@ class RefusalFilter:
                 self.progress(count)
         if not count and self.refusals:
             first = self.refusals[0]
-            reason = f"{first.reason} (and no line of the source can be used: nothing was loaded)"
+            reason = f"{first.reason} (no line of the source can be used, so nothing was loaded)"
             raise SourceError(first.path, reason, first.line)
         self.progress(count)
 

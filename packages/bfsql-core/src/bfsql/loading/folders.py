@@ -88,7 +88,7 @@ def _check_owner(folder: Path) -> None:
         sys.platform != "win32" and status.st_uid != os.geteuid()
     ):
         raise PermissionError(
-            EACCES, f"{folder} belongs to another user, whose load is not over or was killed"
+            EACCES, f"{folder} belongs to another user, whose load is still running or was killed"
         )
 
 

@@ -15,7 +15,7 @@ KEPT_REFUSALS = 100
 """Refusals that a report shows; all of them are counted."""
 EXAMPLES = 5
 """Ids, and other things, of one kind that a report names."""
-NOT_TEXT = "it holds half of a surrogate pair, which is not text; write the character whole"
+NOT_TEXT = "it contains half of a surrogate pair, which is not text; write the whole character"
 
 _LONGEST_NAME = 60
 
@@ -75,14 +75,15 @@ def check_graph(report: LoadReport, options: LoadOptions, *, keeps_dangling: boo
     dangling = report.dangling_edges
     if dangling and dangling == report.edges + (0 if keeps_dangling else dangling):
         raise LoadRefused(
-            f"Nothing was loaded: all {dangling:,} edges dangle, since no record describes their "
-            f"ends, for instance {', '.join(report.dangling_examples)}. Load the file of the nodes "
-            "as well, or leave out --no-create-nodes, and nodes are made of the ends."
+            f"Nothing was loaded: all {dangling:,} edges dangle, because no record describes "
+            f"their ends, for instance {', '.join(report.dangling_examples)}. Load the file of "
+            "nodes as well, or leave out --no-create-nodes so that nodes are created for the "
+            "ends."
         )
     if not report.nodes:
         raise LoadRefused(
-            "Nothing was loaded: the graph would have no node. --dry-run shows how the files are "
-            "read."
+            "Nothing was loaded: the graph would have no nodes. --dry-run shows how the files "
+            "are read."
         )
 
 
@@ -101,8 +102,8 @@ def graph_is_there(place: str, nodes: int | None, edges: int | None) -> LoadRefu
     ]
     size = f" of {' and '.join(known)}" if known else ""
     return LoadRefused(
-        f"Nothing was loaded: {place} holds a graph{size} already. Give --replace to put the new "
-        "graph in its place, or --append to add to it."
+        f"Nothing was loaded: {place} already contains a graph{size}. Use --replace to replace "
+        "it, or --append to add to it."
     )
 
 
@@ -119,7 +120,7 @@ def name_of(record: GraphRecord) -> str:
     """A record as a sentence names it."""
     if isinstance(record, NodeRecord):
         return f"node {_short(record.id)}"
-    what = "edge" if isinstance(record, EdgeRecord) else "evidence of edge"
+    what = "edge" if isinstance(record, EdgeRecord) else "evidence for edge"
     triple = (record.subject, record.predicate, record.object)
     return f"{what} {' '.join(map(_short, triple))}"
 

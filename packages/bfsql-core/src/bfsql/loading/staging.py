@@ -144,7 +144,7 @@ async def staged(
                 yield staging
         except sqlite3.Error as error:
             raise StagingError(
-                f"The records cannot be sorted in a temporary file: {error}. Make room in "
+                f"The records cannot be sorted in a temporary file: {error}. Free space in "
                 f"{place}, or set TMPDIR to another folder."
             ) from error
 

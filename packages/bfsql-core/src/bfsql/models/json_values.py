@@ -65,7 +65,7 @@ def encode(value: Mapping[str, Any] | list[Any]) -> str:
         except (TypeError, ValueError):  # NaN, a key that is no text, an int of 5,000 digits
             text = _compact(_plain(value))
     except RecursionError:
-        raise ValueError("its metadata is nested too deeply, or holds itself") from None
+        raise ValueError("its metadata is nested too deeply, or contains itself") from None
     if is_text(text):
         return text
     # A lone surrogate goes in as an escape, which is text.

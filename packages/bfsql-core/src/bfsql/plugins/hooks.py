@@ -282,7 +282,7 @@ def _in_order(candidates: Sequence[EntityStub], order: Sequence[EntityStub]) -> 
     ids = dict.fromkeys(stub.id for stub in order)
     strange = [i for i in ids if i not in by_id]
     if strange:
-        raise ValueError(f"it returned {strange[0]!r}, which is no candidate")
+        raise ValueError(f"it returned {strange[0]!r}, which is not a candidate")
     return [by_id[i] for i in dict.fromkeys((*ids, *by_id))]
 
 

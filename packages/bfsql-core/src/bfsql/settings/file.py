@@ -142,11 +142,11 @@ def _bounded(file: FileIO, max_bytes: int) -> bytes:
         if part is None:  # a pipe that is open and empty
             left = max(0.0, ends - time.monotonic())
             if not select.select([file], [], [], left)[0]:
-                raise UnreadableFile(f"it is a pipe that is not closed within {PIPE_SECONDS:g} s")
+                raise UnreadableFile(f"it is a pipe that was not closed within {PIPE_SECONDS:g} s")
         elif part:
             content += part
         elif not content and stat.S_ISFIFO(mode):
-            raise UnreadableFile("it is a pipe that nothing is written into")
+            raise UnreadableFile("it is a pipe that nothing writes to")
         else:
             break
     return content
@@ -165,7 +165,7 @@ def _parsed(path: Path, text: str) -> ConfigFile:
         )
     name = backend.pop("name", None)
     if name is not None and not isinstance(name, str):
-        raise ConfigurationError(f"name in [backend] of {path} is {name!r}: it has to be a text.")
+        raise ConfigurationError(f"name in [backend] of {path} is {name!r}; it has to be text.")
     return ConfigFile(path, content, backend, name)
 
 

@@ -21,7 +21,7 @@ from bfsql.masking import HIDDEN, hide_secrets, is_secret_name
 Kind = Literal["text", "whole", "number", "flag", "path", "list", "mapping"]
 
 _NATURES: dict[Kind, str] = {
-    "text": "a text",
+    "text": "text",
     "whole": "a whole number",
     "number": "a number",
     "flag": "true or false",

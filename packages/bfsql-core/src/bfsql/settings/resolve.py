@@ -151,7 +151,7 @@ def _from_options(known: Sequence[Option], given: Mapping[str, Any]) -> dict[str
 def _unknown(what: str, name: str, names: list[str]) -> str:
     close = difflib.get_close_matches(name.replace("-", "_"), names, n=1)
     cure = f"Did you mean {close[0]}?" if close else f"There are: {', '.join(names) or 'none'}."
-    return _capital(f"{what} is not known. {cure}")
+    return _capital(f"{what} is unknown. {cure}")
 
 
 # --- text to value ----------------------------------------------------------
@@ -189,7 +189,7 @@ def _pairs(option: Option, text: str, origin: str) -> dict[str, Any]:
         try:
             return dict(json.loads(text))
         except ValueError as error:
-            reason = f"it is no JSON object ({error})"
+            reason = f"it is not a JSON object ({error})"
             raise ConfigurationError(_wrong(option, text, origin, reason)) from None
     key, equals, value = text.partition("=")
     if not equals or not key.strip():

@@ -242,7 +242,7 @@ class ServeSettings(BaseModel):
             return None
         token = value.get_secret_value().strip()
         if not token:
-            raise ValueError("it has to be a token, and it is empty")
+            raise ValueError("it is empty; it has to be a token")
         if token.split() != [token]:
             raise ValueError(
                 "it has to be one token, without blanks and line breaks; for several tokens, "

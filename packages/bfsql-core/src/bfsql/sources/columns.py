@@ -327,7 +327,7 @@ def _missing(path: Path, have: Sequence[str], asked: Mapping[str, str | None]) -
         return SourceError(path, f"there is no column {said}; the columns are: {listed(have)}")
     return SourceError(
         path,
-        "no column is known to hold ids: a table of nodes has one such as id, a table of edges "
+        "no column is recognized as ids: a table of nodes has one such as id, a table of edges "
         f"two such as subject and object. The columns are: {listed(have)}. Name the right ones "
         "with --id-column, or with --subject-column and --object-column",
     )

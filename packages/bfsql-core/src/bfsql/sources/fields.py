@@ -32,7 +32,7 @@ def identifier(value: Any, what: str) -> str:
         if value and (value.isascii() or is_sound(value)):
             return value
         if value:
-            raise Unusable(f"{what} {shown(value)} holds a lone surrogate or is not UTF-8 text")
+            raise Unusable(f"{what} {shown(value)} contains a lone surrogate or is not UTF-8 text")
     elif isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if value is None or value == "":

@@ -39,7 +39,7 @@ def open_bytes(path: Path) -> gzip.GzipFile | io.BufferedReader:
         case ".gz":
             stream = gzip.GzipFile(path)
         case ".zst":
-            check_library(path, "what Zstandard packed", ZSTD, "zst")
+            check_library(path, "Zstandard data", ZSTD, "zst")
             stream = io.BufferedReader(_Unpacked(path), _BLOCK)
         case _:
             stream = path.open("rb")
@@ -128,8 +128,8 @@ def check_unchanged(stamps: Iterable[tuple[Path, Stamp]]) -> None:
         if now != before:
             raise SourceError(
                 path,
-                "this file was changed while it was read, so that what was read may be neither "
-                "the old nor the new content; load it again when nothing writes it any more",
+                "this file was changed while it was being read, so the result may mix old and "
+                "new content; load it again when nothing writes to it",
             )
 
 
@@ -146,13 +146,13 @@ def faults_of(path: Path) -> Iterator[None]:
     except UnicodeDecodeError as error:
         name = "UTF-8" if error.encoding.startswith("utf-8") else error.encoding
         reason = (
-            f"this is not {name} text ({error.reason}); save it as UTF-8, or name the encoding "
+            f"this is not {name} text ({error.reason}); save it as UTF-8, or name its encoding "
             "with --encoding"
         )
         raise SourceError(path, reason) from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        packed = "file of Zstandard" if path.suffix.lower() == ".zst" else "gzip"
-        reason = f"this is no {packed}, or a damaged one ({error}); fetch the file again"
+        packed = "Zstandard file" if path.suffix.lower() == ".zst" else "gzip file"
+        reason = f"this is not a {packed}, or it is damaged ({error}); get the file again"
         raise SourceError(path, reason) from error
     except OSError as error:
         raise SourceError(path, f"cannot be read: {error.strerror or error}") from error

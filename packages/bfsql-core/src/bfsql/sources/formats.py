@@ -153,27 +153,27 @@ def format_of(path: Path, named: str | None) -> str:
         if is_folder:
             return _format_of_folder(path, named)
     except OSError as error:
-        raise SourceError(path, f"cannot be looked at: {error.strerror}") from error
+        raise SourceError(path, f"cannot be accessed: {error.strerror}") from error
     if named == "kgraph":
-        raise SourceError(path, "a kgraph bundle is a folder, and this is a file; give its folder")
+        raise SourceError(path, "a kgraph bundle is a folder, but this is a file; name its folder")
     if named == "graphrag":
         raise SourceError(
-            path, "GraphRAG's output is a folder, and this is a file; give its folder"
+            path, "GraphRAG's output is a folder, but this is a file; name its folder"
         )
     return named or _format_of_file(path)
 
 
 def _format_of_folder(path: Path, named: str | None) -> str:
     if named is not None and named not in _FOLDERS:
-        raise SourceError(path, f"this is a folder, and the format {named!r} is of single files")
+        raise SourceError(path, f"this is a folder, but the format {named!r} is for single files")
     for format_, files in _FOLDERS.items():
         if named == format_ or (named is None and any((path / name).exists() for name in files)):
             return format_
     raise SourceError(
         path,
-        "this folder is no kgraph bundle, for it holds neither manifest.json nor "
-        "entities.jsonl, and no output of GraphRAG, for it holds no entities.parquet; give such a "
-        "folder, or the graph files themselves",
+        "this folder is neither a kgraph bundle, which has a manifest.json or an entities.jsonl, "
+        "nor GraphRAG's output, which has an entities.parquet; name such a folder, or the graph "
+        "files themselves",
     )
 
 
@@ -188,7 +188,7 @@ def _format_of_file(path: Path) -> str:
         )
         raise SourceError(
             path,
-            "the ending of this name tells no known format; name the format with --format. "
-            f"Known are: {known}",
+            "the file name has no known extension; name the format with --format. The formats "
+            f"are: {known}",
         )
     return found

@@ -159,12 +159,12 @@ class _Parser:
             return self._close()
         elif key is None or token.text == "]":
             expected = "a key" if key is None else f"a value of {key!r}"
-            reason = f"is no GML: {shown(token.text)} stands where {expected} should"
+            reason = f"is not GML: it has {shown(token.text)} where {expected} should be"
             raise SourceError(self._path, reason, token.line)
         elif token.text == "[":
             self._open.append(_Block(key, token.line))
             if len(self._open) > _DEEPEST:
-                reason = f"more than {_DEEPEST} blocks stand inside each other"
+                reason = f"more than {_DEEPEST} blocks are nested inside each other"
                 raise SourceError(self._path, reason, token.line)
         elif len(self._open) > _IN_GRAPH or key == "directed":
             self._open[-1].put(key, _value(token))
@@ -188,10 +188,10 @@ class _Parser:
         """
         last = self._open[-1]
         if len(self._open) > 1:
-            reason = f"the file ends inside of {last.key!r}, which begins here; is it whole?"
+            reason = f"the file ends inside {last.key!r}, which begins here; is it complete?"
             raise SourceError(self._path, reason, last.line)
         if not self._graphs:
-            reason = "holds no graph: GML has `graph [ node [ id 1 ] ... ]`"
+            reason = "contains no graph: GML has `graph [ node [ id 1 ] ... ]`"
             raise SourceError(self._path, reason)
 
 
@@ -213,9 +213,9 @@ def _tokens(path: Path, lines: Iterator[str]) -> Iterator[_Token]:
                         break
                 match = _TOKEN.match(line, at)
                 if match is None:
-                    raise SourceError(path, "a quote is opened here, and never closed", begun)
+                    raise SourceError(path, "a quote is opened here and never closed", begun)
             if match is None:
-                reason = f"is no GML: it cannot be read from {shown(line[at:].strip())} on"
+                reason = f"is not GML: it cannot be read from {shown(line[at:].strip())} on"
                 raise SourceError(path, reason, number)
             if match.lastgroup != "space":
                 yield _Token(match.lastgroup or "", match[0], number)

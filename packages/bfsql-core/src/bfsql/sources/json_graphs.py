@@ -33,9 +33,10 @@ from bfsql.sources.json_lines import JsonObject, sound_record
 from bfsql.sources.text import encoding_of, open_utf8
 
 _FORMS = (
-    "networkx node-link (a list 'nodes' and a list 'links' or 'edges'), networkx adjacency (a list "
-    "'nodes' and a list 'adjacency'), Cytoscape ('elements'), and a list of objects, each of them "
-    "a node or each an edge. For an object a line name the format jsonl, for JSON-LD jsonld"
+    "networkx node-link (a list 'nodes' and a list 'links' or 'edges'), networkx adjacency (a "
+    "list 'nodes' and a list 'adjacency'), Cytoscape ('elements'), and a list of objects, each "
+    "of them a node or each an edge. For one object per line, name the format jsonl; for "
+    "JSON-LD, jsonld"
 )
 _SHOWN = 80
 _SUBJECT, _OBJECT = ":edge source", ":edge target"
@@ -87,7 +88,9 @@ def _document(path: Path, content: bytes) -> tuple[Any, bool]:
                 return json.loads(content), True
             except (ValueError, RecursionError):
                 pass
-        lines = "; with an object a line it is of the format jsonl" if _is_lines(content) else ""
+        lines = (
+            "; if it has one object per line, name the format jsonl" if _is_lines(content) else ""
+        )
         raise SourceError(path, f"is not JSON: {error}{lines}") from error
 
 
@@ -113,7 +116,10 @@ def _records(
         return _of_table(path, document, options, account)
     what = shown(list(document) if isinstance(document, dict) else document)
     what = f"an object with the keys {what}" if isinstance(document, dict) else what
-    raise SourceError(path, f"this JSON ({what}) has no known form of a graph. Known are: {_FORMS}")
+    raise SourceError(
+        path,
+        f"this JSON ({what}) does not have a known form of a graph. The known forms are: {_FORMS}",
+    )
 
 
 def _recognised(document: Any, options: SourceOptions) -> _Graph | None:
@@ -165,7 +171,7 @@ def _neighbours(document: JsonObject) -> Iterator[tuple[str, Any]]:
     for place, neighbours in enumerate(document["adjacency"]):
         where = f"item {place + 1} of 'adjacency'"
         if place >= len(ids) or not isinstance(neighbours, list):
-            reason = "is no list" if place < len(ids) else "belongs to no node"
+            reason = "is not a list" if place < len(ids) else "does not belong to a node"
             yield where, Unusable(reason)
             continue
         for neighbour in neighbours:
@@ -260,7 +266,9 @@ def _resolved(graph: _Graph, account: SourceAccount) -> _Graph:
     known = set(map(str, ids))
     if any(str(edge[key]) in known for _, edge in edges for key in graph.ends):
         return graph
-    account.notes.append("the edges name their ends by position in the list of nodes, from 0 on")
+    account.notes.append(
+        "the edges name their ends by position in the list of nodes, starting at 0"
+    )
     by_id = [
         (place, {**edge, **{key: ids[edge[key]] for key in graph.ends}}) for place, edge in edges
     ]

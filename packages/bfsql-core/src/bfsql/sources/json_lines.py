@@ -45,7 +45,7 @@ def objects(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, JsonObje
             if isinstance(found, dict):
                 yield number, found
             else:
-                yield number, Refusal(path, number, f"holds {_kind(found)}, not a JSON object")
+                yield number, Refusal(path, number, f"contains {_kind(found)}, not a JSON object")
 
 
 def records(
@@ -87,7 +87,7 @@ def _second_try(line: bytes, error: ValueError, encoding: str) -> Any:
     # field that it is in.
     if len(line) > LONGEST_LINE:
         raise Unusable(
-            f"is longer than {LONGEST_LINE >> 20} MB; a JSONL file has an object a line"
+            f"is longer than {LONGEST_LINE >> 20} MB; a JSONL file has one object per line"
         ) from error
     try:
         line.decode()
@@ -105,5 +105,5 @@ def _second_try(line: bytes, error: ValueError, encoding: str) -> Any:
 
 
 def _kind(value: Any) -> str:
-    names = {list: "a list", str: "a text", bool: "a truth value", type(None): "null"}
+    names = {list: "a list", str: "text", bool: "a truth value", type(None): "null"}
     return names.get(type(value), "a number")

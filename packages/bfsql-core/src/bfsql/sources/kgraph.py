@@ -80,7 +80,7 @@ def open_bundle(folder: Path, options: SourceOptions, account: SourceAccount) ->
             raise SourceError(
                 folder,
                 f"this bundle has no {part}.jsonl, and its manifest names no other file for the "
-                f"{part}; give a folder that has one",
+                f"{part}; name a folder that has one",
             )
     encodings = {part: encoding_of(path, options.encoding) for part, path in files.items()}
     account.encoding = ", ".join(dict.fromkeys(encodings.values()))
@@ -108,7 +108,7 @@ def _bundle(
         yield from read("evidence", lambda line: _evidence(line, keys))
         yield from keys.settled()
     if "mentions" in files and not uncounted:
-        account.notes.append("the mentions were not read, since every entity has its counts")
+        account.notes.append("the mentions were not read, because every entity has its counts")
     elif "mentions" in files:
         yield from read("mentions", lambda line: _mention(line, uncounted))
         yield from (counts.record(id_) for id_, counts in uncounted.items() if counts.mentions)
@@ -128,7 +128,8 @@ def _files(folder: Path) -> dict[str, Path]:
         if not path.resolve().is_relative_to(folder.resolve()):
             raise SourceError(
                 folder / "manifest.json",
-                f"its {part} are {shown(name)}, outside of the bundle; move the file into it",
+                f"its {part} are in {shown(name)}, outside the bundle; move the file into the "
+                "bundle",
             )
         packed = path.with_name(path.name + ".gz")
         if path.is_file() or packed.is_file():
@@ -142,9 +143,9 @@ def _manifest(path: Path) -> JsonObject:
     try:
         manifest = from_json(path.read_bytes())
     except ValueError as error:
-        raise SourceError(path, f"is not JSON: {error}; mend it or take it away") from error
+        raise SourceError(path, f"is not JSON: {error}; correct or remove it") from error
     if not isinstance(manifest, dict):
-        raise SourceError(path, "is not a JSON object; mend it or take it away")
+        raise SourceError(path, "is not a JSON object; correct or remove it")
     return manifest
 
 
@@ -196,7 +197,7 @@ def _passage(passage: Any, document: Any) -> dict[str, Any]:
     if isinstance(passage, str):
         passage = {"sentence": passage}
     if not isinstance(passage, dict):
-        raise Unusable(f"provenance holds {shown(passage)}, which is not a passage")
+        raise Unusable(f"provenance contains {shown(passage)}, which is not a passage")
     rest = without_nulls(passage)
     item = {"document_id": document, "text_span": rest.pop("sentence", None), **rest}
     if not item.get("citation_markers"):

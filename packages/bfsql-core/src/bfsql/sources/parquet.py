@@ -60,7 +60,7 @@ class ParquetTable:
             if reading is not None:
                 self._readings[field.name] = reading
                 continue
-            reason = f"was left out, for values of the type {field.type} cannot be read"
+            reason = f"was left out, because values of the type {field.type} cannot be read"
             account.notes.append(f"the column {field.name!r} {reason}")
 
     @property
@@ -98,7 +98,8 @@ class ParquetTable:
         if self.path.suffix.lower() in PACKED:
             packed = "Zstandard" if self.path.suffix.lower() == ".zst" else "gzip"
             reason = (
-                f"Parquet is packed inside, and cannot be read out of {packed}; unpack the file"
+                f"Parquet has compression of its own and cannot be read from {packed}; decompress "
+                "the file first"
             )
             raise SourceError(self.path, reason)
         with _faults(self.path), pq.ParquetFile(self.path) as file:
@@ -154,7 +155,7 @@ def _faults(path: Path) -> Iterator[None]:
 
 def _damaged(error: Exception) -> str:
     first = str(error).partition("\n")[0].rstrip(".")
-    return f"is no Parquet, or a damaged file of it ({first}); is it whole?"
+    return f"is not a Parquet file, or it is damaged ({first}); is it complete?"
 
 
 class _Reading(NamedTuple):

@@ -90,8 +90,8 @@ def open_parquet(
     if part is not None:
         raise SourceError(
             path,
-            f"this is GraphRAG's table of {part}, which has no nodes or edges; give the folder "
-            "that it is in, or --format parquet to read it as any table",
+            f"this is GraphRAG's table of {part}, which has no nodes or edges; name its folder, "
+            "or use --format parquet to read it as an ordinary table",
         )
     return ParquetGraph(path, columns_of(path, table.names, options), table, account)
 
@@ -241,7 +241,7 @@ class _Reading:
             for place in places:
                 yield EvidenceRecord(*self._triples[place], dict(item))
         if self._waiting:
-            missing = f"text units that are named, and not there: {len(self._waiting):,}"
+            missing = f"text units that are referred to but missing: {len(self._waiting):,}"
             self._account.notes.append(missing)
 
 

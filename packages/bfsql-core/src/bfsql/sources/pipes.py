@@ -49,7 +49,9 @@ def format_of_pipe(path: Path, named: str | None) -> str:
     single = [name for name, known in FORMATS.items() if known.suffixes]
     if named in single:
         return named
-    what = "no format is named" if named is None else f"the format {named!r} is not of single files"
+    what = (
+        "no format is named" if named is None else (f"the format {named!r} is not for single files")
+    )
     raise SourceError(name_of(path), f"{what}; name one with --format: {', '.join(single)}")
 
 
@@ -83,7 +85,7 @@ class Copy:
             ) from error
         if not head:
             raise SourceError(
-                name_of(pipe), "nothing came from it; did the command that writes into it fail?"
+                name_of(pipe), "it was empty; did the command that writes to it fail?"
             )
         if head.startswith(_GZIP):
             self.path = self.path.rename(folder / "input.gz")
@@ -94,4 +96,4 @@ class Copy:
 def _standard_input() -> BinaryIO:
     with suppress(AttributeError):
         return sys.stdin.buffer
-    raise SourceError("standard input", "is closed; give a file instead")
+    raise SourceError("standard input", "is closed; name a file instead")

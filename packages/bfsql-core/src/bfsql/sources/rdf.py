@@ -137,7 +137,7 @@ class _Graph:
 
     def _id(self, term: object, what: str) -> str:
         if not isinstance(term, str):
-            raise Unusable(f"the {what} of a statement is a literal, and it has to be an IRI")
+            raise Unusable(f"the {what} of a statement is a literal, but it has to be an IRI")
         return self._short(identifier(str(term), what))
 
     def _metadata(self, predicate: object, relation: str, literal: Literal) -> dict[str, object]:

@@ -156,7 +156,7 @@ def _lines(
                     reason = f"it {not_text(raw, encoding)}"
                 elif len(raw) > LONGEST_LINE:
                     reason = f"it is longer than {LONGEST_LINE >> 20} MB"
-                yield Refusal(path, number, f"is no statement of {kind}: {reason}")
+                yield Refusal(path, number, f"is not a statement in {kind}: {reason}")
 
 
 class _LineParser(W3CNTriplesParser):
@@ -192,7 +192,7 @@ class _LineParser(W3CNTriplesParser):
                 return self.nodeid() or None
             self.eat(r_nodeid)
             return None
-        raise ParserError(f"an IRI or a blank node is due at {self.line}")
+        raise ParserError(f"expected an IRI or a blank node at {self.line}")
 
     def _literal(self) -> Literal:
         text, language, datatype = self.eat(r_literal).groups()
@@ -392,7 +392,7 @@ def _rdf_xml(path: Path, *, exact: bool) -> Iterator[Quad]:
         raise SourceError(path, reason, error.getLineNumber()) from error
     except (ParserError, sax.SAXException) as error:
         reason = re.sub(r"^\S*: ", "", _short(error))  # without its own account of the place
-        raise SourceError(path, f"is no RDF/XML: {reason}", parser.getLineNumber()) from error
+        raise SourceError(path, f"is not RDF/XML: {reason}", parser.getLineNumber()) from error
     yield from collector.taken()
 
 
@@ -412,7 +412,7 @@ def _json_ld(path: Path, encoding: str, *, exact: bool) -> Iterator[Quad]:
             document, collector, base=path.absolute().as_uri()
         )
     except Exception as error:  # the parser lets through whatever goes wrong inside of it
-        raise SourceError(path, f"is no JSON-LD: {_short(error)}") from error
+        raise SourceError(path, f"is not JSON-LD: {_short(error)}") from error
     yield from collector.taken()
 
 
@@ -444,8 +444,8 @@ def _local_context(path: Path, context: Any) -> Any:
         return {"@vocab": "http://schema.org/"}
     raise SourceError(
         path,
-        f"its context {remote!r} is a document elsewhere, and nothing is fetched while reading; "
-        "write the context into the file",
+        f"its context {remote!r} is another document, and nothing is fetched while reading; "
+        "include the context in the file",
     )
 
 

@@ -178,13 +178,13 @@ class _Rows:
         except csv.Error as error:
             if str(error) == _OPEN:
                 return Unusable(
-                    "opens a quote that is not closed in it, nor where a cell may end; close it, "
-                    'or write it twice ("") where it is part of the text'
+                    "opens a quote that is not closed in it, or not at the end of a cell; close "
+                    'it, or write it twice ("") if it is part of the text'
                 )
         try:
             cells: list[str] = next(self._reader([line], strict=False), [])
         except csv.Error as error:
-            return Unusable(f"is no row of a table ({error})")
+            return Unusable(f"is not a row of a table ({error})")
         return self._fault(cells) if self._dirty else cells
 
     def _fault(self, cells: list[str]) -> list[str] | Unusable:

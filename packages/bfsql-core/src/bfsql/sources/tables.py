@@ -80,9 +80,9 @@ def open_table(
     if head.path not in (path, Path()):
         account.notes.append(f"its columns are those of {head.path.name}")
     elif head.alone:
-        account.notes.append("it holds only a header, which is that of the tables behind it")
+        account.notes.append("it contains only a header, which applies to the tables after it")
     if groups and head.groups:
-        account.notes.append("its ids are written group:id, since there are several groups")
+        account.notes.append("its ids are written as group:id, because there are several groups")
     if account.format == "jsonl":
         _tell(account, head, columns)
         return JsonTable(path, head, columns)
@@ -94,7 +94,7 @@ def open_table(
             have = [name for name in have if name != column]
             columns = columns_of(path, have, options, groups=groups)
             account.notes.append(
-                f"the column {column} tells whether an edge is directed, and is no predicate; "
+                f"the column {column} states whether an edge is directed, and is not a predicate; "
                 "undirected edges keep the direction in which they are written"
             )
     return Table(path, head, have, columns, account)
@@ -126,7 +126,9 @@ def head_of(path: Path, format_: str, options: SourceOptions, header: Head | Non
     dialect = dialect_of(path, encoding, tabs=format_ == "tsv")
     names, *rows = _first_rows(path, encoding, dialect) or [[]]
     if not any(names):
-        raise SourceError(path, "the first line of a table names its columns, and here it is empty")
+        raise SourceError(
+            path, "the first line of a table has to name its columns, but here it is empty"
+        )
     if any(name != name.strip() for name in names[1:]):
         dialect = dialect._replace(trim=True)
         rows = [[cell.strip() for cell in cells] for cells in rows]
@@ -163,7 +165,7 @@ def _keys(path: Path, encoding: str) -> Head:
     sample = [item for item in found if not isinstance(item, Refusal)]
     if found and not sample:
         refusal = next(item for item in found if isinstance(item, Refusal))
-        reason = f"{refusal.reason}; a JSONL file has an object a line"
+        reason = f"{refusal.reason}; a JSONL file has one object per line"
         raise SourceError(path, reason, refusal.line)
     return Head(list(dict.fromkeys(key for item in sample for key in item)), encoding, sample)
 
@@ -275,7 +277,7 @@ class Table:
 
     def tell_header(self, line: int) -> None:
         """Enter into the account that a line was left out."""
-        self.account.notes.append(f"line {line} repeats the header, and was left out")
+        self.account.notes.append(f"line {line} repeats the header and was left out")
 
     def tell_short(self, count: int) -> None:
         """Enter into the account how many rows are short, if any."""
@@ -304,7 +306,7 @@ class Table:
         """
         width = len(self.converts)
         if any(cells[width:]):
-            raise Unusable(f"has {len(cells)} cells, and the table {width} columns")
+            raise Unusable(f"has {len(cells)} cells, but the table {width} columns")
         return (cells + [""] * (width - len(cells)))[:width]
 
     def maker(self) -> Callable[[Sequence[str]], NodeRecord | EdgeRecord]:

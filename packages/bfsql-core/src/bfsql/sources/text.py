@@ -41,11 +41,11 @@ _LIKELY = (
 )
 _SHOWN = 8
 _NO_TEXT = {
-    b"PK\x03\x04": "a zip archive, as Excel's files are; unpack it, or export the sheet as CSV",
-    b"\x1f\x8b": "packed by gzip; give it a name that ends in .gz",
-    b"\x28\xb5\x2f\xfd": "packed by Zstandard; give it a name that ends in .zst",
+    b"PK\x03\x04": "a zip archive, such as an Excel file; unpack it, or export the sheet as CSV",
+    b"\x1f\x8b": "compressed by gzip; rename it so that it ends in .gz",
+    b"\x28\xb5\x2f\xfd": "compressed by Zstandard; rename it so that it ends in .zst",
     b"PAR1": "a Parquet table; name the format parquet",
-    b"SQLite format 3": "a database of SQLite; export its tables as CSV",
+    b"SQLite format 3": "an SQLite database; export its tables as CSV",
 }
 
 
@@ -152,7 +152,7 @@ def _known(path: Path, named: str) -> str:
     except (LookupError, ValueError) as error:
         raise SourceError(
             path,
-            f"there is no encoding {shown(named)}; some that there are: utf-8, utf-16, "
+            f"there is no encoding {shown(named)}; examples are: utf-8, utf-16, "
             f"{', '.join(_LIKELY)}",
         ) from error
     return "utf-8" if name == "utf-8-sig" else name
@@ -161,14 +161,14 @@ def _known(path: Path, named: str) -> str:
 def _check(path: Path, head: bytes) -> None:
     for magic, what in _NO_TEXT.items():
         if head.startswith(magic):
-            raise SourceError(path, f"this is no text, but {what}")
+            raise SourceError(path, f"this is not text, but {what}")
     first, second = head[::2].count(0), head[1::2].count(0)
     if max(first, second) * _SHARE > len(head) and min(first, second) * _SHARE < max(first, second):
         order = "le" if second > first else "be"
         raise SourceError(
             path,
-            "this is no UTF-8 text; it looks like UTF-16 without a byte order mark, which "
-            f"--encoding utf-16-{order} reads",
+            "this is not UTF-8 text; it looks like UTF-16 without a byte order mark, so try "
+            f"--encoding utf-16-{order}",
         )
     try:
         codecs.getincrementaldecoder("utf-8")().decode(head, final=len(head) < _HEAD)
@@ -185,10 +185,9 @@ def _check(path: Path, head: bytes) -> None:
 def _advice(text: bytes, at: int) -> str:
     found = [f"{encoding} {shown(sample)}" for encoding, sample in _readings(text, at)]
     if not found:
-        return "No usual encoding fits; name the right one with --encoding"
+        return "No common encoding fits; name the right one with --encoding"
     return (
-        f"Read in other encodings the line is: {', '.join(found)}. Name the right one with "
-        "--encoding"
+        f"In other encodings, the line is: {', '.join(found)}. Name the right one with --encoding"
     )
 
 

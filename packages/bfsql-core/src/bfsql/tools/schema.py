@@ -193,4 +193,6 @@ class GraphSchema:
                 self.known_outline = await call.within(self._db.outline())
         except Exception as fault:  # noqa: BLE001 - a driver's own; the tools work without it
             self._not_before = time.monotonic() + AGAIN_SECONDS
-            log.warning("The backend gave no outline: %s: %s", type(fault).__name__, fault)
+            log.warning(
+                "The backend did not return an outline: %s: %s", type(fault).__name__, fault
+            )

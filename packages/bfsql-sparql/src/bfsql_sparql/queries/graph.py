@@ -60,7 +60,7 @@ def iri(value: str) -> str:
         ValueError: It is none by the grammar, so that it could end the brackets.
     """
     if not is_iri(value):
-        raise ValueError(f"{value!r} is no IRI")
+        raise ValueError(f"{value!r} is not an IRI")
     return f"<{value}>"
 
 

@@ -1,0 +1,73 @@
+"""The same failure has the same exit code, whichever command meets it."""
+
+from collections.abc import Callable
+
+import click
+import pytest
+from click.testing import Result
+
+from bfsql.cli import bfsql
+from bfsql.cli.command import COMMANDS
+from bfsql.cli.configured import ConfiguredCommand
+
+Run = Callable[..., Result]
+
+OPENING = {
+    "serve": ["serve", "--transport", "http", "--port", "0"],
+    "stats": ["stats"],
+    "check": ["check"],
+    "describe-schema": ["describe-schema"],
+    "search-entities": ["search-entities", "a"],
+    "bfs-query": ["bfs-query", "a"],
+    "describe-entity": ["describe-entity", "a"],
+    "describe-entities": ["describe-entities", "a"],
+    "intersect-subgraphs": ["intersect-subgraphs", "a", "b"],
+}
+"""A call of each command that opens the store and ends with the first failure."""
+
+OTHERS = {"index": ["index"], "load": ["load", "edges.csv"]}
+"""Commands that use the store without opening a graph in it."""
+
+
+def test_a_usage_error_is_2(run: Run) -> None:
+    for name in COMMANDS:
+        wrong = run(name, "--no-such-option")
+        assert (wrong.exit_code, wrong.stdout) == (2, ""), name
+        assert "No such option" in wrong.stderr
+
+
+@pytest.mark.parametrize("args", {**OPENING, **OTHERS}.values(), ids={**OPENING, **OTHERS})
+def test_a_configuration_error_is_2(args: list[str], run: Run) -> None:
+    wrong = run(*args, "--config", "missing.toml")
+    assert (wrong.exit_code, wrong.stdout) == (2, "")
+    assert "missing.toml" in wrong.stderr
+
+
+@pytest.mark.parametrize("args", OPENING.values(), ids=OPENING)
+def test_a_graph_that_does_not_exist_is_2(args: list[str], run: Run) -> None:
+    wrong = run(*args)
+    assert (wrong.exit_code, "There is no toy graph" in wrong.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("fault", "code"), [("damaged", 2), ("away", 1), ("interrupted", 130), ("faulty", 1)]
+)
+@pytest.mark.parametrize("args", {**OPENING, **OTHERS}.values(), ids={**OPENING, **OTHERS})
+def test_a_failure_of_the_store_has_one_code(
+    args: list[str], fault: str, code: int, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOY_FAULT", fault)
+    assert run(*args, "--backend", "failing").exit_code == code
+
+
+def test_doctor_reports_a_failure_of_the_store_as_1(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOY_FAULT", "damaged")
+    assert run("doctor", "--backend", "failing").exit_code == 1
+
+
+def test_every_command_that_opens_a_store_is_tried() -> None:
+    context = click.Context(bfsql)
+    found = {n for n in COMMANDS if isinstance(bfsql.get_command(context, n), ConfiguredCommand)}
+    assert found - {"doctor", "config", "install", "explore"} == {*OPENING, *OTHERS}
