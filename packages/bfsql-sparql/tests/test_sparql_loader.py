@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 from bfsql_trials.loading import Contents, Load, LoaderSuite
+from click.testing import CliRunner
 
+from bfsql.cli import bfsql
 from bfsql.errors import ConfigurationError, LoadRefused, StoreError, StoreUnavailable
 from bfsql.loading import load as load_files
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
@@ -203,7 +205,7 @@ async def test_an_edge_that_rdf_reads_as_a_type_is_refused(
     [
         ({}, "set update_endpoint, or SPARQL_UPDATE_URL"),
         ({"endpoint": "http://localhost/query"}, "set update_endpoint"),
-        ({"data": ["g.ttl"]}, "cannot be loaded into"),
+        ({"data": ["g.ttl"]}, "RDF files can only be read"),
         ({"graph": ["urn:a", "urn:b"]}, "graph is urn:a, urn:b, but a load fills one"),
         ({"graph": ["all"]}, "graph is all, but a load fills one"),
     ],
@@ -340,3 +342,14 @@ async def test_no_graph_goes_because_a_statement_calls_it_a_load(oxigraph: Oxigr
     settings = SparqlSettings(endpoint=oxigraph.query_url, update_endpoint=oxigraph.update_url)
     await load_graph(settings, GRAPH)
     assert (oxigraph.count("urn:mine"), oxigraph.count("urn:mine:owner")) == (2, 1)
+
+
+def test_a_load_into_an_rdf_file_names_what_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "nodes.csv").write_text("id,type\na,T\n", encoding="utf-8")
+    for options in ([], ["--dry-run"]):
+        told = CliRunner().invoke(bfsql, ["load", "nodes.csv", "--path", "books.ttl.gz", *options])
+        assert (told.exit_code, told.stdout) == (2, "")
+        assert "bfsql load SOURCE --path books.db" in told.stderr

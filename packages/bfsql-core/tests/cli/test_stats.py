@@ -15,7 +15,9 @@ from click.testing import Result
 
 from bfsql.cli.stats import HUBS, stats_of
 from bfsql.graph import open_graph
-from bfsql.models import EdgeRecord, NodeRecord
+from bfsql.memory import MemoryBackend
+from bfsql.models import EdgeRecord, NodeRecord, Outline
+from bfsql.models.outline import Relation
 
 Run = Callable[..., Result]
 
@@ -59,6 +61,21 @@ def test_counts_of_a_store_without_columns(loaded: Run) -> None:
     found = json.loads(told.stdout)
     assert found["degrees"] is None
     assert isinstance(found["nodes"], dict)
+
+
+async def test_a_store_without_columns_has_means_from_its_counts() -> None:
+    nodes = [NodeRecord("g", "Genre"), *(NodeRecord(f"f{i}", "Film") for i in range(4))]
+    edges = [EdgeRecord(f"f{i}", "HAS_GENRE", "g") for i in range(3)]
+
+    class Counted(MemoryBackend):
+        async def outline(self) -> Outline:
+            relation = Relation("Film", "HAS_GENRE", "Genre", 3)
+            return Outline(node_counts={"Film": 4, "Genre": 1}, relations=(relation,))
+
+    async with open_graph(Counted([*nodes, *edges]), hooks=()) as graph:
+        found = await stats_of(graph)
+    assert found.degrees is None
+    assert list((found.mean_degrees or {}).items()) == [("Genre", 3.0), ("Film", 0.75)]
 
 
 def test_a_shell_completes_a_command() -> None:

@@ -161,9 +161,9 @@ def _target(settings: SparqlSettings, mapping: RdfMapping) -> str:
     """
     if settings.data:
         raise ConfigurationError(
-            f"RDF files are served as they are, and cannot be loaded into ({settings.data[0]}). "
-            "To load into a server, name the URL at which it accepts updates with "
-            "--update-endpoint, and omit --data."
+            f"RDF files can only be read, so nothing can be loaded into {settings.data[0]}. To "
+            "load into a SPARQL server, omit --data and name the URL at which the server accepts "
+            "updates with --update-endpoint; to load into a graph file, use another backend."
         )
     if mapping.all_graphs or len(mapping.graphs) > 1:
         raise ConfigurationError(

@@ -89,7 +89,7 @@ def _source(source: SourceAccount, purpose: str) -> Iterator[str]:
     separator = _SEPARATORS.get(source.separator or "", source.separator)
     between = f"{separator} between cells" if separator else ""
     how = ", ".join(filter(None, (source.format, source.encoding, between)))
-    nodes, node = source.nodes, "statement about a node" if source.format in RDF else "node"
+    nodes, node = source.nodes, "node statement" if source.format in RDF else "node"
     numbers = [
         counted(nodes, node) if nodes else "",
         counted(source.edges, "edge") if source.edges else "",

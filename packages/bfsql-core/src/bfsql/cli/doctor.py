@@ -221,6 +221,9 @@ def _counts(counts: Stats) -> Iterator[Finding]:
     nodes, edges, degrees = sum(counts.nodes.values()), sum(counts.edges.values()), counts.degrees
     yield Finding("ok", "graph", f"{nodes:,} nodes, {edges:,} edges, {len(counts.nodes)} types")
     if degrees is None:
+        for name, mean in list((counts.mean_degrees or {}).items())[:1]:
+            if mean >= LARGE_HUB:
+                yield Finding("ok", "hubs", f"nodes of {name} have {mean:,g} edges on average")
         return
     if degrees.dangling_edges > DANGLING * (edges + degrees.dangling_edges):
         yield Finding(

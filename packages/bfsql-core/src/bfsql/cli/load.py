@@ -107,6 +107,7 @@ def load(configuration: Configuration, source: tuple[str, ...], **given: Any) ->
     flags = {name: given.pop(name) for name in _FLAGS}
     sources, removals = _paths(source), _paths(given.pop("remove"))
     _check(flags, sources, removals)
+    _check_target(configuration)
     plugin, reading = configuration.choice.plugin, _reading(given)
     how = _how(flags, reading.default_type, removing=bool(removals))
     try:
@@ -175,6 +176,26 @@ def _check(flags: Mapping[str, bool], sources: Sequence[Path], removals: Sequenc
         raise ConfigurationError(
             "--no-backup applies only to --replace, which keeps the old file under another name. "
             "Leave it out, or add --replace."
+        )
+
+
+def _check_target(configuration: Configuration) -> None:
+    """Make sure that the store is not a file that its backend can only read, as RDF.
+
+    Raises:
+        ConfigurationError: It is; the backend may have been chosen by the ending of `--path`.
+    """
+    files, backend = configuration.choice.plugin.files, configuration.backend
+    if files is None or files.setting == "path":
+        return
+    if backend.origins[files.setting].startswith("option"):
+        named = getattr(backend.settings, files.setting)
+        file = Path(named if isinstance(named, str | Path) else named[0])
+        graph = file.name.partition(".")[0] + ".db"
+        serve = f" To use {file} without loading it: bfsql serve {file}" if file.exists() else ""
+        raise ConfigurationError(
+            f"Nothing can be loaded into {file}: the backend {configuration.choice.backend} only "
+            f"reads such files. Load into a graph file: bfsql load SOURCE --path {graph}.{serve}"
         )
 
 

@@ -1,8 +1,8 @@
 """`bfsql stats`: what a graph is made of, in counts.
 
-Types and relations come from the backend's outline. Degrees come from its columns, so from
-backends alone that have the graph at hand in integers, such as the embedded store: another store
-would have to be read as a whole.
+Types and relations come from the backend's outline. Degrees of single nodes come from its columns,
+which only backends have that number their nodes, such as the embedded store; any other store would
+have to be read as a whole, so for these the mean by type is computed from the outline's counts.
 """
 
 from __future__ import annotations
@@ -29,6 +29,10 @@ HUBS = 10
 """Nodes with the most edges that are shown."""
 RELATIONS = 20
 """Relations that are shown as a table; as JSON all are."""
+UNCOUNTED = (
+    "The degrees of single nodes and the largest hubs are not counted, because this backend would "
+    "have to read every edge. `bfsql describe-entity ID` counts the edges of one node."
+)
 PERCENTILES = (50, 90, 99)
 
 
@@ -70,6 +74,8 @@ class Stats:
     """By subject type, predicate and object type, likewise."""
     sampled: bool
     """Whether the counts come from a part of the graph."""
+    mean_degrees: dict[str, float] | None
+    """Mean number of edges per node by type, the largest first; None where counts are a sample."""
     degrees: Degrees | None
     """None where the backend has no columns."""
 
@@ -107,8 +113,19 @@ async def stats_of(graph: Graph) -> Stats:
         edges=dict(edges.most_common()),
         relations=[relation._asdict() for relation in outline.relations],
         sampled=outline.sampled,
+        mean_degrees=None if outline.sampled else _mean_degrees(outline),
         degrees=None if columns is None else await _degrees(graph, columns),
     )
+
+
+def _mean_degrees(outline: Outline) -> dict[str, float]:
+    """From counts alone: it costs no further query of the store. A loop counts twice."""
+    ends: Counter[str] = Counter()
+    for relation in outline.relations:
+        ends[relation.subject_type] += relation.edges
+        ends[relation.object_type] += relation.edges
+    means = {name: round(ends[name] / n, 2) for name, n in outline.node_counts.items() if n}
+    return dict(sorted(means.items(), key=lambda one: (-one[1], one[0])))
 
 
 async def _degrees(graph: Graph, columns: Columns) -> Degrees:
@@ -170,14 +187,17 @@ def _show(found: Stats) -> None:
     if len(found.relations) > len(shown):
         click.echo(f"{len(found.relations) - len(shown):,} more relations; --json has all.")
     if found.degrees is None:
-        click.echo("Degrees are not counted: this backend would have to read the whole graph.")
+        if found.mean_degrees:
+            means = list(found.mean_degrees.items())[:HUBS]
+            print_table(("type", "edges per node"), [(name, f"{mean:g}") for name, mean in means])
+        click.echo(UNCOUNTED)
         return
     degrees = found.degrees
     click.echo(
-        f"Edges a node: {degrees.mean:g} on average, {degrees.median:,} in the middle; nine in "
-        f"ten have up to {degrees.percentile_90:,}, 99 in a hundred up to "
-        f"{degrees.percentile_99:,}, the largest hub {degrees.largest:,}. "
-        f"{degrees.isolated:,} nodes have none; {degrees.dangling_edges:,} edges dangle."
+        f"Edges per node: {degrees.mean:g} on average, median {degrees.median:,}, 90th percentile "
+        f"{degrees.percentile_90:,}, 99th percentile {degrees.percentile_99:,}, largest "
+        f"{degrees.largest:,}. {degrees.isolated:,} nodes have no edges; "
+        f"{degrees.dangling_edges:,} edges dangle."
     )
     hubs = [(hub.id, hub.entity_type, hub.name or "", f"{hub.degree:,}") for hub in degrees.hubs]
     print_table(("hub", "type", "name", "edges"), hubs)
