@@ -111,7 +111,7 @@ def test_what_is_no_json_is_refused_with_its_line(text: str, line: int) -> None:
 
 @pytest.mark.parametrize("text", ["[]", '"x"', '{"mcpServers": []}', '{"mcpServers": null}'])
 def test_what_cannot_hold_an_entry_is_refused(text: str) -> None:
-    with pytest.raises(Unreadable, match="no object"):
+    with pytest.raises(Unreadable, match="not an object"):
         set_member(text, ["mcpServers", "films"], ENTRY)
 
 
