@@ -81,7 +81,9 @@ class SharedLoads:
             return
         if not waiting[self._held]:
             ((self._held, _),) = waiting.most_common(1)
-        self._waiting[self._held].pop(0).set_result(None)
+        turn = self._waiting[self._held].pop(0)
+        if not turn.done():  # its rule was cancelled, and is about to end
+            turn.set_result(None)
 
 
 class LoadedTogether(BackendSuite):
