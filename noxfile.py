@@ -146,6 +146,14 @@ def soak(session: nox.Session) -> None:
 
 
 @nox.session
+def screenshots(session: nox.Session) -> None:
+    """The pictures of the page in the documentation; a folder after `--` takes them instead."""
+    install_for_tests(session)
+    command = ("python", "-m", "bfsql_servers.screenshots", *session.posargs)
+    session.run(*command, env={"PYTHONPATH": "tests"})
+
+
+@nox.session
 def format(session: nox.Session) -> None:  # noqa: A001 - the name one types
     """Format and mend what the linter can mend."""
     session.install("--quiet", *nox.project.dependency_groups(PYPROJECT, "lint"))

@@ -98,7 +98,7 @@ class Visit:
         await self.page.add_init_script(RECORDER)
         self.page.on("request", self._on_request)
         self.page.on("console", self._on_console)
-        self.page.on("pageerror", lambda error: self._note(f"exception: {error}"))
+        self.page.on("pageerror", lambda error: self._note(f"exception: {error.stack}"))
         self.page.on("popup", lambda popup: self._note(f"popup: {popup.url}"))
 
     def _note(self, incident: str) -> None:

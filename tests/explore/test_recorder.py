@@ -36,7 +36,7 @@ async def test_each_incident_of_a_page_fails_the_test_that_does_not_expect_it(
     reported = str(failure.value)
     for incident in (
         "script: alert(ran)",
-        "exception: late",
+        "exception: Error: late",
         "policy: script-src-elem blocked inline",
         "policy: img-src blocked http://x.test/i.png",
         "request to another machine: http://x.test/f",

@@ -1,0 +1,99 @@
+"""Makes the pictures of the page that the documentation shows: `nox -s screenshots`.
+
+Each view is taken at the width of a desktop and of a phone, in light and in dark.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.parse import urlencode
+
+from mcp import Client
+from playwright.async_api import Browser, expect
+
+from bfsql.cli.demo import DESCRIPTION, films_paths
+from bfsql_servers.chromium import chromium as browser_of_this_machine
+from bfsql_servers.chromium import visiting
+from bfsql_servers.served import exploring, serving
+
+IMAGES = Path(__file__).parents[2] / "docs" / "how-to" / "images"
+HANKS, RYAN = "Person:TomHanks", "Person:MegRyan"
+VIEWS: dict[str, dict[str, object]] = {
+    "start": {"view": "start"},
+    "walk": {"view": "walk", "seeds": HANKS},
+    "entity": {"view": "entity", "id": HANKS},
+    "replay": {"view": "replay", "step": 3},
+}
+SIZES = {"desktop": {"width": 1280, "height": 800}, "phone": {"width": 390, "height": 800}}
+QUALITY = 70
+SESSION: tuple[tuple[str, dict[str, object]], ...] = (
+    ("search_entities", {"query": "Tom Hanks"}),
+    ("search_entities", {"query": "Meg Ryan"}),
+    ("intersect_subgraphs", {"seeds": [HANKS, RYAN], "k": 1, "fields": ["name"]}),
+    ("describe_entity", {"id": "Movie:SleeplessInSeattle1993"}),
+)
+"""The calls of the session that is replayed."""
+
+READY = """
+async () => {
+    const { shown } = await import("/assets/shown.js");
+    const frame = () => new Promise(done => requestAnimationFrame(done));
+    while (!shown().calls.length) await frame();
+    await shown().picture?.settled;
+    for (let frames = 0; frames < 3; frames += 1) await frame();
+}
+"""
+
+
+async def main(folder: Path) -> None:
+    """Write all pictures into a folder."""
+    with TemporaryDirectory(prefix="bfsql-films-") as place:
+        graph, recorded = Path(place) / "films.db", Path(place) / "calls.jsonl"
+        with films_paths() as tables:
+            load = [sys.executable, "-m", "bfsql", "load", *map(str, tables), "--path", str(graph)]
+            await asyncio.to_thread(subprocess.run, load, check=True, capture_output=True)
+        await record(graph, recorded)
+        options = ("--replay", str(recorded), "--graph-description", DESCRIPTION)
+        with exploring(str(graph), *options) as served:
+            async with browser_of_this_machine() as browser:
+                for size in SIZES:
+                    for scheme in ("light", "dark"):
+                        await take(browser, served.url, size, scheme, folder)
+
+
+async def record(graph: Path, recorded: Path) -> None:
+    """Make the calls of `SESSION` as a client does."""
+    with serving("--path", str(graph), "--record", str(recorded)) as server:
+        async with Client(f"{server.url}/mcp") as client:
+            for tool, arguments in SESSION:
+                await client.call_tool(tool, arguments)
+
+
+async def take(browser: Browser, url: str, size: str, scheme: str, folder: Path) -> None:
+    """The views at one width, in one colour scheme."""
+    async with visiting(
+        browser, viewport=SIZES[size], color_scheme=scheme, reduced_motion="reduce"
+    ) as visit:
+        page = visit.page
+        debugger = await page.context.new_cdp_session(page)
+        for name, state in VIEWS.items():
+            await page.goto(f"{url}/#{urlencode(state)}")
+            await expect(page.locator("#main h1")).to_have_count(1)
+            await expect(page.locator("[aria-busy=true]")).to_have_count(0)
+            await page.evaluate(READY)
+            shot = await debugger.send(
+                "Page.captureScreenshot", {"format": "webp", "quality": QUALITY}
+            )
+            file = folder / f"explore-{name}-{size}-{scheme}.webp"
+            file.write_bytes(base64.b64decode(shot["data"]))
+
+
+if __name__ == "__main__":
+    target = Path(sys.argv[1]) if sys.argv[1:] else IMAGES
+    target.mkdir(parents=True, exist_ok=True)
+    asyncio.run(main(target))

@@ -1,0 +1,163 @@
+"""A graph whose every text attacks the page, or is awkward for it: nothing of it runs."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Page, expect
+
+from bfsql.models import EdgeRecord, EvidenceRecord, NodeRecord
+from bfsql_servers.chromium import Visit
+from bfsql_servers.served import Served, exploring
+from bfsql_sqlite import SqliteSettings, load_graph
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+ROOT = "root"
+OWN = (
+    "__proto__",
+    "constructor",
+    "toString",
+    "prototype",
+    "nodes",
+    "a/b/../c",
+    "a#b",
+    "a%2Fb",
+    "100%",
+    "a?b=c&view=start",
+    "a+b c",
+    'a"b',
+    "a'b",
+    "a\\b",
+    "a\u2028b\u2029c",
+    "\u202egnp.exe\u202c",
+    "\u2067right\u2069 to left",
+    "שלום עולם",
+    "👩‍👩‍👧‍👦 🏳️‍🌈 🇨🇭",
+    "x" * 10_000,
+    "y<b>" * 2_500,
+    "{{constructor.constructor('alert(1)')()}}",
+    "${alert(1)}",
+    "javascript:alert(1)",
+    "JaVaScRiPt:alert(1)//http://x.test/",
+    "\tjavascript:alert(1)",
+    "data:text/html,<script>alert(1)</script>",
+    "vbscript:alert(1)",
+    'http://x.test/" onclick=alert(1) x="',
+    "https://x.test/<script>alert(1)</script>",
+    "//x.test/alert",
+    "]]><script>alert(1)</script>",
+    "<![CDATA[<svg onload=alert(1)>]]>",
+    "</title></style></textarea></script><img src=//x.test/i onerror=alert(1)>",
+    "<style>*{display:none}</style>",
+    "<meta http-equiv=refresh content='0;url=http://x.test/'>",
+    "<base href=http://x.test/>",
+    "<form action=http://x.test/><input autofocus onfocus=alert(1)>",
+    "<iframe srcdoc='<script>parent.alert(1)</script>'>",
+    '=HYPERLINK("http://x.test/")',
+)
+"""What is special about ids in addresses, keys of objects in JavaScript, links, and this page."""
+
+
+def records(texts: list[str]) -> Iterator[NodeRecord | EdgeRecord | EvidenceRecord]:
+    """For each text a node that has it as id, type, name and metadata, with an edge from `ROOT`."""
+    yield NodeRecord(ROOT, "Root", {"name": ROOT, **{text: text for text in texts}})
+    for text in texts:
+        about = {"name": text, "synonyms": [text], text: text, "values": [text, {text: text}]}
+        yield NodeRecord(text, text, about)
+        yield EdgeRecord(ROOT, text, text, about)
+        item = {"document_id": text, "section": text, "text_span": text, text: text}
+        yield EvidenceRecord(ROOT, text, text, item)
+
+
+@pytest.fixture(scope="module")
+def texts(node_programs: Any) -> list[str]:
+    """The strings above, and the Big List of Naughty Strings, whose half is from XSS lists."""
+    listed = node_programs.modules / "blns" / "resources" / "blns.json"
+    naughty = json.loads(listed.read_text("utf-8"))
+    found = list(dict.fromkeys([*OWN, *(text for text in naughty if text.strip())]))
+    assert sum("alert" in text or "<" in text for text in found) > 200
+    return found
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def hostile(texts: list[str], tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """`bfsql explore` over the graph of these texts, one of which is its description."""
+    path = tmp_path_factory.mktemp("hostile") / "graph.db"
+    await load_graph(SqliteSettings(path=path), records(texts))
+    description = "<img src=x onerror=alert(1)> <script>alert(1)</script>"
+    env = {**os.environ, "BFSQL_GRAPH_DESCRIPTION": description, "BFSQL_MAX_TOKENS": "0"}
+    with exploring(str(path), env=env) as served:
+        yield served
+        assert not [line for line in served.log if "Traceback" in line]
+
+
+async def opened(page: Page, served: Served, **state: object) -> None:
+    await page.goto(f"{served.url}/#{urlencode(state, doseq=True)}")
+    await expect(page.locator("[aria-busy=true]")).to_have_count(0)
+
+
+async def harmless(visit: Visit, served: Served) -> None:
+    """The page is the one that was opened, asked for nothing, and has only links that are safe."""
+    place = urlsplit(visit.page.url)
+    assert (f"{place.scheme}://{place.netloc}", place.path) == (served.url, "/")
+    for request in visit.requests:
+        path = urlsplit(request).path
+        assert request.startswith(served.url), request
+        assert path == "/" or path.startswith(("/assets/", "/tools/", "/entities/batch")), request
+    found = await visit.page.evaluate(
+        """[
+            [...document.querySelectorAll("a[href]")].map(link => link.protocol),
+            [...document.querySelectorAll("main :is(script, style, iframe, img, object, embed, "
+                + "form, base, meta, link, template, math)")].map(element => element.outerHTML),
+            [...document.querySelectorAll("*")].flatMap(element => element.getAttributeNames())
+                .filter(name => name.startsWith("on")),
+        ]"""
+    )
+    protocols, elements, handlers = found
+    assert set(protocols) <= {"http:", "https:"}
+    assert not elements
+    assert not handlers
+    assert visit.unexpected() == []
+
+
+async def test_no_text_of_a_graph_runs_in_the_views_of_the_whole(
+    visit: Visit, hostile: Served, texts: list[str]
+) -> None:
+    page = visit.page
+    visit.expect_incident(r"status of 400 .*/tools/bfs_query")  # of the paths that are none
+    for state in (
+        {"view": "start"},
+        {"view": "search", "q": "alert"},
+        {"view": "walk", "seeds": ROOT, "limit": 1000, "details": "all"},
+        {"view": "walk", "seeds": ROOT, "limit": 1000, "tab": "edges"},
+        {"view": "entity", "id": ROOT},
+        {"view": "intersect", "seeds": texts[:2], "k": 2},
+        {"view": "<img src=x onerror=alert(1)>", "seeds": texts[:20], "path": texts[:20]},
+        {"view": "walk", "seeds": ROOT, "path": "<img src=x onerror=alert(1)>"},
+    ):
+        await opened(page, hostile, **state)
+        await harmless(visit, hostile)
+    await opened(page, hostile, view="start")
+    for text in ("<script>", "javascript:", "\"'><img"):
+        await page.get_by_role("combobox", name="Search the graph").fill(text)
+        await expect(page.get_by_role("option").first).to_be_visible()
+        await harmless(visit, hostile)
+
+
+async def test_no_text_of_a_graph_runs_in_the_views_of_its_entity(
+    visit: Visit, hostile: Served, texts: list[str]
+) -> None:
+    for text in [*OWN, *texts[len(OWN) :: 12]]:
+        await opened(visit.page, hostile, view="entity", id=text)
+        if text in OWN:
+            await expect(visit.page.get_by_role("heading", level=1)).to_have_count(1)
+            await opened(visit.page, hostile, view="walk", seeds=text)
+            await expect(visit.page.locator(".status")).to_contain_text("2 nodes, 1 edge")
+        await harmless(visit, hostile)
