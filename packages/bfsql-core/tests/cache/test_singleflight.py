@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+from contextvars import Context
 
 import pytest
 
@@ -139,6 +140,24 @@ async def test_a_flight_that_its_starters_deadline_ended_is_retried_for_a_patien
     with pytest.raises(TimeoutError):
         await hurried
     assert await patient == []
+    assert len(backend.seen) == 2
+
+
+async def test_who_comes_in_the_moment_in_which_a_flight_fails_begins_one_of_his_own():
+    later: list[asyncio.Task[object]] = []
+
+    class Failing(Dated):
+        async def edges_batch(self, ids):
+            if not later:  # begins to run when this call has ended, before anyone has noticed
+                later.append(asyncio.create_task(ask_within(db, 100), context=Context()))
+            return await super().edges_batch(ids)
+
+    backend = Failing()
+    backend.gate.set()
+    db = CachedGraphDb(backend)
+    with pytest.raises(TimeoutError):
+        await ask_within(db, 0.5)
+    assert await later[0] == []
     assert len(backend.seen) == 2
 
 

@@ -260,7 +260,9 @@ class CachedMethod(Generic[K]):
         shared: dict[SharedCall[_Fetched[K]], list[K]] = {}
         for shared_call, asked in self._calls.items():
             keys = [key for key in missing if key in asked]
-            if keys:
+            # One that has just ended is still here: what it fetched is held, and what ended it
+            # would end this caller at once, and again on the next attempt.
+            if keys and not shared_call.done:
                 shared[shared_call] = keys
         return shared
 
