@@ -146,10 +146,15 @@ class Sessions:
         if key in session.ids:
             raise id_in_use(value["id"])
 
-        started = False
+        started = whole = False
 
         async def answered(message: Message) -> None:
-            nonlocal started
+            nonlocal started, whole
+            if whole:
+                # The SDK answers a notification and then finds that its session has ended.
+                log.debug("A notification came for a session that has ended.")
+                return
+            whole = message["type"] == "http.response.body" and not message.get("more_body")
             if message["type"] == "http.response.start":
                 started = True
                 if message["status"] == HTTPStatus.NOT_FOUND:
