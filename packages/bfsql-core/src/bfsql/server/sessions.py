@@ -146,15 +146,10 @@ class Sessions:
         if key in session.ids:
             raise id_in_use(value["id"])
 
-        started = whole = False
+        started, send = False, _once(send)
 
         async def answered(message: Message) -> None:
-            nonlocal started, whole
-            if whole:
-                # The SDK answers a notification and then finds that its session has ended.
-                log.debug("A notification came for a session that has ended.")
-                return
-            whole = message["type"] == "http.response.body" and not message.get("more_body")
+            nonlocal started
             if message["type"] == "http.response.start":
                 started = True
                 if message["status"] == HTTPStatus.NOT_FOUND:
@@ -275,6 +270,19 @@ class _Body:
     async def replay(self) -> Message:
         """The next part."""
         return self._messages.pop() if self._messages else await self._receive()
+
+
+def _once(send: Send) -> Send:
+    """Sends one answer: the SDK gives a notification another when its session has ended."""
+    whole = False
+
+    async def sent(message: Message) -> None:
+        nonlocal whole
+        if not whole:
+            whole = message["type"] == "http.response.body" and not message.get("more_body")
+            await send(message)
+
+    return sent
 
 
 def _has_sessions(scope: Scope) -> bool:
