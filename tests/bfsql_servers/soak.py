@@ -18,24 +18,24 @@ import logging
 import random
 import re
 import resource
-import statistics
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx2
-import psutil
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from bfsql_servers.failing_proxy import FailingProxy
 from bfsql_servers.oxigraph import OxigraphServer
 from bfsql_servers.port import HOST
 from bfsql_servers.served import Served, serving
+from bfsql_servers.soak_probe import PAUSE, Probed, probing
+from bfsql_servers.soak_report import Report, Resources
 
 CLIENTS, IDLE, VANISHING = 100, 1_000, 2
 IDLE_HOST = "127.0.0.2"
@@ -45,6 +45,8 @@ HUB_SHARE = 0.03
 THINK_SECONDS = 10.0
 """A client's mean pause between two calls."""
 CALM_SECONDS, OUTAGE_SECONDS = (6.0, 9.0), (1.0, 2.0)
+QUIET_CALLS = 40
+"""Small calls of the quiet server, whose median is the measure of those of the soak."""
 RECOVERY_SECONDS = 3.0
 """After an outage, until when calls are still expected to feel it."""
 SETTLE_SECONDS = 60.0
@@ -74,206 +76,7 @@ class Question:
     small: bool = True
 
 
-@dataclass(frozen=True)
-class Resources:
-    """What a process holds."""
-
-    megabytes: float
-    files: int
-    threads: int
-    processor_seconds: float
-
-    @classmethod
-    def of(cls, pid: int) -> Resources:
-        process = psutil.Process(pid)
-        with process.oneshot():
-            size = process.memory_info().rss / 1e6
-            spent = process.cpu_times()
-            seconds = round(spent.user + spent.system, 1)
-            return cls(round(size, 1), process.num_fds(), process.num_threads(), seconds)
-
-
-@dataclass
-class Report:
-    """What a soak saw."""
-
-    seconds: float = 0.0
-    answers: int = 0
-    hub_answers: int = 0
-    wrong: list[str] = field(default_factory=list)
-    errors: Counter[str] = field(default_factory=Counter)
-    unexpected: Counter[str] = field(default_factory=Counter)
-    cut: int = 0
-    vanished: int = 0
-    idle: int = 0
-    outages: Counter[str] = field(default_factory=Counter)
-    quiet_median: float = 0.0
-    small_calls: list[tuple[float, float]] = field(default_factory=list)
-    """Start and seconds of each small call that was answered."""
-    calm: list[tuple[float, float]] = field(default_factory=list)
-    """Begin and end of the times without an outage, recovery aside."""
-    before: Resources | None = None
-    early: Resources | None = None
-    after: Resources | None = None
-    lag: float = 0.0
-    """The longest that this process was late itself: other work on the machine."""
-    statements: int = 0
-    log: list[str] = field(default_factory=list)
-
-    def calm_seconds(self) -> list[float]:
-        """Seconds of the small calls of calm times, sorted."""
-        return sorted(
-            seconds
-            for start, seconds in self.small_calls
-            if any(begin <= start and start + seconds <= end for begin, end in self.calm)
-        )
-
-    def table(self) -> str:
-        """The figures, a line each."""
-        calm = self.calm_seconds()
-        slowest, p99 = (calm[-1], calm[int(len(calm) * 0.99)]) if calm else (0.0, 0.0)
-        rows = {
-            "seconds": f"{self.seconds:.0f}",
-            "answers, all as before": f"{self.answers}, {self.hub_answers} about the hub",
-            "answers cut by an outage, with a note": self.cut,
-            "errors that outages allow": sum(self.errors.values()),
-            "other errors": dict(self.unexpected) or 0,
-            "wrong answers": len(self.wrong),
-            "outages": dict(self.outages),
-            "clients that vanished": self.vanished,
-            "idle connections at the end": self.idle,
-            "small call on the quiet server, median": f"{self.quiet_median * 1000:.1f} ms",
-            "small calls in calm times": f"{len(calm)}, median "
-            f"{statistics.median(calm or [0]) * 1000:.1f} ms, 99 % {p99 * 1000:.1f} ms, slowest "
-            f"{slowest * 1000:.1f} ms ({slowest / (self.quiet_median or 1):.1f} x)",
-            "this process was late by at most": f"{self.lag * 1000:.1f} ms",
-            "process before": self.before,
-            "process after a third": self.early,
-            "process after": self.after,
-            "statements left": self.statements,
-            "lines logged": len(self.log),
-            "tracebacks logged": sum("Traceback (most" in line for line in self.log),
-        }
-        return "\n".join(f"{name:40} {value}" for name, value in rows.items())
-
-    def faults(self) -> list[str]:
-        """What the soak has to hold and did not."""
-        assert self.before is not None
-        assert self.early is not None
-        assert self.after is not None
-        found = [f"wrong: {one}" for one in self.wrong[:5]]
-        found += [f"unexpected error: {text} ({n})" for text, n in self.unexpected.items()]
-        if self.after.files > self.before.files + 20:
-            found.append(f"files: {self.before.files} before, {self.after.files} after")
-        if self.after.threads > self.before.threads + 10:
-            found.append(f"threads: {self.before.threads} before, {self.after.threads} after")
-        if self.after.megabytes > self.early.megabytes * 1.5 + 50:
-            found.append(f"memory: {self.early.megabytes} MB early, {self.after.megabytes} after")
-        if self.statements:
-            found.append(f"{self.statements} statements are left at the store")
-        return found
-
-
 # --- the store ---------------------------------------------------------------------
-
-
-class FailingProxy:
-    """A TCP proxy in front of an HTTP server, which can kill, hang or limit it.
-
-    Attributes:
-        mode: `open`, `kill` (connections are reset), `hang` (nothing passes) or `limit` (requests
-            are answered with 503).
-    """
-
-    def __init__(self, port: int) -> None:
-        self.mode = "open"
-        self._port = port
-        self._passing = asyncio.Event()
-        self._passing.set()
-        self._open: dict[asyncio.StreamWriter, bool] = {}
-        self._tasks: set[asyncio.Task[None] | None] = set()
-
-    @contextlib.asynccontextmanager
-    async def listening(self) -> AsyncIterator[str]:
-        """Its URL, while it serves."""
-        server = await asyncio.start_server(self._serve, HOST, 0, backlog=200)
-        try:
-            yield f"http://{HOST}:{server.sockets[0].getsockname()[1]}"
-        finally:
-            server.close()
-            self.switch("kill")
-            await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    def switch(self, mode: str) -> None:
-        """Begin or end an outage."""
-        self.mode = mode
-        if mode == "hang":
-            self._passing.clear()
-        else:
-            self._passing.set()
-        if mode == "kill":
-            self._cut()
-
-    @property
-    def waiting(self) -> int:
-        """Requests that the store has got and not answered."""
-        return sum(self._open.values())
-
-    def _cut(self) -> None:
-        for writer in list(self._open):
-            writer.transport.abort()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._open[writer] = False
-        self._tasks.add(task := asyncio.current_task())
-        try:
-            if self.mode == "kill":
-                return
-            back, there = await asyncio.open_connection(HOST, self._port)
-            try:
-                pumps = [
-                    asyncio.ensure_future(self._requests(reader, there, writer)),
-                    asyncio.ensure_future(self._answers(back, writer)),
-                ]
-                _, left = await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
-                for pump in left:
-                    pump.cancel()
-                await asyncio.gather(*pumps, return_exceptions=True)
-            finally:
-                there.transport.abort()
-        except OSError:
-            pass
-        finally:
-            self._tasks.discard(task)
-            del self._open[writer]
-            writer.transport.abort()
-
-    async def _requests(
-        self,
-        reader: asyncio.StreamReader,
-        there: asyncio.StreamWriter,
-        writer: asyncio.StreamWriter,
-    ) -> None:
-        while data := await reader.read(65_536):
-            if self.mode == "limit":
-                writer.write(
-                    b"HTTP/1.1 503 Busy\r\nRetry-After: 1\r\nContent-Length: 0\r\n"
-                    b"Connection: close\r\n\r\n"
-                )
-                await writer.drain()
-                await asyncio.sleep(0.2)  # what is still on its way would reset the answer
-                return
-            await self._passing.wait()
-            self._open[writer] = True
-            there.write(data)
-            await there.drain()
-
-    async def _answers(self, back: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while data := await back.read(65_536):
-            await self._passing.wait()
-            writer.write(data)
-            await writer.drain()
-            self._open[writer] = False
 
 
 def triples() -> str:
@@ -319,12 +122,16 @@ class Soak:
     Args:
         served: The server.
         proxy: In front of its store.
+        store: That store.
         seconds: How long the clients ask.
         seed: Of all that is drawn.
     """
 
-    def __init__(self, served: Served, proxy: FailingProxy, seconds: float, seed: int) -> None:
+    def __init__(
+        self, served: Served, proxy: FailingProxy, store: OxigraphServer, seconds: float, seed: int
+    ) -> None:
         self.report = Report(seconds=seconds)
+        self._store_pid = store.process.pid or 0
         self._served, self._proxy = served, proxy
         self._url = f"{served.url}/mcp"
         self._drawn = random.Random(seed)
@@ -337,7 +144,10 @@ class Soak:
     async def run(self) -> Report:
         """The whole of it."""
         await self._learn()
-        await asyncio.sleep(1)
+        with self._probing() as quiet:
+            while len(quiet) < QUIET_CALLS:  # noqa: ASYNC110 - a thread fills it
+                await asyncio.sleep(PAUSE)
+        self.report.quiet = quiet
         self.report.before = self._resources()
         began = time.monotonic()
         self._end = began + self.report.seconds
@@ -347,27 +157,28 @@ class Soak:
             *(asyncio.ensure_future(self._vanishing(era)) for era in eras[:VANISHING]),
             asyncio.ensure_future(self._idle()),
             asyncio.ensure_future(self._outages()),
-            asyncio.ensure_future(self._lag()),
         ]
-        await asyncio.sleep(self.report.seconds / 3)
-        self.report.early = self._resources()
-        await asyncio.gather(*tasks)
+        with self._probing() as self.report.probed:
+            await asyncio.sleep(self.report.seconds / 3)
+            self.report.early = self._resources()
+            await asyncio.gather(*tasks)
         await self._settle()
         self.report.log = list(self._served.log)
         return self.report
 
+    def _probing(self) -> contextlib.AbstractContextManager[list[Probed]]:
+        calls = [(one.tool, one.arguments) for one in self._small]
+        self._drawn.shuffle(calls)
+        pids = [self._served.process.pid, self._store_pid]
+        return probing(f"{HOST}:{self._served.port}", pids, calls)
+
     async def _learn(self) -> None:
-        """The right answers, and how long small ones take, from the quiet server."""
-        seconds = []
+        """The right answers, from the quiet server."""
         async with connected(self._url) as client:
             for question in self._all:
-                began = time.monotonic()
                 answer = await client.call_tool(question.tool, question.arguments)
-                if question.small:
-                    seconds.append(time.monotonic() - began)
                 assert not answer.is_error, answer.content
                 self._expected[_key(question)] = _text(answer)
-        self.report.quiet_median = statistics.median(seconds)
 
     async def _client(self, era: str) -> None:
         await asyncio.sleep(self._drawn.uniform(0, THINK_SECONDS))
@@ -385,16 +196,13 @@ class Soak:
     async def _ask(self, client: Client) -> None:
         large = self._drawn.random() < HUB_SHARE
         question = self._drawn.choice(self._large if large else self._small)
-        began = time.monotonic()
         answer = await client.call_tool(question.tool, question.arguments)
-        seconds, text = time.monotonic() - began, _text(answer)
+        text = _text(answer)
         if answer.is_error:
             self._count(text)
         elif text == self._expected[_key(question)]:
             self.report.answers += 1
             self.report.hub_answers += large
-            if not large:
-                self.report.small_calls.append((began, seconds))
         elif CUT.search(text):
             self.report.cut += 1
         else:
@@ -462,12 +270,6 @@ class Soak:
             await asyncio.sleep(self._drawn.uniform(*OUTAGE_SECONDS))
             self._proxy.switch("open")
             calm_since = time.monotonic() + RECOVERY_SECONDS
-
-    async def _lag(self) -> None:
-        while not self._is_over():
-            began = time.monotonic()
-            await asyncio.sleep(0.05)
-            self.report.lag = max(self.report.lag, time.monotonic() - began - 0.05)
 
     async def _settle(self) -> None:
         """Wait until the server has given back what it held."""
@@ -538,7 +340,7 @@ def soak(seconds: float, seed: int, say: Callable[[str], None] = print) -> Repor
         store.process.start()
         try:
             store.load(triples())
-            report = asyncio.run(_soaked(store.port, store.query_path, seconds, seed))
+            report = asyncio.run(_soaked(store, seconds, seed))
         finally:
             store.process.kill()
     say(report.table())
@@ -548,14 +350,14 @@ def soak(seconds: float, seed: int, say: Callable[[str], None] = print) -> Repor
     return report
 
 
-async def _soaked(port: int, path: str, seconds: float, seed: int) -> Report:
-    proxy = FailingProxy(port)
+async def _soaked(store: OxigraphServer, seconds: float, seed: int) -> Report:
+    proxy = FailingProxy(store.port)
     async with proxy.listening() as url:
         stack = contextlib.ExitStack()
-        options = ("--backend", "sparql", "--endpoint", url + path, *OPTIONS)
+        options = ("--backend", "sparql", "--endpoint", url + store.query_path, *OPTIONS)
         served = await asyncio.to_thread(stack.enter_context, serving(*options))
         try:
-            return await Soak(served, proxy, seconds, seed).run()
+            return await Soak(served, proxy, store, seconds, seed).run()
         finally:
             await asyncio.to_thread(stack.close)
 

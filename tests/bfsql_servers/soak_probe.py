@@ -1,0 +1,130 @@
+"""A client in a process of its own, which measures how long small calls take.
+
+    python -m bfsql_servers.soak_probe HOST:PORT PID...
+
+It reads the calls as JSON from standard input, makes one after the other until it is ended, and
+prints a JSON array for each that was answered. It runs alone in its process and uses no library,
+so that no other client delays what it measures. PIDs are the processes of the server and the
+store: while one of these, or this one, waits for a processor, the machine is busy, and
+what a call takes then tells nothing about the server.
+"""
+
+from __future__ import annotations
+
+import http.client
+import itertools
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+PAUSE = 0.1
+"""Seconds between two calls."""
+
+_VERSION = "2026-07-28"
+_META = {
+    "io.modelcontextprotocol/protocolVersion": _VERSION,
+    "io.modelcontextprotocol/clientInfo": {"name": "probe", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+class Probed(NamedTuple):
+    """A call that was answered."""
+
+    start: float
+    """`time.monotonic()`, which is the same in all processes."""
+    seconds: float
+    waited: float
+    """Seconds for which one of the processes waited for a processor, the longest."""
+    tool: str
+
+
+@contextmanager
+def probing(
+    address: str, pids: Sequence[int], calls: Sequence[tuple[str, dict[str, Any]]]
+) -> Iterator[list[Probed]]:
+    """Make the calls in turn while the block runs.
+
+    Args:
+        address: Host and port of the server.
+        pids: Processes of the server and its store.
+        calls: Tools and their arguments.
+
+    Yields:
+        What was measured so far.
+    """
+    command = [sys.executable, "-m", "bfsql_servers.soak_probe", address, *map(str, pids)]
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[1],
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        output, found = process.stdout, list[Probed]()
+        reading = threading.Thread(
+            target=lambda: found.extend(Probed(*json.loads(line)) for line in output), daemon=True
+        )
+        reading.start()
+        process.stdin.write(json.dumps(calls))
+        process.stdin.close()
+        try:
+            yield found
+        finally:
+            process.kill()
+            reading.join()
+
+
+def _waited(pid: int | str) -> int:
+    """Nanoseconds for which the threads of a process have waited for a processor; 0 if unknown."""
+    waited = 0
+    for task in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        with suppress(OSError, IndexError):
+            waited += int(task.read_text("ascii").split()[1])
+    return waited
+
+
+def _answered(connection: http.client.HTTPConnection, tool: str, arguments: Any) -> bool:
+    params = {"name": tool, "arguments": arguments, "_meta": _META}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    headers = {
+        "Accept": "application/json, text/event-stream",
+        "Content-Type": "application/json",
+        "MCP-Protocol-Version": _VERSION,
+        "MCP-Method": "tools/call",
+        "MCP-Name": tool,
+    }
+    try:
+        connection.request("POST", "/mcp", json.dumps(message), headers)
+        answer = json.loads(connection.getresponse().read())
+    except (OSError, http.client.HTTPException):
+        connection.close()
+        return False
+    return not answer.get("result", {"isError": True}).get("isError", False)
+
+
+def main() -> None:
+    """Measure until the process is ended."""
+    pids = ["self", *sys.argv[2:]]
+    connection = http.client.HTTPConnection(sys.argv[1], timeout=60)
+    for tool, arguments in itertools.cycle(json.loads(sys.stdin.read())):
+        before = [_waited(pid) for pid in pids]
+        start = time.monotonic()
+        answered = _answered(connection, tool, arguments)
+        seconds = time.monotonic() - start
+        waited = max(_waited(pid) - was for pid, was in zip(pids, before, strict=True)) / 1e9
+        if answered:
+            print(json.dumps([start, seconds, waited, tool]), flush=True)  # noqa: T201
+        time.sleep(PAUSE)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""What a soak saw: its figures, and what it has to hold and did not."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import psutil
+
+from bfsql_servers.soak_probe import Probed
+
+BUSY_SECONDS = 0.002
+"""A small call tells nothing about the server when a process waited longer for a processor."""
+SLOWER = 10
+"""How many times as long as on a quiet server the slowest small call may take."""
+MORE_MEMORY, SPARE_MEGABYTES = 1.5, 50
+"""What the process may hold at the end: so many times what it held after a third, and more."""
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a process holds."""
+
+    megabytes: float
+    files: int
+    threads: int
+    processor_seconds: float
+
+    @classmethod
+    def of(cls, pid: int) -> Resources:
+        process = psutil.Process(pid)
+        with process.oneshot():
+            size = process.memory_info().rss / 1e6
+            spent = process.cpu_times()
+            seconds = round(spent.user + spent.system, 1)
+            return cls(round(size, 1), process.num_fds(), process.num_threads(), seconds)
+
+
+@dataclass
+class Report:
+    """What a soak saw."""
+
+    seconds: float = 0.0
+    answers: int = 0
+    hub_answers: int = 0
+    wrong: list[str] = field(default_factory=list)
+    errors: Counter[str] = field(default_factory=Counter)
+    unexpected: Counter[str] = field(default_factory=Counter)
+    cut: int = 0
+    vanished: int = 0
+    idle: int = 0
+    outages: Counter[str] = field(default_factory=Counter)
+    quiet: Sequence[Probed] = ()
+    """Small calls on the quiet server."""
+    probed: Sequence[Probed] = ()
+    """Small calls during the soak."""
+    calm: list[tuple[float, float]] = field(default_factory=list)
+    """Begin and end of the times without an outage, recovery aside."""
+    before: Resources | None = None
+    early: Resources | None = None
+    after: Resources | None = None
+    statements: int = 0
+    log: list[str] = field(default_factory=list)
+
+    @property
+    def quiet_median(self) -> float:
+        """Seconds of a small call on the quiet server."""
+        return statistics.median(call.seconds for call in self.quiet)
+
+    def calm_calls(self) -> list[Probed]:
+        """The small calls of calm times, during which no process waited long for a processor."""
+        return [
+            call
+            for call in self.probed
+            if call.waited <= BUSY_SECONDS
+            and any(begin <= call.start <= end - call.seconds for begin, end in self.calm)
+        ]
+
+    def slowest(self) -> float:
+        """How many times as long as on the quiet server the slowest of these took."""
+        return max((call.seconds for call in self.calm_calls()), default=0) / self.quiet_median
+
+    def table(self) -> str:
+        """The figures, a line each."""
+        calm = sorted(call.seconds for call in self.calm_calls()) or [0.0]
+        late = calm[len(calm) * 99 // 100]
+        busy = sum(call.waited > BUSY_SECONDS for call in self.probed)
+        rows = {
+            "seconds": f"{self.seconds:.0f}",
+            "answers, all as before": f"{self.answers}, {self.hub_answers} about the hub",
+            "answers cut by an outage, with a note": self.cut,
+            "errors that outages allow": sum(self.errors.values()),
+            "other errors": dict(self.unexpected) or 0,
+            "wrong answers": len(self.wrong),
+            "outages": dict(self.outages),
+            "clients that vanished": self.vanished,
+            "idle connections at the end": self.idle,
+            "small call on the quiet server, median": f"{self.quiet_median * 1000:.1f} ms",
+            "small calls outside outages": f"{len(self.calm_calls())}, median "
+            f"{statistics.median(calm) * 1000:.1f} ms, 99 % {late * 1000:.1f} ms, slowest "
+            f"{calm[-1] * 1000:.1f} ms ({self.slowest():.1f} x)",
+            "left out, since the machine was busy": f"{busy} of {len(self.probed)}",
+            "process before": self.before,
+            "process after a third": self.early,
+            "process after": self.after,
+            "statements left": self.statements,
+            "lines logged": len(self.log),
+            "tracebacks logged": sum("Traceback (most" in line for line in self.log),
+        }
+        return "\n".join(f"{name:40} {value}" for name, value in rows.items())
+
+    def faults(self) -> list[str]:
+        """What the soak has to hold and did not."""
+        assert self.before is not None
+        assert self.early is not None
+        assert self.after is not None
+        found = [f"wrong: {one}" for one in self.wrong[:5]]
+        found += [f"unexpected error: {text} ({n})" for text, n in self.unexpected.items()]
+        if self.after.files > self.before.files + 20:
+            found.append(f"files: {self.before.files} before, {self.after.files} after")
+        if self.after.threads > self.before.threads + 10:
+            found.append(f"threads: {self.before.threads} before, {self.after.threads} after")
+        if self.after.megabytes > self.early.megabytes * MORE_MEMORY + SPARE_MEGABYTES:
+            found.append(f"memory: {self.early.megabytes} MB early, {self.after.megabytes} after")
+        if self.slowest() > SLOWER:
+            found.append(f"the slowest small call took {self.slowest():.1f} times the median")
+        if self.statements:
+            found.append(f"{self.statements} statements are left at the store")
+        return found
