@@ -13,8 +13,9 @@ from bfsql_servers.soak_probe import Probed
 
 BUSY_SECONDS = 0.002
 """A small call tells nothing about the server when a process waited longer for a processor."""
-SLOWER = 10
-"""How many times as long as on a quiet server the slowest small call may take."""
+SLOWER, ENOUGH = 10, 200
+"""How many times as long as on a quiet server the slowest small call may take, and how many of
+them have to be measured before this says something."""
 MORE_MEMORY, SPARE_MEGABYTES = 1.5, 50
 """What the process may hold at the end: so many times what it held after a third, and more."""
 
@@ -124,7 +125,7 @@ class Report:
             found.append(f"threads: {self.before.threads} before, {self.after.threads} after")
         if self.after.megabytes > self.early.megabytes * MORE_MEMORY + SPARE_MEGABYTES:
             found.append(f"memory: {self.early.megabytes} MB early, {self.after.megabytes} after")
-        if self.slowest() > SLOWER:
+        if len(self.calm_calls()) >= ENOUGH and self.slowest() > SLOWER:
             found.append(f"the slowest small call took {self.slowest():.1f} times the median")
         if self.statements:
             found.append(f"{self.statements} statements are left at the store")

@@ -12,7 +12,7 @@ import asyncio
 import inspect
 import logging
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
 
@@ -167,6 +167,11 @@ class Graph:
     async def counted(self) -> None:
         """Wait until what the graph is made of is counted, or cannot be."""
         await self._operations.known.outline(OUTLINE_SECONDS)
+
+    async def node_counts(self) -> Mapping[str, int]:
+        """Nodes by type, as far as they are counted within some seconds; empty otherwise."""
+        outline, _ = await self._operations.known.outline()
+        return outline.node_counts if outline else {}
 
     async def end(self) -> None:
         """Stop what runs in the background."""

@@ -176,6 +176,7 @@ async def test_the_schema_says_where_batches_are_taken(web: httpx2.AsyncClient) 
     assert document["entity_types"] == ["Film", "Person"]
     assert document["predicates"] == ["ACTED_IN", "DIRECTED"]
     assert document["comprehensive"] is True
+    assert document["node_counts"] == {"Film": 2, "Person": 3}
     assert document["description"] == "Films"
     assert document["batch"] == {
         "entities": "/entities/batch",

@@ -49,8 +49,10 @@ async def schema(request: ApiRequest) -> Reply:
     """What the graph contains, and where batches are taken."""
     api = request.api
     types, predicates = await api.vocabulary()
+    counts = dict(await api.graph.node_counts())
     return reply(
         {
+            **({"node_counts": counts} if counts else {}),
             "description": clean_text(api.graph.description),
             "comprehensive": await within(api.db.comprehensive()),
             "entity_types": types,

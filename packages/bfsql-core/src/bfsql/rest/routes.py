@@ -208,6 +208,7 @@ class Schema(_Document):
     comprehensive: bool = Field(description="Whether the two lists are complete.")
     entity_types: list[str]
     predicates: list[str]
+    node_counts: dict[str, int] = _optional("Nodes by type; absent where they are not counted.")
     next_steps: str
     batch: Batches
 

@@ -1,7 +1,7 @@
 // @ts-check
 /** The schema of the graph, asked for once, and again after a failure. */
 
-import { call } from "./api.js";
+import { call, read } from "./api.js";
 import { relationOf } from "./graph.js";
 import { register } from "./palette.js";
 
@@ -38,7 +38,8 @@ async function load() {
   const { answer } = made;
   const types = answer.entity_types ?? [];
   const lists = { entity_types: types, predicates: answer.predicates ?? [] };
-  const nodeCounts = countsIn(answer.next_steps ?? "", types);
+  const { node_counts } = await read("schema");
+  const nodeCounts = new Map(Object.entries(node_counts ?? {}));
   register([...types].sort((a, b) => (nodeCounts.get(b) ?? 0) - (nodeCounts.get(a) ?? 0) || (a < b ? -1 : 1)));
   return {
     description: answer.graph_description ?? "",
@@ -51,23 +52,4 @@ async function load() {
     properties: answer.properties ?? {},
     call: made,
   };
-}
-
-/**
- * The counts that a store writes into its advice: "Nodes by type: Person 287, Movie 103."
- *
- * @param {string} advice @param {string[]} types
- */
-function countsIn(advice, types) {
-  /** @type {Map<string, number>} */
-  const counts = new Map();
-  const begin = advice.search(/Nodes by type(, about)?: /);
-  if (begin < 0) return counts;
-  const list = `, ${advice.slice(begin).replace(/^[^:]*: /, "")}`;
-  for (const type of types) {
-    const at = list.indexOf(`, ${type} `);
-    const number = at < 0 ? null : /^[\d,]*\d/.exec(list.slice(at + type.length + 3));
-    if (number) counts.set(type, Number(number[0].replaceAll(",", "")));
-  }
-  return counts;
 }
