@@ -41,7 +41,8 @@ class TestNeo4j(LoadedTogether, ServedSuite, WatchedSuite):
     ) -> None:
         self.server = neo4j_server
         self.watched = statements
-        self.settings = settings.model_copy(update={"preserve_case": True})
+        # On a busy machine, hundreds of calls wait for 16 connections longer than by default.
+        self.settings = settings.model_copy(update={"preserve_case": True, "connect_timeout": 60.0})
 
     @asynccontextmanager
     async def backend_with(self, records: Sequence[GraphRecord]) -> AsyncIterator[Neo4jBackend]:
