@@ -247,7 +247,7 @@ async def test_a_node_of_another_tool_keeps_its_labels_and_the_value_of_its_id(
     ("record", "said"),
     [
         (NodeRecord("Matrix", "Movie", {"year": 1999}), "in the property 'length' of the node"),
-        (NodeRecord("Far", "Person"), "'at' of the node 'Far' the value '2024-01-01T00:00:00"),
+        (NodeRecord("Far", "Person"), "'at' of the node 'Far', the value '2024-01-01T00:00:00"),
     ],
 )
 async def test_what_merging_would_change_is_refused(films, cypher, record, said: str) -> None:

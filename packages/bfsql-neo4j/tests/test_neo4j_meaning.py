@@ -113,7 +113,7 @@ async def test_without_a_vector_index_searches_go_by_names_and_it_is_said(
     assert not await backend.search_entities("the first")
     await backend.close()
     [told] = [text for text in caplog.messages if "vector" in text]
-    assert "has no vector index: searches go by names alone" in told
+    assert "has no vector index: searches compare names only" in told
     assert "bfsql index --backend neo4j --vector-property PROPERTY --apply" in told
     assert "CREATE VECTOR INDEX `entity_vectors` FOR (n:`LABEL`) ON (n.`PROPERTY`)" in told
     await prepare(words.model_copy(update={"vector_property": "v"}), True)
@@ -180,7 +180,7 @@ async def test_a_function_that_fails_at_times_is_told_in_the_answer_s_notes(
         answer = await graph.search_entities("ann")
         assert [entity["id"] for entity in answer.content["result"]] == ["a"]
         assert "name" in str(answer.content["notes"]), answer.content
-        assert "The model is asleep. The search goes by names alone." in caplog.text
+        assert "The model is asleep. The search compares names only." in caplog.text
         well[0] = True
         assert (await graph.search_entities("the first one")).content["result"][0]["id"] == "a"
     await backend.close()

@@ -178,7 +178,7 @@ async def test_a_server_that_is_full_is_told_and_works_again(
         await load_graph(PostgresSettings(dsn=database.owner_url), small_records)
         await database.run(f"ALTER ROLE {database.reader} CONNECTION LIMIT 1")
         first = await PostgresBackend.create(database.reader_url, pool_size=1)
-        with pytest.raises(StoreUnavailable, match="no connection left: too many connections"):
+        with pytest.raises(StoreUnavailable, match="no free connection: too many connections"):
             await PostgresBackend.create(database.reader_url)
         assert len(await first.get_nodes_batch(["a"])) == 1
         await database.run(f"ALTER ROLE {database.reader} CONNECTION LIMIT -1")

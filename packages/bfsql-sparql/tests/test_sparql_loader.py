@@ -104,7 +104,7 @@ async def test_a_load_adds_to_what_is_there(server: SparqlServer, settings: Spar
 async def test_a_new_graph_is_not_loaded_into_one_that_holds_something(
     server: SparqlServer, settings: SparqlSettings
 ) -> None:
-    with pytest.raises(LoadRefused, match=r"2 nodes and 1 edge already\. Give --replace"):
+    with pytest.raises(LoadRefused, match=r"a graph of 2 nodes and 1 edge\. Use --replace"):
         await load_graph(settings, GRAPH, NEW)
     assert is_as_it_was(server)
 
@@ -197,7 +197,7 @@ async def test_an_edge_that_rdf_reads_as_a_type_is_refused(
 ) -> None:
     report = await load_graph(settings, [*GRAPH, EdgeRecord("a", "rdf:type", "b")])
     assert report.refused == 1
-    assert "its predicate rdf:type tells types" in report.refusals[0].reason
+    assert "its predicate rdf:type denotes types" in report.refusals[0].reason
 
 
 @pytest.mark.parametrize(
@@ -257,7 +257,7 @@ async def test_what_cannot_be_taken_back_is_named(bad_endpoint: BadEndpoint) -> 
     said = str(wrong.value)
     assert "disk full" in said
     assert "Nothing in the default graph of" in said
-    assert "this update does: DROP SILENT GRAPH <urn:bfsql:loading:" in said
+    assert "this update removes it: DROP SILENT GRAPH <urn:bfsql:loading:" in said
 
 
 async def test_a_last_step_without_an_answer_is_told_as_that(bad_endpoint: BadEndpoint) -> None:

@@ -195,7 +195,7 @@ async def test_a_host_that_takes_no_connection_is_given_up(opened: Opened) -> No
             second.setblocking(False)
             second.connect_ex(address)  # the queue is full now
             endpoint = await opened(f"http://127.0.0.1:{address[1]}/", connect_timeout=0.2)
-            with pytest.raises(StoreUnavailable, match=r"no connection within 0\.2 s"):
+            with pytest.raises(StoreUnavailable, match=r"did not accept a connection within 0\.2 s"):
                 await endpoint.reply("ASK {}")
 
 
