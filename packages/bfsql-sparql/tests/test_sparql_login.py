@@ -133,7 +133,7 @@ async def test_a_login_over_plain_http_is_warned_of(
         await opened("https://graph.x.test/sparql", **settings)
         await opened(CLOSED, **settings)
     (warned,) = caplog.messages
-    assert "http://graph.x.test/sparql gets its" in warned
+    assert "http://graph.x.test/sparql receives its" in warned
     assert "unencrypted" in warned
     assert SECRET not in warned
 
@@ -195,7 +195,9 @@ async def test_a_host_that_takes_no_connection_is_given_up(opened: Opened) -> No
             second.setblocking(False)
             second.connect_ex(address)  # the queue is full now
             endpoint = await opened(f"http://127.0.0.1:{address[1]}/", connect_timeout=0.2)
-            with pytest.raises(StoreUnavailable, match=r"did not accept a connection within 0\.2 s"):
+            with pytest.raises(
+                StoreUnavailable, match=r"did not accept a connection within 0\.2 s"
+            ):
                 await endpoint.reply("ASK {}")
 
 
@@ -285,7 +287,9 @@ async def test_a_redirect_that_would_lose_the_query_names_what_to_set(
     bad_endpoint: BadEndpoint, opened: Opened, status: int
 ) -> None:
     bad_endpoint.always(redirect("/other?secret=1", status))
-    with pytest.raises(StoreError, match=rf"elsewhere \({status}, to http://127\S+/other\).*Set e"):
+    with pytest.raises(
+        StoreError, match=rf"redirects queries \({status}, to http://127\S+/other\).*Set e"
+    ):
         await (await opened(bad_endpoint.url)).reply("ASK {}")
     assert len(bad_endpoint.requests) == 1
 
