@@ -110,7 +110,9 @@ async def harmless(visit: Visit, served: Served) -> None:
     for request in visit.requests:
         path = urlsplit(request).path
         assert request.startswith(served.url), request
-        assert path == "/" or path.startswith(("/assets/", "/tools/", "/entities/batch")), request
+        assert path == "/" or path.startswith(
+            ("/assets/", "/tools/", "/entities/batch", "/schema")
+        ), request
     found = await visit.page.evaluate(
         """[
             [...document.querySelectorAll("a[href]")].map(link => link.protocol),

@@ -120,7 +120,7 @@ async def test_a_statement_has_the_id_of_its_call_beside_it_and_all_may_write_he
     await asyncio.wait([asked])
     await backend.ping()
     told = await backend.may_write()
-    assert "which has no roles: anybody may change everything" in str(told)
+    assert "which has no roles, so anybody may change everything" in str(told)
     await backend.close()
 
 
