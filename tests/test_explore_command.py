@@ -39,8 +39,9 @@ def search(url: str) -> None:
 def raw(port: int, path: str) -> bytes:
     """The answer to a path that no client would send."""
     with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
-        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-        return connection.recv(10_000)
+        head = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+        connection.sendall(head.encode())
+        return b"".join(iter(lambda: connection.recv(10_000), b""))
 
 
 async def test_servers_of_every_kind_record_and_the_page_replays(

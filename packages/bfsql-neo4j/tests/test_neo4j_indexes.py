@@ -194,6 +194,6 @@ async def test_waiting_ends_with_how_far_it_is(films, settings, cypher) -> None:
     await cypher("UNWIND range(1, 20000) AS i CREATE (:Person {name: 'person ' + i})")
     text = "CREATE INDEX IF NOT EXISTS FOR (n:Person) ON (n.name)"
     async with open_driver(settings) as driver, driver.session() as session:
-        with pytest.raises(StoreUnavailable, match=r"still filling the index .* after 0 s: \d+ %"):
+        with pytest.raises(StoreUnavailable, match=r"still building the index .* after 0 s: \d+ %"):
             await make(session, settings, [text], patience=0)
         await make(session, settings, [text])

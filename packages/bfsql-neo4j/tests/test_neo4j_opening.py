@@ -322,7 +322,7 @@ async def test_the_command_line_ends_with_the_sentence(
     text = await said(command, NEO4J_URI=guarded_neo4j.uri, NEO4J_PASSWORD=WRONG)
     assert "rejected the login of 'neo4j'" in text or "temporarily refuses" in text
     quiet = f"bolt://{HOST}:{silent}"
-    text = await said(command, "--connect-timeout", "0.3", NEO4J_URI=quiet)
+    text = await said(command, "--connect-timeout", "0.3", code=1, NEO4J_URI=quiet)
     assert "does not answer" in text
     assert "not start with a Bolt scheme" in await said(
         command, NEO4J_URI=f"http://me:{WRONG}@{HOST}:1"

@@ -187,7 +187,7 @@ async def test_what_is_in_two_tables_has_the_type_of_the_first_and_all_of_the_re
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"nodes": "people", "edges": ""}, "edges names none"),
+        ({"nodes": "people", "edges": ""}, "but edges does not"),
         ({"nodes": "people: id person", "edges": "x"}, "cannot be read"),
         ({"nodes": "people: colour=red", "edges": "x"}, "nodes"),
         ({"names": {"entitty": "x"}}, "did you mean entity"),

@@ -223,7 +223,7 @@ async def test_vectors_of_another_length_are_told(
     found = await refusal(dsn=graph_in, schema=schema, embedding=service.url, embedding_key=SECRET)
     assert isinstance(found, StoreError)
     assert f"{schema}.entity.embedding have 64 numbers" in str(found)
-    assert f"{service.url}/embeddings makes 2" in str(found)
+    assert f"{service.url}/embeddings produces 2" in str(found)
     assert "--embedding" in str(found)
 
 
@@ -260,7 +260,7 @@ async def test_the_command_line_ends_with_the_sentence(
     locked = postgres.url(user=LOCKED, password=SECRET)
     assert "refused the login" in await said(command, DATABASE_URL=locked)
     quiet = f"postgresql://me:{SECRET}@{HOST}:{silent}/graphs"
-    text = await said(command, "--connect-timeout", "0.3", DATABASE_URL=quiet)
+    text = await said(command, "--connect-timeout", "0.3", code=1, DATABASE_URL=quiet)
     assert "did not answer within 0.3 s" in text
     text = await said(command, "--schema", "nowhere", DATABASE_URL=database.reader_url)
     assert "has no schema 'nowhere'" in text
