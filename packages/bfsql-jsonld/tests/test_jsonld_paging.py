@@ -82,7 +82,7 @@ async def test_pages_that_go_round_are_an_error_and_the_next_call_works(opened, 
     pages[FIRST] = page("b", next="?page=2")
     pages["/entities/a/relations?page=2"] = page("c", next=FIRST)
     backend = await opened()
-    with pytest.raises(StoreError, match="go round in a circle"):
+    with pytest.raises(StoreError, match="form a loop"):
         await ends(backend)
     pages["/entities/a/relations?page=2"] = page("c")
     assert await ends(backend) == ["b", "c"]
@@ -91,7 +91,7 @@ async def test_pages_that_go_round_are_an_error_and_the_next_call_works(opened, 
 async def test_an_offset_that_is_ignored_is_an_error(opened, pages) -> None:
     for offset in ("", "&offset=1", "&offset=2"):
         pages[f"{FIRST}{offset}"] = page("b")
-    with pytest.raises(StoreError, match="circle"):
+    with pytest.raises(StoreError, match="form a loop"):
         await ends(await opened(offset_param="offset"))
 
 

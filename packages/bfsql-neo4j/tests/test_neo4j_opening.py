@@ -160,7 +160,7 @@ async def test_certificates_that_would_be_of_no_use_are_told(
     secured: dict[str, Any], scheme: str
 ) -> None:
     told = await refusal(**secured | {"uri": secured["uri"].replace("bolt+s", scheme)})
-    assert f"asked for by {scheme}://, which" in str(told)
+    assert f"addressed with {scheme}://, which" in str(told)
     assert f"Write {scheme.partition('+')[0]}+s:// in NEO4J_URI" in str(told)
 
 
@@ -172,7 +172,7 @@ async def test_a_file_that_holds_no_certificate_is_told(
         if text is not None:
             file.write_text(text)
         told = await refusal(**secured | {"ca_file": file})
-        assert f"ca_file ({file}), cannot be read" in str(told)
+        assert f"ca_file ({file}), the certificates to trust, cannot be read" in str(told)
 
 
 async def test_a_server_without_tls_is_told(empty: str) -> None:

@@ -176,7 +176,7 @@ async def test_what_is_excluded_is_in_no_answer_and_that_is_said(served: Open) -
     assert set(await db.edges_batch(["a", "s", "b"])) == {("c", "to", "a")}
     assert (await db.entity_types(), await db.predicates()) == (["T"], ["to"])
     assert [s.id for s in await db.search_entities("x")] == ["a"]
-    assert "left out 'Secret', 'HIDDEN'" in await db.next_steps()
+    assert "excludes 'Secret', 'HIDDEN'" in await db.next_steps()
 
 
 async def test_odd_names_of_labels_types_and_properties_are_only_names(served: Open) -> None:

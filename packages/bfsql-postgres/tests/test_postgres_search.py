@@ -182,7 +182,7 @@ async def test_vectors_of_another_length_are_an_error_at_start(
 ):
     await (await opened(DRUGS)).close()
     await owner.execute("UPDATE entity SET embedding = '[1, 2, 3]'")
-    with pytest.raises(StoreError, match=r"have 3 numbers, and .* makes 2"):
+    with pytest.raises(StoreError, match=r"have 3 numbers, and .* produces 2"):
         await opened(embedding_fn=lambda text: [1.0, 0.0])
 
 
@@ -200,7 +200,7 @@ async def test_without_a_vector_a_search_goes_by_names_and_the_log_says_so(
     backend = await opened(embedding_fn=embed)
     found = await backend.search_entities("desmopressin")
     assert [(stub.id, stub.score) for stub in found] == [("d:1", None), ("p:1", None)]
-    assert "goes by names alone" in caplog.text
+    assert "compares names only" in caplog.text
 
 
 async def test_damaged_vectors_are_passed_over(opened: Any, owner: asyncpg.Connection):

@@ -112,16 +112,20 @@ class OnAServer(LoadedTogether, OnAStore):
             await self.there.load(self.records)
 
 
+OPEN_TO_ALL = {
+    "may-write-not": never("Without a login it takes updates from everyone, and says so.")
+}
+
+
 class TestOxigraph(OnAServer):
     store = "oxigraph"
     examples = 10  # the fastest of them
+    optouts = OPEN_TO_ALL
 
 
 class TestFuseki(OnAServer):
     store = "fuseki"
-    optouts = {  # noqa: RUF012 - the kit reads it
-        "may-write-not": never("Without a login it takes updates from everyone, and says so.")
-    }
+    optouts = OPEN_TO_ALL
 
 
 class TestVirtuoso(OnAServer):

@@ -298,9 +298,9 @@ async def test_an_error_behind_half_an_answer_is_read(
 async def test_half_an_answer_near_the_time_limit_is_too_slow(
     bad_endpoint: BadEndpoint, opened: Opened, cut: Reply
 ) -> None:
-    endpoint = await opened(bad_endpoint.always(silence(0.9, cut)).url)
+    endpoint = await opened(bad_endpoint.always(silence(3.4, cut)).url)
     with pytest.raises(TooSlow, match="probably exceeded"):
-        await endpoint.reply(ALL, 1.0)
+        await endpoint.reply(ALL, 4.0)
     assert len(bad_endpoint.requests) == 1
 
 
