@@ -127,7 +127,7 @@ async def test_a_file_in_the_place_of_the_backup_that_is_no_graph_stays(
     await load_with(LoadMode.REPLACE, OLD)
     backup = file.with_name("graph.db.bak")
     backup.write_text("mine", encoding="utf-8")
-    with pytest.raises(StoreError, match=r"graph\.db\.bak is there.*--no-backup"):
+    with pytest.raises(StoreError, match=r"graph\.db\.bak exists.*--no-backup"):
         await load_with(LoadMode.REPLACE, [NodeRecord("z", "T")])
     assert backup.read_text(encoding="utf-8") == "mine"
     assert await ids(file) == ["a", "b"]
