@@ -15,6 +15,7 @@ from playwright.async_api import expect
 
 import bfsql
 from bfsql.answers import in_lines
+from bfsql.models.characters import escaped
 from bfsql_servers.chromium import Visit
 from bfsql_servers.served import Served
 
@@ -110,3 +111,17 @@ async def test_a_file_that_was_cut_off_is_replayed_as_far_as_it_can_be_read(
         await page.keyboard.press("End")
         await expect(page.locator(".step-detail .error")).to_contain_text("nobody at all")
     assert not [url for url in visit.requests if "calls.jsonl" in url]
+
+
+async def test_the_page_hides_the_characters_that_answers_escape(
+    visit: Visit, films: Served
+) -> None:
+    await visit.page.goto(films.url)
+    hidden = await visit.page.evaluate(
+        """async () => {
+            const { hasHidden } = await import("/assets/characters.js");
+            const all = Array.from({length: 0x110000}, (_, code) => code);
+            return all.filter((code) => hasHidden(String.fromCodePoint(code)));
+        }"""
+    )
+    assert hidden == [code for code in range(0x110000) if escaped(chr(code)) != chr(code)]

@@ -20,6 +20,15 @@ class BfsqlError(Exception):
     """Base class of all errors that BFS-QL raises on purpose."""
 
 
+def system_reason(error: Exception) -> str:
+    """Why a file could not be used: in the system's words, or in Python's for an impossible path.
+
+    Args:
+        error: An `OSError`, or the `ValueError` of a path that contains NUL.
+    """
+    return str(getattr(error, "strerror", None) or error)
+
+
 # --- read by the model ------------------------------------------------------
 
 

@@ -22,7 +22,7 @@ from threading import Event
 from typing import NamedTuple, Self, TypeVar
 
 from bfsql import call
-from bfsql.errors import StoreError, StoreUnavailable
+from bfsql.errors import StoreError, StoreUnavailable, system_reason
 
 APPLICATION_ID = 0x42_46_53_51
 """`PRAGMA application_id` of a graph: "BFSQ"."""
@@ -125,10 +125,9 @@ def check(path: Path) -> None:
     except IsADirectoryError:
         raise StoreError(f"{path} is a folder, not a graph file. {cure}/graph.db") from None
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or error
         raise StoreError(
-            f"{path} cannot be read: {why}. Give this user read access to it, or name another "
-            "file with --path."
+            f"{path} cannot be read: {system_reason(error)}. Give this user read access to it, "
+            "or name another file with --path."
         ) from error
     if header is None:
         found = "is empty" if size == 0 else "is not an SQLite file"

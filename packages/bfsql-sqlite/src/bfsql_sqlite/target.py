@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from bfsql.errors import LoadRefused, StoreError
+from bfsql.errors import LoadRefused, StoreError, system_reason
 from bfsql.loading.intake import graph_is_there
 from bfsql.models.load import LoadMode, LoadOptions
 from bfsql_sqlite.connection import APPLICATION_ID, LAYOUT, Header, check, read_header
@@ -183,8 +183,7 @@ def explained(path: Path) -> Iterator[None]:
     except (OSError, ValueError) as error:
         if isinstance(error, StoreError):
             raise
-        why = getattr(error, "strerror", None) or error
         raise StoreError(
-            f"{path} cannot be written: {why}. Give this user write access to its folder, or name "
-            "another file with --path."
+            f"{path} cannot be written: {system_reason(error)}. Give this user write access to its "
+            "folder, or name another file with --path."
         ) from error

@@ -227,6 +227,27 @@ class Trial:
         async with self.open() if self.open is not None else self.filled(village()) as backend:
             yield backend
 
+    def away(self, db: GraphDbInterface) -> AbstractAsyncContextManager[None]:
+        """A context in which the store of an open backend cannot be reached.
+
+        Raises:
+            Untried: No way is given to take it away.
+        """
+        away = self.gone(db) if self.gone else None
+        if away is None:
+            raise Untried("No way is given to take the store away.")
+        return away
+
+    def reader(self) -> Trial:
+        """The ways to open the backend with the right to read alone.
+
+        Raises:
+            Untried: No way is given to do so.
+        """
+        if self.read_only is None:
+            raise Untried("No way is given to a store that may only be read.")
+        return Trial(fill=self.read_only, keeps=self.keeps)
+
     def kept(self, records: Sequence[GraphRecord]) -> list[GraphRecord]:
         """What the store keeps of these records."""
         return kept(records, self.keeps)

@@ -145,9 +145,7 @@ async def _trips(
 async def store_returns(trial: Trial) -> None:
     """Gone, it is a StoreError in good time; back, the same answers come, from the cache too."""
     async with trial.filled(trial.kept(village())) as db:
-        away = trial.gone(db) if trial.gone else None
-        if away is None:
-            raise Untried("No way is given to take the store away.")
+        away = trial.away(db)
         before = await _state(db)
         async with open_graph(db) as graph:
             async with away:
@@ -194,10 +192,7 @@ async def _refused(db: GraphDbInterface) -> None:
 )
 async def read_rights(trial: Trial) -> None:
     """Opened without the right to write, the backend gives the answers of the reference."""
-    if trial.read_only is None:
-        raise Untried("No way is given to a store that may only be read.")
-    records = trial.kept(village())
-    reader = Trial(fill=trial.read_only, keeps=trial.keeps)
+    reader, records = trial.reader(), trial.kept(village())
     async with both(reader, records) as (mine, wanted):
         ids = some_ids(records)
         for entity_id in ids:

@@ -21,9 +21,9 @@ from bfsql import rest
 from bfsql.answers.clean import clean_text
 from bfsql.explore.replay import route as recorded_route
 from bfsql.graph import Graph
-from bfsql.rest.response import Problem, Reply
+from bfsql.rest.response import Problem, Reply, refusal
 from bfsql.rest.routes import ROUTES
-from bfsql.serving.access import allowed_names, require_known_names
+from bfsql.serving.access import require_known_names
 from bfsql.serving.live import LiveGraph
 from bfsql.serving.request_ids import with_request_ids
 from bfsql.serving.tokens import TokenVerifier
@@ -89,10 +89,7 @@ def application(
     """
     routes = ROUTES if replay is None else (*ROUTES, recorded_route(replay))
     api = rest.application(graph, settings, verifier, routes)
-    names = allowed_names(settings)
-    page: ASGIApp = Page()
-    page = page if names is None else require_known_names(page, names, _refusal)
-    page = with_request_ids(page)
+    page = with_request_ids(require_known_names(Page(), settings, refusal))
 
     async def both(scope: Scope, receive: Receive, send: Send) -> None:
         of_page = scope["type"] == "http" and _is_of_page(_path(scope))
@@ -117,7 +114,7 @@ class Page:
     def _response(self, request: Request) -> Response:
         path = _path(request.scope)
         if path not in self._files:
-            return _refusal(
+            return refusal(
                 HTTPStatus.NOT_FOUND,
                 f"The page has no file {clean_text(path)[:_SHOWN]}. The page itself is at /.",
             )
@@ -150,7 +147,3 @@ def _content(file: Path, changed: int, compressed: bool) -> bytes:  # noqa: ARG0
     """A file's bytes; it is read again when it has changed."""
     content = file.read_bytes()
     return gzip.compress(content, mtime=0) if compressed else content
-
-
-def _refusal(status: HTTPStatus, sentence: str) -> Response:
-    return Problem(status, sentence).response()

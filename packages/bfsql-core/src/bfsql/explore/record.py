@@ -16,7 +16,7 @@ from typing import Final
 
 from bfsql.answers import encode
 from bfsql.call import Caller, new_request_id
-from bfsql.errors import ConfigurationError
+from bfsql.errors import ConfigurationError, system_reason
 from bfsql.observer import ObservedCall, Observer
 from bfsql.serving.logs import OnceAMinute
 from bfsql.tools.parameters import PARAMETERS
@@ -53,9 +53,9 @@ class Recorder(Observer):
         try:
             self._descriptor = os.open(file, _FLAGS, _FOR_ITS_OWNER)
         except (OSError, ValueError) as error:
-            why = getattr(error, "strerror", None) or error
             raise ConfigurationError(
-                f"Calls cannot be recorded in {file}: {why}. Name a file that can be written."
+                f"Calls cannot be recorded in {file}: {system_reason(error)}. Name a file that can "
+                "be written."
             ) from None
         self._inside_line = self._ends_inside_line()
 

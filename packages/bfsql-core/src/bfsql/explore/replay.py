@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import from_json
 
 from bfsql.answers import encode
-from bfsql.errors import ConfigurationError, ToolError
+from bfsql.errors import ConfigurationError, ToolError, system_reason
 from bfsql.rest.request import ApiRequest, ApiRoute
 from bfsql.rest.response import Reply
 
@@ -62,8 +62,8 @@ def route(file: Path) -> ApiRoute:
             pass
     except (OSError, ValueError) as error:
         raise ConfigurationError(
-            f"The recorded calls in {file} cannot be read: {_reason(error)}. Name a file that "
-            "`bfsql serve --record FILE` has written."
+            f"The recorded calls in {file} cannot be read: {system_reason(error)}. Name a file "
+            "that `bfsql serve --record FILE` has written."
         ) from None
 
     async def recorded(_: ApiRequest) -> Reply:
@@ -72,7 +72,7 @@ def route(file: Path) -> ApiRoute:
             return Reply(encode(await asyncio.to_thread(read, file)), transient=True)
         except OSError as error:
             raise ToolError(
-                f"The recorded calls in {file.name} cannot be read: {_reason(error)}.",
+                f"The recorded calls in {file.name} cannot be read: {system_reason(error)}.",
                 kind="store",
             ) from None
 
@@ -143,7 +143,3 @@ def _audited(given: Mapping[str, Any], caller: Mapping[str, Any]) -> dict[str, A
 def _of(kind: type | tuple[type, ...], known: Mapping[str, Any], name: str) -> Any:
     value = known.get(name)
     return value if isinstance(value, kind) and not isinstance(value, bool) else None
-
-
-def _reason(error: Exception) -> str:
-    return str(getattr(error, "strerror", None) or error)

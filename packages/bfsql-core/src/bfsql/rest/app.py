@@ -30,9 +30,9 @@ from bfsql.graph import Graph
 from bfsql.observer import ObservedCall
 from bfsql.rest.handlers import tool
 from bfsql.rest.request import Api, ApiRequest, ApiRoute, read_request
-from bfsql.rest.response import Problem, problem_of
+from bfsql.rest.response import Problem, problem_of, refusal
 from bfsql.rest.routes import ROUTES
-from bfsql.serving.access import allowed_names, require_known_names, require_token
+from bfsql.serving.access import require_known_names, require_token
 from bfsql.serving.live import LiveGraph
 from bfsql.serving.request_ids import request_id_of, with_request_ids
 from bfsql.serving.tokens import TokenVerifier, verifier_of
@@ -100,7 +100,7 @@ def _guarded(app: ASGIApp, settings: ServeSettings, verifier: TokenVerifier | No
     Preflights of browsers carry no token, so origins are checked before it.
     """
     if verifier is not None:
-        app = require_token(app, verifier, _refusal)
+        app = require_token(app, verifier, refusal)
     if settings.cors_origins:
         app = _Cors(
             app,
@@ -109,12 +109,7 @@ def _guarded(app: ASGIApp, settings: ServeSettings, verifier: TokenVerifier | No
             allow_headers=["Authorization", "Content-Type", "If-None-Match"],
             expose_headers=["ETag", "Link", "Retry-After"],
         )
-    names = allowed_names(settings)
-    return app if names is None else require_known_names(app, names, _refusal)
-
-
-def _refusal(status: HTTPStatus, sentence: str) -> Response:
-    return Problem(status, sentence).response()
+    return require_known_names(app, settings, refusal)
 
 
 class _Cors(CORSMiddleware):
@@ -149,7 +144,7 @@ def _with_encoded_path(app: ASGIApp) -> ASGIApp:
         try:
             segments = [unquote(part, errors="strict") for part in raw.decode("ascii").split("/")]
         except UnicodeDecodeError:
-            problem = _refusal(
+            problem = refusal(
                 HTTPStatus.BAD_REQUEST,
                 "The path cannot be read: ids in it have to be UTF-8 text, percent-encoded.",
             )
@@ -249,7 +244,7 @@ async def _problem(_: Request, error: Exception) -> Response:
 
 async def _no_route(request: Request, _: Exception) -> Response:
     path = clean_text(unquote(request.scope["path"]))
-    return _refusal(
+    return refusal(
         HTTPStatus.NOT_FOUND,
         f"There is nothing at {path[:_SHOWN]}. GET /docs lists what there is; ids in a path "
         "are percent-encoded, a slash in them as %2F.",

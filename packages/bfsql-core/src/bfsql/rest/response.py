@@ -153,6 +153,11 @@ class Problem(Exception):
         return Response(encode(document), self.status.value, headers, PROBLEM_JSON)
 
 
+def refusal(status: HTTPStatus, sentence: str) -> Response:
+    """The answer to a request that is refused before any route reads it."""
+    return Problem(status, sentence).response()
+
+
 def problem_of(error: ToolError) -> Problem:
     """The problem whose `detail` is the sentence of an error; `kind` and `argument` beside it."""
     status, headers = _STATUSES.get(error.kind, HTTPStatus.BAD_REQUEST), {}

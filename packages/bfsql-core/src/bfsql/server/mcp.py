@@ -44,7 +44,6 @@ from bfsql.server.sessions import Sessions
 from bfsql.server.stdio import reserved_stdin, reserved_stdout
 from bfsql.server.subscriptions import ListChanges
 from bfsql.serving.access import (
-    allowed_names,
     require_known_names,
     require_token,
     verified_token,
@@ -367,10 +366,7 @@ def application(
     verifier = verifier or verifier_of(settings)
     if verifier is not None:
         app = require_token(_with_user(app), verifier, _plain_text)
-    names = allowed_names(settings)
-    if names is not None:
-        app = require_known_names(app, names, _plain_text)
-    return with_request_ids(app)
+    return with_request_ids(require_known_names(app, settings, _plain_text))
 
 
 def _with_user(app: ASGIApp) -> ASGIApp:

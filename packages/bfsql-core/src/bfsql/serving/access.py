@@ -165,12 +165,15 @@ def allowed_names(settings: ServeSettings) -> AllowedNames | None:
     )
 
 
-def require_known_names(app: ASGIApp, names: AllowedNames, refusal: Refusal) -> ASGIApp:
+def require_known_names(app: ASGIApp, settings: ServeSettings, refusal: Refusal) -> ASGIApp:
     """The application behind its names: a foreign `Host` gets 421, a foreign `Origin` 403.
 
     This prevents DNS rebinding (`check_exposure`), so it stands before everything else that
-    answers, redirects included.
+    answers, redirects included. A server that may be called by any name is left as it is.
     """
+    names = allowed_names(settings)
+    if names is None:
+        return app
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
         answer = app

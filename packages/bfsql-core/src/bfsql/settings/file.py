@@ -21,7 +21,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
-from bfsql.errors import ConfigurationError
+from bfsql.errors import ConfigurationError, system_reason
 
 FILE_NAME = "bfsql.toml"
 """What is looked for in the working directory."""
@@ -120,7 +120,7 @@ def read_text(path: Path, max_bytes: int = MAX_BYTES) -> str:
         with os.fdopen(descriptor, "rb", 0) as file:
             content = _bounded(file, max_bytes)
     except (OSError, ValueError) as error:
-        raise UnreadableFile(getattr(error, "strerror", None) or str(error)) from None
+        raise UnreadableFile(system_reason(error)) from None
     if len(content) > max_bytes:
         raise UnreadableFile(f"it is larger than {max_bytes:,} bytes")
     try:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from weakref import WeakSet
 
-from bfsql.errors import SourceError
+from bfsql.errors import SourceError, system_reason
 from bfsql.sources.formats import check_library
 
 _T = TypeVar("_T")
@@ -155,7 +155,7 @@ def faults_of(path: Path) -> Iterator[None]:
         reason = f"this is not a {packed}, or it is damaged ({error}); get the file again"
         raise SourceError(path, reason) from error
     except OSError as error:
-        raise SourceError(path, f"cannot be read: {error.strerror or error}") from error
+        raise SourceError(path, f"cannot be read: {system_reason(error)}") from error
 
 
 def guarded(path: Path, stream: Iterator[_T]) -> Iterator[_T]:

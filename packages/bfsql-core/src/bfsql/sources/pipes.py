@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from bfsql.errors import SourceError
+from bfsql.errors import SourceError, system_reason
 from bfsql.sources.formats import FORMATS, FORMER_NAMES, format_of
 
 STANDARD_INPUT = Path("-")
@@ -81,7 +81,7 @@ class Copy:
                 head = copy.read(len(_ZSTD))
         except OSError as error:
             raise SourceError(
-                name_of(pipe), f"cannot be copied to {folder.parent}: {error.strerror or error}"
+                name_of(pipe), f"cannot be copied to {folder.parent}: {system_reason(error)}"
             ) from error
         if not head:
             raise SourceError(

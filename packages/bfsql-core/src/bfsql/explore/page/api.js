@@ -64,12 +64,7 @@ export async function call(tool, given, signal) {
     Object.entries(given).filter(([, v]) => v !== null && v !== undefined && v !== "" && !(Array.isArray(v) && !v.length)),
   );
   const begun = performance.now();
-  const response = await request(`tools/${encodeURIComponent(tool)}`, {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify(args),
-    signal,
-  });
+  const response = await post(`tools/${encodeURIComponent(tool)}`, args, signal);
   const content = await body(response);
   const ms = performance.now() - begun;
   const document = parsed(content);
@@ -82,10 +77,15 @@ export async function call(tool, given, signal) {
     answer: listed ? document.result : document,
     text,
     bytes,
-    tokens: Math.ceil(bytes / 3),
+    tokens: tokensOf(bytes),
     ms,
     notes: document.notes ?? [],
   };
+}
+
+/** The tokens of a text, as the budget estimates them. @param {number} bytes */
+export function tokensOf(bytes) {
+  return Math.ceil(bytes / 3);
 }
 
 /**
@@ -109,12 +109,7 @@ export async function read(path, signal) {
  * @throws {ApiError} As for `call`.
  */
 export async function namesOf(ids, signal) {
-  const response = await request("entities/batch", {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ ids: [...new Set(ids)], metadata: true, keys: ["name"] }),
-    signal,
-  });
+  const response = await post("entities/batch", { ids: [...new Set(ids)], metadata: true, keys: ["name"] }, signal);
   const { results } = parsed(await body(response));
   return new Map(results.flatMap((/** @type {any} */ found) => (typeof found.name === "string" ? [[found.id, found.name]] : [])));
 }
@@ -149,6 +144,11 @@ export function latest() {
 /** Whether an error only says that a newer call took the place of this one. @param {any} error */
 export function isAbort(error) {
   return error instanceof DOMException && error.name === "AbortError";
+}
+
+/** @param {string} path @param {any} document @param {AbortSignal} [signal] */
+function post(path, document, signal) {
+  return request(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(document), signal });
 }
 
 /** @param {string} path @param {RequestInit} init @returns {Promise<Response>} */

@@ -4,6 +4,8 @@
  * hold the arguments.
  */
 
+import { tokensOf } from "./api.js";
+import { plural } from "./dom.js";
 import { isInLines, readLines } from "./lines.js";
 
 /**
@@ -23,7 +25,6 @@ import { isInLines, readLines } from "./lines.js";
 
 /** Milliseconds without a call after which calls that name no session are another one. */
 const PAUSE = 30 * 60 * 1000;
-const BYTES_PER_TOKEN = 3;
 
 /**
  * The calls of a file; lines that cannot be read are counted.
@@ -81,7 +82,7 @@ export function asRecorded(line) {
     answer,
     error: errorOf(line),
     ms: number(line.ms) ?? (number(line.seconds) ?? 0) * 1000,
-    tokens: number(line.tokens) ?? Math.ceil(size / BYTES_PER_TOKEN),
+    tokens: number(line.tokens) ?? tokensOf(size),
   };
 }
 
@@ -139,19 +140,19 @@ export function contentOf({ tool, answer, error }) {
   if (content === null) return nothing;
   const { list, document } = content;
   const notes = texts(document.notes);
-  if (list) return { ...nothing, nodes: list.filter(hasIdentity).map(asNode), count: counted(list.length, tool === "search_entities" ? "hit" : "record"), notes, readable: true };
+  if (list) return { ...nothing, nodes: list.filter(hasIdentity).map(asNode), count: plural(list.length, tool === "search_entities" ? "hit" : "record"), notes, readable: true };
   if (Array.isArray(document.nodes) && Array.isArray(document.edges))
     return {
       nodes: document.nodes.filter(hasIdentity),
       edges: document.edges.filter(isEdge),
       seeds: texts(document.seeds),
-      count: `${counted(number(document.node_count) ?? document.nodes.length, "node")}, ${counted(number(document.edge_count) ?? document.edges.length, "edge")}`,
+      count: `${plural(number(document.node_count) ?? document.nodes.length, "node")}, ${plural(number(document.edge_count) ?? document.edges.length, "edge")}`,
       notes,
       readable: true,
     };
   if (hasIdentity(document)) return { ...nothing, nodes: [asNode(document)], count: "1 record", notes, readable: true };
   if (Array.isArray(document.entity_types))
-    return { ...nothing, count: `${counted(document.entity_types.length, "type")}, ${counted(texts(document.predicates).length, "predicate")}`, notes, readable: true };
+    return { ...nothing, count: `${plural(document.entity_types.length, "type")}, ${plural(texts(document.predicates).length, "predicate")}`, notes, readable: true };
   return { ...nothing, notes, readable: true };
 }
 
@@ -218,9 +219,4 @@ function texts(value) {
 /** @param {any} value */
 function number(value) {
   return typeof value === "number" && Number.isFinite(value) ? value : null;
-}
-
-/** @param {number} value @param {string} what */
-function counted(value, what) {
-  return `${value.toLocaleString("en")} ${what}${value === 1 ? "" : "s"}`;
 }

@@ -34,11 +34,10 @@ export function schema({ again = false } = {}) {
 
 /** @returns {Promise<Schema>} */
 async function load() {
-  const made = await call("describe_schema", {});
+  const [made, { node_counts }] = await Promise.all([call("describe_schema", {}), read("schema")]);
   const { answer } = made;
   const types = answer.entity_types ?? [];
   const lists = { entity_types: types, predicates: answer.predicates ?? [] };
-  const { node_counts } = await read("schema");
   const nodeCounts = new Map(Object.entries(node_counts ?? {}));
   register([...types].sort((a, b) => (nodeCounts.get(b) ?? 0) - (nodeCounts.get(a) ?? 0) || (a < b ? -1 : 1)));
   return {
