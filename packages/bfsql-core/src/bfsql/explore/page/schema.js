@@ -32,6 +32,22 @@ export function schema({ again = false } = {}) {
   return asked;
 }
 
+/**
+ * The schema, or null where it cannot be read. A missing token is an error here, since every
+ * further call would ask the reader for it again.
+ *
+ * @returns {Promise<Schema | null>}
+ * @throws {import("./api.js").ApiError} The server wants a token, and the reader gave none.
+ */
+export async function schemaOrNull() {
+  try {
+    return await schema();
+  } catch (error) {
+    if (/** @type {any} */ (error).status === 401) throw error;
+    return null;
+  }
+}
+
 /** @returns {Promise<Schema>} */
 async function load() {
   const [made, { node_counts }] = await Promise.all([call("describe_schema", {}), read("schema")]);

@@ -4,7 +4,7 @@
 import { call, isAbort, latest, namesOf } from "../api.js";
 import { count, fill, h, isWebAddress, link, name, plural } from "../dom.js";
 import { nameIn } from "../graph.js";
-import { schema } from "../schema.js";
+import { schemaOrNull } from "../schema.js";
 import { href } from "../state.js";
 import { show } from "../shown.js";
 import { failure, notesList, typeName } from "./parts.js";
@@ -25,7 +25,7 @@ export function entity(container, state) {
     try {
       await one.run(async (signal) => {
         const made = await call("describe_entity", { id: state.id }, signal);
-        await schema().catch(() => null);
+        await schemaOrNull();
         const names = await namesOf(idsIn(made.answer), signal).catch(() => new Map());
         signal.throwIfAborted();
         draw(made, names);

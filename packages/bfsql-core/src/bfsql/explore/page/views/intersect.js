@@ -6,7 +6,7 @@ import { announce, fill, h, plural } from "../dom.js";
 import { Graph } from "../graph.js";
 import { entityPicker } from "../picker.js";
 import { createPicture } from "../picture.js";
-import { schema } from "../schema.js";
+import { schemaOrNull } from "../schema.js";
 import { show } from "../shown.js";
 import { get, go, set } from "../state.js";
 import { cost, failure, legendButton, notesList, sizes } from "./parts.js";
@@ -58,7 +58,7 @@ export function intersect(container, state) {
     if (now.seeds.length < 2) return none(now.seeds.length);
     container.setAttribute("aria-busy", "true");
     try {
-      await schema().catch(() => null);
+      await schemaOrNull();
       const made = await one.run((signal) => call("intersect_subgraphs", argumentsOf(now), signal));
       answer = { made, graph: new Graph().add(made.answer) };
       split.hidden = false;

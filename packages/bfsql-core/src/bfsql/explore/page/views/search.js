@@ -3,7 +3,7 @@
 
 import { call, isAbort, latest } from "../api.js";
 import { announce, fill, h, link, name, plural } from "../dom.js";
-import { schema } from "../schema.js";
+import { schemaOrNull } from "../schema.js";
 import { go, href } from "../state.js";
 import { show } from "../shown.js";
 import { failure, notesList, typeName } from "./parts.js";
@@ -60,7 +60,7 @@ export function searchField(container) {
   async function look(text) {
     try {
       const made = await one.run((signal) => call("search_entities", { query: text }, signal));
-      await schema().catch(() => null);
+      await schemaOrNull();
       hits = made.answer;
       active = -1;
       const note = hits.length ? made.notes[0] ?? "" : made.notes[0] ?? `Nothing is called “${text.slice(0, 60)}”.`;
@@ -171,7 +171,7 @@ export function search(container, state) {
     hits.setAttribute("aria-busy", "true");
     try {
       const made = await one.run((signal) => call("search_entities", { query: state.q, node_types: state.types }, signal));
-      await schema().catch(() => null);
+      await schemaOrNull();
       draw(made);
     } catch (error) {
       if (isAbort(error)) return;

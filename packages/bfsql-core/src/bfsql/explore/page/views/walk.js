@@ -5,7 +5,7 @@ import { isAbort, latest } from "../api.js";
 import { announce, fill, h, plural } from "../dom.js";
 import { pathForm } from "../paths.js";
 import { createPicture } from "../picture.js";
-import { schema } from "../schema.js";
+import { schemaOrNull } from "../schema.js";
 import { get, go, set } from "../state.js";
 import { show } from "../shown.js";
 import { isRestricted, opening, openingOf, walk as ask } from "../walking.js";
@@ -86,8 +86,7 @@ export function walk(container, state) {
     parts.left.setAttribute("aria-busy", "true");
     try {
       await one.run(async (signal) => {
-        await schema().catch(() => null);
-        const hub = await seedHub(now, signal);
+        const [hub] = await Promise.all([seedHub(now, signal), schemaOrNull()]);
         signal.throwIfAborted();
         if (hub) return offer(hubChoice(hub, now.limit, (step) => set(step ? { path: [step] } : { hub: "all" })));
         answer = await ask(now, signal, known);
@@ -158,7 +157,7 @@ async function seedHub(now, signal) {
   try {
     return await hubAt(now.seeds[0], now.limit, signal);
   } catch (error) {
-    if (isAbort(error)) throw error;
+    if (isAbort(error) || /** @type {any} */ (error).status === 401) throw error;
     return null;
   }
 }
