@@ -20,7 +20,7 @@ from bfsql import plugins, settings, tools
 from bfsql.abc import GraphDbInterface
 from bfsql.answers import Answer
 from bfsql.cache import MAX_RECORDS, Breaker, CachedGraphDb, GuardedGraphDb
-from bfsql.call import MAX_EDGES, Caller
+from bfsql.call import MAX_EDGES, MAX_NODES, Caller
 from bfsql.errors import BfsqlError, StoreError, StoreUnavailable
 from bfsql.observer import NO_OBSERVERS, Observer, Observers
 from bfsql.plugins import NO_HOOKS, Hooks
@@ -240,6 +240,7 @@ async def open_graph(
         guarded or opened,
         cache_records,
         ttl=cache_ttl,
+        max_nodes=limits.max_nodes or MAX_NODES,
         max_edges=limits.max_edges or MAX_EDGES,
         observers=watching,
     )

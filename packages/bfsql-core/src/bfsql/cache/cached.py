@@ -66,7 +66,8 @@ class CachedGraphDb(AdaptedGraphDb):
         maxsize: Records to hold at the most; a hub is one key and 60,000 of
             them. An answer larger than half of it is passed on and not held.
         ttl: Seconds for which an answer is good; None for as long as the cache lives.
-        max_edges: Edges of a ring that is read at once; None for no bound.
+        max_nodes: Ends of a ring that is read at once; None for no bound.
+        max_edges: Edges of such a ring, likewise.
         clock: Seconds, never going back; for tests.
         observers: Those of the graph.
     """
@@ -77,6 +78,7 @@ class CachedGraphDb(AdaptedGraphDb):
         maxsize: int = MAX_RECORDS,
         *,
         ttl: float | None = None,
+        max_nodes: int | None = None,
         max_edges: int | None = None,
         clock: Callable[[], float] = time.monotonic,
         observers: Observers = NO_OBSERVERS,
@@ -92,7 +94,7 @@ class CachedGraphDb(AdaptedGraphDb):
         )
         self._leaving: CachedMethod[str] = CachedMethod("edges_from", policy, weigh=lengths)
         self._entering: CachedMethod[str] = CachedMethod("edges_to", policy, weigh=lengths)
-        self._policy, self._max_edges = policy, max_edges
+        self._policy, self._bounds = policy, {"max_nodes": max_nodes, "max_edges": max_edges}
         self._rings = self._no_rings()
         self._answers = HeldAnswers(policy.budget, policy.ttl, policy.clock)
         self._nodes: CachedMethod[str] = CachedMethod("get_nodes_batch", policy)
@@ -234,7 +236,7 @@ class CachedGraphDb(AdaptedGraphDb):
 
     def _no_rings(self) -> HeldRings:
         typed = "edges_stream" in self._own
-        return HeldRings(adapted(self._inner), self._policy, self._max_edges, typed=typed)
+        return HeldRings(adapted(self._inner), self._policy, **self._bounds, typed=typed)
 
     async def metadata_for_nodes_batch(
         self, ids: Sequence[str], keys: Collection[str] | None = None

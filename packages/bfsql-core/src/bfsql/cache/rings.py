@@ -9,28 +9,21 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
+from functools import partial
 from operator import itemgetter
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.cache.singleflight import CachedMethod, CachePolicy
-from bfsql.columns import BATCH_EDGES, ROW, IntArray, Numbering, Ring, places_in
+from bfsql.columns import BATCH_EDGES, ROW, Handles, IntArray, Numbering, Ring, places_in
 from bfsql.errors import BoundMet
-from bfsql.models import EdgeDirection, Triple
-from bfsql.models.parts import TypedTriple
+from bfsql.models import EdgeDirection, Part, Triple
 
-
-class _Part(NamedTuple):
-    """A part of a ring, as `edges_batch` is asked for it."""
-
-    predicates: frozenset[str] | None
-    direction: EdgeDirection | None
-
-
-_Key: TypeAlias = tuple[str, _Part]
+_Key: TypeAlias = tuple[str, frozenset[str] | None, EdgeDirection | None]
+"""An id, and which part of its ring."""
 _EDGE_BYTES = ROW * np.dtype(np.int32).itemsize
 
 
@@ -40,6 +33,7 @@ class HeldRings:
     Args:
         backend: Gives the rings.
         policy: How long they are good, and how many are held.
+        max_nodes: Ends of a ring that is read at once for a traversal; None for no bound.
         max_edges: Edges of a ring that is read at once; None for no bound.
         typed: Whether rows may have the types of their ends.
 
@@ -51,8 +45,9 @@ class HeldRings:
         self,
         backend: GraphDbInterface,
         policy: CachePolicy,
-        max_edges: int | None,
         *,
+        max_nodes: int | None,
+        max_edges: int | None,
         typed: bool,
     ) -> None:
         self.numbering = Numbering()
@@ -62,7 +57,7 @@ class HeldRings:
         self._parts: CachedMethod[_Key] = CachedMethod(
             "edges_batch", policy, weigh=_edges, id_of=itemgetter(0)
         )
-        self._max_edges = max_edges
+        self._max_nodes, self._max_edges = max_nodes, max_edges
 
     async def rings(
         self,
@@ -73,10 +68,13 @@ class HeldRings:
     ) -> AsyncGenerator[IntArray]:
         """A ring, or a part of it; what is not held is asked for in one call.
 
+        Of a part, the ends are not bounded: some are left out by who asked for it.
+
         Raises:
-            BoundMet: What is not held has more edges than may be read.
+            BoundMet: What is not held has more ends or edges than may be read.
         """
-        rows = await self._rows(ids, _part(predicates, direction))
+        part: Part = {"predicates": predicates, "direction": direction}
+        rows = await self._rows(ids, part, self._max_nodes)
         for start in range(0, len(rows), BATCH_EDGES):
             yield rows[start : start + BATCH_EDGES]
 
@@ -87,8 +85,8 @@ class HeldRings:
         predicates: Collection[str] | None = None,
         direction: EdgeDirection | None = None,
     ) -> list[Triple]:
-        """The same in strings."""
-        rows = await self._rows(ids, _part(predicates, direction))
+        """The same in strings, with any number of ends."""
+        rows = await self._rows(ids, {"predicates": predicates, "direction": direction}, None)
         names = self.numbering.names.__getitem__
         columns = (map(names, rows[:, place].tolist()) for place in range(3))
         return list(zip(*columns, strict=True))
@@ -103,29 +101,33 @@ class HeldRings:
         self._whole.drop()
         self._parts.drop()
 
-    async def _rows(self, ids: Sequence[str], part: _Part | None) -> IntArray:
-        if part is None:
-            return _joined((await self._whole.many(ids, self._fetch)).values())
+    async def _rows(self, ids: Sequence[str], part: Part, max_nodes: int | None) -> IntArray:
+        predicates, direction = part["predicates"], part["direction"]
+        if predicates is None and direction is None:
+            fetch = partial(self._fetch, max_nodes)
+            return _joined((await self._whole.many(ids, fetch)).values())
         held = self._whole.complete(ids)
-        rest = [(entity_id, part) for entity_id in ids if entity_id not in held]
+        kept = None if predicates is None else frozenset(predicates)
+        rest = [(entity_id, kept, direction) for entity_id in ids if entity_id not in held]
         read = await self._parts.many(rest, self._fetch_part)
         return np.concatenate([self._part_of(held, part), _joined(read.values())])
 
-    def _part_of(self, held: Mapping[str, bytes], part: _Part) -> IntArray:
+    def _part_of(self, held: Mapping[str, bytes], part: Part) -> IntArray:
         """The edges of a part in rings that are held."""
         rows, number = _joined(held.values()), self.numbering.get
         ring = Ring(rows[:, 0], rows[:, 1], rows[:, 2])
         kept = np.ones(len(rows), bool)
-        if part.predicates is not None:
-            wanted = [n for name in part.predicates if (n := number(name)) is not None]
+        if part["predicates"] is not None:
+            wanted = [n for name in part["predicates"] if (n := number(name)) is not None]
             kept &= np.isin(ring.predicates, np.array(wanted, np.int32))
-        if part.direction is not None:
-            ends = ring.subjects if part.direction == "out" else ring.objects
+        if part["direction"] is not None:
+            ends = ring.subjects if part["direction"] == "out" else ring.objects
             kept &= np.isin(ends, self.numbering.of(held, len(held)))
         return rows[kept]
 
-    async def _fetch(self, missing: list[str]) -> dict[str, bytes]:
-        found = await self._read(missing, self._backend.edges_stream(missing), None)
+    async def _fetch(self, max_nodes: int | None, missing: list[str]) -> dict[str, bytes]:
+        whole: Part = {"predicates": None, "direction": None}
+        found = await self._read(missing, whole, max_nodes)
         under_way = call.current()
         if under_way is not None and under_way.omissions:
             return found  # and with each ring what was left out of it
@@ -133,49 +135,92 @@ class HeldRings:
         return {entity_id: ring for entity_id, ring in found.items() if ring}
 
     async def _fetch_part(self, missing: list[_Key]) -> dict[_Key, bytes]:
-        (_, part), ids = missing[0], [entity_id for entity_id, _ in missing]
-        stream = self._backend.edges_stream(
-            ids, predicates=part.predicates, direction=part.direction
-        )
-        read = await self._read(ids, stream, part.direction)
-        return {(entity_id, part): ring for entity_id, ring in read.items()}
+        ids, (_, predicates, direction) = [entity_id for entity_id, *_ in missing], missing[0]
+        read = await self._read(ids, {"predicates": predicates, "direction": direction}, None)
+        return {(entity_id, predicates, direction): ring for entity_id, ring in read.items()}
 
     async def _read(
-        self,
-        missing: list[str],
-        stream: AsyncGenerator[Sequence[Triple] | Sequence[TypedTriple]],
-        direction: EdgeDirection | None,
+        self, missing: list[str], part: Part, max_nodes: int | None
     ) -> dict[str, bytes]:
-        parts: list[IntArray] = [np.empty((0, ROW), np.int32)]
-        count = joining = counted = 0
-        async with aclosing(stream) as batches:
+        ring = _Batches(self.numbering, missing, max_nodes, self._max_edges)
+        async with aclosing(self._backend.edges_stream(missing, **part)) as batches:
             async for rows in batches:
-                parts.append(self.numbering.rows(rows))
-                count += len(rows)
-                if self._max_edges is None or count <= self._max_edges:
-                    continue
-                # An edge between two asked nodes may come twice.
-                joining += sum(self._joining(part, missing) for part in parts[counted:])
-                counted = len(parts)
-                if count - joining // 2 > self._max_edges:
-                    raise BoundMet("edges", self._max_edges)
-        ring = np.concatenate(parts)
+                ring.add(self.numbering.rows(rows))
+        edges = ring.joined()
         if len(missing) == 1:
-            return {missing[0]: ring.tobytes()}
-        return _by_end(ring, missing, self.numbering, direction)
+            return {missing[0]: edges.tobytes()}
+        return _by_end(edges, missing, self.numbering, part["direction"])
 
-    def _joining(self, rows: IntArray, asked: Sequence[str]) -> int:
-        """How many edges have both ends among some ids."""
-        handles = np.sort(self.numbering.of(asked, len(asked)))
+
+class _Batches:
+    """A ring while it is read.
+
+    Args:
+        numbering: What its numbers mean.
+        asked: The ids that it was asked for.
+        max_nodes: Ends that it may have; None for no bound.
+        max_edges: Edges, likewise.
+    """
+
+    def __init__(
+        self,
+        numbering: Numbering,
+        asked: Sequence[str],
+        max_nodes: int | None,
+        max_edges: int | None,
+    ) -> None:
+        self._numbering, self._asked = numbering, asked
+        self._max_nodes, self._max_edges = max_nodes, max_edges
+        self._batches: list[IntArray] = [np.empty((0, ROW), np.int32)]
+        self._count = 0
+        # The bounds are far where there are few rows; the batches are looked at from there on.
+        self._ends: Handles | None = None
+        self._nodes = self._of_ends = 0
+        self._joining = self._of_joining = 0
+
+    def add(self, rows: IntArray) -> None:
+        """Add a batch.
+
+        Raises:
+            BoundMet: There are more edges or ends than there may be.
+        """
+        self._batches.append(rows)
+        self._count += len(rows)
+        if self._max_edges is not None and self._count > self._max_edges:
+            for batch in self._batches[self._of_joining :]:
+                self._joining += self._joining_in(batch)
+            self._of_joining = len(self._batches)
+            # An edge between two asked nodes may come twice.
+            if self._count - self._joining // 2 > self._max_edges:
+                raise BoundMet("edges", self._max_edges)
+        # One end of each edge was asked for.
+        if self._max_nodes is not None and self._count + len(self._asked) > self._max_nodes:
+            for batch in self._batches[self._of_ends :]:
+                self._nodes += self._new_ends_in(batch)
+            self._of_ends = len(self._batches)
+            if self._nodes > self._max_nodes:
+                raise BoundMet("nodes", self._max_nodes)
+
+    def joined(self) -> IntArray:
+        """All batches as one."""
+        return np.concatenate(self._batches)
+
+    def _joining_in(self, rows: IntArray) -> int:
+        """How many edges have both ends among the asked ids."""
+        handles = np.sort(self._numbering.of(self._asked, len(self._asked)))
         ends = (places_in(handles, rows[:, place]) >= 0 for place in (0, 2))
         return int(np.logical_and(*ends).sum())
 
-
-def _part(predicates: Collection[str] | None, direction: EdgeDirection | None) -> _Part | None:
-    """None for the whole ring."""
-    if predicates is None and direction is None:
-        return None
-    return _Part(None if predicates is None else frozenset(predicates), direction)
+    def _new_ends_in(self, rows: IntArray) -> int:
+        """How many ends were in no batch before."""
+        size = len(self._numbering.names)
+        if self._ends is None:
+            self._ends = Handles(size)
+        self._ends.cover(size)
+        ends = np.concatenate([rows[:, 0], rows[:, 2]])
+        new = np.unique(ends[~self._ends.has(ends)])
+        self._ends.add(new)
+        return len(new)
 
 
 def _edges(held: Collection[bytes]) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 
@@ -11,8 +10,8 @@ import numpy as np
 
 from bfsql import call
 from bfsql.columns import BoolArray, Handles, IntArray, Ring, marked
-from bfsql.engine.arrays import concatenated, distinct, within
-from bfsql.engine.traverse import Bounds, Reach, off_loop
+from bfsql.engine.arrays import concatenated, within
+from bfsql.engine.traverse import Bounds, Gathered, Reach, off_loop
 from bfsql.errors import BoundMet, FirstRingTooLarge, FirstRingUnfinished
 
 
@@ -61,29 +60,20 @@ async def _shallower(reach: Reach) -> Reach:
 
 
 async def _among(reach: Reach, outermost: IntArray, room: int) -> Ring:
-    """The edges among the outermost common nodes.
+    """The edges among the outermost common nodes: each of them leaves one.
 
     Raises:
         BoundMet: There are more than there is room for.
     """
-    columns = reach.columns
-    members = Handles(columns.size, outermost)
-    found: list[Ring] = []
-    count = 0
-    async with aclosing(columns.rings(outermost)) as batches:
-        async for batch in batches:
-            call.has_read(edges=len(batch.subjects))
-            members.cover(columns.size)
-            ring = await off_loop(len(batch.subjects), partial(within, batch, members))
-            found.append(ring)
-            count += len(ring.subjects)
-            if count > room and columns.repeats:
-                found = [distinct(concatenated(found), columns.size)]
-                count = len(found[0].subjects)
-            if count > room:
-                raise BoundMet("edges", room)
-    whole = concatenated(found)
-    return distinct(whole, columns.size) if columns.repeats else whole
+    members = Handles(reach.columns.size, outermost)
+    found = Gathered(reach.columns, room)
+
+    def among(batch: Ring) -> Ring:
+        members.cover(reach.columns.size)
+        return within(batch, members)
+
+    await found.read(outermost, among, direction="out")
+    return await found.whole()
 
 
 async def _within_every(reach: Reach) -> BoolArray:

@@ -22,6 +22,7 @@ from bfsql.call import MAX_EDGES, MAX_EDGES_IN_COLUMNS, MAX_NODES, MAX_NODES_IN_
 from bfsql.columns import NO_NODE, Columns, Found, Handles, IntArray, Ring, marked
 from bfsql.engine.arrays import at, concatenated, distinct, distinct_numbers
 from bfsql.errors import BoundMet, FirstRingTooLarge, FirstRingUnfinished, TypesUnread
+from bfsql.models import EdgeDirection
 
 T = TypeVar("T")
 
@@ -163,6 +164,62 @@ def distances_from(size: int, seeds: IntArray, edges: Ring, depth: int) -> IntAr
     return distance
 
 
+class Gathered:
+    """Edges out of the batches of rings, within a bound.
+
+    Args:
+        columns: The graph.
+        most: Edges that there may be.
+        rings: Edges that are there already.
+
+    Attributes:
+        rings: The edges; each once, unless the rings of the graph repeat some.
+    """
+
+    def __init__(self, columns: Columns, most: int, rings: Sequence[Ring] = ()) -> None:
+        self.rings = list(rings)
+        self._columns = columns
+        self._most = most
+        self._count = _count(rings)
+
+    async def read(
+        self,
+        nodes: IntArray,
+        kept: Callable[[Ring], Ring],
+        direction: EdgeDirection | None = None,
+    ) -> None:
+        """Read the ring of some nodes.
+
+        Args:
+            nodes: Each once.
+            kept: Which edges of a batch to keep.
+            direction: As `Columns.rings` has it.
+
+        Raises:
+            BoundMet: There are more edges than there may be.
+        """
+        columns = self._columns
+        async with aclosing(columns.rings(nodes, direction=direction)) as batches:
+            async for batch in batches:
+                call.has_read(edges=len(batch.subjects))
+                ring = await off_loop(len(batch.subjects), partial(kept, batch))
+                self.rings.append(ring)
+                self._count += len(ring.subjects)
+                if self._count > self._most and columns.repeats:
+                    await self.whole()
+                if self._count > self._most:
+                    raise BoundMet("edges", self._most)
+
+    async def whole(self) -> Ring:
+        """The edges as one ring, each once."""
+        rings, size = self.rings, self._columns.size
+        ring = concatenated(rings)
+        if self._columns.repeats:
+            ring = await off_loop(self._count, lambda: distinct(ring, size))
+        self.rings, self._count = [ring], len(ring.subjects)
+        return ring
+
+
 class _Search:
     """The rings that a traversal has read.
 
@@ -191,37 +248,28 @@ class _Search:
             TimeoutError: The time for a ring is up. The search is over, with the edges before.
             BoundMet: The ring passes a bound. Likewise.
         """
-        columns, bounds = self._columns, self._bounds
+        columns = self._columns
         if not self._repeats:  # what is no node has no ring in which its edges were
             frontier = frontier[await columns.types(frontier) != NO_NODE]
-        edges, found = list(self.edges), [np.empty(0, np.int32)]
-        count, nodes = _count(edges), 0
+        edges = Gathered(columns, self._bounds.edges, self.edges)
+        reached = [np.empty(0, np.int32)]
+
+        def fresh(batch: Ring) -> Ring:
+            ring, found = self._fresh(batch)
+            reached.append(found)
+            if sum(map(len, reached)) > self._room:
+                raise BoundMet("nodes", self._bounds.nodes)
+            return ring
+
         left = call.remaining()
-        async with (
-            asyncio.timeout(None if left is None else left * RING_SHARE),
-            aclosing(columns.rings(frontier)) as batches,
-        ):
-            async for batch in batches:
-                call.has_read(edges=len(batch.subjects))
-                ring, new = await off_loop(len(batch.subjects), partial(self._fresh, batch))
-                edges.append(ring)
-                found.append(new)
-                count, nodes = count + len(ring.subjects), nodes + len(new)
-                if count > bounds.edges and self._repeats:
-                    edges = [distinct(concatenated(edges), columns.size)]
-                    count = _count(edges)
-                if count > bounds.edges:
-                    raise BoundMet("edges", bounds.edges)
-                if nodes > self._room:
-                    raise BoundMet("nodes", bounds.nodes)
-            if self._repeats:
-                whole = concatenated(edges)
-                edges = [await off_loop(count, lambda: distinct(whole, columns.size))]
-        self.edges = edges
-        self._room -= nodes
+        async with asyncio.timeout(None if left is None else left * RING_SHARE):
+            await edges.read(frontier, fresh)
+            self.edges = [await edges.whole()] if self._repeats else edges.rings
         if not self._repeats:
             self._expanded.add(frontier)
-        return np.concatenate(found)
+        found = np.concatenate(reached)
+        self._room -= len(found)
+        return found
 
     def _fresh(self, batch: Ring) -> tuple[Ring, IntArray]:
         """The edges that were in no ring before, and the nodes that were in none.
