@@ -32,12 +32,15 @@ BEAT = 0.005
 """Seconds between two heartbeats."""
 BLOCKED = 0.2
 """Seconds without a heartbeat that a busy machine does not cause every time."""
-ROUNDS = 3
+TRIES = 3
+"""Calls of which one has to leave the loop free."""
 
 PATIENCE = 10.0
 """Seconds without an answer after a cancellation, from which a backend counts as stuck."""
 STEPS = (0, 1, 2, 3, 5, 8, 13)
 """Turns of the event loop after which a call is cancelled."""
+ROUNDS = 2
+"""Times that each call is cancelled after each of them."""
 DEGREE = 400
 
 Ask = Callable[[], Awaitable[Any]]
@@ -56,14 +59,13 @@ async def concurrent_calls(trial: Trial) -> None:
     ids = node_ids(records)[:24]
     async with trial.filled(records) as db:
         alone = [await _together(db, entity_id) for entity_id in ids]
-        for _ in range(ROUNDS):
-            together = await asyncio.gather(*(_together(db, i) for i in (*ids, *reversed(ids))))
-            for one, entity_id in zip(together, (*ids, *reversed(ids)), strict=True):
-                expect(
-                    one == alone[ids.index(entity_id)],
-                    f"The answer about {entity_id!r} differs while other calls are under way: "
-                    f"{one} and alone {alone[ids.index(entity_id)]}"[:500],
-                )
+        together = await asyncio.gather(*(_together(db, i) for i in (*ids, *reversed(ids))))
+        for one, entity_id in zip(together, (*ids, *reversed(ids)), strict=True):
+            expect(
+                one == alone[ids.index(entity_id)],
+                f"The answer about {entity_id!r} differs while other calls are under way: "
+                f"{one} and alone {alone[ids.index(entity_id)]}"[:500],
+            )
         graph = uncached(db)
 
         async def ask(seed: str) -> Answer:
@@ -121,12 +123,21 @@ async def free_loop(trial: Trial) -> None:
             "columns": lambda: _in_columns(db),
         }
         for method, ask in asks.items():
-            pauses = [await _pause(ask) for _ in range(ROUNDS)]
+            shortest = await _shortest_pause(ask)
             expect(
-                min(pauses) < BLOCKED,
-                f"{method} stops the event loop for {min(pauses):.2f} s and more, every time; "
+                shortest < BLOCKED,
+                f"{method} stops the event loop for {shortest:.2f} s and more, every time; "
                 "work that waits belongs in an async driver or a thread.",
             )
+
+
+async def _shortest_pause(ask: Any) -> float:
+    """The shortest of the longest times without a heartbeat; calls end at one that is free."""
+    shortest = await _pause(ask)
+    for _ in range(TRIES - 1):
+        if shortest >= BLOCKED:
+            shortest = min(shortest, await _pause(ask))
+    return shortest
 
 
 async def _pause(ask: Any) -> float:
@@ -161,7 +172,7 @@ async def cancellation(trial: Trial) -> None:
     records = trial.kept(hub(DEGREE))
     async with trial.filled(records) as db:
         wanted = await _everything(db)
-        for steps in STEPS * 3:
+        for steps in STEPS * ROUNDS:
             for number, ask in enumerate(_asks(db)):
                 await _left(ask, steps, _asks(db), wanted, number)
         expect(

@@ -23,6 +23,9 @@ from bfsql.errors import StoreError
 from bfsql.graph import Graph, open_graph
 from bfsql.models import Edge, NodeRecord
 
+SHARE = 3
+"""Of the hostile ids, each method is asked for one in three."""
+
 MARK = "zq9xw"
 """Stands in searched texts, and so may stand in no query."""
 
@@ -47,10 +50,12 @@ async def query_text(trial: Trial) -> None:
     nodes = [NodeRecord(i, "Thing", {"name": "thing"}) for i in ("plain", *HOSTILE)]
     able = node_ids(trial.kept(nodes))
     async with trial.filled(nodes) as db:
-        for name, ask in _asks(db).items():
+        for number, (name, ask) in enumerate(_asks(db).items()):
             wanted = await _sent(trial, db, ask, "plain")
             unknown = await _sent(trial, db, ask, "no such id")
-            for value in [*able, "no such id'; --"]:
+            # A text that holds the value differs for every other value, so a few do for each
+            # method; together the methods are asked for all of them.
+            for value in [*able[number % SHARE :: SHARE], "no such id'; --"]:
                 sent = await _sent(trial, db, ask, value)
                 known = value in able
                 same = sent == wanted if known else set(sent) <= {*wanted, *unknown}
@@ -59,7 +64,7 @@ async def query_text(trial: Trial) -> None:
                     f"{name} sends other queries for {value[:60]!r} than for 'plain': {sent} "
                     f"instead of {wanted}."[:600],
                 )
-        for value in able:
+        for value in able[::SHARE]:
             for text in await _sent(trial, db, db.search_entities, f"{MARK} {value}"):
                 expect(MARK not in text, f"What was searched for stands in a query: {text[:300]}")
 
@@ -194,7 +199,7 @@ async def read_rights(trial: Trial) -> None:
     """Opened without the right to write, the backend gives the answers of the reference."""
     reader, records = trial.reader(), trial.kept(village())
     async with both(reader, records) as (mine, wanted):
-        ids = some_ids(records)
+        ids = some_ids(records, 4)
         for entity_id in ids:
             await same(mine, wanted, "bfs_query", {"seeds": [entity_id], "max_hops": 2})
             await same(mine, wanted, "describe_entity", {"id": entity_id})
