@@ -11,9 +11,17 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
-from playwright.async_api import Browser, ConsoleMessage, Page, Request, async_playwright
+from playwright.async_api import (
+    Browser,
+    ConsoleMessage,
+    Locator,
+    Page,
+    Request,
+    async_playwright,
+    expect,
+)
 
 from bfsql_servers.port import HOST
 from bfsql_servers.unavailable import Unavailable
@@ -25,6 +33,9 @@ OPTIONS = (
 )
 PATIENCE = 30
 """Seconds that anything on a page may take."""
+
+MOST_TABS = 200
+"""How often Tab is pressed until what is looked for must have had the focus."""
 
 RECORDER = """
 document.addEventListener("securitypolicyviolation", event =>
@@ -64,6 +75,11 @@ async def chromium() -> AsyncIterator[Browser]:
             await browser.close()
 
 
+def address(url: str, **state: object) -> str:
+    """The address of a view of the page, by what its fragment holds."""
+    return f"{url}/#{urlencode(state, doseq=True)}"
+
+
 @dataclass
 class Visit:
     """A page, and what happened in it.
@@ -91,6 +107,27 @@ class Visit:
             for incident in self.incidents
             if not any(re.search(pattern, incident) for pattern in self._expected)
         ]
+
+    async def open(self, url: str, **state: object) -> Page:
+        """Open a view by its address, and wait until it shows its answer."""
+        await self.page.goto(address(url, **state))
+        await self.settled()
+        return self.page
+
+    async def settled(self) -> None:
+        """Wait until no part of the page waits for an answer."""
+        await expect(self.page.locator("[aria-busy=true]")).to_have_count(0)
+
+    async def tab_to(self, target: Locator) -> None:
+        """Press Tab until an element has the focus, which must be visible."""
+        await target.wait_for()
+        for _ in range(MOST_TABS):
+            await self.page.keyboard.press("Tab")
+            if await target.evaluate("element => element === document.activeElement"):
+                outline = await target.evaluate("element => getComputedStyle(element).outlineStyle")
+                assert outline != "none", "whoever uses the keyboard sees where it is"
+                return
+        raise AssertionError(f"Tab never reaches {target}")
 
     async def record(self) -> None:
         """Begin to record, before the first address is opened."""

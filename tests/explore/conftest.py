@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
+import bfsql
+from bfsql.answers import in_lines
 from bfsql_servers.chromium import PATIENCE, Visit, chromium, visiting
 from bfsql_servers.missing import missing
 from bfsql_servers.served import Served, exploring
@@ -64,3 +67,30 @@ def axe(node_programs: Any) -> Callable[[Visit], Awaitable[list[str]]]:
         ]
 
     return findings
+
+
+@pytest.fixture(scope="session")
+def recorded_lines() -> Callable[..., Awaitable[list[str]]]:
+    """Makes the lines that a server records of calls, with their answers as JSON or in lines."""
+
+    async def lines(
+        path: Path,
+        calls: Iterable[tuple[str, dict[str, Any]]],
+        *,
+        session: str,
+        answers_in_lines: bool = False,
+    ) -> list[str]:
+        found = []
+        async with bfsql.open_graph("sqlite", path=path) as graph:
+            for tool, arguments in calls:
+                try:
+                    answer = await graph.call(tool, arguments)
+                    text = in_lines(answer.content) if answers_in_lines else answer.text
+                    result = {"answer": text, "error": None}
+                except bfsql.ToolError as error:
+                    result = {"answer": str(error), "error": error.kind}
+                asked = {"session": session, "client": "t", "tool": tool, "arguments": arguments}
+                found.append(json.dumps({**asked, **result, "ms": 2, "tokens": 10}))
+        return found
+
+    return lines

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from urllib.parse import urlencode
 
 import pytest
 import pytest_asyncio
@@ -19,12 +18,12 @@ from playwright.async_api import Locator, Page, expect
 from bfsql.cli.demo import films_paths
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql.serving.tokens import new_token, token_line
-from bfsql_servers.chromium import PATIENCE, Visit
+from bfsql_servers.chromium import PATIENCE, Visit, address
 from bfsql_servers.neo4j import Neo4jServer
 from bfsql_servers.oxigraph import OxigraphServer
 from bfsql_servers.pages import on_neo4j, on_oxigraph
 from bfsql_servers.port import free_port
-from bfsql_servers.served import Served, exploring
+from bfsql_servers.served import exploring
 from bfsql_sqlite import SqliteSettings, load_graph
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -75,10 +74,6 @@ def search_field(page: Page) -> Locator:
     return page.get_by_role("combobox", name="Search the graph")
 
 
-def url_of(served: Served, **state: object) -> str:
-    return f"{served.url}/#{urlencode(state, doseq=True)}"
-
-
 async def test_the_page_walks_in_neo4j(visit: Visit, neo4j_server: Neo4jServer) -> None:
     async with on_neo4j(neo4j_server) as place:
         env = {**os.environ, **place.variables}
@@ -103,7 +98,7 @@ async def test_the_page_outlives_a_sparql_store_that_is_killed(
             await search_field(page).fill("Big")
             await expect(page.locator(".search-note")).to_contain_text(AWAY)
             await search_field(page).fill("")
-            await page.goto(url_of(served, view="entity", id="http://films.test/Big"))
+            await page.goto(address(served.url, view="entity", id="http://films.test/Big"))
             await expect(page.get_by_role("alert")).to_contain_text(AWAY)
             oxigraph.start()
             oxigraph.send(f"{oxigraph.store_url}?default", FILMS.encode(), "text/turtle")
@@ -120,7 +115,7 @@ async def test_a_token_is_asked_for_and_asked_for_again_when_it_has_expired(
     tokens.write_text(token_line("reader", first) + "\n")
     dialog = page.get_by_role("dialog")
     with exploring(str(films_db), "--bearer-tokens", str(tokens)) as served:
-        await page.goto(url_of(served, view="entity", id=HANKS))
+        await page.goto(address(served.url, view="entity", id=HANKS))
         await expect(dialog).to_contain_text("This server wants a token")
         await give_token(page, "wrong")
         await expect(dialog).to_contain_text("The token was not accepted")
@@ -154,7 +149,7 @@ async def test_the_page_outlives_a_server_that_restarts(visit: Visit, films_db: 
     port = str(free_port())
     with ExitStack() as stack:
         served = stack.enter_context(exploring(str(films_db), "--port", port))
-        await page.goto(url_of(served, view="entity", id=HANKS))
+        await page.goto(address(served.url, view="entity", id=HANKS))
         await expect(page.get_by_role("heading", name="Tom Hanks")).to_be_visible()
         served.stop()
         await page.get_by_role("link", name="Walk from here").click()
@@ -189,14 +184,14 @@ def records_of_hub() -> Iterator[NodeRecord | EdgeRecord]:
 async def test_a_hub_opens_as_counts_by_predicate(visit: Visit, hub_db: Path) -> None:
     page = visit.page
     with exploring(str(hub_db)) as served:
-        await page.goto(url_of(served, view="walk", seeds="depot"))
+        await page.goto(address(served.url, view="walk", seeds="depot"))
         await page.get_by_role("button", name="Expand the hub").click()
         choice = page.get_by_role("region", name="What to open")
         await expect(choice).to_contain_text("the hub has 100,001 relations")
         await choice.get_by_role("button", name="-LEAVES_FOR->").click()
         await expect(page.locator(".status")).to_contain_text("2 calls")
         await expect(page.locator(".notes-place")).to_contain_text("1 to 300 of 50000")
-        await page.goto(url_of(served, view="walk", seeds="hub"))
+        await page.goto(address(served.url, view="walk", seeds="hub"))
         await expect(choice).to_contain_text("50,000")
         await search_field(page).fill("stop 77")
         await expect(page.get_by_role("option", name="stop 77").first).to_be_visible()
@@ -206,7 +201,7 @@ async def test_a_call_that_ends_at_its_deadline_is_a_sentence(visit: Visit, hub_
     page = visit.page
     visit.expect_incident(REFUSED)
     with exploring(str(hub_db), "--deadline", "0.001") as served:
-        await page.goto(url_of(served, view="walk", seeds="hub", hops=2, hub="all"))
+        await page.goto(address(served.url, view="walk", seeds="hub", hops=2, hub="all"))
         await expect(page.get_by_role("alert")).to_contain_text("within 0.001 s")
         await page.get_by_role("link", name="Overview").click()
         await expect(page.get_by_role("heading", name="What this graph contains")).to_have_count(1)

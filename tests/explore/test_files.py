@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -13,8 +14,6 @@ import networkx as nx
 import pytest
 from playwright.async_api import expect
 
-import bfsql
-from bfsql.answers import in_lines
 from bfsql.models.characters import escaped
 from bfsql_servers.chromium import Visit
 from bfsql_servers.served import Served
@@ -76,25 +75,21 @@ async def test_files_of_a_graph_with_hostile_names_are_whole(visit: Visit, films
 
 
 async def test_a_file_that_was_cut_off_is_replayed_as_far_as_it_can_be_read(
-    visit: Visit, films: Served, films_db: Path, tmp_path: Path
+    visit: Visit,
+    films: Served,
+    films_db: Path,
+    tmp_path: Path,
+    recorded_lines: Callable[..., Awaitable[list[str]]],
 ) -> None:
     calls: list[tuple[str, dict[str, Any]]] = [
         ("search_entities", {"query": "nora"}),
         ("bfs_query", {"seeds": ["Nora Ephron"], "max_hops": 1}),
         ("bfs_query", {"seeds": ["nobody at all"], "max_hops": 1}),
     ]
-    lines = []
-    async with bfsql.open_graph("sqlite", path=films_db) as graph:
-        for session in ("a", "b"):
-            for tool, arguments in calls:
-                known: dict[str, Any] = {"session": session, "tool": tool, "arguments": arguments}
-                try:
-                    answer = await graph.call(tool, arguments)
-                    text = answer.text if session == "a" else in_lines(answer.content)
-                    known |= {"answer": text, "error": None}
-                except bfsql.ToolError as error:
-                    known |= {"answer": str(error), "error": error.kind}
-                lines.append(json.dumps(known | {"client": "t", "ms": 2, "tokens": 7}))
+    lines = [
+        *await recorded_lines(films_db, calls, session="a"),
+        *await recorded_lines(films_db, calls, session="b", answers_in_lines=True),
+    ]
     file = tmp_path / "calls.jsonl"
     file.write_text("\n".join([*lines, lines[0][:40]]), encoding="utf-8")
 
@@ -105,7 +100,7 @@ async def test_a_file_that_was_cut_off_is_replayed_as_far_as_it_can_be_read(
     for session in ("1", "2"):  # the second has its answers in lines
         await page.get_by_label("Session, of 2").select_option(session)
         await page.get_by_role("button", name="Next call").click()
-        await expect(page.locator(".status")).to_contain_text("14 of 21 tokens")
+        await expect(page.locator(".status")).to_contain_text("20 of 30 tokens")
         await expect(page.locator(".status")).not_to_contain_text("1 node,")
         await expect(page.locator(".step-detail")).to_contain_text("Nora Ephron")
         await page.keyboard.press("End")

@@ -6,11 +6,11 @@ import json
 import os
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlsplit
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Page, expect
+from playwright.async_api import expect
 
 from bfsql.models import EdgeRecord, EvidenceRecord, NodeRecord
 from bfsql_servers.chromium import Visit
@@ -98,11 +98,6 @@ async def hostile(texts: list[str], tmp_path_factory: pytest.TempPathFactory) ->
         assert not [line for line in served.log if "Traceback" in line]
 
 
-async def opened(page: Page, served: Served, **state: object) -> None:
-    await page.goto(f"{served.url}/#{urlencode(state, doseq=True)}")
-    await expect(page.locator("[aria-busy=true]")).to_have_count(0)
-
-
 async def harmless(visit: Visit, served: Served) -> None:
     """The page is the one that was opened, asked for nothing, and has only links that are safe."""
     place = urlsplit(visit.page.url)
@@ -144,9 +139,9 @@ async def test_no_text_of_a_graph_runs_in_the_views_of_the_whole(
         {"view": "<img src=x onerror=alert(1)>", "seeds": texts[:20], "path": texts[:20]},
         {"view": "walk", "seeds": ROOT, "path": "<img src=x onerror=alert(1)>"},
     ):
-        await opened(page, hostile, **state)
+        await visit.open(hostile.url, **state)
         await harmless(visit, hostile)
-    await opened(page, hostile, view="start")
+    await visit.open(hostile.url, view="start")
     for text in ("<script>", "javascript:", "\"'><img"):
         await page.get_by_role("combobox", name="Search the graph").fill(text)
         await expect(page.get_by_role("option").first).to_be_visible()
@@ -157,9 +152,9 @@ async def test_no_text_of_a_graph_runs_in_the_views_of_its_entity(
     visit: Visit, hostile: Served, texts: list[str]
 ) -> None:
     for text in [*OWN, *texts[len(OWN) :: 12]]:
-        await opened(visit.page, hostile, view="entity", id=text)
+        await visit.open(hostile.url, view="entity", id=text)
         if text in OWN:
             await expect(visit.page.get_by_role("heading", level=1)).to_have_count(1)
-            await opened(visit.page, hostile, view="walk", seeds=text)
+            await visit.open(hostile.url, view="walk", seeds=text)
             await expect(visit.page.locator(".status")).to_contain_text("2 nodes, 1 edge")
         await harmless(visit, hostile)

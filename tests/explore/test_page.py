@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
-from urllib.parse import urlencode
 
 import pytest
 from playwright.async_api import Browser, Locator, Page, expect
@@ -14,24 +12,7 @@ from bfsql_servers.served import Served
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-HANKS, RYAN = "Person:TomHanks", "Person:MegRyan"
-VIEWS = {
-    "start": {"view": "start"},
-    "search": {"view": "search", "q": "tom"},
-    "walk": {"view": "walk", "seeds": HANKS},
-    "entity": {"view": "entity", "id": HANKS},
-}
-
-
-async def open_view(visit: Visit, served: Served, **state: object) -> Page:
-    """Open a view by its address, and wait until it shows its answer."""
-    await visit.page.goto(f"{served.url}/#{urlencode(state, doseq=True)}")
-    await settled(visit.page)
-    return visit.page
-
-
-async def settled(page: Page) -> None:
-    await expect(page.locator("[aria-busy=true]")).to_have_count(0)
+HANKS = "Person:TomHanks"
 
 
 def search_field(page: Page) -> Locator:
@@ -46,7 +27,7 @@ def row(page: Page, name: str) -> Locator:
 async def test_the_start_shows_the_schema_and_the_search_has_the_focus(
     visit: Visit, films: Served
 ) -> None:
-    page = await open_view(visit, films, view="start")
+    page = await visit.open(films.url, view="start")
     await expect(search_field(page)).to_be_focused()
     await expect(page.get_by_role("img", name="3 nodes")).to_be_visible()
     types, relations = (page.get_by_role("table", name=name) for name in ("Types", "Relations"))
@@ -57,7 +38,7 @@ async def test_the_start_shows_the_schema_and_the_search_has_the_focus(
 async def test_typing_shows_hits_and_enter_walks_from_the_chosen_one(
     visit: Visit, films: Served
 ) -> None:
-    page = await open_view(visit, films)
+    page = await visit.open(films.url)
     await page.keyboard.type("tom han")
     hit = page.get_by_role("option", name="Tom Hanks")
     await expect(hit).to_contain_text("Person")
@@ -72,16 +53,16 @@ async def test_typing_shows_hits_and_enter_walks_from_the_chosen_one(
 async def test_the_keyboard_alone_searches_expands_opens_and_goes_back(
     visit: Visit, films: Served
 ) -> None:
-    page = await open_view(visit, films)
+    page = await visit.open(films.url)
     await page.keyboard.type("Cloud Atlas")
     await expect(page.get_by_role("option", name="Cloud Atlas")).to_be_visible()
     await page.keyboard.press("ArrowDown")
     await page.keyboard.press("Enter")
     await expect(page.locator(".status")).to_contain_text("1 call")
-    await tab_to(page, page.get_by_role("button", name="Expand Tom Hanks"))
+    await visit.tab_to(page.get_by_role("button", name="Expand Tom Hanks"))
     await page.keyboard.press("Enter")
     await expect(page.locator(".status")).to_contain_text("2 calls")
-    await tab_to(page, page.get_by_role("link", name="Halle Berry"))
+    await visit.tab_to(page.get_by_role("link", name="Halle Berry"))
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("heading", name="Halle Berry")).to_be_visible()
     await page.go_back()
@@ -90,22 +71,10 @@ async def test_the_keyboard_alone_searches_expands_opens_and_goes_back(
     await expect(search_field(page)).to_be_focused()
 
 
-async def tab_to(page: Page, target: Locator) -> None:
-    """Press Tab until an element has the focus, which must be visible."""
-    await target.wait_for()
-    for _ in range(200):
-        await page.keyboard.press("Tab")
-        if await target.evaluate("element => element === document.activeElement"):
-            outline = await target.evaluate("element => getComputedStyle(element).outlineStyle")
-            assert outline != "none", "whoever uses the keyboard sees where it is"
-            return
-    raise AssertionError(f"Tab never reaches {target}")
-
-
 async def test_a_click_in_the_picture_expands_a_node_and_a_double_click_opens_it(
     visit: Visit, films: Served
 ) -> None:
-    page = await open_view(visit, films, view="walk", seeds="Movie:CloudAtlas2012")
+    page = await visit.open(films.url, view="walk", seeds="Movie:CloudAtlas2012")
     await page.mouse.click(*await place_of(page, HANKS))
     await expect(page.locator(".status")).to_contain_text("2 calls")
     await page.mouse.dblclick(*await place_of(page, HANKS))
@@ -130,7 +99,7 @@ async def place_of(page: Page, node: str) -> tuple[float, float]:
 async def test_the_legend_hides_a_type_and_the_address_brings_the_view_back(
     visit: Visit, films: Served, browser: Browser
 ) -> None:
-    page = await open_view(visit, films, view="walk", seeds=["Movie:CloudAtlas2012"])
+    page = await visit.open(films.url, view="walk", seeds=["Movie:CloudAtlas2012"])
     genres = page.get_by_role("group", name="Types shown").get_by_role("button", name="Genre")
     await expect(genres).to_have_attribute("aria-pressed", "true")
     await genres.click()
@@ -145,23 +114,3 @@ async def test_the_legend_hides_a_type_and_the_address_brings_the_view_back(
 
 async def names(page: Page) -> list[str]:
     return await page.get_by_role("table").locator("tbody tr a").all_inner_texts()
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-async def test_axe_finds_nothing_serious(
-    browser: Browser, films: Served, axe: Callable[[Visit], Awaitable[list[str]]], scheme: str
-) -> None:
-    async with visiting(browser, color_scheme=scheme) as visit:
-        for name, state in VIEWS.items():
-            await open_view(visit, films, **state)
-            assert not await axe(visit), name
-
-
-@pytest.mark.parametrize("width", [320, 390, 2560])
-async def test_no_view_is_wider_than_the_window(
-    browser: Browser, films: Served, width: int
-) -> None:
-    async with visiting(browser, viewport={"width": width, "height": 800}) as visit:
-        for name, state in VIEWS.items():
-            page = await open_view(visit, films, **state)
-            assert await page.evaluate("document.documentElement.scrollWidth") <= width, name

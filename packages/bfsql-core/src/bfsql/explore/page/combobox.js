@@ -40,7 +40,7 @@ export function combobox({ label, value = "", placeholder = "", suggest, onChang
   const input = h("input", {
     id, value, placeholder, type: "text", role: "combobox", autocomplete: "off", spellcheck: "false", autocapitalize: "none",
     "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": `${id}-list`, "aria-describedby": `${id}-problem`,
-    oninput: () => open(), onkeydown: keys, onblur: left, onclick: () => list.hidden && open(),
+    oninput: () => { move(-1); open(); }, onkeydown: keys, onblur: left, onclick: () => list.hidden && open(),
   });
   const element = h("div", { class: "combobox" },
     h("label", { for: id, class: labelHidden ? "unseen" : "" }, label), input, list, sentence);
@@ -60,13 +60,14 @@ export function combobox({ label, value = "", placeholder = "", suggest, onChang
       found = []; // a field without suggestions still takes text
     }
     if (own !== asked || document.activeElement !== input) return;
+    const before = keyOf(offered[active]);
     offered = found.filter(({ text, of }) => of !== undefined || text !== input.value);
-    active = -1;
     fill(list, offered.map((one, at) =>
       h("li", { id: `${id}-${at}`, role: "option", "aria-selected": "false",
         onmousedown: (/** @type {Event} */ event) => { event.preventDefault(); choose(one); } },
         one.shown ?? name(one.text, "suggestion"), one.hint && h("span", { class: "hint" }, one.hint))));
     setOpen(offered.length > 0);
+    if (before !== null) move(offered.findIndex((one) => keyOf(one) === before));
     if (offered.length) announce(plural(offered.length, "suggestion"));
   }
 
@@ -143,4 +144,9 @@ export function combobox({ label, value = "", placeholder = "", suggest, onChang
     input.setAttribute("aria-invalid", String(Boolean(text)));
   }
   return { element, input, problem };
+}
+
+/** By what a suggestion is found again among newer ones. @param {Suggestion} [one] */
+function keyOf(one) {
+  return one ? one.of?.id ?? one.text : null;
 }

@@ -47,6 +47,7 @@ export function searchField(container) {
 
   function later() {
     clearTimeout(waiting);
+    activate(-1);
     const text = field.value.trim();
     if (!text) {
       one.stop();
@@ -61,6 +62,7 @@ export function searchField(container) {
     try {
       const made = await one.run((signal) => call("search_entities", { query: text }, signal));
       await schemaOrNull();
+      const before = hits[active]?.id;
       hits = made.answer;
       active = -1;
       const note = hits.length ? made.notes[0] ?? "" : made.notes[0] ?? `Nothing is called “${text.slice(0, 60)}”.`;
@@ -69,6 +71,7 @@ export function searchField(container) {
       fill(list, hits.map((hit, index) => option(hit, index)));
       list.hidden = !hits.length;
       open();
+      activate(hits.findIndex(({ id }) => id === before));
       announce(hits.length ? `${plural(hits.length, "hit")}. Use the arrow keys.` : note);
     } catch (error) {
       if (isAbort(error)) return;

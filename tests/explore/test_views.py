@@ -1,0 +1,316 @@
+"""Paths, intersections, records with evidence, replays and files, by mouse and by keyboard."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import networkx as nx
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Locator, Page, expect
+
+import bfsql
+from bfsql.explore.page import FILES
+from bfsql.models import EdgeRecord, EvidenceRecord, NodeRecord
+from bfsql_servers.chromium import Visit, visiting
+from bfsql_servers.served import Served, exploring
+from bfsql_sqlite import SqliteSettings, load_graph
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+NODES = {
+    "hanks": ("Person", {"name": "Tom Hanks", "born": 1956, "website": "https://hanks.test/"}),
+    "ryan": ("Person", {"name": "Meg Ryan", "born": 1961}),
+    "ephron": ("Person", {"name": "Nora Ephron", "aliases": ["N. Ephron"]}),
+    "mail": ("Movie", {"name": "You've Got Mail", "released": 1998}),
+    "sleepless": ("Movie", {"name": "Sleepless in Seattle", "released": 1993}),
+    "big": ("Movie", {"name": "Big", "released": 1988}),
+    "interview": ("Document", {"name": "An interview"}),
+}
+EDGES = (
+    *(("hanks", "ACTED_IN", film) for film in ("mail", "sleepless", "big")),
+    *(("ryan", "ACTED_IN", film) for film in ("mail", "sleepless")),
+    *(("ephron", "DIRECTED", film) for film in ("mail", "sleepless")),
+)
+EVIDENCE = (
+    {"document_id": "interview", "text_span": "He was in Big.", "confidence": 0.9},
+    {"document_id": "https://reviews.test/big", "section": "Cast", "text_span": "With Hanks."},
+)
+CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("search_entities", {"query": "hanks"}),
+    ("bfs_query", {"seeds": ["hanks"], "max_hops": 1, "fields": ["name"]}),
+    ("intersect_subgraphs", {"seeds": ["hanks", "ryan"], "k": 1, "connect": True}),
+    ("bfs_query", {"seeds": ["nobody at all"], "max_hops": 1}),
+)
+VIEWS: dict[str, dict[str, object]] = {
+    "start": {"view": "start"},
+    "search": {"view": "search", "q": "e"},
+    "walk": {
+        "view": "walk",
+        "seeds": "hanks",
+        "path": "-ACTED_IN->",
+        "where": "Movie.released>1990",
+    },
+    "hub": {"view": "walk", "seeds": "hanks", "limit": 2},
+    "entity": {"view": "entity", "id": "hanks"},
+    "intersection": {"view": "intersect", "seeds": ["hanks", "ryan"]},
+    "replay": {"view": "replay", "step": 3},
+    "failure": {"view": "entity", "id": "nobody at all"},
+}
+OPEN_ALL = "for (const part of document.querySelectorAll('details')) part.open = true"
+FAILED = r"console: Failed to load resource: .*status of 40[04]"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("views")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def graph_db(folder: Path) -> Path:
+    """A few films, with evidence for one of the edges."""
+    path = folder / "graph.db"
+    nodes = [NodeRecord(key, type_, about) for key, (type_, about) in NODES.items()]
+    edges = [EdgeRecord(*edge, {}) for edge in EDGES]
+    evidence = [EvidenceRecord("hanks", "ACTED_IN", "big", item) for item in EVIDENCE]
+    await load_graph(SqliteSettings(path=path), [*nodes, *edges, *evidence])
+    return path
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def served(
+    graph_db: Path,
+    folder: Path,
+    recorded_lines: Callable[..., Awaitable[list[str]]],
+) -> AsyncIterator[Served]:
+    """`bfsql explore` over it, with a recorded file that was cut off."""
+    recorded = folder / "calls.jsonl"
+    lines = await recorded_lines(graph_db, CALLS, session="a")
+    recorded.write_text("\n".join([*lines, lines[0][:40]]), encoding="utf-8")
+    with exploring(str(graph_db), "--replay", str(recorded)) as running:
+        yield running
+        assert not [line for line in running.log if "Traceback" in line]
+
+
+def status(page: Page) -> Locator:
+    return page.locator(".status")
+
+
+async def test_a_path_is_typed_with_suggestions_and_its_errors_are_shown_at_the_field(
+    visit: Visit, served: Served
+) -> None:
+    visit.expect_incident(FAILED)
+    page = await visit.open(served.url, view="walk", seeds="hanks")
+    keyboard = page.keyboard
+    await visit.tab_to(page.get_by_text("Path, conditions, order"))
+    await keyboard.press("Enter")
+    await visit.tab_to(page.get_by_role("combobox", name="Step 1"))
+    await keyboard.type("act")
+    await expect(page.get_by_role("option", name="-ACTED_IN-> Movie 5 edges")).to_be_visible()
+    await keyboard.press("ArrowDown")
+    await keyboard.press("Enter")
+    await expect(page.get_by_role("combobox", name="Step 2")).to_be_focused()
+    await keyboard.type("<-")
+    await expect(page.get_by_role("option", name="<-DIRECTED- Person")).to_be_visible()
+    await keyboard.type("DIRECTED- Person")
+    await keyboard.press("Enter")
+    await expect(status(page)).to_contain_text("4 nodes, 4 edges")
+    await expect(page).to_have_url(re.compile("path=-ACTED_IN-%3E\\+Movie&path=%3C-DIRECTED"))
+    await keyboard.type("-NO_SUCH->")
+    await keyboard.press("Enter")
+    await expect(page.locator(".problem:visible")).to_contain_text("NO_SUCH")
+    await page.get_by_role("button", name="Remove Step 3").click()
+    await expect(page.locator(".problem:visible")).to_have_count(0)
+    await page.get_by_role("combobox", name="Condition 1").fill("Movie.released<1995")
+    await keyboard.press("Enter")
+    await expect(status(page)).to_contain_text("3 nodes, 2 edges")
+
+
+async def test_nodes_that_are_picked_show_what_they_have_in_common(
+    visit: Visit, served: Served
+) -> None:
+    page = await visit.open(served.url, view="walk", seeds="mail")
+    await page.get_by_role("button", name="Pick Tom Hanks").click()
+    await page.get_by_role("button", name="Pick Meg Ryan").click()
+    await page.get_by_role("button", name="What they have in common").click()
+    await expect(status(page)).to_contain_text("2 nodes in common within 1 hop")
+    await expect(page.get_by_role("link", name="Sleepless in Seattle")).to_be_visible()
+    await expect(page.get_by_role("button", name="Edges (4)")).to_be_visible()
+    await page.get_by_label("Show how they are connected").uncheck()
+    await expect(page.get_by_role("button", name="Edges (0)")).to_be_visible()
+    await page.get_by_role("combobox", name="Entities").fill("ephron")
+    await page.get_by_role("option", name="Nora Ephron").click()
+    await expect(status(page)).to_contain_text("2 nodes in common within 1 hop")
+    await expect(page).to_have_url(re.compile("seeds=hanks&seeds=ryan&seeds=ephron"))
+
+
+async def test_an_entity_has_its_record_its_relations_and_the_passages_of_its_evidence(
+    visit: Visit, served: Served
+) -> None:
+    page = await visit.open(served.url, view="entity", id="hanks")
+    record = page.get_by_role("region", name="Record")
+    await expect(record).to_contain_text("1956")
+    website = record.get_by_role("link", name="https://hanks.test/")
+    await expect(website).to_have_attribute("rel", "noopener noreferrer")
+    evidence = page.get_by_role("region", name="Evidence")
+    await expect(evidence.get_by_text("He was in Big.")).to_be_visible()
+    await expect(evidence).to_contain_text("confidence 0.9")
+    await expect(evidence.get_by_role("link", name="https://reviews.test/big")).to_be_visible()
+    relations = page.get_by_role("region", name="Relations")
+    await relations.get_by_text("-ACTED_IN->").click()
+    await relations.get_by_role("link", name="Big").click()
+    await expect(page.get_by_role("heading", name="Big", exact=True)).to_be_visible()
+    await page.go_back()
+    await evidence.get_by_role("link", name="An interview").click()
+    await expect(page.get_by_role("heading", name="An interview")).to_be_visible()
+
+
+async def test_a_recorded_session_is_replayed_step_by_step(visit: Visit, served: Served) -> None:
+    page = await visit.open(served.url, view="start")
+    await page.get_by_role("link", name="Replay").click()
+    await expect(page.get_by_text("1 line could not be read")).to_be_visible()
+    detail = page.get_by_role("region", name="This call")
+    await expect(detail).to_contain_text("search_entities")
+    await expect(status(page)).to_contain_text("Seen by now: 1 node, 0 edges")
+    await page.get_by_role("button", name="Next call").click()
+    await expect(detail).to_contain_text('["hanks"]')
+    await expect(status(page)).to_contain_text("Seen by now: 4 nodes, 3 edges")
+    await page.get_by_role("button", name="intersect_subgraphs").click()
+    await expect(status(page)).to_contain_text("Seen by now: 5 nodes, 5 edges · 30 of 40 tokens")
+    await page.get_by_label("Call", exact=True).press("End")
+    await expect(detail.locator(".error")).to_contain_text("nobody at all")
+    await expect(detail).to_contain_text("This is the last call")
+    await expect(page).to_have_url(re.compile("step=4"))
+    await page.get_by_role("button", name="First call").click()
+    await page.get_by_role("button", name="Play", exact=True).click()
+    await expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    await expect(detail).to_contain_text("This is the last call")
+    await expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
+
+
+async def test_a_view_is_saved_as_picture_table_graph_and_answer(
+    visit: Visit, served: Served, graph_db: Path
+) -> None:
+    page = await visit.open(served.url, view="walk", seeds="hanks")
+    png = await saved(page, "Picture (PNG)")
+    assert png.startswith(b"\x89PNG")
+    assert len(png) > 10_000
+    svg = ET.fromstring(await saved(page, "Picture (SVG)"))
+    texts = {"".join(text.itertext()) for text in svg.iter("{http://www.w3.org/2000/svg}text")}
+    assert {"Tom Hanks", "Big", "ACTED_IN", "Movie (3)"} <= texts
+    graph = nx.parse_graphml((await saved(page, "Graph (GraphML)")).decode())
+    assert sorted(graph) == ["big", "hanks", "mail", "sleepless"]
+    nodes, edges = [
+        list(csv.DictReader(io.StringIO((await saved(page, kind)).decode("utf-8-sig"))))
+        for kind in ("Nodes (CSV)", "Edges (CSV)")
+    ]
+    assert {row["name"] for row in nodes} == {graph.nodes[id_]["name"] for id_ in graph}
+    assert ("hanks", "ACTED_IN", "big") in {tuple(row.values())[:3] for row in edges}
+    async with bfsql.open_graph("sqlite", path=graph_db) as opened:
+        arguments = {"seeds": ["hanks"], "max_hops": 1, "fields": ["name"], "limit": 300}
+        answer = await opened.call("bfs_query", arguments)
+    assert (await saved(page, "Answer (JSON)")).decode() == answer.text
+
+
+async def saved(page: Page, kind: str) -> bytes:
+    """The file that an item of the menu "Save as" gives."""
+    await page.get_by_text("Save as").click()
+    async with page.expect_download() as download:
+        await page.get_by_role("button", name=kind).click()
+    return (await (await download.value).path()).read_bytes()
+
+
+async def test_the_keyboard_alone_intersects_replays_saves_and_shows_the_call(
+    visit: Visit, served: Served
+) -> None:
+    page = await visit.open(served.url, view="start")
+    keyboard = page.keyboard
+    await visit.tab_to(page.get_by_role("link", name="In common"))
+    await keyboard.press("Enter")
+    await visit.tab_to(page.get_by_role("combobox", name="Entities"))
+    for words, name in (("hanks", "Tom Hanks"), ("ryan", "Meg Ryan")):
+        await keyboard.type(words)
+        await expect(page.get_by_role("option", name=name)).to_be_visible()
+        await keyboard.press("ArrowDown")
+        await keyboard.press("Enter")
+        await expect(page.get_by_role("button", name=f"Remove {name}")).to_be_visible()
+    await expect(status(page)).to_contain_text("2 nodes in common within 1 hop")
+    await visit.tab_to(page.get_by_text("Save as"))
+    await keyboard.press("Enter")
+    await visit.tab_to(page.get_by_role("button", name="Edges (CSV)"))
+    async with page.expect_download() as download:
+        await keyboard.press("Enter")
+    assert (await download.value).suggested_filename.endswith("-edges.csv")
+    await visit.tab_to(page.locator("summary").filter(has_text="As the model sees it"))
+    await keyboard.press("Enter")
+    await visit.tab_to(page.get_by_role("radio", name="MCP"))
+    await keyboard.press("ArrowRight")
+    command = page.get_by_role("region", name="The call as Command")
+    await expect(command).to_contain_text("bfsql intersect")
+    await visit.tab_to(page.get_by_role("link", name="Replay"))
+    await keyboard.press("Enter")
+    await visit.tab_to(page.get_by_role("button", name="Next call"))
+    await keyboard.press("Enter")
+    await expect(page.get_by_role("button", name="Next call")).to_be_focused()
+    await keyboard.press("ArrowRight")
+    await expect(status(page)).to_contain_text("Seen by now: 5 nodes")
+
+
+async def test_the_keyboard_alone_reads_hits_records_and_the_choice_at_a_hub(
+    visit: Visit, served: Served
+) -> None:
+    page = await visit.open(served.url, view="start")
+    keyboard = page.keyboard
+    await keyboard.type("hanks")
+    await keyboard.press("Enter")
+    await visit.tab_to(page.get_by_role("link", name="Record"))
+    await keyboard.press("Enter")
+    await visit.tab_to(page.locator("summary").filter(has_text="-ACTED_IN->"))
+    await keyboard.press("Enter")
+    await visit.tab_to(page.get_by_role("link", name="Sleepless in Seattle"))
+    await keyboard.press("Enter")
+    await expect(page.get_by_role("heading", name="Sleepless in Seattle")).to_be_visible()
+    await visit.tab_to(page.get_by_role("link", name="Walk from here"))
+    await keyboard.press("Enter")
+    await visit.tab_to(page.get_by_role("img", name="The neighbourhood: 4 nodes, 3 edges"))
+    await keyboard.press("+")
+    await visit.open(served.url, **VIEWS["hub"])
+    await expect(page.get_by_role("region", name="What to open")).to_be_focused()
+    await visit.tab_to(page.get_by_role("button", name="-ACTED_IN->"))
+    await keyboard.press("Enter")
+    await expect(status(page)).to_contain_text("1 call")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_axe_finds_nothing_serious_in_any_view(
+    browser: Browser, served: Served, axe: Callable[[Visit], Awaitable[list[str]]], scheme: str
+) -> None:
+    source = (FILES / "main.js").read_text("utf-8")
+    listed = re.findall(r"\w+", source.partition("const VIEWS = {")[2].partition("}")[0])
+    assert {state["view"] for state in VIEWS.values()} == set(listed)
+    async with visiting(browser, color_scheme=scheme) as visit:
+        visit.expect_incident(FAILED)
+        for name, state in VIEWS.items():
+            page = await visit.open(served.url, **state)
+            await page.evaluate(OPEN_ALL)
+            await visit.settled()
+            assert not await axe(visit), name
+
+
+@pytest.mark.parametrize("width", [320, 390, 2560])
+async def test_no_view_is_wider_than_the_window(
+    browser: Browser, served: Served, width: int
+) -> None:
+    async with visiting(browser, viewport={"width": width, "height": 800}) as visit:
+        visit.expect_incident(FAILED)
+        for name, state in VIEWS.items():
+            page = await visit.open(served.url, **state)
+            await page.evaluate(OPEN_ALL)
+            await visit.settled()
+            assert await page.evaluate("document.documentElement.scrollWidth") <= width, name
