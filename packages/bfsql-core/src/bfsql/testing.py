@@ -1,6 +1,6 @@
 """The conformance kit as pytest classes; comes with `pip install bfsql-core[testing]`.
 
-One import, one class: every rule of the kit is a test of its own.
+Every rule of the kit is a test of its own.
 
     class TestMine(BackendSuite):
         optouts = {"dangling-ends": never("The store has no edges without nodes.")}
@@ -11,9 +11,9 @@ One import, one class: every rule of the kit is a test of its own.
             async with open_my_backend() as backend:
                 yield backend
 
-A store that can only be read gives `backend` in place of `backend_with`. Both
-may be methods that give an async context manager, or fixtures of the class
-that give such a method's value: a function of the records, an open backend.
+A store that can only be read has `backend` instead of `backend_with`. Both may be methods that
+return an async context manager, or fixtures of the class that give what such a method would: a
+function of the records, or an open backend.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ Opened = AbstractAsyncContextManager[GraphDbInterface]
 
 
 class BackendSuite:
-    """The rules that every right backend keeps; subclass it as `Test...`.
+    """The rules that every correct backend keeps; subclass it as `Test...`.
 
     With `backend_with`, the kit fills stores and compares with the reference;
     with `backend` alone, it checks on an existing store what needs no reference.
@@ -63,50 +63,53 @@ class BackendSuite:
     optouts: ClassVar[Mapping[str, OptOut]] = {}
     """Rules that do not hold, by id, each with its reason."""
     sample: ClassVar[Sequence[str]] = ()
-    """Ids to look at in a store that is only read; otherwise the kit searches for some."""
+    """Ids to examine in a store that is only read; otherwise the kit searches for some."""
     words: ClassVar[Sequence[str]] = ()
-    """What to search for then."""
+    """Words to search for in that case."""
     sample_size: ClassVar[int] = SAMPLE
-    """Nodes to look at."""
+    """Number of nodes to examine."""
     examples: ClassVar[int] = EXAMPLES
-    """Graphs that hypothesis makes."""
+    """Number of graphs that hypothesis generates."""
     rule_seconds: ClassVar[float] = RULE_SECONDS
-    """How long one rule may take; one that takes longer is broken, since its backend hangs."""
+    """Seconds that one rule may take; a rule that takes longer is broken."""
 
     def backend_with(self, records: Sequence[GraphRecord]) -> Opened:
         """An open backend whose store holds exactly these records; for `async with`."""
-        raise AssertionError(f"backend_with of {type(self).__name__} is not given: {len(records)}")
+        raise AssertionError(
+            f"backend_with of {type(self).__name__} is not defined: {len(records)}"
+        )
 
     def backend(self) -> Opened:
         """An open backend over an existing store; for `async with`."""
         raise AssertionError(f"backend of {type(self).__name__} is not given")
 
     def read_only_with(self, records: Sequence[GraphRecord]) -> Opened:
-        """As `backend_with`, the backend being opened with the right to read alone."""
-        raise AssertionError(f"read_only_with is not given: {len(records)}")
+        """Like `backend_with`, but the backend is opened with only the right to read."""
+        raise AssertionError(f"read_only_with is not defined: {len(records)}")
 
     def omitting_with(self, records: Sequence[GraphRecord]) -> Opened:
-        """As `backend_with`, the backend having to leave out edges of a node with 200."""
-        raise AssertionError(f"omitting_with is not given: {len(records)}")
+        """Like `backend_with`, but the backend has to leave out edges of a node with 200."""
+        raise AssertionError(f"omitting_with is not defined: {len(records)}")
 
     def queries_of(self, backend: Any) -> Sequence[str] | None:  # noqa: ARG002
-        """The query texts that the backend has sent so far; None when they cannot be watched."""
+        """The query texts that the backend has sent so far; None if they cannot be observed."""
         return None
 
     def round_trips_of(self, backend: Any) -> int | None:  # noqa: ARG002
-        """The round trips that it has made so far; None when they cannot be counted."""
+        """The number of round trips so far; None if they cannot be counted."""
         return None
 
     def store_gone(
         self,
         backend: Any,  # noqa: ARG002 - for those who override it
     ) -> AbstractAsyncContextManager[None] | None:
-        """A context in which the backend's store cannot be reached; None if that is impossible."""
+        """A context in which the backend's store is unreachable; None if that cannot be
+        arranged."""
         return None
 
     @pytest.fixture
     def trial(self, request: pytest.FixtureRequest) -> Trial:
-        """The ways to open the backend that this class gives."""
+        """The ways to open the backend that this class defines."""
         filling = {
             name: _given(self, name, request) if self._gives(name) else None
             for name in ("backend_with", "read_only_with", "omitting_with")
@@ -128,7 +131,7 @@ class BackendSuite:
         )
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Give the class a test for every rule that its ways of opening allow."""
+        """Add a test to the class for every rule that its ways of opening allow."""
         super().__init_subclass__(**kwargs)
         for rule in rules(*cls._modes()):
             name = test_name(rule)
@@ -171,12 +174,12 @@ def _test(rule: Rule) -> Callable[[BackendSuite, Trial], Awaitable[None]]:
 
 
 def raise_outcome(finding: Finding) -> None:
-    """Raise what pytest makes of a finding, the reason always with it.
+    """Raise the pytest outcome of a finding, with its reason.
 
     Raises:
         pytest.fail.Exception: The rule does not hold, or an opt-out is needless.
         pytest.xfail.Exception: The author opted out.
-        pytest.skip.Exception: It could not be tried.
+        pytest.skip.Exception: It could not be tested.
     """
     if finding.outcome in FAILED:
         __tracebackhide__ = True
@@ -189,7 +192,7 @@ def raise_outcome(finding: Finding) -> None:
 
 
 def _given(suite: BackendSuite, name: str, request: pytest.FixtureRequest) -> Any:
-    """What the author gives under a name: the value of a fixture, or else the method."""
+    """What the author defines under a name: the value of a fixture, or else the method."""
     try:
         return request.getfixturevalue(name)
     except pytest.FixtureLookupError:
@@ -197,7 +200,7 @@ def _given(suite: BackendSuite, name: str, request: pytest.FixtureRequest) -> An
 
 
 def _opening(given: Any) -> Callable[[], Opened]:
-    """A way to open, also from a backend that a fixture opened and will close."""
+    """A way to open the backend, also from one that a fixture opened and will close."""
     if isinstance(given, GraphDbInterface):
         return lambda: contextlib.nullcontext(given)
     opening: Callable[[], Opened] = given

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
 SAME_BYTES = (
-    "protocol 3: the same query gives the same bytes on every run, machine and backend that "
-    "holds the same graph"
+    "protocol 3: the same query gives the same bytes on every run, machine and backend with the "
+    "same graph"
 )
 
 SECONDS = 30.0
@@ -164,7 +164,7 @@ async def entities_bytes(trial: Trial) -> None:
 
 @filling_rule(
     "schema-lists",
-    "describe_schema tells the same types, predicates and comprehensive as the reference",
+    "describe_schema gives the same types, predicates and comprehensive as the reference",
     source=SAME_BYTES,
 )
 async def schema_lists(trial: Trial) -> None:

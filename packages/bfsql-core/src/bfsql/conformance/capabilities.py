@@ -1,8 +1,7 @@
 """What an author declares of a backend: the kinds of values it keeps, the rules it does not keep.
 
-The kit takes every kind that a store does not keep out of its graphs before it
-loads them, so that what is compared is what was promised. A rule that does not
-hold is declared with a reason:
+The kit removes every kind that a store does not keep from its graphs before it loads them, so that
+only what was promised is compared. A rule that does not hold is declared with a reason:
 
     keeps = EVERYTHING - {Kind.BINARY}
     optouts = {
@@ -26,7 +25,7 @@ from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
 from bfsql.models.merge import sorted_union
 
 LONG_TEXT = 2_000
-"""Characters from which an id is long: some stores index no more."""
+"""Characters from which an id is long: some stores do not index longer ones."""
 INT64 = 2**63
 
 
@@ -40,9 +39,9 @@ class Kind(StrEnum):
     MIXED_LISTS = "mixed_lists"
     """A list with values of more than one type."""
     EMPTY_LISTS = "empty_lists"
-    """A list of nothing, which is not the same as no value."""
+    """An empty list, which is not the same as no value."""
     NULLS_IN_LISTS = "nulls_in_lists"
-    """A null between the values of a list."""
+    """A null among the values of a list."""
     ORDERED_LISTS = "ordered_lists"
     """Lists in the order given; without it they are compared sorted, each value once."""
     EXACT_DECIMALS = "exact_decimals"
@@ -60,19 +59,19 @@ class Kind(StrEnum):
     EMBEDDINGS = "embeddings"
     """Long lists of numbers."""
     EMPTY_TEXTS = "empty_texts"
-    """A text of no characters, which is not the same as no value."""
+    """An empty text, which is not the same as no value."""
     NUL_CHARACTERS = "nul_characters"
     """U+0000, in ids as in values."""
     LONG_IDS = "long_ids"
     """Ids of ten thousand characters."""
     ODD_KEYS = "odd_keys"
-    """Names of properties that are no identifiers: spaces, quotes, dots, none at all."""
+    """Names of properties that are not identifiers: spaces, quotes, dots, the empty name."""
     EDGE_METADATA = "edge_metadata"
     """Properties of edges."""
     EVIDENCE = "evidence"
     """The passages behind an edge."""
     DANGLING_EDGES = "dangling_edges"
-    """Edges with an end that is no node."""
+    """Edges with an end that is not a node."""
     PARALLEL_EDGES = "parallel_edges"
     """Several records of one triple, whose number is given as `multiplicity`."""
     OTHER_TYPES = "other_types"
@@ -101,7 +100,7 @@ class OptOut:
 
 
 def notimpl(reason: str) -> OptOut:
-    """The store could do it, the backend does not do it so far."""
+    """The store could do it; the backend does not do it yet."""
     return OptOut("notimpl", reason)
 
 
@@ -131,7 +130,7 @@ def kept(records: Iterable[GraphRecord], keeps: frozenset[Kind]) -> list[GraphRe
 
 
 def kinds_of(value: Any) -> Iterator[Kind]:  # noqa: C901, PLR0912 - one line a kind
-    """The kinds that a value is of, at every depth; plain ones give nothing."""
+    """The kinds that a value has, at every depth; plain values have none."""
     match value:
         case str():
             if not value:
@@ -225,7 +224,7 @@ def _ends(record: GraphRecord) -> set[str]:
 
 
 def _single(records: Iterable[GraphRecord], keeps: frozenset[Kind]) -> Iterator[GraphRecord]:
-    """Without what the store cannot keep several of: records of a triple, types of a node."""
+    """Reduce to one what the store cannot keep several of: records of a triple, types of a node."""
     triples: set[tuple[str, str, str]] = set()
     types: dict[str, str] = {}
     parallel = {Kind.PARALLEL_EDGES, Kind.EDGE_METADATA} <= keeps

@@ -1,4 +1,4 @@
-"""Columns: what they say in integers is what the other methods say in strings."""
+"""Columns: they give in integers what the other methods give in strings."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ COLUMNS = "the backend contract: columns are a faster way to answer the same que
 SINGLY = 80
 """Nodes whose rings are read one by one."""
 SMALL = 10_000
-"""Handles of which the order of all is looked at; in a larger store, of those that are reached."""
+"""Handles up to which the order of all is checked; in a larger store, only of those reached."""
 LARGEST = BATCH_EDGES * 5 // 4
-"""Edges in a batch at the most: a store cannot always cut where it should."""
+"""Most edges in a batch: a store cannot always split where it should."""
 PREDICATES, SPOKES = 330, 1_000
-"""Make a ring that has to come in more than one batch."""
+"""Edges of a ring that has to come in more than one batch."""
 FIRST = 4
 """Batches of a large ring that are read."""
 TOGETHER = 8
 """Rings that are read at the same time."""
 ABANDONED = 40
-"""Rings that are left after their first batch: more than a pool has connections."""
+"""Rings that are abandoned after their first batch: more than a pool has connections."""
 
 
 class Looked(NamedTuple):
@@ -120,7 +120,7 @@ async def columns_nodes(trial: Trial) -> None:
 @reading_rule(
     "columns-ends",
     "in columns, an end has the type that it has for get_nodes_batch, or NO_NODE",
-    source="protocol 8: an edge end that the store has no node for is no node",
+    source="protocol 8: an edge end without a node in the store is not a node",
 )
 async def columns_ends(trial: Trial) -> None:
     """All ends of the edges of the sample; one that is no node is not found, and has no edges."""
@@ -133,19 +133,19 @@ async def columns_ends(trial: Trial) -> None:
             expect(
                 have == nodes.get(name),
                 f"The end {name!r} has the type {have!r} in columns, and {nodes.get(name)!r} for "
-                "get_nodes_batch (None is for an end that is no node).",
+                "get_nodes_batch (None stands for an end that is not a node).",
             )
         strangers = types == NO_NODE
         of_strangers = [name for name in names if name not in nodes]
         found = [one for one in await columns.find(of_strangers) if one is not None]
-        expect(not found, f"find gave {found[:3]}, which are no nodes.")
+        expect(not found, f"find gave {found[:3]}, which are not nodes.")
         edges = await _edges(columns, handles[strangers])
-        expect(not edges, f"rings gave {edges[:3]} for handles that are no nodes.")
+        expect(not edges, f"rings gave {edges[:3]} for handles that are not nodes.")
         edges = await _edges(columns, handles)
         alone = await _edges(columns, handles[~strangers])
         expect(
             sorted(edges) == sorted(alone),
-            f"Handles that are no nodes change a ring by {sorted(set(edges) ^ set(alone))[:3]}.",
+            f"Handles that are not nodes change a ring by {sorted(set(edges) ^ set(alone))[:3]}.",
         )
 
 
@@ -162,7 +162,9 @@ async def columns_names(trial: Trial) -> None:
             ("type_names", columns.type_names, await db.entity_types()),
             ("predicate_names", columns.predicate_names, await db.predicates()),
         ):
-            expect(len(set(names)) == len(names), f"{what} has a name twice: {list(names)[:20]}.")
+            expect(
+                len(set(names)) == len(names), f"{what} contains a name twice: {list(names)[:20]}."
+            )
             expect(
                 not whole or set(names) == set(listed),
                 f"{what} and the schema differ in {sorted(set(names) ^ set(listed))[:5]}.",
@@ -212,7 +214,7 @@ async def columns_part(trial: Trial) -> None:
     source="the backend contract: core keeps several calls of one backend under way at once",
 )
 async def columns_apart(trial: Trial) -> None:
-    """Rings read in turns and all at once, and rings that are left after their first batch."""
+    """Rings read in turn and all at once, and rings that are abandoned after their first batch."""
     async with _columns(trial) as (db, columns, ids):
         every = await _handles(columns, ids)
         parts = [every[number::TOGETHER] for number in range(TOGETHER)]
@@ -224,8 +226,8 @@ async def columns_apart(trial: Trial) -> None:
             for one, wanted in zip(together, alone, strict=True):
                 expect(
                     sorted(one) == wanted,
-                    "A ring that is read beside others differs from the same ring alone in "
-                    f"{sorted(set(one) ^ set(wanted))[:4]}.",
+                    "A ring that is read concurrently with others differs from the same ring "
+                    f"alone in {sorted(set(one) ^ set(wanted))[:4]}.",
                 )
 
 
@@ -235,7 +237,7 @@ async def columns_apart(trial: Trial) -> None:
     source="chapter 8: a backend returns fresh data on every call and never caches",
 )
 async def columns_fresh(trial: Trial) -> None:
-    """Every array that can be written is; the asked handles stay as they are."""
+    """Every writable array is modified; the requested handles stay unchanged."""
     async with _columns(trial) as (db, columns, ids):
         asked = await _handles(columns, ids)
         before = asked.copy()
@@ -247,9 +249,9 @@ async def columns_fresh(trial: Trial) -> None:
         expect((asked == before).all(), "The array of asked handles was changed.")
         for later in (columns, _own(db)):
             again = sorted(await _edges(later, asked))
-            expect(again == sorted(edges), "A caller's change of a ring came back in a later one.")
+            expect(again == sorted(edges), "A caller's change of a ring appeared in a later one.")
             same = (await later.types(asked)).tolist() == types
-            expect(same, "A caller's change of an array of types came back.")
+            expect(same, "A caller's change of an array of types appeared in a later one.")
 
 
 @reading_rule(
@@ -270,7 +272,7 @@ async def columns_batches(trial: Trial) -> None:
             expect(
                 max(sizes, default=0) <= LARGEST,
                 f"The ring of {len(handles)} nodes has a batch of {max(sizes, default=0)} edges; "
-                f"about {BATCH_EDGES} are right, and {LARGEST} at the most.",
+                f"it should have about {BATCH_EDGES}, and at most {LARGEST}.",
             )
         if sum(sizes) <= LARGEST:
             raise Untried(f"The store has no ring of more than {LARGEST} edges.")
@@ -318,7 +320,7 @@ async def _edges(columns: Columns, handles: IntArray, part: Part | None = None) 
 async def _rings(
     columns: Columns, handles: IntArray, part: Part | None = None
 ) -> AsyncIterator[Ring]:
-    """The batches of a ring, each checked to be what it is said to be."""
+    """The batches of a ring, each checked for its form."""
     async for ring in columns.rings(handles, **part) if part else columns.rings(handles):
         lengths = {len(column) for column in ring}
         expect(len(lengths) == 1, f"The columns of a batch have the lengths {lengths}.")

@@ -41,7 +41,7 @@ BATCH = "the backend contract: a batch is a better way to answer the same questi
 NO_KEY = "no key of any metadata"
 
 JOINS = (":", "|", "/", "\t", "->")
-"""What careless stores put between the parts of a triple to make one key of it."""
+"""Separators with which careless stores join the parts of a triple into one key."""
 
 
 def _identities(nodes: Iterable[Node]) -> list[tuple[str, str]]:
@@ -50,7 +50,7 @@ def _identities(nodes: Iterable[Node]) -> list[tuple[str, str]]:
 
 @filling_rule(
     "every-node",
-    "every node is there, under its own id and with its own type",
+    "every node exists, with its own id and its own type",
     source="chapter 8: get_node is the identity call; protocol 9: a node has one entity_type",
 )
 async def every_node(trial: Trial) -> None:
@@ -75,7 +75,7 @@ async def every_node(trial: Trial) -> None:
 
 @filling_rule(
     "every-edge",
-    "every edge is there in both directions, parallel ones once, and no other",
+    "every edge exists in both directions, parallel ones once, and no other",
     source="protocol 7: an edge's identity is its triple; a self-loop is an edge",
 )
 async def every_edge(trial: Trial) -> None:
@@ -92,12 +92,12 @@ async def _same_edges(db: GraphDbInterface, wanted: MemoryBackend, entity_id: st
     for method in ("edges_from", "edges_to"):
         have = sorted(map(tuple, await getattr(db, method)(entity_id)))
         want = sorted(map(tuple, await getattr(wanted, method)(entity_id)))
-        expect(have == want, f"{method}({entity_id!r}) gave {have}; right is {want}.")
+        expect(have == want, f"{method}({entity_id!r}) gave {have}; expected: {want}.")
     ring = {(s, p, o) for s, p, o in await db.edges_batch([entity_id])}
     want_ring = set(await wanted.edges_batch([entity_id]))
     expect(
         ring == want_ring,
-        f"edges_batch([{entity_id!r}]) gave {sorted(ring)}; right is {sorted(want_ring)}.",
+        f"edges_batch([{entity_id!r}]) gave {sorted(ring)}; expected: {sorted(want_ring)}.",
     )
 
 
@@ -135,7 +135,7 @@ async def alone_is_known(trial: Trial) -> None:
                 edges = list(await ask("s:4"))
             except KeyError as error:
                 raise Broken(
-                    f"{ask.__name__}('s:4') raised KeyError; the node is there, without edges."
+                    f"{ask.__name__}('s:4') raised KeyError; the node exists, without edges."
                 ) from error
             expect(not edges, f"{ask.__name__}('s:4') gave {edges}; the node has no edges.")
         expect(not list(await db.edges_batch(["s:4"])), "edges_batch(['s:4']) gave edges.")
@@ -144,8 +144,8 @@ async def alone_is_known(trial: Trial) -> None:
 
 @filling_rule(
     "dangling-ends",
-    "an end without a node is no node",
-    source="protocol 8: it is no node; edges_batch gives nothing for an id that is no node",
+    "an end without a node is not a node",
+    source="protocol 8: it is not a node; edges_batch gives nothing for an id that is not a node",
 )
 async def dangling_ends(trial: Trial) -> None:
     """The known end still gives the edge, the other end is unknown."""
@@ -159,10 +159,12 @@ async def dangling_ends(trial: Trial) -> None:
             await expect_unknown(db, "get_node", stranger, "; no record describes it.")
         wanted = {tuple(edge) for edge in await MemoryBackend(records).edges_from("d:1")}
         have = {tuple(Edge(*edge)) for edge in await db.edges_from("d:1")}
-        expect(have == wanted, f"edges_from('d:1') gave {sorted(have)}; right: {sorted(wanted)}.")
+        expect(
+            have == wanted, f"edges_from('d:1') gave {sorted(have)}; expected: {sorted(wanted)}."
+        )
         expect(
             not list(await db.edges_batch(strangers)),
-            "edges_batch gave edges for ids that are no nodes.",
+            "edges_batch gave edges for ids that are not nodes.",
         )
 
 
@@ -172,7 +174,7 @@ async def dangling_ends(trial: Trial) -> None:
     source="protocol 7: an edge's identity is (subject, predicate, object)",
 )
 async def triples_apart(trial: Trial) -> None:
-    """`a:b` - `c` - `d` and `a` - `b:c` - `d`, with all that is used to join."""
+    """`a:b` - `c` - `d` and `a` - `b:c` - `d`, with every usual separator."""
     for join in JOINS:
         one, other = Edge(f"a{join}b", "c", "d"), Edge("a", f"b{join}c", "d")
         ids = (one.subject, other.subject, "d")
@@ -186,7 +188,9 @@ async def triples_apart(trial: Trial) -> None:
         wanted = [r.metadata.get("mark") for r in records if isinstance(r, EdgeRecord)]
         async with trial.filled(records) as db:
             marks = [(await db.metadata_for_edge(e)).get("mark") for e in (one, other)]
-            expect(marks == wanted, f"{one} and {other} have the marks {marks}; right: {wanted}.")
+            expect(
+                marks == wanted, f"{one} and {other} have the marks {marks}; expected: {wanted}."
+            )
             batch = {
                 tuple(e): m for e, m in (await db.metadata_for_edges_batch([one, other])).items()
             }
@@ -235,7 +239,7 @@ async def edges_batch(trial: Trial) -> None:
 
 @reading_rule(
     "edges-part",
-    "edges_batch gives the part of a ring that is asked for",
+    "edges_batch gives the requested part of a ring",
     source="the backend contract: edges_batch(ids, predicates, direction)",
 )
 async def edges_part(trial: Trial) -> None:
@@ -283,7 +287,7 @@ async def edge_metadata_batch(trial: Trial) -> None:
 
 @reading_rule(
     "node-metadata-keys",
-    "metadata_for_nodes_batch gives the values of the keys that are asked for",
+    "metadata_for_nodes_batch gives the values of the requested keys",
     source="the backend contract: metadata_for_nodes_batch(ids, keys)",
 )
 async def node_metadata_keys(trial: Trial) -> None:
@@ -295,7 +299,7 @@ async def node_metadata_keys(trial: Trial) -> None:
 
 @reading_rule(
     "edge-metadata-keys",
-    "metadata_for_edges_batch gives the values of the keys that are asked for",
+    "metadata_for_edges_batch gives the values of the requested keys",
     source="the backend contract: metadata_for_edges_batch(edges, keys)",
 )
 async def edge_metadata_keys(trial: Trial) -> None:
@@ -306,7 +310,7 @@ async def edge_metadata_keys(trial: Trial) -> None:
 
 
 async def _same_keys(ask: Callable[..., Awaitable[Mapping[Any, Metadata]]]) -> None:
-    """Compare what a batch gives of some keys with the whole.
+    """Compare what a batch gives for some keys with the whole metadata.
 
     Raises:
         Untried: Nothing of the sample has metadata.
@@ -339,7 +343,8 @@ def _same_metadata(what: object, alone: Any, batch: Any) -> None:
     source="the backend contract: get_nodes_batch gives the nodes that exist",
 )
 async def unknown_in_batches(trial: Trial) -> None:
-    """Unknown ids between known ones change nothing; alone, and without any, nothing comes."""
+    """Unknown ids among known ones change nothing; alone, or without any ids, the result is
+    empty."""
     async with trial.opened() as db:
         ids = await sample(trial, db)
         mixed = [*UNKNOWN[:2], *ids, *UNKNOWN[2:]]
@@ -355,7 +360,7 @@ async def unknown_in_batches(trial: Trial) -> None:
         together = await edges_of(db.edges_batch, mixed)
         expect(
             alone.triples == together.triples or not (alone.whole and together.whole),
-            "With unknown ids, edges_batch gave other edges.",
+            "With unknown ids, edges_batch gave different edges.",
         )
         expect(not list(await db.get_nodes_batch([])), "get_nodes_batch([]) gave nodes.")
         expect(not (await edges_of(db.edges_batch, [])).triples, "edges_batch([]) gave edges.")
@@ -372,7 +377,7 @@ async def unknown_in_batches(trial: Trial) -> None:
     source="chapter 8: edges_from gives what leaves an entity, edges_to what enters it",
 )
 async def both_directions(trial: Trial) -> None:
-    """What leaves one node enters another, and the other way about."""
+    """What leaves one node enters another, and vice versa."""
     async with trial.opened() as db:
         for entity_id in await sample(trial, db):
             out, into = [await edges_of(ask, entity_id) for ask in (db.edges_from, db.edges_to)]
@@ -383,13 +388,13 @@ async def both_directions(trial: Trial) -> None:
                 other = await edges_of(db.edges_to, edge[2])
                 expect(
                     edge in other.triples or not other.whole,
-                    f"edges_from({edge[0]!r}) has {edge}, edges_to({edge[2]!r}) has it not.",
+                    f"edges_from({edge[0]!r}) has {edge}, but edges_to({edge[2]!r}) does not.",
                 )
             for edge in (e for e in entering if e[0] in nodes):
                 other = await edges_of(db.edges_from, edge[0])
                 expect(
                     edge in other.triples or not other.whole,
-                    f"edges_to({edge[2]!r}) has {edge}, edges_from({edge[0]!r}) has it not.",
+                    f"edges_to({edge[2]!r}) has {edge}, but edges_from({edge[0]!r}) does not.",
                 )
 
 
@@ -399,14 +404,14 @@ async def both_directions(trial: Trial) -> None:
     source="chapter 8: edges_from(id), edges_to(id); protocol 7: an edge is its triple of texts",
 )
 async def own_edges(trial: Trial) -> None:
-    """The asked node stands at the right end, and all three are texts."""
+    """The requested node is at the right end, and all three parts are text."""
     async with trial.opened() as db:
         for entity_id in await sample(trial, db):
             node = await db.get_node(entity_id)
             for method, end in (("edges_from", 0), ("edges_to", 2)):
                 for edge in (await edges_of(getattr(db, method), entity_id)).triples:
                     expect(edge[end] == node.id, f"{method}({entity_id!r}) gave {edge}.")
-                    expect(all(isinstance(part, str) for part in edge), f"No texts: {edge}.")
+                    expect(all(isinstance(part, str) for part in edge), f"Not all text: {edge}.")
 
 
 @reading_rule(
@@ -439,9 +444,9 @@ async def ends_exist(trial: Trial) -> None:
                 )
         if missing and not known_ends and trial.open is not None:
             trial.odd(
-                f"No edge that was looked at leads to a node: none of their {missing} other ends "
-                "has one, so every traversal stays at its seeds. Are the ids in the edges written "
-                "as those of the nodes are?"
+                f"No examined edge leads to a node: none of the {missing} other ends has one, so "
+                "every traversal stays at its seeds. Are the ids in the edges written like those "
+                "of the nodes?"
             )
         elif missing and trial.open is not None:
-            trial.odd(f"Ends of the edges looked at that have no node: {missing}.")
+            trial.odd(f"Ends of the examined edges that have no node: {missing}.")

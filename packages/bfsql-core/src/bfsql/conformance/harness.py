@@ -217,7 +217,7 @@ class Trial:
             Untried: The store cannot be filled.
         """
         if self.fill is None:
-            raise Untried("The store cannot be filled by the kit.")
+            raise Untried("The kit cannot fill the store.")
         async with self.fill(kept(records, self.keeps)) as backend:
             yield backend
 
@@ -235,7 +235,7 @@ class Trial:
         """
         away = self.gone(db) if self.gone else None
         if away is None:
-            raise Untried("No way is given to take the store away.")
+            raise Untried("No way to take the store away is given.")
         return away
 
     def reader(self) -> Trial:
@@ -245,7 +245,7 @@ class Trial:
             Untried: No way is given to do so.
         """
         if self.read_only is None:
-            raise Untried("No way is given to a store that may only be read.")
+            raise Untried("No way to open a store that may only be read is given.")
         return Trial(fill=self.read_only, keeps=self.keeps)
 
     def kept(self, records: Sequence[GraphRecord]) -> list[GraphRecord]:
@@ -326,8 +326,8 @@ async def sample(trial: Trial, db: GraphDbInterface) -> list[str]:
         return ids[:: max(1, len(ids) // trial.size)][: trial.size]
     found = await _searched(trial, db)
     if not found:
-        trial.odd("No search found a node: the store is empty, or is about other words.")
-        raise Untried("No node was found to look at; name some, or words to search for.")
+        trial.odd("No search found a node: the store is empty, or contains other words.")
+        raise Untried("No node to examine was found; name some, or words to search for.")
     trial.sample = list(found)  # the store stays the same, so one search does for every rule
     return list(found)
 

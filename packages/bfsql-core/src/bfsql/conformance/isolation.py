@@ -102,7 +102,7 @@ async def _together(db: GraphDbInterface, entity_id: str) -> dict[str, Any]:
 @filling_rule(
     "free-loop",
     "the backend does not block the event loop",
-    source="rule 5 of the house: none blocks the event loop",
+    source="rule 5 of the architecture: nothing blocks the event loop",
 )
 async def free_loop(trial: Trial) -> None:
     """A heartbeat goes on beside every kind of call; a pause counts when it comes every time."""
@@ -126,8 +126,8 @@ async def free_loop(trial: Trial) -> None:
             shortest = await _shortest_pause(ask)
             expect(
                 shortest < BLOCKED,
-                f"{method} stops the event loop for {shortest:.2f} s and more, every time; "
-                "work that waits belongs in an async driver or a thread.",
+                f"{method} stops the event loop for {shortest:.2f} s or longer, every time; "
+                "use an async driver, or a thread for blocking work.",
             )
 
 
@@ -238,13 +238,13 @@ async def _left(ask: Ask, steps: int, others: list[Ask], wanted: list[Any], numb
     else:
         expect(
             given == wanted[number],
-            f"A cancelled call gave a wrong answer and not the cancellation: {given}"[:300],
+            f"A cancelled call gave a wrong answer instead of the cancellation: {given}"[:300],
         )
     try:
         stayed = await soon(stayer)
     except asyncio.CancelledError as ended:
-        raise Broken("Cancelling one call ended another one, too.") from ended
-    expect(stayed == wanted[1], "A call gave another answer because another one was cancelled.")
+        raise Broken("Cancelling one call also ended another.") from ended
+    expect(stayed == wanted[1], "A call gave a different answer because another one was cancelled.")
 
 
 async def _shared(cached: CachedGraphDb, steps: int, wanted: Any) -> None:
@@ -256,7 +256,10 @@ async def _shared(cached: CachedGraphDb, steps: int, wanted: Any) -> None:
     leaver.cancel()
     await asyncio.wait([leaver])
     try:
-        expect(await soon(stayer) == wanted, "A shared call gave a wrong answer to who stayed.")
+        expect(
+            await soon(stayer) == wanted,
+            "A shared call gave a wrong answer to the caller that stayed.",
+        )
     except asyncio.CancelledError as ended:
         raise Broken("Cancelling one of two that share a call ended it for both.") from ended
 
@@ -277,7 +280,7 @@ async def soon(answer: Awaitable[_Answer]) -> _Answer:
     except TimeoutError as late:
         raise Broken(
             f"After calls were cancelled, no answer came within {PATIENCE:g} s: is a connection "
-            "or a lock never given back?"
+            "or a lock never released?"
         ) from late
 
 

@@ -70,7 +70,10 @@ async def outline_names(trial: Trial) -> None:
             ("predicates", predicates, await db.predicates()),
         ):
             strange = sorted(used.difference(known))
-            expect(not strange, f"The outline has the {what} {strange[:4]}, the schema has not.")
+            expect(
+                not strange,
+                f"The outline has the {what} {strange[:4]}, which the schema does not have.",
+            )
 
 
 @filling_rule(
@@ -93,7 +96,9 @@ async def outline_counts(trial: Trial) -> None:
             sampled=outline.sampled,
         )
         counts = [one.edges for one in outline.relations]
-        expect(counts == sorted(counts, reverse=True), "The relations are not by frequency.")
+        expect(
+            counts == sorted(counts, reverse=True), "The relations are not ordered by frequency."
+        )
 
 
 def _expect_counts(
@@ -126,12 +131,15 @@ async def outline_properties(trial: Trial) -> None:
         for owner, described in have.items():
             right = {one.name: one for one in want.get(owner, ())}
             for one in described:
-                expect(one.name in right, f"No {owner} has {one.name!r}, the outline says so.")
+                expect(
+                    one.name in right,
+                    f"No {owner} has {one.name!r}, although the outline lists it.",
+                )
                 _expect_described(owner, one, right[one.name])
 
 
 def _expect_described(owner: str, have: Property, want: Property) -> None:
-    what = f"The outline says of {owner}.{have.name}"
+    what = f"The outline states of {owner}.{have.name}"
     expect(have.kind == want.kind, f"{what}: {have.kind}; it is {want.kind}.")
     for bound in (have.minimum, have.maximum):
         expect(

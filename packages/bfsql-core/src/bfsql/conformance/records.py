@@ -58,9 +58,11 @@ async def own_identity(trial: Trial) -> None:
             node = await db.get_node(entity_id)
             expect(
                 {type(node.id), type(node.entity_type)} <= {str},
-                f"get_node({entity_id!r}) gave {node}: id and entity_type have to be texts.",
+                f"get_node({entity_id!r}) gave {node}; id and entity_type have to be text.",
             )
-            expect(node.entity_type, f"get_node({entity_id!r}) has no type; protocol 8 wants one.")
+            expect(
+                node.entity_type, f"get_node({entity_id!r}) has no type; protocol 8 requires one."
+            )
             again = await db.get_node(node.id)
             expect(
                 again.id == node.id,
@@ -83,7 +85,7 @@ async def unknown_ids(trial: Trial) -> None:
 
 @reading_rule(
     "unknown-metadata",
-    "the metadata of what is unknown is a KeyError",
+    "the metadata of something unknown raises KeyError",
     source="the backend contract: metadata_for_node and metadata_for_edge raise KeyError",
     level="convention",
 )
@@ -134,7 +136,7 @@ async def exact_ids(trial: Trial) -> None:
 
 @filling_rule(
     "ids-no-patterns",
-    "an id is no pattern",
+    "an id is not a pattern",
     source="protocol 24: a near miss is an error with candidates",
 )
 async def ids_no_patterns(trial: Trial) -> None:
@@ -211,7 +213,7 @@ def _same(what: str, have: Metadata, want: Metadata) -> None:
     for key in sorted({*shown, *right}):
         expect(
             key in right or key in IDENTITY,
-            f"The metadata of {what} has {key!r}, which no record gave.",
+            f"The metadata of {what} has {key!r}, which no record contains.",
         )
         expect(key in shown or key not in right, f"The metadata of {what} has lost {key!r}.")
         one, other = shown.get(key), right.get(key)
@@ -225,7 +227,7 @@ def _same(what: str, have: Metadata, want: Metadata) -> None:
 
 @filling_rule(
     "edge-evidence",
-    "the passages behind an edge stand in its metadata as provenance",
+    "the passages behind an edge are in its metadata as provenance",
     source="protocol 16: backends put all else that is verbose under provenance",
 )
 async def edge_evidence(trial: Trial) -> None:
@@ -276,7 +278,10 @@ async def _expect_sorted(trial: Trial, method: str) -> None:
     async with trial.opened() as db:
         names: Sequence[str] = list(await getattr(db, method)())
         expect(all(isinstance(name, str) for name in names), f"{method} gave {names}, not texts.")
-        expect(sorted(set(names)) == names, f"{method} gave {names}; sorted, each once, is due.")
+        expect(
+            sorted(set(names)) == names,
+            f"{method} gave {names}; they have to be sorted, each once.",
+        )
 
 
 @reading_rule(
@@ -322,7 +327,7 @@ async def types_match(trial: Trial) -> None:
             for node in await db.get_nodes_batch(await sample(trial, db)):
                 expect(
                     node.entity_type in listed,
-                    f"{node.id!r} is of type {node.entity_type!r}, which entity_types lacks.",
+                    f"{node.id!r} has the type {node.entity_type!r}, which entity_types lacks.",
                 )
 
 
@@ -337,4 +342,4 @@ async def predicates_match(trial: Trial) -> None:
         listed = set(await db.predicates())
         if await _comprehensive(trial, db):
             for edge in await some_edges(trial, db):
-                expect(edge[1] in listed, f"{edge} has a predicate that predicates lacks.")
+                expect(edge[1] in listed, f"{edge} has a predicate that predicates does not list.")

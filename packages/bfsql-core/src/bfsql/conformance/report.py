@@ -17,14 +17,14 @@ WORDS: dict[Outcome, str] = {
     "unreachable": "STORE GONE",
     "untried": "not tried",
 }
-"""How a person reads an outcome."""
+"""The words for an outcome."""
 
 INDENT = 11
-"""Columns before a behaviour and its reason; a longer word moves them on."""
+"""Columns before a behaviour and its reason; a longer word shifts them."""
 
 
 ADVICE = "convention"
-"""How a person reads that a convention is not kept."""
+"""The words for a convention that is not kept."""
 
 
 def word(finding: Finding) -> str:
@@ -39,28 +39,28 @@ def passed(findings: Sequence[Finding]) -> bool:
 
 
 def text(findings: Sequence[Finding]) -> str:
-    """A line a rule, the reasons below it, and the verdict."""
+    """A line per rule, with reasons below it, and the verdict."""
     every = [line for finding in findings for line in lines(finding)]
     odd = [f"odd store: {clean_text(o)}" for o in oddities(findings)]
     return "\n".join([*every, *odd, verdict(findings)])
 
 
 def verdict(findings: Sequence[Finding]) -> str:
-    """One sentence: a right backend, a broken one, or a store that is merely odd."""
+    """One sentence: the backend is correct, or broken, or only its store is unusual."""
     counts = Counter(map(word, findings))
     parts = [f"{counts[one]} {one}" for one in (*WORDS.values(), ADVICE) if counts[one]]
     if any(f.outcome in ("broken", "needless") and not f.advice for f in findings):
-        sentence = "The backend is broken: it does not keep rules that every backend keeps."
+        sentence = "The backend is broken: it breaks rules that every backend has to keep."
     elif any(f.outcome == "unreachable" for f in findings):
         sentence = "The store stopped answering, so nothing is known about the backend."
     elif not any(f.outcome == "holds" for f in findings):
-        sentence = "Nothing could be tried."
+        sentence = "Nothing could be tested."
     elif oddities(findings):
         sentence = "The backend keeps the rules; its store is odd."
     else:
         sentence = "The backend keeps the rules."
     if counts[ADVICE]:
-        sentence += " What is marked as a convention is usual, and nothing fails without it."
+        sentence += " What is marked as a convention is customary; nothing fails without it."
     return f"{sentence} ({', '.join(parts)})"
 
 

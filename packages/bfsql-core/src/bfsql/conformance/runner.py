@@ -1,4 +1,4 @@
-"""Runs rules against a backend: a finding for each, within the time given."""
+"""Runs rules against a backend and returns a finding for each, within a time limit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Outcome: TypeAlias = Literal["holds", "broken", "excused", "needless", "unreacha
 """`excused` is broken with an opt-out, `needless` an opt-out from a rule that holds."""
 
 FAILED: frozenset[Outcome] = frozenset(("broken", "needless", "unreachable"))
-"""Outcomes with which a backend does not pass."""
+"""Outcomes with which a backend fails."""
 
 NOTE = 2_000
 """Characters of a note that a reason repeats."""
@@ -29,17 +29,17 @@ class Finding:
     rule: Rule
     outcome: Outcome
     reason: str = ""
-    """Why it does not simply hold."""
+    """Why it does not hold."""
     seconds: float = 0.0
     """How long it took."""
     oddities: tuple[str, ...] = ()
-    """What is unusual about the store; no fault of the backend."""
+    """What is unusual about the store; not a fault of the backend."""
     error: BaseException | None = None
     """What the check raised."""
 
     @property
     def advice(self) -> bool:
-        """Whether it is a convention that is not kept."""
+        """Whether a convention is not kept."""
         return self.outcome == "broken" and self.rule.level == "convention"
 
 
@@ -57,7 +57,7 @@ async def judge(rule: Rule, trial: Trial, optout: OptOut | None = None) -> Findi
         outcome, reason = "excused", f"{optout} ({reason})"
     elif optout and outcome == "holds":
         outcome = "needless"
-        reason = f"The rule holds, though it is declared as {optout} Take the opt-out away."
+        reason = f"The rule holds, although it is declared as {optout} Remove the opt-out."
     elif optout and outcome == "untried":
         outcome, reason = "excused", str(optout)
     oddities = tuple(trial.oddities[odd_before:])
@@ -78,7 +78,7 @@ async def judge_all(
         rules: In the order of the report.
         trial: The ways to open the backend.
         optouts: By id of the rule.
-        seconds: Time for all of them; the rules left over are not tried.
+        seconds: Time for all of them; rules that do not fit are not tried.
         told: Called with each finding as it is made.
     """
     end = None if seconds is None else time.monotonic() + seconds
@@ -100,7 +100,7 @@ async def _in_time(judged: Awaitable[Finding], rule: Rule, left: float | None) -
         close = getattr(judged, "close", None)
         if close is not None:
             close()
-        return Finding(rule, "untried", "The time for the whole check was up.")
+        return Finding(rule, "untried", "The time limit of the whole check was reached.")
 
 
 async def _tried(  # noqa: PLR0911 - one line an outcome
@@ -117,7 +117,7 @@ async def _tried(  # noqa: PLR0911 - one line an outcome
         return "unreachable", f"The store does not answer: {gone}", gone
     except TimeoutError as late:
         if timer.expired():
-            return "broken", f"No answer came within {trial.rule_seconds:g} s.", late
+            return "broken", f"No answer within {trial.rule_seconds:g} s.", late
         return "broken", _unexpected(late), late
     except Exception as fault:  # noqa: BLE001 - whatever a backend raises is a finding
         return "broken", _unexpected(fault), fault

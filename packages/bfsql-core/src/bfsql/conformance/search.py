@@ -29,14 +29,14 @@ ORDER = "chapter 12: ranked means most likely matches first, at most 10-20 candi
 
 
 async def _found(db: GraphDbInterface, query: str) -> list[str]:
-    """Ids of the candidates, in order, as core asks for them."""
+    """Ids of the candidates, in order, as core requests them."""
     return [stub.id for stub in await adapted(db).search_entities(query)]
 
 
 async def _expect_bounded(db: GraphDbInterface, query: str) -> None:
     hits = [stub.id for stub in await db.search_entities(query)]
     expect(len(hits) <= MOST, f"A search for {query!r} gave {len(hits)} candidates.")
-    expect(len(set(hits)) == len(hits), f"A search for {query!r} gave one twice: {hits}.")
+    expect(len(set(hits)) == len(hits), f"A search for {query!r} gave a candidate twice: {hits}.")
 
 
 def _takes_types(db: GraphDbInterface) -> bool:
@@ -58,7 +58,8 @@ async def found_by_id(trial: Trial) -> None:
             hits = await _found(db, node.id)
             expect(
                 hits[:1] == [node.id],
-                f"A search for the id {node.id!r} gave {hits[:3]}; the node itself is due first.",
+                f"A search for the id {node.id!r} gave {hits[:3]}; the node itself must come "
+                "first.",
             )
 
 
@@ -79,7 +80,7 @@ async def found_by_name(trial: Trial) -> None:
             hits = await adapted(db).search_entities(name)
             same = sum(stub.name in (None, name) for stub in hits)
             if entity_id not in {stub.id for stub in hits} and same >= min(MOST, len(hits) or 1):
-                trial.odd(f"More nodes are named {name!r} than a search gives.")
+                trial.odd(f"More nodes are named {name!r} than a search returns.")
                 continue
             expect(
                 entity_id in {stub.id for stub in hits},
@@ -92,11 +93,11 @@ async def found_by_name(trial: Trial) -> None:
 
 @reading_rule(
     "search-types",
-    "search honours the wanted types",
+    "search respects the requested types",
     source="appendix A, search_entities: node_types keeps the candidates of these types",
 )
 async def search_types(trial: Trial) -> None:
-    """Asked of the backend itself where its signature takes types, and as core asks."""
+    """Called on the backend itself where its signature takes types, and as core calls it."""
     async with trial.opened() as db:
         for entity_id in (await sample(trial, db))[:10]:
             node = await db.get_node(entity_id)
@@ -116,7 +117,10 @@ async def search_types(trial: Trial) -> None:
             none = ["no such type"]
             other = list(await db.search_entities(node.id, node_types=none)) if takes else []
             other += await adapted(db).search_entities(node.id, none)
-            expect(not other, f"A search for {node.id!r} of no type that exists gave {other[:3]}.")
+            expect(
+                not other,
+                f"A search for {node.id!r} with a type that does not exist gave {other[:3]}.",
+            )
 
 
 @reading_rule(
@@ -134,7 +138,7 @@ async def search_bounds(trial: Trial) -> None:
 @reading_rule(
     "search-any-text",
     "no text makes search fail",
-    source="protocol 12 and rule 7 of the house: values never become query text",
+    source="protocol 12 and rule 7 of the architecture: values never become query text",
 )
 async def search_any_text(trial: Trial) -> None:
     """Every hostile text, blank ones, operators of full-text languages."""
@@ -154,7 +158,7 @@ async def _searched(db: GraphDbInterface, text: str) -> None:
     for stub in hits:
         expect(
             hasattr(stub, "id") and hasattr(stub, "entity_type"),
-            f"A search for {text[:60]!r} gave {stub!r}, which is no EntityStub.",
+            f"A search for {text[:60]!r} gave {stub!r}, which is not an EntityStub.",
         )
 
 
@@ -179,7 +183,7 @@ async def search_stable(trial: Trial) -> None:
 
 @filling_rule("search-id-first", "search gives the exact id first", source=ORDER)
 async def search_id_first(trial: Trial) -> None:
-    """Even where others bear that id as their name, and for hostile ids."""
+    """Even where other nodes have that id as their name, and for hostile ids."""
     async with trial.filled(crowd()) as db:
         for entity_id in ("Paris", "c:05", "c:59"):
             hits = await _found(db, entity_id)
@@ -208,11 +212,11 @@ async def search_name_next(trial: Trial) -> None:
         expect(
             named == wanted and len(named) == MOST - 1,
             f"A search for 'Paris' gave {[stub.id for stub in found]}; after the id 'Paris', the "
-            f"first {MOST - 1} nodes of that name by id are right.",
+            f"first {MOST - 1} nodes of that name by id are expected.",
         )
         expect(
             all(stub.name in (None, "Paris") for stub in found if stub.id in wanted),
-            f"Search calls {named[:3]} by other names than 'Paris'.",
+            f"Search gives {named[:3]} names other than 'Paris'.",
         )
         hilton = await _found(db, "Paris Hilton")
         expect(hilton[:1] == ["b:0"], f"A search for 'Paris Hilton' gave {hilton[:3]}.")
@@ -220,11 +224,11 @@ async def search_name_next(trial: Trial) -> None:
 
 @filling_rule(
     "search-crowd",
-    "search gives at most 20 candidates, each once, of the wanted types, whatever the crowd",
+    "search gives at most 20 candidates, each once, of the requested types, in a large set too",
     source=ORDER,
 )
 async def search_crowd(trial: Trial) -> None:
-    """Types are looked at before the twenty are counted, where the backend takes them."""
+    """Types are applied before the limit of twenty, where the backend takes them."""
     async with trial.filled(crowd()) as db, open_graph(db) as graph:
         for query in ("Paris", "paris", "par", "c:", "Person"):
             await _expect_bounded(db, query)
@@ -237,7 +241,7 @@ async def search_crowd(trial: Trial) -> None:
             expect(
                 len(found) >= least,
                 f"A search for 'Paris' of type {entity_type} gave {len(found)} candidates; thirty "
-                "of them bear that name.",
+                "have that name.",
             )
         none = await adapted(db).search_entities("Paris", ["no such type"])
         expect(not none, f"A search for a type that does not exist gave {none[:3]}.")
@@ -245,22 +249,22 @@ async def search_crowd(trial: Trial) -> None:
 
 @filling_rule(
     "search-types-first",
-    "a search that takes types keeps to them before it counts",
+    "a search that takes types applies them before the limit",
     source="appendix A, search_entities: node_types; chapter 12: at most 10-20 candidates",
 )
 async def search_types_first(trial: Trial) -> None:
-    """Thirty namesakes of a type fill the twenty places, whatever others are called."""
+    """Thirty namesakes of a type fill the twenty places, whatever the names of others."""
     async with trial.filled(crowd()) as db:
         if not _takes_types(db):
-            raise Untried("The search takes no types; core keeps to them.")
+            raise Untried("The search takes no types; core applies them.")
         for entity_type in ("Person", "Place"):
             found = list(await db.search_entities("Paris", node_types=[entity_type]))
             others = [stub for stub in found if stub.entity_type != entity_type]
             expect(not others, f"A search for 'Paris' of type {entity_type} gave {others[:2]}.")
             expect(
                 len(found) == MOST,
-                f"A search for 'Paris' of type {entity_type} gave {len(found)} of the 30 that are "
-                f"called so; {MOST} are right. Are types looked at after the limit?",
+                f"A search for 'Paris' of type {entity_type} gave {len(found)} of the 30 with "
+                f"that name; {MOST} are expected. Are types applied after the limit?",
             )
 
 
@@ -270,8 +274,8 @@ async def search_types_first(trial: Trial) -> None:
     source="chapter 12: ranked means most likely matches first",
 )
 async def search_name_before_longer(trial: Trial) -> None:
-    """Though thirty longer names stand before it in the alphabet and by id."""
+    """Although thirty longer names come first alphabetically and by id."""
     longer = [NodeRecord(f"a:{n:02}", "City", {"name": f"Ancient Rome {n}"}) for n in range(30)]
     async with trial.filled([*longer, NodeRecord("z:1", "City", {"name": "Rome"})]) as db:
         found = await _found(db, "Rome")
-        expect(found[:1] == ["z:1"], f"A search for 'Rome' gave {found[:3]}; 'z:1' is called so.")
+        expect(found[:1] == ["z:1"], f"A search for 'Rome' gave {found[:3]}; 'z:1' has that name.")

@@ -1,4 +1,4 @@
-"""What reaches the store and what becomes of it: queries, round trips, rights, loss, omissions."""
+"""How the backend uses its store: queries, round trips, privileges, lost connections, omissions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SHARE = 3
 """Of the hostile ids, each method is asked for one in three."""
 
 MARK = "zq9xw"
-"""Stands in searched texts, and so may stand in no query."""
+"""A marker in search texts, which must not occur in any query."""
 
 PATIENCE = 20.0
 """Seconds within which a call to an unreachable store has to end."""
@@ -43,10 +43,10 @@ Ask = Callable[[str], Awaitable[Any]]
 @filling_rule(
     "query-text",
     "no value changes the text of a query",
-    source="rule 7 of the house: values never become query text",
+    source="rule 7 of the architecture: values never become query text",
 )
 async def query_text(trial: Trial) -> None:
-    """The same question sends the same texts for a plain id and for a hostile one."""
+    """The same call sends the same query texts for a plain id and for a hostile one."""
     nodes = [NodeRecord(i, "Thing", {"name": "thing"}) for i in ("plain", *HOSTILE)]
     able = node_ids(trial.kept(nodes))
     async with trial.filled(nodes) as db:
@@ -66,13 +66,13 @@ async def query_text(trial: Trial) -> None:
                 )
         for value in able[::SHARE]:
             for text in await _sent(trial, db, db.search_entities, f"{MARK} {value}"):
-                expect(MARK not in text, f"What was searched for stands in a query: {text[:300]}")
+                expect(MARK not in text, f"The search text occurs in a query: {text[:300]}")
 
 
 @filling_rule(
     "round-trips",
     "the round trips of a batch do not grow with its size",
-    source="rule 2 of the house: one ring, one round trip",
+    source="rule 2 of the architecture: one ring, one round trip",
 )
 async def round_trips(trial: Trial) -> None:
     """Counted for two and for a hundred keys."""
@@ -124,7 +124,7 @@ async def _sent(trial: Trial, db: GraphDbInterface, ask: Ask, value: str) -> lis
     queries = trial.queries or (lambda _: None)
     before = queries(db)
     if before is None:
-        raise Untried("No way is given to watch the texts of queries.")
+        raise Untried("No way to observe the texts of queries is given.")
     count = len(before)
     await ask(value)
     return list(queries(db) or ())[count:]
@@ -137,18 +137,19 @@ async def _trips(
     count = trial.round_trips or (lambda _: None)
     before = count(db)
     if before is None:
-        raise Untried("No way is given to count round trips.")
+        raise Untried("No way to count round trips is given.")
     await ask(keys)
     return (count(db) or 0) - before
 
 
 @filling_rule(
     "store-returns",
-    "the backend answers again after its store was gone",
+    "the backend answers again after its store was unavailable",
     source="the backend contract: StoreUnavailable, the same call may work later",
 )
 async def store_returns(trial: Trial) -> None:
-    """Gone, it is a StoreError in good time; back, the same answers come, from the cache too."""
+    """While it is gone, a StoreError is raised promptly; afterwards the answers are the same, from
+    the cache too."""
     async with trial.filled(trial.kept(village())) as db:
         away = trial.away(db)
         before = await _state(db)
@@ -164,8 +165,12 @@ async def store_returns(trial: Trial) -> None:
                 except StoreError:
                     continue
             else:
-                raise Broken(f"The store is back, and {TRIES} calls in a row still fail.")
-        expect(after == before, f"The store is back, and answers are {after}, not {before}.")
+                raise Broken(
+                    f"The store is available again, but {TRIES} calls in a row still fail."
+                )
+        expect(
+            after == before, f"The store is available again, but answers are {after}, not {before}."
+        )
         expect(through == before, f"Behind the cache, answers are {through}, not {before}.")
 
 
@@ -181,19 +186,21 @@ async def _refused(db: GraphDbInterface) -> None:
     except StoreError:
         return
     except TimeoutError as late:
-        raise Broken(f"With the store gone, get_node hangs for {PATIENCE:g} s.") from late
+        raise Broken(
+            f"With the store gone, get_node did not return within {PATIENCE:g} s."
+        ) from late
     except Exception as other:
         raise Broken(
-            f"With the store gone, get_node raised {type(other).__name__}: {other}; "
-            "StoreUnavailable is due."
+            f"With the store gone, get_node raised {type(other).__name__}: {other}; it has to "
+            "raise StoreUnavailable."
         ) from other
-    raise Broken(f"With the store gone, get_node gave {answer}: is it kept by the backend?")
+    raise Broken(f"With the store gone, get_node gave {answer}: does the backend cache it?")
 
 
 @filling_rule(
     "read-rights",
-    "reading needs the right to read alone",
-    source="rule 6 of the house: reading never writes, a backend needs read rights alone",
+    "reading needs only the right to read",
+    source="rule 6 of the architecture: reading never writes, a backend needs only read rights",
 )
 async def read_rights(trial: Trial) -> None:
     """Opened without the right to write, the backend gives the answers of the reference."""
@@ -210,20 +217,20 @@ async def read_rights(trial: Trial) -> None:
 
 @filling_rule(
     "omissions-said",
-    "what is left out is said cold, warm and in a shared flight",
+    "what is left out is reported cold, warm and in a shared flight",
     source="protocol 11: what a backend had to leave out reaches every reader",
 )
 async def omissions_said(trial: Trial) -> None:
     """By the backend itself, and in the notes of every answer."""
     if trial.omitting is None:
-        raise Untried("No way is given to a store of which something has to be left out.")
+        raise Untried("No way to open a store from which something has to be left out is given.")
     async with trial.omitting(trial.kept(hub(DEGREE))) as db:
         with call.scope() as scope:
             given = len({(s, p, o) for s, p, o in await db.edges_batch(["hub"])})
         expect(given < DEGREE, f"All {DEGREE} edges came; nothing was left out.")
         expect(
             {omission.id for omission in scope.omissions} == {"hub"},
-            f"{DEGREE - given} edges of 'hub' were left out, and call.omitted said "
+            f"{DEGREE - given} edges of 'hub' were left out, but call.omitted reported "
             f"{scope.omissions}.",
         )
         missing = sum(omission.at_least or 0 for omission in scope.omissions)

@@ -31,7 +31,7 @@ SINGLY = 12
 """Nodes whose rings are read one by one."""
 DEGREE = 400
 ABANDONED = 40
-"""Streams that are left after their first batch: more than a pool has connections."""
+"""Streams that are abandoned after their first batch: more than a pool has connections."""
 TYPED = 5
 """Columns of a row that has the types of its ends."""
 PLAIN = 3
@@ -68,7 +68,7 @@ async def stream_edges(trial: Trial) -> None:
         strangers = sorted(ends - {node.id for node in await db.get_nodes_batch(sorted(ends))})
         for unknown in ([], [*UNKNOWN, *strangers]):
             rows = await _rows(db, unknown)
-            expect(not rows, f"edges_stream gave {rows[:3]} for ids that are no nodes.")
+            expect(not rows, f"edges_stream gave {rows[:3]} for ids that are not nodes.")
 
 
 @reading_rule("stream-part", "edges_stream gives the part that edges_batch gives", source=STREAM)
@@ -89,7 +89,7 @@ async def stream_part(trial: Trial) -> None:
 
 @reading_rule(
     "stream-types",
-    "edges_stream gives the types of all ends, None for one that is no node, or of none",
+    "edges_stream gives the types of all ends, None for one that is not a node, or of none",
     source="the backend contract: rows of three or of five; protocol 8: an end without a node",
 )
 async def stream_types(trial: Trial) -> None:
@@ -110,13 +110,13 @@ async def stream_types(trial: Trial) -> None:
             expect(
                 given == right,
                 f"The row of {(subject, predicate, obj)} has the types {given}, and "
-                f"get_nodes_batch gives {right} (None is for an end that is no node).",
+                f"get_nodes_batch gives {right} (None stands for an end that is not a node).",
             )
 
 
 @filling_rule(
     "stream-left",
-    "a stream that is left after its first batch harms no other call",
+    "a stream that is abandoned after its first batch does not affect other calls",
     source="protocol 10: bounds stop at a whole ring; protocol 25: nobody waits any longer",
 )
 async def stream_left(trial: Trial) -> None:
@@ -128,16 +128,20 @@ async def stream_left(trial: Trial) -> None:
         for number in range(ABANDONED):
             await soon(_leave(db, ids, number))
         for rows in await soon(asyncio.gather(*(_rows(db, ids) for _ in range(3)))):
-            expect(set(rows) == wanted, "After streams were left, edges_stream gives other rows.")
+            expect(
+                set(rows) == wanted,
+                "After streams were abandoned, edges_stream gives different rows.",
+            )
         ring = {(s, p, o) for s, p, o in await soon(db.edges_batch(["hub"]))}
         expect(
             ring == {row[:3] for row in wanted if "hub" in (row[0], row[2])},
-            "After streams were left, edges_batch gives other edges.",
+            "After streams were abandoned, edges_batch gives different edges.",
         )
 
 
 async def _leave(db: GraphDbInterface, ids: Sequence[str], number: int) -> None:
-    """Close a stream after its first batch, or cancel who reads it after some turns of the loop."""
+    """Close a stream after its first batch, or cancel its reader after some turns of the event
+    loop."""
     if number % 2:
         async with aclosing(db.edges_stream(ids)) as stream:
             async for _ in stream:
