@@ -103,8 +103,7 @@ class BackendSuite:
         self,
         backend: Any,  # noqa: ARG002 - for those who override it
     ) -> AbstractAsyncContextManager[None] | None:
-        """A context in which the backend's store is unreachable; None if that cannot be
-        arranged."""
+        """A context in which the store is unreachable; None if that cannot be arranged."""
         return None
 
     @pytest.fixture

@@ -63,7 +63,7 @@ def test_a_convention_that_is_not_kept_is_advice(loaded, monkeypatch):
     result = loaded("check", "--id", "f:1", "--id", "p:1")
     assert result.exit_code == 0, result.output
     assert "convention entity_types is sorted" in result.output
-    assert "convention the metadata of what is unknown" in result.output
+    assert "convention the metadata of something unknown" in result.output
     assert "The backend keeps the rules." in result.output
     assert "(2 convention" in result.output or ", 2 convention" in result.output
 

@@ -1,4 +1,4 @@
-"""How often the store is asked, and for what: by depth, never by size (rule 2 of the house)."""
+"""How often the store is queried: by depth, never by size (rule 2 of the architecture)."""
 
 from decimal import Decimal
 

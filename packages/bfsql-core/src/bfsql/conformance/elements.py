@@ -343,8 +343,7 @@ def _same_metadata(what: object, alone: Any, batch: Any) -> None:
     source="the backend contract: get_nodes_batch gives the nodes that exist",
 )
 async def unknown_in_batches(trial: Trial) -> None:
-    """Unknown ids among known ones change nothing; alone, or without any ids, the result is
-    empty."""
+    """Unknown ids among known ones change nothing; alone, they give nothing."""
     async with trial.opened() as db:
         ids = await sample(trial, db)
         mixed = [*UNKNOWN[:2], *ids, *UNKNOWN[2:]]

@@ -148,8 +148,7 @@ async def _trips(
     source="the backend contract: StoreUnavailable, the same call may work later",
 )
 async def store_returns(trial: Trial) -> None:
-    """While it is gone, a StoreError is raised promptly; afterwards the answers are the same, from
-    the cache too."""
+    """Without it a StoreError is raised promptly; later the same answers come, cached or not."""
     async with trial.filled(trial.kept(village())) as db:
         away = trial.away(db)
         before = await _state(db)

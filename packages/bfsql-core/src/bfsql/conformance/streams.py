@@ -140,8 +140,7 @@ async def stream_left(trial: Trial) -> None:
 
 
 async def _leave(db: GraphDbInterface, ids: Sequence[str], number: int) -> None:
-    """Close a stream after its first batch, or cancel its reader after some turns of the event
-    loop."""
+    """Close a stream after its first batch, or cancel its reader after some turns."""
     if number % 2:
         async with aclosing(db.edges_stream(ids)) as stream:
             async for _ in stream:

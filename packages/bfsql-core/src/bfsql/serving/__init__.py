@@ -1,1 +1,1 @@
-"""What every server needs, whichever protocol it speaks: address, access, limits, logs, the end."""
+"""The parts that all servers share: address, access, limits, logs, shutdown."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bfsql.settings import ServeSettings
 
 Refusal: TypeAlias = "Callable[[HTTPStatus, str], Response]"
-"""Makes the answer to a request that is not let through, from its status and a sentence."""
+"""Makes the response to a rejected request, from its status and a sentence."""
 
 ANY = "*"
 """In `allowed_hosts`: clients may call the server by any name."""
@@ -41,10 +41,10 @@ _AUTHORITY = re.compile(
 
 
 def require_token(app: ASGIApp, verifier: TokenVerifier, refusal: Refusal) -> ASGIApp:
-    """The application behind a verifier of bearer tokens: a request without a good one gets 401.
+    """The application behind a verifier of bearer tokens: a request without a valid one gets 401.
 
-    What is verified stands in the request's scope, see `verified_token`; the token itself is
-    kept and logged nowhere.
+    The result is stored in the request's scope, see `verified_token`; the token itself is neither
+    stored nor logged.
     """
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
@@ -58,7 +58,7 @@ def require_token(app: ASGIApp, verifier: TokenVerifier, refusal: Refusal) -> AS
             return
         refused = refusal(
             HTTPStatus.UNAUTHORIZED,
-            "This server wants the header 'Authorization: Bearer TOKEN' with its token.",
+            "This server requires the header 'Authorization: Bearer TOKEN' with its token.",
         )
         refused.headers["WWW-Authenticate"] = "Bearer"
         await refused(scope, receive, send)
@@ -67,19 +67,19 @@ def require_token(app: ASGIApp, verifier: TokenVerifier, refusal: Refusal) -> AS
 
 
 def verified_token(scope: Scope) -> VerifiedToken | None:
-    """What `require_token` found out about the token of a request; None where it guards nothing."""
+    """What `require_token` found out about the token of a request; None if no token is required."""
     known: VerifiedToken | None = scope.get(_VERIFIED)
     return known
 
 
 def subject_of(scope: Scope) -> str | None:
-    """Who asks, by the name that the token has; None without a token, or with the shared one."""
+    """The name of the caller's token; None without a token, or with the shared one."""
     known = verified_token(scope)
     return None if known is None else known.subject or known.client_id or None
 
 
 def _bearer_token(scope: Scope) -> str | None:
-    """The token that a request carries; None where it has no such header, or several."""
+    """The token of a request; None if it has no such header, or several."""
     given = _header_values(scope, b"authorization")
     scheme, _, value = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
     if scheme.lower() != b"bearer":
@@ -98,7 +98,7 @@ class Authority(NamedTuple):
 
     @classmethod
     def parsed(cls, text: str) -> Authority | None:
-        """Of `host`, `host:port` or `[IPv6]:port`; None where it is anything else."""
+        """Of `host`, `host:port` or `[IPv6]:port`; None for anything else."""
         found = _AUTHORITY.fullmatch(text.lower())
         if found is None:
             return None
@@ -117,29 +117,29 @@ class Authority(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AllowedNames:
-    """What the headers `Host` and `Origin` may be.
+    """The accepted values of the headers `Host` and `Origin`.
 
-    A name without a port stands for any port in `Host`, since the port says nothing about whose
-    name it is, and for the scheme's own port in `Origin`.
+    A name without a port matches any port in `Host`, since the port does not tell whose name it is,
+    and the scheme's default port in `Origin`.
     """
 
     own: frozenset[Authority]
-    """Names of this machine's loopback, where the server listens there."""
+    """Names of this machine's loopback, if the server listens there."""
     given: frozenset[Authority]
     """Those of the setting `allowed_hosts`."""
     origins: frozenset[str]
     """Those of the setting `cors_origins`."""
 
     def allows_host(self, header: str | None) -> bool:
-        """Whether a request to this `Host` is answered."""
+        """Whether requests to this `Host` are answered."""
         host = None if header is None else Authority.parsed(header)
         return host is not None and any(_names(one, host) for one in (*self.own, *self.given))
 
     def allows_origin(self, header: str | None, host: str | None) -> bool:
-        """Whether a web page of this `Origin` may ask; programs send none.
+        """Whether web pages of this `Origin` may send requests; programs send no `Origin`.
 
-        It may where it comes from the address that the request was sent to, from an allowed
-        name, or from a listed origin. A proxy may hide TLS and the name that the client used.
+        They may if the origin is the address that the request was sent to, an allowed name, or a
+        listed origin. A proxy may hide TLS and the name that the client used.
         """
         if header is None or header in self.origins or ANY in self.origins:
             return True
@@ -154,7 +154,7 @@ class AllowedNames:
 
 
 def allowed_names(settings: ServeSettings) -> AllowedNames | None:
-    """The names that a server is called by; None where it may be any."""
+    """The names under which clients reach a server; None if any name is allowed."""
     if ANY in settings.allowed_hosts:
         return None
     own = (*_LOOPBACK, settings.host.lower()) if is_loopback(settings.host) else ()
@@ -166,10 +166,10 @@ def allowed_names(settings: ServeSettings) -> AllowedNames | None:
 
 
 def require_known_names(app: ASGIApp, settings: ServeSettings, refusal: Refusal) -> ASGIApp:
-    """The application behind its names: a foreign `Host` gets 421, a foreign `Origin` 403.
+    """The application behind a check of names: an unknown `Host` gets 421, an unknown `Origin` 403.
 
-    This prevents DNS rebinding (`check_exposure`), so it stands before everything else that
-    answers, redirects included. A server that may be called by any name is left as it is.
+    This prevents DNS rebinding (`check_exposure`), so it comes before everything else that answers,
+    redirects included. If any name is allowed, the application is returned unchanged.
     """
     names = allowed_names(settings)
     if names is None:
@@ -182,14 +182,14 @@ def require_known_names(app: ASGIApp, settings: ServeSettings, refusal: Refusal)
             if host is None or not names.allows_host(host):
                 answer = refusal(
                     HTTPStatus.MISDIRECTED_REQUEST,
-                    "This server is not called by the name in the header Host. Call it by a name "
-                    "that it knows, or have its operator add the name to allowed_hosts.",
+                    "This server does not accept the name in the header Host. Use one of its "
+                    "names, or ask its operator to add the name to allowed_hosts.",
                 )
             elif not names.allows_origin(origin, host):
                 answer = refusal(
                     HTTPStatus.FORBIDDEN,
-                    "Pages of the origin in the header Origin may not ask this server. Its "
-                    "operator can add the origin to cors_origins.",
+                    "This server does not accept requests from pages of the origin in the header "
+                    "Origin. Its operator can add the origin to cors_origins.",
                 )
         await answer(scope, receive, send)
 
@@ -197,7 +197,7 @@ def require_known_names(app: ASGIApp, settings: ServeSettings, refusal: Refusal)
 
 
 def _names(allowed: Authority, host: Authority) -> bool:
-    """Whether an allowed name is that of a header; a port that a header leaves out is a default."""
+    """Whether an allowed name matches that of a header; a missing port is the default port."""
     ports = _DEFAULT_PORTS.values() if host.port is None else (host.port,)
     return allowed.host == host.host and (allowed.port is None or allowed.port in ports)
 
@@ -207,9 +207,9 @@ def _allowed_host(text: str) -> Authority:
     found = Authority.parsed(f"[{name}]" if _is_ipv6(name) else name)
     if found is None:
         raise ConfigurationError(
-            f"allowed_hosts has {text!r}, which is no name that a client calls a server by: write "
-            "graph.example.org, graph.example.org:8443 where only that port is meant, or * for "
-            "any name."
+            f"allowed_hosts has {text!r}, which is not the name of a server: write "
+            "graph.example.org, graph.example.org:8443 to allow only that port, or * for any "
+            "name."
         )
     return found
 
@@ -226,6 +226,6 @@ def _header_values(scope: Scope, name: bytes) -> list[bytes]:
 
 
 def _only(scope: Scope, name: bytes) -> str | None:
-    """The value of a header; None without it, and a list of them where it is repeated."""
+    """The value of a header; None without it, a list of the values if it is repeated."""
     values = _header_values(scope, name)
     return ", ".join(value.decode("latin-1") for value in values) if values else None

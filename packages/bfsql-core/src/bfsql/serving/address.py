@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 LAST_PORT = 65_535
 
 _BIND_ERRORS = {
-    errno.EADDRINUSE: "it is in use. Stop what listens there, or choose another port",
+    errno.EADDRINUSE: "it is in use. Stop the program that listens there, or choose another port",
     errno.EACCES: "this user may not use it. Choose a port from 1024 on",
-    errno.EADDRNOTAVAIL: "the host is not an address of this machine. Choose one that is",
+    errno.EADDRNOTAVAIL: "the host is not an address of this machine. Choose one of its addresses",
 }
 
 
@@ -33,15 +33,15 @@ def is_loopback(host: str) -> bool:
 
 
 def check_exposure(settings: ServeSettings) -> None:
-    """Refuse to be reachable from other machines without a token, or under any name.
+    """Refuse to listen for other machines without a token or without a list of allowed names.
 
-    Everyone who reaches a server without a token reads the whole graph; `insecure` permits it,
-    with a warning on standard error. A web page that a user has open could reach the graph under
-    a name of its own (DNS rebinding) if no name had to be known.
+    Anyone who reaches a server without a token can read the whole graph; `insecure` permits this,
+    with a warning on standard error. If names were not checked, a web page that a user has open
+    could reach the graph under a name of its own (DNS rebinding).
 
     Raises:
-        ConfigurationError: The host is no loopback address, and no name is allowed, or no token
-            is set and `insecure` is not.
+        ConfigurationError: The host is not a loopback address, and no name is allowed, or neither a
+            token nor `insecure` is set.
     """
     host = settings.host
     if is_loopback(host):
@@ -68,14 +68,14 @@ def check_exposure(settings: ServeSettings) -> None:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A socket that listens; early clients wait in its queue.
+    """Open a listening socket; early clients wait in its queue.
 
     Args:
         host: Name or address of an interface of this machine.
         port: 0 to 65535; 0 takes any free one.
 
     Raises:
-        ConfigurationError: In use, forbidden, or no address of this machine.
+        ConfigurationError: The address is in use, not permitted, or not an address of this machine.
     """
     if not 0 <= port <= LAST_PORT:
         raise ConfigurationError(

@@ -1,7 +1,7 @@
-"""What an operator's tools ask a server: `/livez`, `/readyz` and `/metrics`, on a port of its own.
+"""Health and metrics of a server: `/livez`, `/readyz` and `/metrics`, on a port of their own.
 
-They are not behind the guards of the public listener: anyone who reaches the port may ask, by any
-name. On the public listener there is nothing at these paths.
+The access checks of the public listener do not apply to them: anyone who reaches the port may read
+them, under any name. The public listener does not serve these paths.
 
 Neither uvicorn nor starlette is imported with this module.
 """
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from bfsql.settings import ServeSettings
 
 PROBE_SECONDS = 2.0
-"""Time that the store has to answer the question whether it answers."""
+"""Seconds that a health probe waits for the store."""
 FRESH_SECONDS = 3.0
-"""How long its answer is good."""
+"""Seconds that the result of a probe stays valid."""
 
 _TEXT = "text/plain; charset=utf-8"
 _JSON = "application/json"
-_LISTED = "There are /livez, /readyz and /metrics.\n"
+_LISTED = "This port serves /livez, /readyz and /metrics.\n"
 _WITHOUT_CLIENT = (
     "Metrics need the package prometheus-client, which is not installed: "
     "pip install 'bfsql-core[metrics]'\n"
@@ -53,15 +53,15 @@ log = logging.getLogger("bfsql")
 
 @dataclass(slots=True)
 class Parts:
-    """The parts of a server that are asked how they are."""
+    """The parts of a server whose state is reported."""
 
     live: LiveGraph
     connections: Connections | None = None
-    """None on stdio."""
+    """None over stdio."""
 
 
 def observers_of(settings: ServeSettings, metrics: Metrics | None) -> list[Observer]:
-    """The observers of a server: the log of calls where it is wanted, and the metrics."""
+    """The observers of a server: the metrics, and the log of calls if it is enabled."""
     observers: list[Observer] = [] if metrics is None else [metrics]
     if settings.log_level in {"debug", "info"}:
         observers.append(CallLog(values=settings.log_arguments))
@@ -81,22 +81,22 @@ class Readiness:
         self._asked_at = -float("inf")
 
     async def reasons(self) -> list[str]:
-        """Why no calls can be answered, for the operator; empty where they can."""
+        """Why no calls can be answered, for the operator; empty if they can."""
         live = self._parts.live
         if live.calls.draining:
-            return ["The server is being stopped."]
+            return ["The server is shutting down."]
         reasons = [await self._store()]
         if not live.current.knows_schema:
-            reasons.append("The schema of the graph is not known yet.")
+            reasons.append("The schema of the graph has not been read yet.")
         if live.problem is not None:
             reasons.append(
-                "The store has changed, and what it holds cannot be opened, so the graph before is "
-                f"served: {live.problem}"
+                "The store has changed, but its new content cannot be opened, so the previous "
+                f"graph is still served: {live.problem}"
             )
         return [hide_secrets(reason) for reason in reasons if reason]
 
     async def _store(self) -> str | None:
-        """Why the store does not answer; it is asked at most once in `FRESH_SECONDS`."""
+        """Why the store does not answer; it is probed at most once in `FRESH_SECONDS`."""
         now = time.monotonic()
         if self._asking is None or (self._asking.done() and now > self._asked_at + FRESH_SECONDS):
             self._asked_at = now
@@ -108,11 +108,11 @@ class Readiness:
             async with asyncio.timeout(PROBE_SECONDS), self._parts.live.graph() as graph:
                 await graph.reach()
         except TimeoutError:
-            return f"The store does not answer within {PROBE_SECONDS:g} s."
+            return f"The store did not answer within {PROBE_SECONDS:g} s."
         except BfsqlError as error:
             return str(error)
         except Exception as fault:  # noqa: BLE001 - a driver's own
-            return f"The store cannot be asked: {type(fault).__name__}: {fault}"
+            return f"The store cannot be queried: {type(fault).__name__}: {fault}"
         return None
 
 
@@ -140,7 +140,9 @@ def admin_application(parts: Parts) -> ASGIApp:
     async def answer(scope: Scope) -> Response:
         if scope["method"] not in {"GET", "HEAD"}:
             status = HTTPStatus.METHOD_NOT_ALLOWED
-            return Response("Only GET and HEAD.\n", status, {"Allow": "GET, HEAD"}, _TEXT)
+            return Response(
+                "Only GET and HEAD are allowed.\n", status, {"Allow": "GET, HEAD"}, _TEXT
+            )
         accept = dict(scope["headers"]).get(b"accept", b"").decode("latin-1")
         match scope["path"]:
             case "/livez":
@@ -160,13 +162,19 @@ def admin_application(parts: Parts) -> ASGIApp:
 
 
 def readings(parts: Parts) -> Iterator[Reading]:
-    """What the parts of the server tell of themselves."""
+    """The readings of the server's parts."""
     live, stale = parts.live, parts.live.problem is not None
-    yield Reading("bfsql_draining", "Whether the server is being stopped.", live.calls.draining)
-    yield Reading("bfsql_calls_running", "Calls that are being answered.", live.calls.under_way)
-    yield Reading("bfsql_graph_stale", "Whether the store holds another graph by now.", stale)
+    yield Reading("bfsql_draining", "Whether the server is shutting down.", live.calls.draining)
+    yield Reading("bfsql_calls_running", "Calls in progress.", live.calls.under_way)
+    yield Reading(
+        "bfsql_graph_stale",
+        "Whether the store holds a newer graph than the one that is served.",
+        stale,
+    )
     if live.admission is not None:
-        yield Reading("bfsql_calls_waiting", "Calls that wait their turn.", live.admission.waiting)
+        yield Reading(
+            "bfsql_calls_waiting", "Calls that are waiting for their turn.", live.admission.waiting
+        )
         refused = "Calls refused because there were too many."
         yield Reading("bfsql_calls_refused", refused, live.admission.refused, counts=True)
     yield from _of_sessions(live.sessions)
@@ -186,17 +194,17 @@ def _of_sessions(sessions: OpenSessions | None) -> Iterator[Reading]:
 
 
 def _of_breaker(breaker: Breaker) -> Iterator[Reading]:
-    states = "The state of the circuit breaker in front of the store: 1 for the one it is in."
+    states = "State of the store's circuit breaker: 1 for the current state."
     for state in ("closed", "open", "half-open"):
         yield Reading("bfsql_breaker", states, breaker.state == state, {"state": state})
-    failures = "Calls and probes in a row that the store did not answer."
+    failures = "Consecutive calls and probes that the store did not answer."
     yield Reading("bfsql_breaker_failures", failures, breaker.failures)
 
 
 def _of_connections(connections: Connections) -> Iterator[Reading]:
-    yield Reading("bfsql_connections", "Connections at this moment.", connections.open)
-    yield Reading("bfsql_connections_limit", "Most connections at once.", connections.limit)
-    ended = "Connections that the server refused or ended, by reason."
+    yield Reading("bfsql_connections", "Open connections.", connections.open)
+    yield Reading("bfsql_connections_limit", "Limit of concurrent connections.", connections.limit)
+    ended = "Connections that the server refused or closed, by reason."
     for reason in ("refused", "evicted", "timed_out", "unread"):
         count = getattr(connections, reason)
         yield Reading("bfsql_connections_ended", ended, count, {"reason": reason}, counts=True)
@@ -204,7 +212,7 @@ def _of_connections(connections: Connections) -> Iterator[Reading]:
 
 @contextmanager
 def admin_listener(settings: ServeSettings) -> Iterator[socket.socket | None]:
-    """The socket of the admin port; None where there is none.
+    """The socket of the admin port; None if there is none.
 
     Raises:
         ConfigurationError: The address cannot be listened on.
@@ -218,7 +226,7 @@ def admin_listener(settings: ServeSettings) -> Iterator[socket.socket | None]:
 
 @asynccontextmanager
 async def serving_admin(parts: Parts, listener: socket.socket | None) -> AsyncIterator[None]:
-    """Answer on the admin port while the block runs, in the same event loop.
+    """Serve the admin port while the block runs, in the same event loop.
 
     Args:
         parts: Those of the server.

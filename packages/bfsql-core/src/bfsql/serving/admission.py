@@ -1,12 +1,11 @@
-"""Admission of calls over HTTP: how many run at once, which wait their turn, which are refused.
+"""Admission of calls over HTTP: how many run concurrently, which wait, which are refused.
 
     admission = Admission(settings)
     async with admission.admitted(caller.key):
         answer = await graph.call(tool, arguments)
 
-It knows nothing of HTTP: MCP and the web API refuse in their own ways what it refuses with
-`Busy`. A client that has nothing under way takes no memory, except where there is a rate, and
-then no longer than for a minute.
+It does not depend on HTTP: MCP and the web API turn `Busy` into responses of their own. A client
+without calls in progress takes no memory, except with a rate limit, and then for a minute at most.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ if TYPE_CHECKING:
 
 MINUTE = 60.0
 MOST_RATED = 10_000
-"""Clients whose calls of the last minute are counted; of more, those idle longest are forgotten."""
+"""Clients whose calls per minute are counted; beyond that, those idle longest are forgotten."""
 LONGEST_RETRY = 60
-"""Seconds, at the most, after which a client is asked to come back."""
+"""Most seconds that a refused client is asked to wait."""
 _RECENT = 0.1
 """Weight of the last call in the mean duration of calls."""
 _ROUNDING = 1e-9
@@ -37,19 +36,19 @@ _Waiter: TypeAlias = "asyncio.Future[None]"
 
 
 class Admission:
-    """Bounds the calls at once, in all and of each client.
+    """Limits concurrent calls, in total and for each client.
 
-    A call for which there is no place waits. Places that become free go round among the
-    clients that wait, so that none keeps others from theirs. When too many wait, the client
-    with the most of them loses its latest.
+    A call for which there is no place waits. Free places are given to the waiting clients in turn,
+    so that no client blocks others. When too many calls wait, the latest call of the client with
+    the most of them is refused.
 
     Args:
         settings: Those of the server: `max_calls`, `max_calls_per_client`, `max_waiting` and
             `calls_per_minute`, which may come all at once.
-        clock: Seconds, never going back; for tests.
+        clock: Monotonic time in seconds; for tests.
 
     Attributes:
-        settings: Those in force, which may be replaced.
+        settings: The current settings, which may be replaced.
         running: Calls under way.
         waiting: Calls that wait.
         refused: Calls refused so far.
@@ -69,9 +68,9 @@ class Admission:
 
     @asynccontextmanager
     async def admitted(self, client: str) -> AsyncIterator[None]:
-        """Take a place for a call as soon as it is the client's turn, and leave it at the end.
+        """Take a place for a call as soon as it is the client's turn, and release it at the end.
 
-        The time that it waits is part of the time that the call under way has.
+        The time spent waiting counts towards the time limit of the call.
 
         Args:
             client: Whose calls are counted together (`Caller.key`).
@@ -92,7 +91,7 @@ class Admission:
         rate = self.settings.calls_per_minute
         if rate is not None and (seconds := self._rate.wait(client, rate)):
             self.refused += 1
-            raise Busy("This client has made all calls that it may make in a minute.", seconds)
+            raise Busy("This client has reached its limit of calls per minute.", seconds)
         place_is_free = self._has_place(client)
         if not place_is_free and self.waiting >= self.settings.max_waiting:
             self._make_room(client)
@@ -112,7 +111,7 @@ class Admission:
         self._own[client] = self._own.get(client, 0) + 1
 
     def _leave(self, client: str) -> None:
-        """Give a place back, and what is free to the next ones that wait."""
+        """Release a place, and give free places to the next waiting calls."""
         self.running -= 1
         self._own[client] -= 1
         if not self._own[client]:
@@ -126,11 +125,11 @@ class Admission:
                 waiter.set_result(None)
 
     def _next(self) -> str | None:
-        """The client whose call is next; None where no call that waits has a place."""
+        """The client whose call is next; None if no waiting call can have a place."""
         return next((client for client in self._queues if self._has_place(client)), None)
 
     async def _turn(self, client: str) -> None:
-        """Wait until there is a place, which is taken then."""
+        """Wait until there is a place, and take it."""
         waiter: _Waiter = asyncio.get_running_loop().create_future()
         self._queues.setdefault(client, deque()).append(waiter)
         self.waiting += 1
@@ -149,14 +148,14 @@ class Admission:
             raise
 
     def _make_room(self, client: str) -> None:
-        """Refuse the latest call of the client with the most that wait, or else this one.
+        """Refuse the latest call of the client with the most waiting calls, or else this one.
 
         Raises:
             Busy: No other client has more.
         """
         most = max(self._queues, key=lambda other: len(self._queues[other]), default=client)
         waiting = len(self._queues.get(most, ()))
-        why = "Too many calls wait for their turn on this server."
+        why = "Too many calls are waiting on this server."
         if waiting <= len(self._queues.get(client, ())) + 1:
             raise self._refusal(why)
         waiter = self._queues[most].pop()
@@ -177,19 +176,19 @@ class Admission:
 
 
 class _Rate:
-    """Calls a minute of each client: a bucket of as many, which fills again steadily.
+    """Calls per minute of each client: a token bucket of that size.
 
     Args:
-        clock: Seconds, never going back.
+        clock: Monotonic time in seconds.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        # When the bucket of each client will be full, which is as good as having none.
+        # When the bucket of each client will be full; a full bucket need not be stored.
         self._full_at: OrderedDict[str, float] = OrderedDict()
 
     def wait(self, client: str, calls: int) -> float:
-        """Seconds until a client with so many calls a minute may make one; 0 for now."""
+        """Seconds until a client with this limit per minute may make a call; 0 for now."""
         now = self._clock()
         seconds = self._full_at.get(client, now) - now - MINUTE + MINUTE / calls
         return seconds if seconds > _ROUNDING else 0.0

@@ -1,6 +1,6 @@
-"""The calls under way: how many there are, and how they end early.
+"""The calls in progress: how many there are, and how they end early.
 
-A call ends early when the server is stopped and its grace is over, or when its client has left.
+A call ends early when the grace period of a stopping server is over, or when its client has left.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ STOPPING = "stopping"
 """`kind` of the `ToolError` of a call that a stopping server refuses or ends."""
 
 _TICK = 0.02
-"""Seconds between two looks at a condition."""
+"""Seconds between two checks of a condition."""
 
 _REFUSED = (
-    "This server is being stopped and takes no new calls. Make the call again in some seconds: "
-    "another server may have taken its place."
+    "This server is shutting down and accepts no new calls. Repeat the call in a few seconds: "
+    "another server may have replaced it."
 )
 _ENDED = (
-    "This server was stopped before the call had ended. Make the call again in some seconds: "
-    "another server may have taken its place."
+    "This server was stopped before the call had ended. Repeat the call in a few seconds: "
+    "another server may have replaced it."
 )
 _LEFT = "The client left before the call had ended."
 
@@ -37,8 +37,8 @@ class Calls:
     """The calls that a server is answering.
 
     Attributes:
-        draining: Whether the server is being stopped: new calls are refused.
-        last_ended: Time of the event loop at which a call ended last.
+        draining: Whether the server is shutting down: new calls are refused.
+        last_ended: Time of the event loop at which the last call ended.
     """
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class Calls:
         self._on_drain: list[Callable[[], None]] = []
 
     def drain(self) -> None:
-        """Refuse new calls, since the server is being stopped."""
+        """Refuse new calls, because the server is shutting down."""
         self.draining = True
         for function in self._on_drain:
             function()
@@ -59,19 +59,19 @@ class Calls:
 
     @property
     def under_way(self) -> int:
-        """The number of calls that are being answered."""
+        """The number of calls in progress."""
         return len(self._under_way)
 
     @asynccontextmanager
     async def call(self, request: HttpRequest | None = None) -> AsyncIterator[None]:
-        """Count a call while it is being answered.
+        """Count a call while it is in progress.
 
         Args:
-            request: The HTTP request that it came with; when its client leaves, the call ends.
+            request: The HTTP request of the call; when its client leaves, the call ends.
 
         Raises:
-            ToolError: The server is being stopped, or the client has left. What the call
-                waits for is cancelled.
+            ToolError: The server is shutting down, or the client has left. What the call is waiting
+                for is cancelled.
         """
         if self.draining:
             raise ToolError(_REFUSED, kind=STOPPING)
@@ -100,7 +100,7 @@ class Calls:
 
 
 async def until(condition: Callable[[], bool], seconds: float) -> None:
-    """Wait until a condition holds, for some seconds at the most."""
+    """Wait until a condition holds, for at most the given seconds."""
     time = asyncio.get_running_loop().time
     end = time() + seconds
     while not condition() and time() < end:  # noqa: ASYNC110 - most conditions have no event
@@ -108,5 +108,5 @@ async def until(condition: Callable[[], bool], seconds: float) -> None:
 
 
 def expire(limit: asyncio.Timeout) -> None:
-    """End what is inside of a timeout now."""
+    """Let a timeout expire now."""
     limit.reschedule(asyncio.get_running_loop().time())

@@ -1,15 +1,14 @@
 """Connections over HTTP: how many there may be, and how long they may wait for their clients.
 
-uvicorn bounds neither: its keep-alive timeout begins after an answer, so that silent clients and
-half of a request keep a connection for ever, and so does an answer that is not read. Here its
-protocol class is guarded:
+uvicorn limits neither: its keep-alive timeout begins after an answer, so silent clients, incomplete
+requests and unread answers hold a connection forever. Here its protocol class is guarded:
 
     connections = Connections(settings)
     uvicorn.Config(app, http=connections.protocol, backlog=BACKLOG)
 
-Where the cap is reached, a connection without a request under way gives way to a new one: the
-one that has waited longest, of the address that has most of them. So clients that only hold
-connections cannot keep out those that send requests. A call under way is never cut for another.
+When the limit is reached, an idle connection is closed in favour of a new one: the one that has
+been idle longest, of the address with most connections. So clients that only hold connections
+cannot lock out those that send requests. A call in progress is never cut off for another.
 
 `/metrics` reads the attributes of `Connections`.
 """
@@ -33,28 +32,28 @@ if TYPE_CHECKING:
     from bfsql.settings import ServeSettings
 
 MAX_CONNECTIONS = 1_000
-"""Connections at once, where the process may open enough files."""
+"""Concurrent connections, if the process may open enough files."""
 
 BACKLOG = 128
 """Connections that wait in the system's queue to be accepted."""
 
 _FILES_OF_STORE = 64
-"""Files left for the store, the logs and connections that are about to be closed, at least."""
+"""Fewest files left for the store, the logs and connections that are about to be closed."""
 
 _SWEEP_SECONDS = 0.5
-"""Time between two looks at all connections; a timeout is late by this at most."""
+"""Seconds between two checks of all connections; a timeout is late by this at most."""
 
 _BYTES_A_SECOND = 1_000
-"""A body that arrives more slowly than this, after `read_timeout`, is given up."""
+"""Bytes per second: a body that is slower than this, after `read_timeout`, is abandoned."""
 
 _MAX_UNREAD_BYTES = 64_000_000
-"""Bytes of answers that wait for clients, all together; beyond, those that do not read are cut."""
+"""Total bytes of unread answers; beyond this, clients that do not read are disconnected."""
 
 _STALLED_SECONDS = 2.0
-"""How long a client has read nothing when it is cut because too much waits."""
+"""Seconds without reading after which a client is disconnected when that total is exceeded."""
 
 _REFUSALS = 8
-"""Refused connections that are kept open at once, so that their clients can read the refusal."""
+"""Refused connections that stay open at once, so that their clients can read the refusal."""
 
 _REFUSAL_SECONDS = 1.0
 _WITHOUT_LINGERING = struct.pack("ii", 1, 0)
@@ -76,19 +75,19 @@ def _plain_answer(status: str, sentence: str, *headers: str) -> bytes:
 
 _BUSY = _plain_answer(
     "503 Service Unavailable",
-    "This server has as many connections as it may have. Try again in a second.",
+    "This server has reached its limit of connections. Try again in a second.",
     "Retry-After: 1",
 )
 _TOO_SLOW = _plain_answer(
-    "408 Request Timeout", "The request has not arrived in time. Send it again, all at once."
+    "408 Request Timeout", "The request did not arrive in time. Send it again without pauses."
 )
 
 
 def most_connections(wanted: int | None) -> int:
-    """How many connections there may be at once.
+    """The number of connections that are allowed at once.
 
     Args:
-        wanted: As the settings say; None for `MAX_CONNECTIONS`.
+        wanted: The value of the setting; None for `MAX_CONNECTIONS`.
 
     Returns:
         At most what the limit of open files (RLIMIT_NOFILE) leaves beside the store.
@@ -107,7 +106,7 @@ def most_connections(wanted: int | None) -> int:
 
 
 def _room_for_connections() -> int | None:
-    """Files that the process may open, less those of the store; None where nothing bounds them."""
+    """Files that the process may open, less those of the store; None if there is no limit."""
     try:
         import resource
     except ImportError:  # Windows
@@ -124,10 +123,10 @@ class Connections:
 
     Attributes:
         open: Connections at this moment.
-        refused: Answered with 503, because every other one had a call under way.
+        refused: Answered with 503, because all others had a call in progress.
         evicted: Closed while they waited, to make room for others.
         timed_out: Closed because the client sent nothing, or too slowly.
-        unread: Cut because the client did not read its answer.
+        unread: Closed because the client did not read its answer.
         limit: Most connections at once.
     """
 
@@ -148,11 +147,11 @@ class Connections:
 
     @property
     def protocol(self) -> type[GuardedProtocol]:
-        """The class for uvicorn's `http=`, whose instances are counted here."""
+        """The class for uvicorn's `http=`; its instances are counted here."""
         return type("GuardedProtocol", (GuardedProtocol,), {"guard": self})
 
     def admit(self, protocol: GuardedProtocol) -> bool:
-        """Count a new connection; False, uncounted, where no other one can give way to it."""
+        """Count a new connection; False, uncounted, if no other one can be closed for it."""
         if len(self._open) >= self.limit and not self._make_room():
             self.refused += 1
             return False
@@ -163,18 +162,18 @@ class Connections:
         return True
 
     def lose(self, protocol: GuardedProtocol) -> None:
-        """Count a connection no more."""
+        """Stop counting a connection."""
         self._open.pop(protocol, None)
         self.work(protocol)
 
     def wait(self, protocol: GuardedProtocol) -> None:
-        """Note that a connection has no request under way from now on."""
+        """Note that a connection is idle from now on."""
         if protocol in self._open:
             protocol.waiting_since = protocol.loop.time()
             self._waiting.setdefault(protocol.address, {})[protocol] = None
 
     def work(self, protocol: GuardedProtocol) -> None:
-        """Note that a connection has a request under way."""
+        """Note that a connection has a request in progress."""
         of_address = self._waiting.get(protocol.address)
         if of_address is not None:
             of_address.pop(protocol, None)
@@ -182,7 +181,7 @@ class Connections:
                 del self._waiting[protocol.address]
 
     def refuse(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
-        """Answer 503 and close, a moment later where the client's request is still on its way."""
+        """Answer 503 and close, with a short delay if the client's request is still arriving."""
         transport.write(_BUSY)
         if self._refusals >= _REFUSALS or not transport.can_write_eof():
             transport.close()
@@ -197,13 +196,15 @@ class Connections:
         transport.abort()
 
     def _make_room(self) -> bool:
-        """Close a connection that has no call under way; whether there was one."""
+        """Close an idle connection; return whether there was one."""
         victim = self._longest_waiting() or self._idle_stream()
         if self._may_log():
             _logger.warning(
-                "All %d connections are taken: %s. max_connections is the bound.",
+                "All %d connections are in use: %s. The limit is max_connections.",
                 self.limit,
-                "new ones are refused" if victim is None else "idle ones are closed for new ones",
+                "new ones are refused"
+                if victim is None
+                else "idle ones are closed in favour of new ones",
             )
         if victim is None:
             return False
@@ -220,7 +221,7 @@ class Connections:
         return next(nothing_unread, None) or next(iter(of_address))
 
     def _idle_stream(self) -> GuardedProtocol | None:
-        """The oldest stream of events on which nothing happens, of the address with most."""
+        """The oldest idle event stream, of the address with most connections."""
         streams = [protocol for protocol in self._open if protocol.is_idle_stream()]
         if not streams:
             return None
@@ -228,7 +229,7 @@ class Connections:
         return next(protocol for protocol in streams if protocol.address == address)
 
     def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Look at every connection, and end those whose client keeps the server waiting."""
+        """Check every connection, and close those whose client keeps the server waiting."""
         self._sweeping = None
         if not self._open:
             return
@@ -245,7 +246,7 @@ class Connections:
             self._cut_stalled(now, unread)
 
     def _cut_stalled(self, now: float, unread: int) -> None:
-        """Cut those that do not read, the largest answers first, until little enough waits."""
+        """Disconnect clients that do not read, largest answers first, until the limit is met."""
         stalled = [p for p in self._open if p.stalled(now) >= _STALLED_SECONDS]
         for protocol in sorted(stalled, key=lambda p: p.unread, reverse=True):
             if unread <= _MAX_UNREAD_BYTES:
@@ -254,7 +255,7 @@ class Connections:
             self._cut(protocol)
 
     def _cut(self, protocol: GuardedProtocol) -> None:
-        """End a connection, with what the system holds for it too."""
+        """Abort a connection and discard its unsent data."""
         self.unread += 1
         self.lose(protocol)
         end: socket.socket = protocol.transport.get_extra_info("socket")
@@ -263,16 +264,16 @@ class Connections:
 
 
 class GuardedProtocol(H11Protocol):
-    """uvicorn's HTTP/1.1, which reports to `Connections` when it waits for its client."""
+    """uvicorn's HTTP/1.1 protocol, which reports to `Connections` when it waits for its client."""
 
     guard: ClassVar[Connections]
 
     address = ""
-    """Where the client is, without the port."""
+    """The client's address, without the port."""
     waiting_since = 0.0
     """When the last request ended, or the connection began."""
     unread = 0
-    """Bytes of answers that the client had not taken at the last look."""
+    """Bytes of answers that were unread at the last check."""
 
     _working = False
     _began: float | None = None
@@ -308,7 +309,7 @@ class GuardedProtocol(H11Protocol):
         self._settle()
 
     def _settle(self) -> None:
-        """Note what the client owes, after anything that may have changed it."""
+        """Update what the connection waits for, after anything that may have changed it."""
         theirs: Any = self.conn.their_state
         cycle: RequestResponseCycle | None = self.cycle
         if theirs is h11.SEND_BODY or (theirs is h11.IDLE and self.conn.trailing_data[0]):
@@ -322,7 +323,7 @@ class GuardedProtocol(H11Protocol):
             (self.guard.work if working else self.guard.wait)(self)
 
     def is_idle_stream(self) -> bool:
-        """Whether the client holds a stream of events open, on which nothing is under way."""
+        """Whether the client holds an idle event stream open."""
         cycle: RequestResponseCycle | None = self.cycle
         request = None if cycle is None else request_of(cycle.scope)
         return (
@@ -333,23 +334,23 @@ class GuardedProtocol(H11Protocol):
         )
 
     def note_unread(self, now: float) -> int:
-        """Look at what the client has not taken of its answers; bytes."""
+        """Measure how many bytes of its answers the client has not read."""
         before, self.unread = self.unread, self.transport.get_write_buffer_size()
         if not before or self.unread < before:
             self._stalled_since = now
         return self.unread
 
     def stalled(self, now: float) -> float:
-        """Seconds in which the client has taken nothing of an answer that is there."""
+        """Seconds during which the client has read nothing of a waiting answer."""
         return now - self._stalled_since if self.unread else 0.0
 
     def keeps_waiting(self, now: float, settings: ServeSettings) -> bool:
-        """Whether the client has had its time to send a request."""
+        """Whether the client's time to send a request is over."""
         if self.unread or self._working or self.transport.is_closing():
             return False
         if self._began is None:
             return now - self.waiting_since > settings.idle_timeout
-        if self.flow.read_paused:  # the application takes its time, not the client
+        if self.flow.read_paused:  # the application is slow, not the client
             self._began = now
         return now - self._began > settings.read_timeout + self._received / _BYTES_A_SECOND
 

@@ -1,4 +1,4 @@
-"""Stopping a server over HTTP: no new calls, the answers of those under way, then the end.
+"""Stopping a server over HTTP: refuse new calls, answer those in progress, then close.
 
 uvicorn is imported with this module, which is therefore imported while the store is being opened.
 """
@@ -19,18 +19,18 @@ from bfsql.serving.requests import Requests
 log = logging.getLogger("bfsql")
 
 LINGER_SECONDS = 2.0
-"""Time after the last call in which clients may ask what they need to read its answer: that of
-Python lists the tools after its first call, to check the answer by the tool's schema."""
+"""Seconds after the last call for requests that clients need to read its answer: the Python client
+lists the tools after its first call, to validate the answer against the tool's schema."""
 
 END_SECONDS = 2.0
-"""Time that calls have to end with an error once the grace is over."""
+"""Seconds that calls have to end with an error once the grace period is over."""
 
 CLOSE_SECONDS = 2
-"""Time that connections have to close; one whose client does not read is cut then."""
+"""Seconds that connections have to close; those that remain are aborted."""
 
 
 class WithoutSignals(uvicorn.Server):
-    """uvicorn, which leaves signals to its caller, also while the store is being closed."""
+    """uvicorn's server, without its signal handling, which the caller does instead."""
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -39,11 +39,11 @@ class WithoutSignals(uvicorn.Server):
 
 
 class Server(WithoutSignals):
-    """uvicorn, which listens on while calls end.
+    """uvicorn's server, which goes on listening while calls end.
 
     Args:
         config: Of uvicorn.
-        calls: The calls under way.
+        calls: The calls in progress.
         requests: The application that uvicorn runs.
     """
 
@@ -57,7 +57,7 @@ class Server(WithoutSignals):
         """Begin to stop the server; a second call ends it at once.
 
         Args:
-            grace: Seconds that calls under way have to end.
+            grace: Seconds that calls in progress have to end.
         """
         if self._draining is None:
             self._calls.drain()
@@ -83,7 +83,7 @@ class Server(WithoutSignals):
 
         await self._until(idle, grace)
         if not idle():
-            log.warning("%d calls had not ended and were ended.", self._calls.under_way)
+            log.warning("%d calls had not ended in time and were cancelled.", self._calls.under_way)
             self._calls.end()
             await until(idle, END_SECONDS)
         else:
@@ -96,7 +96,7 @@ class Server(WithoutSignals):
         self.should_exit = True
 
     async def _until(self, condition: Callable[[], bool], seconds: float) -> None:
-        """Wait for a condition, or for a second `stop`."""
+        """Wait until a condition holds or `stop` is called a second time."""
         await until(lambda: self._at_once or condition(), seconds)
 
     def _cut(self) -> None:

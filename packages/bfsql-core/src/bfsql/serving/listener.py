@@ -23,10 +23,9 @@ _logger = logging.getLogger(__name__)
 class Listener(socket.socket):
     """A socket for `loop.create_server` or uvicorn's `sockets=`.
 
-    asyncio accepts as many connections in a row as its queue is long, and for each that fails
-    for lack of files it logs a traceback and tries again, which takes the whole processor.
-    Here a connection for which there is no file is closed at once: a file is kept in reserve to
-    accept it with.
+    asyncio accepts as many connections in a row as its queue is long; for each that fails for lack
+    of file descriptors it logs a traceback and tries again, which uses a whole processor. Here such
+    a connection is closed immediately: a reserved file descriptor is used to accept it.
     """
 
     def __init__(self, listening: socket.socket) -> None:
@@ -42,8 +41,8 @@ class Listener(socket.socket):
         """The next connection.
 
         Raises:
-            BlockingIOError: There is none now, or enough have been accepted for now.
-            OSError: It cannot be accepted.
+            BlockingIOError: There is no connection, or enough have been accepted for now.
+            OSError: The connection cannot be accepted.
         """
         if self._accepted >= _AT_A_TIME:
             raise BlockingIOError
@@ -73,7 +72,7 @@ class Listener(socket.socket):
         self._accepted = 0
 
     def _shed_one(self, reserve: int, error: OSError) -> None:
-        """Close a waiting connection, with the file in reserve."""
+        """Close a waiting connection, using the reserved file descriptor."""
         os.close(reserve)
         with suppress(OSError):
             super().accept()[0].close()
@@ -81,9 +80,9 @@ class Listener(socket.socket):
         self._shed += 1
         if self._may_log():
             _logger.error(
-                "Connections are closed unanswered, %d so far, because the process may open no "
-                "more files (%s). Raise the limit (ulimit -n, LimitNOFILE), or lower "
-                "max_connections.",
+                "Connections are being closed unanswered, %d so far, because the process has "
+                "reached its limit of open files (%s). Raise the limit (ulimit -n, LimitNOFILE), "
+                "or lower max_connections.",
                 self._shed,
                 error.strerror,
             )

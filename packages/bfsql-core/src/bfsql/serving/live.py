@@ -1,11 +1,11 @@
-"""The graph that a server answers from, opened anew when its store or the configuration changes.
+"""The graph that a server answers from, reopened when its store or the configuration changes.
 
     async with open_live(graph_factory, settings) as live:
         async with live.call() as graph:
             answer = await graph.bfs_query(seeds=["RxNorm:3251"])
 
-A call ends on the graph that it began with, which is closed when the last of its calls has
-ended.
+A call uses the graph with which it began until its end; a replaced graph is closed when its last
+call has ended.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 log = logging.getLogger("bfsql")
 
 GraphFactory: TypeAlias = Callable[[], AbstractAsyncContextManager[Graph]]
-"""Opens a graph in the running event loop, and closes it at the end."""
+"""Opens a graph in the running event loop, and closes it when the context ends."""
 
 
 FOLLOW_SECONDS = 5.0
-"""How long after a change calls wait for the graph that is opened anew; later the one before
+"""Seconds after a change during which calls wait for the new graph; after that, the previous graph
 answers them."""
 
 
 AGAIN_SECONDS = 10.0
-"""After which a graph that could not be opened is tried again, though its store is as it was:
-the reason may have been a lack of files or memory."""
+"""Seconds after which opening is tried again although the store has not changed: the reason may
+have been a lack of files or memory."""
 
 
 class OpenSessions(Protocol):
@@ -51,14 +51,14 @@ class OpenSessions(Protocol):
 
     @property
     def ended(self) -> Counter[str]:
-        """How many have ended, by the reason."""
+        """The number of ended sessions, by reason."""
 
     def __len__(self) -> int: ...
 
 
 @dataclass(eq=False)
 class _Opened:
-    """An open graph and the number of those who use it; `end` closes it."""
+    """An open graph and the number of its users; `end` closes it."""
 
     graph: Graph
     end: asyncio.Event
@@ -74,12 +74,11 @@ class LiveGraph:
         settings: Those of the server.
 
     Attributes:
-        calls: The calls under way, and whether the server is being stopped.
-        admission: Bounds the calls at once over HTTP; None on stdio and for programs.
-        settings: Those in force; `reload` replaces them.
-        problem: Why the graph that is served is not the one that its store holds now; None
-            where it is.
-        sessions: Those of the 2025 protocol over HTTP; None where there are no such sessions.
+        calls: The calls in progress, and whether the server is shutting down.
+        admission: Limits concurrent calls over HTTP; None over stdio and for programs.
+        settings: The current settings; `reload` replaces them.
+        problem: Why the served graph is not the current content of its store; None if it is.
+        sessions: Those of the 2025 protocol over HTTP; None without such sessions.
     """
 
     def __init__(self, graph: Graph, settings: ServeSettings) -> None:
@@ -99,24 +98,24 @@ class LiveGraph:
         self._prepare: list[Callable[[Graph], None]] = []
 
     def on_open(self, prepare: Callable[[Graph], None]) -> None:
-        """Call a function with the graph that is open, and with each that is opened later."""
+        """Call a function with the open graph, and with each that is opened later."""
         self._prepare.append(prepare)
         prepare(self._opened.graph)
 
     @property
     def current(self) -> Graph:
-        """The graph that is open, which may be closed at any time."""
+        """The graph that is open now, which may be closed at any time."""
         return self._opened.graph
 
     @asynccontextmanager
     async def call(
         self, request: HttpRequest | None = None, caller: Caller | None = None
     ) -> AsyncIterator[Graph]:
-        """The graph for one call, which is counted, once it is the caller's turn.
+        """Wait for the caller's turn, and provide the graph for one call, which is counted.
 
         Args:
-            request: The HTTP request that the call came with.
-            caller: Who asks; None on stdio, where calls do not wait.
+            request: The HTTP request of the call.
+            caller: The caller; None over stdio, where calls do not wait.
 
         Raises:
             ToolError: As `Calls.call` and `turn`.
@@ -126,12 +125,12 @@ class LiveGraph:
 
     @asynccontextmanager
     async def turn(self, caller: Caller | None) -> AsyncIterator[None]:
-        """A place among the calls that run at once, taken as soon as it is the caller's turn.
+        """Take a place among the concurrent calls as soon as it is the caller's turn.
 
-        The time until then is part of the time that the call has.
+        The time spent waiting counts towards the time limit of the call.
 
         Args:
-            caller: Who asks; None where calls do not wait.
+            caller: The caller; None if calls do not wait.
 
         Raises:
             Busy: As `Admission.admitted`.
@@ -146,7 +145,7 @@ class LiveGraph:
 
     @asynccontextmanager
     async def graph(self) -> AsyncIterator[Graph]:
-        """The graph that the store holds now; where that cannot be opened, the one before."""
+        """The graph that the store holds now; if it cannot be opened, the previous one."""
         await self._follow()
         opened = self._opened
         opened.users += 1
@@ -157,14 +156,14 @@ class LiveGraph:
             self._close_unused(opened)
 
     async def reload(self, factory: GraphFactory, settings: ServeSettings) -> None:
-        """Open the graph by another factory; calls go on meanwhile.
+        """Open the graph with another factory; calls go on meanwhile.
 
         Args:
             factory: Opens the new graph, and those after it.
-            settings: In force from the same moment on.
+            settings: The settings that take effect with the new graph.
 
         Raises:
-            BfsqlError: Whatever opening the graph raises; all stays as it is.
+            BfsqlError: Whatever opening the graph raises; nothing changes then.
         """
         async with self._one_at_a_time:
             opened = await _opened(factory)
@@ -174,7 +173,7 @@ class LiveGraph:
             self._serve(opened)
 
     async def _follow(self) -> None:
-        """Open what the store holds now, where that is another graph; once for all who wait."""
+        """Open what the store holds now if that is another graph; once for all waiting calls."""
         if self._factory is None:
             return
         change = self._opened.graph.changed()
@@ -182,7 +181,7 @@ class LiveGraph:
             self.problem = self._refused = None
         elif change != self._refused or asyncio.get_running_loop().time() > self._again_at:
             if self._following is None or self._following.done():
-                # The caller's deadline and its omissions are none of the graph's.
+                # The caller's deadline and omissions do not apply to opening the graph.
                 loop = asyncio.get_running_loop()
                 self._wait_until = loop.time() + FOLLOW_SECONDS
                 self._following = loop.create_task(self._open_again(), context=Context())
@@ -203,8 +202,8 @@ class LiveGraph:
                 return
             if self.problem is None:
                 log.error(
-                    "The store has changed, and the graph in it cannot be opened; the one that "
-                    "was open is served on. %s",
+                    "The store has changed, but the graph in it cannot be opened; the previous "
+                    "graph is still served. %s",
                     why,
                 )
             self.problem, self._refused = why, change
@@ -212,7 +211,7 @@ class LiveGraph:
 
     def _serve(self, opened: _Opened) -> None:
         level = logging.INFO if self.problem is None else logging.WARNING
-        log.log(level, "The graph was opened anew.")
+        log.log(level, "The graph was reopened.")
         before, self._opened = self._opened, opened
         self.problem = self._refused = None
         for prepare in self._prepare:
@@ -233,10 +232,10 @@ class LiveGraph:
 
 @asynccontextmanager
 async def open_live(factory: GraphFactory, settings: ServeSettings) -> AsyncIterator[LiveGraph]:
-    """Open a graph that follows its store, and close it.
+    """Open a graph that is reopened when its store changes, and close it at the end.
 
     Args:
-        factory: Opens the graph, and opens it anew.
+        factory: Opens the graph, and reopens it.
         settings: Those of the server.
 
     Raises:
@@ -252,7 +251,7 @@ async def open_live(factory: GraphFactory, settings: ServeSettings) -> AsyncIter
 
 
 async def _opened(factory: GraphFactory) -> _Opened:
-    """Open a graph in a task of its own, which closes it too."""
+    """Open a graph in a task of its own, which also closes it."""
     ready: asyncio.Future[Graph] = asyncio.get_running_loop().create_future()
     end = asyncio.Event()
 
@@ -284,8 +283,8 @@ async def _close(opened: _Opened) -> None:
 
 
 async def _closed(opened: _Opened) -> None:
-    """Close a graph that another one has taken the place of."""
+    """Close a graph that has been replaced."""
     try:
         await _close(opened)
     except Exception as fault:  # noqa: BLE001 - a driver's own; the new graph is being served
-        log.warning("The graph before could not be closed: %s: %s", type(fault).__name__, fault)
+        log.warning("The previous graph could not be closed: %s: %s", type(fault).__name__, fault)

@@ -1,8 +1,8 @@
-"""Log records of a server, on standard error: as text, or as a JSON object a line.
+"""Log records of a server, on standard error: as text, or as one JSON object per line.
 
-Every record is one line, but for the traceback of a fault, whose lines are indented. Control
-characters and line breaks in it are escaped, so that no client can forge a line, and secrets in
-URLs, queries and headers are hidden. The id of a request stands in all records of its call.
+Every record is one line, apart from tracebacks, whose lines are indented. Control characters and
+line breaks are escaped, so that no client can forge a line, and secrets in URLs, queries and
+headers are hidden. All records of a call contain the id of its request.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 _LIBRARY_LOGGERS = ("mcp", "uvicorn", "sse_starlette", "httpx", "asyncio")
 
 _TRANSPORTS = ("mcp.server.streamable_http", "sse_starlette", "uvicorn")
-"""Beginnings of the names of loggers whose library carries messages to and from clients."""
+"""Prefixes of the loggers of libraries that transport messages to and from clients."""
 
 _CLIENT_ERRORS = ("ClientDisconnect", "BrokenResourceError", "ClosedResourceError")
-"""Exceptions that transports log with a traceback although only a client has left. Those of a
-store have the same names, so they count for nothing in other records."""
+"""Exceptions that transports log with a traceback when a client has left. Errors of a store have
+the same names, so they are left alone in other records."""
 
 _ANSWERED = ("Error handling POST request", "Exception in ASGI application")
 """Beginnings of records of requests that were answered with an internal error."""
@@ -40,7 +40,7 @@ _ANSWERED = ("Error handling POST request", "Exception in ASGI application")
 _MINUTE = 60.0
 
 _MOST_NAMES, _NAME_CHARACTERS, _VALUE_CHARACTERS = 20, 60, 1_000
-"""Arguments of a call that are logged, and characters of a name and of all values."""
+"""Most logged arguments of a call, and most characters of a name and of all values."""
 
 _CONTROL = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -54,13 +54,13 @@ request_id: ContextVar[str] = ContextVar("bfsql_request_id", default="")
 
 
 class OnceAMinute:
-    """Keeps a log short: true when it is called, then false for a minute."""
+    """Limits repeated log records: true when called, then false for a minute."""
 
     def __init__(self) -> None:
         self._last = -float("inf")
 
     def __call__(self) -> bool:
-        """Whether a line may be logged now; then it counts as logged."""
+        """Return whether a record may be logged now, and count it as logged."""
         now = time.monotonic()
         if now < self._last + _MINUTE:
             return False
@@ -71,11 +71,11 @@ class OnceAMinute:
 def log_to_stderr(settings: ServeSettings) -> None:
     """Send log records of the level and above to standard error, in the format of the settings.
 
-    Libraries show their warnings alone, unless the level is `debug`.
+    Libraries log only warnings, unless the level is `debug`.
     """
     token = settings.bearer_token
     secrets = [] if token is None else [token.get_secret_value()]
-    # No format shows them, and to look them up takes a third of the time of a record.
+    # No format shows them, and looking them up takes a third of the time of a record.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     handler = logging.StreamHandler(sys.stderr)
     handler.addFilter(without_tracebacks_of_clients)
@@ -87,9 +87,9 @@ def log_to_stderr(settings: ServeSettings) -> None:
 
 
 def without_tracebacks_of_clients(record: logging.LogRecord) -> bool:
-    """Make one line of an error that only says that a client has left; a log filter.
+    """Shorten an error that only reports that a client has left to one line; a log filter.
 
-    It is at `info`, or at `warning` if the client may have got an internal error as the answer.
+    Its level is `info`, or `warning` if the client may have received an internal error.
     """
     name = type(record.exc_info[1]).__name__ if record.exc_info else ""
     if name not in _CLIENT_ERRORS or not record.name.startswith(_TRANSPORTS):
@@ -104,17 +104,17 @@ def without_tracebacks_of_clients(record: logging.LogRecord) -> bool:
 
 
 def escaped(text: str) -> str:
-    """A text without control characters, line breaks and lone surrogates: they are shown."""
+    """A text in which control characters, line breaks and lone surrogates are escaped."""
     if text.isprintable():
         return text
     return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 class _Lines(logging.Formatter):
-    """What both formats share.
+    """The common part of both formats.
 
     Args:
-        secrets: Known ones, hidden wherever they occur.
+        secrets: Known secrets, hidden wherever they occur.
     """
 
     def __init__(self, secrets: Collection[str] = ()) -> None:
@@ -194,10 +194,10 @@ class JsonLines(_Lines):
 
 
 class CallLog(Observer):
-    """Logs a line a call, at `info`.
+    """Logs one line per call, at `info`.
 
     Args:
-        values: Whether the values of arguments are logged, and not only their names.
+        values: Whether the values of arguments are logged, not only their names.
     """
 
     def __init__(self, *, values: bool = False) -> None:
@@ -234,7 +234,7 @@ class CallLog(Observer):
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
-    """What a record of this project brings beside its message."""
+    """The additional fields of a record of this project."""
     return getattr(record, "fields", {})
 
 

@@ -1,8 +1,8 @@
-"""Metrics of a server, in Prometheus' text form.
+"""Metrics of a server, in the Prometheus text format.
 
-`Metrics` counts what observers learn, in plain numbers. `exposition` makes the text when it is
-asked for, together with what the server's parts report at that moment.
-prometheus-client, the extra `metrics`, is imported only then.
+`Metrics` counts what observers receive. `exposition` writes the text on request, together with what
+the server's parts report at that moment. prometheus-client, the extra `metrics`, is imported only
+then.
 """
 
 from __future__ import annotations
@@ -21,43 +21,43 @@ if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60)
-"""Upper ends of the buckets of histograms, in seconds."""
+"""Upper bounds of the buckets of histograms, in seconds."""
 
 OTHER = "other"
-"""Label of a tool that there is not, whatever a client called it."""
+"""Label of unknown tools, whatever name the client used."""
 
 
 class Reading(NamedTuple):
-    """What a part of the server reports when metrics are asked for."""
+    """What a part of the server reports when metrics are requested."""
 
     name: str
     help: str
     value: float
     labels: dict[str, str] = {}  # noqa: RUF012 - nobody changes it
     counts: bool = False
-    """Whether it only grows."""
+    """Whether the value only grows."""
 
 
 @dataclass(slots=True)
 class Histogram:
-    """How often something took how long."""
+    """A histogram of durations."""
 
     buckets: list[int] = field(default_factory=lambda: [0] * (len(SECONDS) + 1))
     total: float = 0.0
 
     def add(self, seconds: float) -> None:
-        """Count one."""
+        """Count one duration."""
         self.buckets[bisect_left(SECONDS, seconds)] += 1
         self.total += seconds
 
     def cumulated(self) -> list[tuple[str, float]]:
-        """The upper end of each bucket, and how many took no longer."""
+        """The upper bound of each bucket, and how many durations are within it."""
         ends = [*map(str, map(float, SECONDS)), "+Inf"]
         return list(zip(ends, map(float, accumulate(self.buckets)), strict=True))
 
 
 class Metrics(Observer):
-    """Counts calls, those to the store and those to the cache."""
+    """Counts calls, calls to the store and calls to the cache."""
 
     def __init__(self) -> None:
         self.calls: Counter[tuple[str, str]] = Counter()
@@ -95,25 +95,25 @@ class Metrics(Observer):
             self.store_failures[method] += 1
 
     def cache_asked(self, method: str, hits: int, misses: int) -> None:
-        """Count what the cache had."""
+        """Count hits and misses of the cache."""
         self.hits[method] += hits
         self.misses[method] += misses
 
     def families(self) -> Iterator[Metric]:
-        """All of it, as prometheus-client takes it."""
+        """All metrics, in the form of prometheus-client."""
         from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
 
         calls = CounterMetricFamily(
-            "bfsql_calls", "Calls, by tool and outcome.", labels=["tool", "outcome"]
+            "bfsql_calls", "Number of calls, by tool and outcome.", labels=["tool", "outcome"]
         )
         for (tool, outcome), count in self.calls.items():
             calls.add_metric([tool, outcome], count)
         yield calls
         for name, text, label, durations in (
-            ("bfsql_call_seconds", "Seconds that calls took.", "tool", self.seconds),
+            ("bfsql_call_seconds", "Duration of calls in seconds.", "tool", self.seconds),
             (
                 "bfsql_store_call_seconds",
-                "Seconds that calls to the store took.",
+                "Duration of calls to the store in seconds.",
                 "method",
                 self.store_seconds,
             ),
@@ -127,10 +127,10 @@ class Metrics(Observer):
             ("bfsql_answer_tokens", "Tokens of answers.", "tool", self.tokens),
             ("bfsql_nodes_read", "Nodes that calls read.", "tool", self.nodes),
             ("bfsql_edges_read", "Edges that calls read.", "tool", self.edges),
-            ("bfsql_answers_cut", "Answers that a bound made less.", "bound", self.cuts),
+            ("bfsql_answers_cut", "Answers that were limited by a bound.", "bound", self.cuts),
             (
                 "bfsql_store_failures",
-                "Calls to the store that failed.",
+                "Failed calls to the store.",
                 "method",
                 self.store_failures,
             ),
@@ -145,7 +145,7 @@ class Metrics(Observer):
 
 @dataclass(frozen=True, eq=False)
 class _Collector:
-    """What a registry of prometheus-client collects."""
+    """A collector for prometheus-client's registry."""
 
     metrics: Metrics
     readings: Sequence[Reading]
@@ -165,7 +165,7 @@ def exposition(metrics: Metrics, readings: Iterable[Reading], accept: str) -> tu
     """The metrics as text, and its content type.
 
     Args:
-        metrics: What was counted.
+        metrics: The counted values.
         readings: What the parts of the server report.
         accept: The header `Accept` of the request.
 

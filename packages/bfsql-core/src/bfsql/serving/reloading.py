@@ -1,4 +1,4 @@
-"""Reading the configuration and opening the graph anew, while a server runs."""
+"""Reloading the configuration and reopening the graph while a server runs."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _AT_START = (
     *("max_connections", "read_timeout", "write_timeout", "idle_timeout"),
     *("max_sessions", "session_timeout", "admin_host", "admin_port", "record"),
 )
-"""Settings that are read when the server starts and not again."""
+"""Settings that are read only when the server starts."""
 
 
 class Reloading:
-    """Reads the configuration and opens the graph anew, without losing a call.
+    """Reloads the configuration and reopens the graph, without losing a call.
 
     Args:
         live: The graph that is served.
@@ -46,7 +46,7 @@ class Reloading:
         task.add_done_callback(self._tasks.discard)
 
     async def end(self) -> None:
-        """Give up what is under way."""
+        """Cancel a reload in progress."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -63,14 +63,17 @@ class Reloading:
                 log_to_stderr(taken)
             if kept:
                 log.warning(
-                    "Read at the start alone: %s. Start the server anew to have the new values.",
+                    "These settings are read only at the start: %s. Restart the server to apply "
+                    "the new values.",
                     ", ".join(kept),
                 )
             return
-        log.error("The configuration was not taken, and the one before is in force. %s", why)
+        log.error(
+            "The new configuration cannot be used, and the previous one stays in effect. %s", why
+        )
 
 
 def renewed(before: ServeSettings, now: ServeSettings) -> tuple[ServeSettings, list[str]]:
-    """The new settings as far as a running server takes them, and the names of the others."""
+    """The new settings that a running server can apply, and the names of the others."""
     kept = [name for name in _AT_START if getattr(now, name) != getattr(before, name)]
     return now.model_copy(update={name: getattr(before, name) for name in kept}), kept

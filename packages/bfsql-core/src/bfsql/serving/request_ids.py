@@ -1,4 +1,4 @@
-"""The id of every HTTP request, from its header to its answer, and a line for what is refused."""
+"""The id of every HTTP request, in its records and its answer, and a log line for refusals."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _REFUSED = (
 
 
 def with_request_ids(app: ASGIApp) -> ASGIApp:
-    """The application, each of whose requests has an id, which its answer carries.
+    """The application with an id for each request, which is sent with the answer.
 
-    It is that of the request's header `X-Request-Id`, where that is 1 to 128 printable ASCII
-    characters without a space; otherwise a new one. A request that is refused is logged.
+    It is the request's header `X-Request-Id` if that has 1 to 128 printable ASCII characters
+    without a space; otherwise a new one. Refused requests are logged.
     """
 
     async def named(scope: Scope, receive: Receive, send: Send) -> None:
@@ -54,13 +54,13 @@ def with_request_ids(app: ASGIApp) -> ASGIApp:
 
         token = request_id.set(name)
         await app(scope, receive, answered)
-        request_id.reset(token)  # after a fault it stays, for the line that the server logs
+        request_id.reset(token)  # after an exception it stays, for the line that the server logs
 
     return named
 
 
 def request_id_of(scope: Any) -> str | None:
-    """The id of the request of an ASGI scope; None where nothing gave it one."""
+    """The id of the request of an ASGI scope; None if it has none."""
     name: str | None = scope.get(_KEY)
     return name
 

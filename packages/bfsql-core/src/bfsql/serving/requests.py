@@ -1,7 +1,7 @@
-"""The HTTP requests that are being answered: which clients have left, and the end of all.
+"""The HTTP requests in progress: which clients have left, and how to end all requests.
 
-An ASGI application around all others. It puts an `HttpRequest` into the scope of each request,
-where the application of MCP or of the web API finds it.
+An ASGI application around all others. It adds an `HttpRequest` to the scope of each request, for
+the application of MCP or of the web API.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class HttpRequest:
     """One request, from its first line to the last byte of its answer.
 
     Attributes:
-        left: Whether the client left before it had the whole answer.
-        listens: Whether the client holds a stream open in case the server has a message for it.
+        left: Whether the client left before it had received the whole answer.
+        listens: Whether the client holds a stream open for messages from the server.
     """
 
     def __init__(self, method: str, receive: Receive, send: Send) -> None:
@@ -41,17 +41,17 @@ class HttpRequest:
 
     @property
     def waits_for_answer(self) -> bool:
-        """Whether it has arrived and its client waits for the end of its answer."""
+        """Whether the request has arrived and its client waits for the end of the answer."""
         return self._complete and not self.listens and not self._answered
 
     def end_when_left(self, call: asyncio.Timeout) -> None:
-        """Let a call end when the client leaves."""
+        """End a call when the client leaves."""
         self._calls.add(call)
         if self.left:
             expire(call)
 
     def ended(self, call: asyncio.Timeout) -> None:
-        """Take back `end_when_left`."""
+        """Undo `end_when_left`."""
         self._calls.discard(call)
 
     async def receive(self) -> Message:
@@ -87,18 +87,18 @@ class HttpRequest:
         except Exception as fault:
             if not self.left:
                 raise
-            log.info("A client left before its answer was whole: %s", type(fault).__name__)
+            log.info("A client left before its answer was complete: %s", type(fault).__name__)
         finally:
             self._leave()
 
     def end(self) -> None:
-        """Finish the answer now, whatever the application is doing."""
+        """Finish the answer now, even while the application is still running."""
         self._ending = True
         if self._task is not None:
             self._task.cancel()
 
     def _leave(self) -> None:
-        """The client left, or nothing more comes of the request."""
+        """Note that the client left or that the request has ended."""
         if not self._answered and not self.left:
             self.left = True
             for call in tuple(self._calls):
@@ -109,7 +109,7 @@ class HttpRequest:
             return
         body = b""
         if not self._started:
-            why = "This server is being stopped; send the request again in some seconds."
+            why = "This server is shutting down; send the request again in a few seconds."
             body = json.dumps({"status": HTTPStatus.SERVICE_UNAVAILABLE, "detail": why}).encode()
             await self._send(
                 {
@@ -127,10 +127,10 @@ class HttpRequest:
 
 
 class Requests:
-    """An application, and the requests that it is answering.
+    """An application and its requests in progress.
 
     Args:
-        app: What answers them.
+        app: The application that answers them.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -138,7 +138,7 @@ class Requests:
         self._open: set[HttpRequest] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, which is known until then."""
+        """Answer a request, which is tracked until its end."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -160,6 +160,6 @@ class Requests:
 
 
 def request_of(scope: Any) -> HttpRequest | None:
-    """The request of an ASGI scope; None where the application runs in another server."""
+    """The request of an ASGI scope; None if the application runs in another server."""
     request: HttpRequest | None = scope.get(_KEY)
     return request

@@ -33,7 +33,8 @@ from bfsql.serving.requests import Requests
 from bfsql.settings import ServeSettings
 
 _GC_THRESHOLDS = (100_000, 50, 100)
-"""Collecting less often takes a tenth off a hub of 60,000 edges (decision 0001)."""
+"""Collecting garbage less often saves a tenth of the time for a hub of 60,000 edges (decision
+0001)."""
 
 
 def run_http(
@@ -47,21 +48,21 @@ def run_http(
 ) -> None:
     """Serve a graph over HTTP until the operator stops the server; blocking.
 
-    SIGTERM and SIGINT stop it (`bfsql.serving.draining`); SIGHUP has it read its
-    configuration and open the graph anew.
+    SIGTERM and SIGINT stop it (`bfsql.serving.draining`); SIGHUP makes it reload its configuration
+    and reopen the graph.
 
     Args:
         graph_factory: Opens the graph in the server's event loop.
         settings: Address and bounds.
-        module: Name of the module whose `application(live_graph, settings)` answers and whose
-            `GREETING` names the `{url}`. It is imported while the graph is being opened.
-        configure: Reads the configuration anew; None opens the graph as before.
+        module: Name of the module with the `application(live_graph, settings)` to run and the
+            `GREETING`, which contains `{url}`. It is imported while the graph is being opened.
+        configure: Reloads the configuration; None reopens the graph with the same one.
         on_listening: Called with the URL once the server listens.
         arguments: Further ones of the `application`.
 
     Raises:
-        ConfigurationError: The address cannot be listened on, or is reachable
-            from elsewhere without a token or without allowed hosts.
+        ConfigurationError: The server cannot listen on the address, or it is reachable from other
+            machines without a token or without allowed hosts.
         BfsqlError: Whatever opening the graph raises.
     """
     log_to_stderr(settings)
@@ -116,7 +117,7 @@ async def _run_http(
                 log_config=None,
                 access_log=False,
                 server_header=False,
-                # uvicorn would believe X-Forwarded-For of every client on this machine.
+                # uvicorn would trust X-Forwarded-For from every client on this machine.
                 proxy_headers=bool(settings.trusted_proxies),
                 forwarded_allow_ips=[*settings.trusted_proxies],
                 ws="none",
@@ -142,7 +143,7 @@ async def _run_http(
 async def open_while_importing(
     graph_factory: GraphFactory, settings: ServeSettings, *modules: str
 ) -> AsyncIterator[LiveGraph]:
-    """Open a graph; the named modules, which take long to import, are imported meanwhile."""
+    """Open a graph, and meanwhile import the named modules, which takes long."""
 
     def import_ahead() -> None:
         with suppress(ImportError):  # raised again in the main thread

@@ -1,4 +1,4 @@
-"""Signals to the process, as calls in its event loop."""
+"""Handles signals to the process as calls in its event loop."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from contextlib import contextmanager
 from typing import Any
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)
-"""Ask a server to stop."""
+"""Signals that stop a server."""
 
 RELOAD: signal.Signals | None = getattr(signal, "SIGHUP", None)
-"""Asks a server to read its configuration and open its graph anew; None on Windows."""
+"""Signal that makes a server reload its configuration and reopen its graph; None on Windows."""
 
 
 @contextmanager
 def handled(handlers: Mapping[signal.Signals, Callable[[], object]]) -> Iterator[None]:
-    """Call functions in the running event loop when signals come; none in other threads."""
+    """Call functions in the running event loop on signals; does nothing in other threads."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,16 +1,16 @@
 """Bearer tokens: how they are verified, and the file that holds the hashes of several.
 
-A verifier has the shape of the MCP SDK's `TokenVerifier`, so that one of JWTs serves MCP and
-the web API alike. This module imports no web framework.
+A verifier has the interface of the MCP SDK's `TokenVerifier`, so that a verifier of JWTs works for
+MCP and the web API alike. This module imports no web framework.
 
 The file has a line for each token, its name and its hash:
 
     # who asks
     alice sha256:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824
 
-A token is 256 random bits, so SHA-256 is enough: nobody can guess one, however fast the hash is.
-A slow hash, which passwords need, would cost the server its time for every request, and for
-everything that a stranger sends as a token.
+A token is 256 random bits, so SHA-256 is enough: it cannot be guessed, however fast the hash is. A
+slow hash, which passwords need, would cost the server time for every request, including invalid
+ones.
 """
 
 from __future__ import annotations
@@ -34,47 +34,47 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MAX_BYTES = 10_000_000
-"""Largest file of tokens: some 100,000 of them."""
+"""Largest size of a token file: about 100,000 tokens."""
 
 TOKEN_PREFIX = "bfsql_"  # noqa: S105 - what tokens begin with
-"""Shows what a token is for where one is found, in a log for instance."""
+"""Prefix that identifies a token of this server, in a log for instance."""
 
 _SHOWN = 10
-"""Wrong lines that one error names."""
+"""Most wrong lines that one error reports."""
 
 _HASH = re.compile(r"sha256:([0-9a-f]{64})", re.IGNORECASE)
 _NAME = re.compile(r"[^\s#][^\s]{0,63}")
 
 
 class VerifiedToken(Protocol):
-    """What is known of a token that is good; the SDK's `AccessToken` is one."""
+    """The properties of a valid token; the SDK's `AccessToken` has them."""
 
     @property
     def client_id(self) -> str:
-        """Whom the token was issued to; empty where it is a token that several share."""
+        """To whom the token was issued; empty for a shared token."""
 
     @property
     def subject(self) -> str | None:
-        """For whom that client asks, where the token says so."""
+        """The user on whose behalf the client calls, if the token contains it."""
 
 
 class TokenVerifier(Protocol):
-    """Decides about bearer tokens."""
+    """Verifies bearer tokens."""
 
     async def verify_token(self, token: str) -> VerifiedToken | None:
-        """What is known of a token; None where it is not good."""
+        """The properties of a token; None if it is not valid."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownToken:
-    """A token of the file, or the shared one."""
+    """A token from the file, or the shared one."""
 
     client_id: str = ""
     subject: str | None = None
 
 
 class SharedToken:
-    """Verifies the one token of the setting `bearer_token`, in constant time."""
+    """Verifies the token of the setting `bearer_token`, in constant time."""
 
     def __init__(self, token: str) -> None:
         self._token = token.encode()
@@ -86,16 +86,17 @@ class SharedToken:
 
 
 class TokenFile:
-    """Verifies the tokens of a file, which is read again when it changes.
+    """Verifies the tokens of a file, which is reread when it changes.
 
-    A file that is missing or broken after the start leaves the tokens in force that were read
-    before; a warning in the log says so, once. A file without tokens refuses everyone.
+    If the file is missing or broken after the start, the tokens that were read before stay valid,
+    and one warning is logged. A file without tokens refuses everyone.
 
     Args:
         path: The file.
 
     Raises:
-        ConfigurationError: It cannot be read, holds no token, or a line of it is no token.
+        ConfigurationError: The file cannot be read, contains no token, or has a line that is not a
+            token.
     """
 
     def __init__(self, path: Path) -> None:
@@ -104,15 +105,15 @@ class TokenFile:
         self._names = read_tokens(path)
         if not self._names:
             raise ConfigurationError(
-                f"The file {path} (bearer_tokens) holds no token. `bfsql token NAME` prints one, "
-                "and the line for the file."
+                f"The file {path} (bearer_tokens) contains no token. `bfsql token NAME` prints "
+                "one, and the line for the file."
             )
 
     async def verify_token(self, token: str) -> KnownToken | None:
-        """A caller of the name that the token has in the file, or None.
+        """A caller with the name of the token in the file, or None.
 
-        The look-up takes a time that depends on the token's hash, from which nobody can
-        conclude what another token is.
+        The time of the look-up depends on the token's hash, which reveals nothing about other
+        tokens.
         """
         self._follow()
         digest = hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
@@ -120,7 +121,7 @@ class TokenFile:
         return None if name is None else KnownToken(name)
 
     def _follow(self) -> None:
-        """Read the file again where it is another one, or was written."""
+        """Reread the file if it was replaced or changed."""
         state = _state(self._path)
         if state == self._seen:
             return
@@ -128,13 +129,13 @@ class TokenFile:
         try:
             self._names = read_tokens(self._path)
         except ConfigurationError as error:
-            log.warning("%s The tokens that were read before stay in force.", error)
+            log.warning("%s The tokens that were read before stay valid.", error)
         else:
-            log.info("%d tokens are read from %s.", len(self._names), self._path)
+            log.info("%d tokens were read from %s.", len(self._names), self._path)
 
 
 class _AnyOf:
-    """Verifies what one of several verifiers does."""
+    """Accepts what one of several verifiers accepts."""
 
     def __init__(self, verifiers: Sequence[TokenVerifier]) -> None:
         self._verifiers = verifiers
@@ -147,7 +148,7 @@ class _AnyOf:
 
 
 def verifier_of(settings: ServeSettings) -> TokenVerifier | None:
-    """The verifier that the settings ask for; None where they have no token.
+    """The verifier for the settings; None if they have no token.
 
     Raises:
         ConfigurationError: As for `TokenFile`.
@@ -161,34 +162,34 @@ def verifier_of(settings: ServeSettings) -> TokenVerifier | None:
 
 
 def new_token() -> str:
-    """A token: 256 random bits, as text that a header can carry."""
+    """Make a token: 256 random bits, as text for a header."""
     return TOKEN_PREFIX + secrets.token_urlsafe(32)
 
 
 def token_line(name: str, token: str) -> str:
-    """The line of the file for a token.
+    """The file's line for a token.
 
     Raises:
-        ConfigurationError: The name is none that a line can have.
+        ConfigurationError: The name cannot be used in a line.
     """
     if not _is_name(name):
         raise ConfigurationError(
-            f"The name {name[:80]!r} cannot be used: it has to be 1 to 64 visible characters "
-            "without blanks, and may not begin with #."
+            f"The name {name[:80]!r} cannot be used: it has to have 1 to 64 visible characters "
+            "without blanks, and must not begin with #."
         )
     return f"{name} sha256:{hashlib.sha256(token.encode()).hexdigest()}"
 
 
 def read_tokens(path: Path) -> dict[bytes, str]:
-    """The names of a file's tokens, by the hash.
+    """The names of a file's tokens, by hash.
 
     Args:
         path: The file. Empty lines are ignored, and those that begin with `#`; a name may
             have several tokens.
 
     Raises:
-        ConfigurationError: It cannot be read, or a line is no token; a sentence for each of the
-            first lines that are wrong. None repeats what stands in place of a hash.
+        ConfigurationError: The file cannot be read, or a line is not a token; the error has a
+            sentence for each of the first wrong lines, without the text in place of the hash.
     """
     try:
         text = read_text(path, MAX_BYTES)
@@ -211,8 +212,8 @@ def read_tokens(path: Path) -> dict[bytes, str]:
             )
         elif digest in names:
             wrong.append(
-                f"{path}, line {number}: {name!r} has the token that {names[digest]!r} has. "
-                "Make one of its own with `bfsql token NAME`."
+                f"{path}, line {number}: {name!r} has the same token as {names[digest]!r}. Create "
+                "a separate one with `bfsql token NAME`."
             )
         names[digest] = name
     if wrong:
@@ -225,7 +226,7 @@ def _is_name(name: str) -> bool:
 
 
 def _state(path: Path) -> tuple[int, ...] | None:
-    """What changes with the content of a file; None where there is no file."""
+    """A value that changes with the content of a file; None if there is no file."""
     try:
         found = path.stat()
     except OSError:
