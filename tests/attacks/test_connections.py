@@ -131,7 +131,7 @@ async def test_a_server_whose_connections_all_have_calls_under_way_answers_503()
                 async with httpx2.AsyncClient(base_url=server.url, timeout=30) as late:
                     refused = await late.get("/schema")
                 assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
-                assert "as many connections as it may have" in refused.text
+                assert "reached its limit of connections" in refused.text
             gate.opened.set()
             assert [(await call).status_code for call in calls] == [200, 200]
             assert (await api.get("/schema")).status_code == 200
@@ -153,7 +153,7 @@ async def test_a_process_without_files_sheds_connections_and_says_so_once(films_
         resource.prlimit(process, resource.RLIMIT_NOFILE, before)
         await answers(server)
         assert len(server.log) < 20, "\n".join(server.log[:20])
-        assert len([line for line in server.log if "may open no more files" in line]) == 1
+        assert len([line for line in server.log if "has reached its limit of open files" in line]) == 1
 
 
 async def test_answers_that_are_not_read_are_cut_when_too_much_waits(tmp_path: Path) -> None:

@@ -159,14 +159,14 @@ async def test_sighup_reads_the_configuration_without_losing_a_call(tmp_path: Pa
             assert (await calling).structured_content["node_count"] == 3
             configure("Wrong.", deadline="soon")
             served.process.send_signal(signal.SIGHUP)
-            await logged(served, "The configuration was not taken")
+            await logged(served, "The new configuration cannot be used")
             assert await description() == "After."
             configure("Last.")
             served.process.send_signal(signal.SIGHUP)
             await until(description, "Last.")
         assert await asyncio.to_thread(served.stop) == 0
     assert journal.count("cancelled") == 0
-    assert any("Read at the start alone: host" in line for line in served.log)
+    assert any("read only at the start: host" in line for line in served.log)
     assert "Traceback" not in "\n".join(served.log)
 
 

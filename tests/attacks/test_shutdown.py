@@ -47,7 +47,7 @@ async def test_a_stop_during_a_call_loses_no_answer_over_mcp(journal: Journal) -
             assert (await walk(later, "n9")).is_error
         code = await ended(served)
     assert [answer.structured_content["node_count"] for answer in answers] == [3, 3]
-    assert "is being stopped" in text(refused)
+    assert "is shutting down" in text(refused)
     assert (code, tracebacks(served)) == (0, [])
 
 
@@ -197,7 +197,7 @@ async def ask_over_mcp(load: Load, n: int) -> None:
             while True:
                 answer = await client.call_tool("bfs_query", load.arguments(n))
                 if answer.is_error:
-                    assert "is being stopped" in text(answer)
+                    assert "is shutting down" in text(answer)
                     return
                 assert answer.structured_content["node_count"] == 3
                 load.answers[n] += 1

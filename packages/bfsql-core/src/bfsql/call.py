@@ -1,4 +1,4 @@
-"""The call under way: its limits, who asks, its deadline, and what was left out.
+"""The current call: its limits, its caller, its deadline, and its omissions.
 
 The scope is a context variable, so that a backend reads its deadline and reports
 omissions without an argument through every method.
@@ -48,7 +48,7 @@ MAX_NODES_IN_COLUMNS, MAX_EDGES_IN_COLUMNS = 5_000_000, 50_000_000
 """Likewise where the store has columns: 12 bytes an edge."""
 
 Estimator: TypeAlias = Callable[[bytes], int]
-"""UTF-8 text to a number of tokens."""
+"""Maps UTF-8 text to a number of tokens."""
 
 AnswerFormat: TypeAlias = Literal["json", "lines"]
 
@@ -62,7 +62,7 @@ STRIPPED = (
 """Edge metadata that traversals leave out; `describe_entity` brings it back (`protocol.md` 16)."""
 
 Record = tuple[str, str | Triple]
-"""What a redaction is asked about: `node`, `edge` or `evidence`, and the id or the triple."""
+"""The subject of a redaction: `node`, `edge` or `evidence`, and the id or the triple."""
 
 
 def third_of_bytes(text: bytes) -> int:
@@ -72,93 +72,93 @@ def third_of_bytes(text: bytes) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one call may cost."""
+    """The limits of one call."""
 
     max_tokens: int = 20_000
-    """Budget of an answer where the call names none; 0 is none."""
+    """Budget of an answer if the call names none; 0 for no budget."""
     max_answer_bytes: int | None = None
-    """Most bytes of an answer's text, whatever its budget of tokens; None is no bound."""
+    """Most bytes of an answer's text, whatever its budget of tokens; None for no limit."""
     ceilings: bool = False
-    """Whether a call that asks for more tokens than `max_tokens` gets no more than these."""
+    """Whether `max_tokens` also limits calls that request more tokens."""
     deadline: float | None = 60.0
-    """Seconds a call may take, all its store calls together; None is no end."""
+    """Seconds a call may take, including its store calls; None for no limit."""
     max_nodes: int | None = None
-    """Most nodes of a traversal; None is `MAX_NODES`, or `MAX_NODES_IN_COLUMNS`."""
+    """Most nodes of a traversal; None for `MAX_NODES`, or `MAX_NODES_IN_COLUMNS`."""
     max_edges: int | None = None
-    """Most edges of a traversal; None is `MAX_EDGES`, or `MAX_EDGES_IN_COLUMNS`."""
+    """Most edges of a traversal; None for `MAX_EDGES`, or `MAX_EDGES_IN_COLUMNS`."""
     stripped: tuple[str, ...] = STRIPPED
     """Edge metadata that traversals leave out."""
     estimator: Estimator = third_of_bytes
-    """How text is counted against the budget."""
+    """How the tokens of a text are counted."""
     answer_format: AnswerFormat = "json"
     """How answers are written: as JSON, or as the lines of `bfsql.answers.lines`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks, as far as the transport knows."""
+    """The caller, as far as the transport knows it."""
 
     client: str | None = None
-    """What the client calls itself; nobody has verified it."""
+    """The client's name for itself, which is not verified."""
     subject: str | None = None
-    """Whom the access token was issued to, where one was verified."""
+    """To whom the access token was issued, if one was verified."""
     session: str | None = None
     """The session that the call belongs to, in transports that have them."""
     address: str | None = None
-    """Where the connection comes from: the host, without the port."""
+    """The host that the connection comes from, without the port."""
 
     @property
     def key(self) -> str:
-        """Whose calls are counted together: subject, or else address, or else session."""
+        """The key by which calls are counted: subject, or else address, or else session."""
         return self.subject or self.address or self.session or ""
 
 
 @dataclass(slots=True)
 class Scope:
-    """One tool call, or one call of the cache to a backend that several tool calls share."""
+    """One tool call, or one call of the cache to a backend that is shared by several tool calls."""
 
     deadline: float | None = None
-    """`time.monotonic()` at which the call ends, or None for no end."""
+    """The `time.monotonic()` at which the call ends, or None for no deadline."""
     seconds: float | None = None
-    """What the deadline was when the call began, for sentences about it."""
+    """The seconds until the deadline when the call began, for error messages."""
     caller: Caller | None = None
-    """Who asks; None where the transport does not know."""
+    """The caller; None if the transport does not know it."""
     request_id: str = ""
-    """Names the call in the log of the server, in the client's and in the store's."""
+    """Identifies the call in the logs of the server, the client and the store."""
     withheld: set[Record] = field(default_factory=set)
-    """Records whose metadata may not leave, because its redaction failed."""
+    """Records whose metadata must not be returned, because its redaction failed."""
     nodes: int = 0
-    """Nodes whose types were read so far, from the store or from the cache."""
+    """Number of nodes whose types were read so far, from the store or from the cache."""
     edges: int = 0
-    """Edges that were read so far, likewise."""
+    """Number of edges that were read so far, likewise."""
     bounds_met: set[str] = field(default_factory=set)
-    """Bounds that made its answer less: `tokens`, `bytes`, `nodes`, `edges`, `deadline`."""
+    """Limits that made its answer incomplete: `tokens`, `bytes`, `nodes`, `edges`, `deadline`."""
     _omissions: dict[Omission, None] = field(default_factory=dict)
     _begun: list[asyncio.Task[Any]] = field(default_factory=list)
 
     @property
     def omissions(self) -> tuple[Omission, ...]:
-        """What was left out so far, each once, in the order of the reports."""
+        """The omissions so far, each once, in the order of the reports."""
         return tuple(self._omissions)
 
     @property
     def cuts(self) -> tuple[str, ...]:
-        """Why the answer is less than the whole: the bounds that were met, and `store`; sorted."""
+        """Why the answer is incomplete: the limits that were reached, and `store`; sorted."""
         return tuple(sorted({*self.bounds_met, *(["store"] if self._omissions else [])}))
 
     def add(self, omissions: Iterable[Omission]) -> None:
-        """Record what was left out."""
+        """Record an omission."""
         self._omissions.update(dict.fromkeys(omissions))
 
     def begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Start work that goes on beside the call, until the call ends at the latest."""
+        """Start a task that runs beside the call, until the call ends at the latest."""
         task = asyncio.ensure_future(work)
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
         self._begun.append(task)
         return task
 
     def end(self) -> None:
-        """Cancel the work that was begun and that nothing waits for any more."""
+        """Cancel tasks that nothing is waiting for any more."""
         for task in self._begun:
             task.cancel()
 
@@ -174,15 +174,15 @@ def scope(
     request_id: str | None = None,
     part: bool = False,
 ) -> Iterator[Scope]:
-    """Begin a call: all that runs inside shares its deadline and its omissions.
+    """Begin a call: everything inside shares its deadline and its omissions.
 
     Args:
-        seconds: How long the call may take, from now; None for no end.
+        seconds: How long the call may take, from now; None for no limit.
         caller: Who asks.
-        request_id: As the client sent it; None for that of the call around this one, or else a
-            new one.
-        part: Whether it is a part of the call around it, where there is one, and ends with
-            that at the latest.
+        request_id: The id that the client sent; None for that of the enclosing call, or else a new
+            one.
+        part: Whether it is a part of the enclosing call, if there is one, and ends no later than
+            that.
     """
     deadline = None if seconds is None else time.monotonic() + seconds
     outer = _current.get() if part else None
@@ -197,19 +197,19 @@ def scope(
 
 
 def current_request_id() -> str:
-    """The name of the call under way; empty outside of one."""
+    """The id of the current call; empty outside of a call."""
     under_way = _current.get()
     return "" if under_way is None else under_way.request_id
 
 
 def new_request_id() -> str:
-    """A name for a call: 16 hexadecimal digits."""
+    """A new id for a call: 16 hexadecimal digits."""
     return f"{random.getrandbits(64):016x}"
 
 
 @contextmanager
 def entered(opened: Scope) -> Iterator[Scope]:
-    """Continue inside a scope that was made elsewhere."""
+    """Continue inside an existing scope."""
     token = _current.set(opened)
     try:
         yield opened
@@ -219,7 +219,7 @@ def entered(opened: Scope) -> Iterator[Scope]:
 
 @contextmanager
 def joined() -> Iterator[Scope]:
-    """Continue inside the call under way, or begin one without a deadline."""
+    """Continue inside the current call, or begin one without a deadline."""
     under_way = _current.get()
     if under_way is not None:
         yield under_way
@@ -229,14 +229,14 @@ def joined() -> Iterator[Scope]:
 
 
 def current() -> Scope | None:
-    """The scope of the call under way, or None outside of one."""
+    """The scope of the current call, or None outside of a call."""
     return _current.get()
 
 
 def remaining() -> float | None:
-    """Seconds until the deadline of the call under way, at least 0; None for no deadline.
+    """Seconds until the deadline of the current call, at least 0; None for no deadline.
 
-    A backend asks this for its statement timeout.
+    A backend uses this as its statement timeout.
     """
     under_way = _current.get()
     if under_way is None or under_way.deadline is None:
@@ -245,13 +245,13 @@ def remaining() -> float | None:
 
 
 def seconds() -> float | None:
-    """The deadline of the call under way as it was at the start, for a sentence about it."""
+    """The time limit of the current call as it was at the start, for error messages."""
     under_way = _current.get()
     return None if under_way is None else under_way.seconds
 
 
 async def within(answer: Awaitable[T], share: float = 1.0) -> T:
-    """Await a store call within a share of the time that is left.
+    """Await a store call within a share of the remaining time.
 
     Args:
         answer: The store call.
@@ -266,7 +266,7 @@ async def within(answer: Awaitable[T], share: float = 1.0) -> T:
 
 
 def begun(work: Coroutine[Any, Any, T]) -> asyncio.Task[T] | None:
-    """Start work whose result the call under way needs soon; None, unstarted, outside of a call."""
+    """Start a task whose result the current call needs soon; None, unstarted, outside of a call."""
     under_way = _current.get()
     if under_way is None:
         work.close()
@@ -275,14 +275,14 @@ def begun(work: Coroutine[Any, Any, T]) -> asyncio.Task[T] | None:
 
 
 def omitted(*omissions: Omission) -> None:
-    """Report what had to be left out of what is being returned; ignored outside of a call."""
+    """Report that something is missing in the returned data; ignored outside of a call."""
     under_way = _current.get()
     if under_way is not None:
         under_way.add(omissions)
 
 
 def has_read(*, nodes: int = 0, edges: int = 0) -> None:
-    """Count what was read for the call under way; ignored outside of one."""
+    """Count what was read for the current call; ignored outside of a call."""
     under_way = _current.get()
     if under_way is not None:
         under_way.nodes += nodes
@@ -290,14 +290,14 @@ def has_read(*, nodes: int = 0, edges: int = 0) -> None:
 
 
 def cut_by(bound: str) -> None:
-    """Report that a bound made the answer less than the whole; ignored outside of a call."""
+    """Report that a limit made the answer incomplete; ignored outside of a call."""
     under_way = _current.get()
     if under_way is not None:
         under_way.bounds_met.add(bound)
 
 
 def withheld(record: Record) -> bool:
-    """Report that the metadata of a record may not leave; whether it is the first of the call."""
+    """Report that a record's metadata must not be returned; whether it is the call's first."""
     under_way = _current.get()
     if under_way is None:
         return True

@@ -210,7 +210,7 @@ async def test_a_broken_file_leaves_the_tokens_in_force_and_says_so_once(
             for _ in range(3):
                 assert await subject(verifier, tokens["alice"]) == "alice"
             [record] = caplog.records
-            assert "read before stay in force" in record.getMessage()
+            assert "read before stay valid" in record.getMessage()
             assert "sesame" not in record.getMessage()
     path.write_text(content.replace("bob", "robert"), encoding="utf-8")
     assert await subject(verifier, tokens["bob"]) == "robert"
@@ -219,15 +219,18 @@ async def test_a_broken_file_leaves_the_tokens_in_force_and_says_so_once(
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("", "holds no token"),
-        ("# alice\n", "holds no token"),
+        ("", "contains no token"),
+        ("# alice\n", "contains no token"),
         ("alice\n", "line 1: this has to be a name"),
         ("\nalice open-sesame\n", "line 2: this has to be a name"),
         ("alice sha256:12ab\n", "line 1: this has to be a name"),
         (f"{'a' * 65} sha256:{'0' * 64}\n", "line 1: this has to be a name"),
         (f"a\u200bb sha256:{'0' * 64}\n", "line 1: this has to be a name"),
         (f"alice sha256:{'0' * 64} bob\n", "line 1: this has to be a name"),
-        (f"alice sha256:{'0' * 64}\nbob sha256:{'0' * 64}\n", "line 2: 'bob' has the token that"),
+        (
+            f"alice sha256:{'0' * 64}\nbob sha256:{'0' * 64}\n",
+            "line 2: 'bob' has the same token as",
+        ),
     ],
 )
 def test_a_wrong_file_is_refused_at_the_start_by_line(

@@ -1,7 +1,7 @@
 """The web API as an ASGI application: guards, routing, deadline, and problem documents.
 
-An id is one segment of a path, whatever it holds: `a%2Fb` is the id `a/b`. So the router
-sees paths with every segment encoded, and decodes a segment when it has found the route.
+An id is one segment of a path, whatever it contains: `a%2Fb` is the id `a/b`. So the router matches
+paths with every segment encoded, and decodes segments after it has found the route.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ GREETING = "BFS-QL answers at {url} (its web API; see /docs)"
 """What the operator reads when the server listens."""
 
 _SHOWN = 200
-"""Characters of an unknown path that a sentence repeats."""
+"""Characters of an unknown path that an error repeats."""
 
 
 def application(
@@ -55,17 +55,17 @@ def application(
     verifier: TokenVerifier | None = None,
     routes: Sequence[ApiRoute] = ROUTES,
 ) -> ASGIApp:
-    """The API over an open graph, guarded as the settings say.
+    """The API over an open graph, with the access checks of the settings.
 
         async with bfsql.open_graph("sqlite", path="graph.db") as graph:
             app = application(graph, ServeSettings())
 
     Args:
-        graph: Open, and closed by the caller when the application is no longer used. A live one
-            follows its store.
-        settings: Bounds, tokens, names and origins; the address is not used to listen.
-        verifier: Decides about bearer tokens in place of the settings.
-        routes: What is answered.
+        graph: Open, and closed by the caller when the application is no longer used. A `LiveGraph`
+            is reopened when its store changes.
+        settings: Limits, tokens, names and origins; the address is not used.
+        verifier: Verifies bearer tokens instead of the settings.
+        routes: The routes to serve.
 
     Raises:
         ConfigurationError: The tokens or names of the settings cannot be used.
@@ -95,9 +95,9 @@ def application(
 
 
 def _guarded(app: ASGIApp, settings: ServeSettings, verifier: TokenVerifier | None) -> ASGIApp:
-    """The application behind token, origins and names.
+    """The application behind the checks of tokens, origins and names.
 
-    Preflights of browsers carry no token, so origins are checked before it.
+    Preflight requests of browsers have no token, so origins are checked first.
     """
     if verifier is not None:
         app = require_token(app, verifier, refusal)
@@ -113,9 +113,9 @@ def _guarded(app: ASGIApp, settings: ServeSettings, verifier: TokenVerifier | No
 
 
 class _Cors(CORSMiddleware):
-    """Sends `Vary: Origin` with every answer, to programs too.
+    """Sends `Vary: Origin` with every answer, also to programs.
 
-    Otherwise a cache would give a page an answer that does not allow the page to read it.
+    Otherwise a shared cache could give a page an answer that the page is not allowed to read.
     """
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -130,7 +130,7 @@ class _Cors(CORSMiddleware):
 
 
 def _with_encoded_path(app: ASGIApp) -> ASGIApp:
-    """The application, given the path as it was sent, without the prefix of where it is mounted.
+    """The application, given the path as it was sent, without the prefix of its mount point.
 
     Every segment is decoded and encoded again, so that a path has one spelling.
     """
@@ -208,7 +208,7 @@ class _Endpoint:
     def _observed(
         self, name: str, read: ApiRequest, scope: call.Scope
     ) -> AbstractContextManager[ObservedCall | None]:
-        """Observe a request; a tool's is observed as the tool's call."""
+        """Observe a request; a request for a tool is observed as a call of the tool."""
         observers = read.api.graph.observers
         if not observers or self._route.handler is tool:
             return nullcontext()
@@ -219,7 +219,7 @@ class _Endpoint:
 async def _while_connected(
     receive: Receive, answering: Coroutine[Any, Any, Response]
 ) -> Response | None:
-    """The answer; None where the client left, which cancels what the store is asked."""
+    """The answer; None if the client left, which cancels the store queries."""
     answer = asyncio.ensure_future(answering)
     left = asyncio.ensure_future(_disconnect(receive))
     try:
@@ -246,8 +246,8 @@ async def _no_route(request: Request, _: Exception) -> Response:
     path = clean_text(unquote(request.scope["path"]))
     return refusal(
         HTTPStatus.NOT_FOUND,
-        f"There is nothing at {path[:_SHOWN]}. GET /docs lists what there is; ids in a path "
-        "are percent-encoded, a slash in them as %2F.",
+        f"There is nothing at {path[:_SHOWN]}. GET /docs lists the paths; ids in a path are "
+        "percent-encoded, a slash in them as %2F.",
     )
 
 
@@ -260,7 +260,7 @@ async def _no_method(request: Request, _: Exception) -> Response:
     )
     return Problem(
         HTTPStatus.METHOD_NOT_ALLOWED,
-        f"{request.method[:_SHOWN]} is not for this path, which takes {' and '.join(allowed)}. "
-        "The graph can be read and not changed.",
+        f"{request.method[:_SHOWN]} is not allowed for this path, which accepts "
+        f"{' and '.join(allowed)}. The graph can be read but not changed.",
         {"Allow": ", ".join(allowed)},
     ).response()

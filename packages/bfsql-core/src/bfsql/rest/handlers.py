@@ -1,7 +1,7 @@
-"""What the web API answers: the vocabulary, entities, relations, batches, and the six tools.
+"""The handlers of the web API: the vocabulary, entities, relations, batches, and the six tools.
 
-`bfsql.rest.routes` says which handler answers which path. The first line of its docstring is
-published as the summary of the route.
+`bfsql.rest.routes` assigns them to paths. The first line of a handler's docstring is published as
+the summary of its route.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from bfsql.tools.budget import refuse_if_too_large
 from bfsql.tools.validate import shown
 
 MAX_BATCH = 10_000
-"""Ids or relations that one batch may name."""
+"""Most ids or relations in one batch."""
 
 _DIRECTIONS: dict[str, EdgeDirection | None] = {"out": "out", "in": "in", "both": None}
 
 _PARTS = ("subject", "predicate", "object")
-"""Of a relation, in their order."""
+"""The fields of a relation, in order."""
 
 _BATCHES = {"ids": {"ids", "predicates", "direction"}, "relations": {"relations", "keys"}}
-"""The fields of a batch of relations, by what it has to name."""
+"""The fields of a batch of relations, by its required field."""
 
 _RESERVED = re.compile(r"id|omissions|@.*|metadata\..*", re.DOTALL)
-"""Metadata keys that would mean something else in a document; they get a prefix."""
+"""Metadata keys that have another meaning in a document; they get a prefix."""
 
 
 # The graph
 
 
 async def schema(request: ApiRequest) -> Reply:
-    """What the graph contains, and where batches are taken."""
+    """What the graph contains, and where batches are accepted."""
     api = request.api
     types, predicates = await api.vocabulary()
     counts = dict(await api.graph.node_counts())
@@ -78,7 +78,7 @@ async def json_ld_context(request: ApiRequest) -> Reply:
 async def tool(request: ApiRequest) -> Reply:
     """One of the six tools, with the checks and hooks of MCP.
 
-    An object is the tool's text; a list stands under `result`, since notes stand beside it
+    An object is the tool's text; a list is returned under `result`, with its notes beside it
     (`protocol.md` 20).
     """
     answer = await request.api.graph.call(request.path["name"], request.body, caller=request.caller)
@@ -105,7 +105,7 @@ async def search(request: ApiRequest) -> Reply:
 
 
 async def _types(api: Api, given: Sequence[str]) -> list[str]:
-    """The types of a search; a text that is no type of the graph is split at its commas."""
+    """The types of a search; a text that is not a type of the graph is split at its commas."""
     if not any("," in value for value in given):
         return [value for value in given if value]
     known = frozenset((await api.vocabulary())[0])
@@ -169,7 +169,7 @@ async def entity_batch(request: ApiRequest) -> Reply:
 
 
 def _prefixed(metadata: Metadata) -> dict[str, Any]:
-    """Metadata as it stands beside an identity."""
+    """Metadata in the form in which it is placed beside an identity."""
     return {
         f"metadata.{key}" if _RESERVED.fullmatch(key) else key: value
         for key, value in clean_metadata(metadata).items()
@@ -186,7 +186,7 @@ def _ids(given: Any) -> list[str]:
 
 
 def _names(field: str, given: Mapping[str, Any]) -> list[str] | None:
-    """The predicates or keys that a batch names, each once; None where it names none."""
+    """The predicates or keys that a batch names, each once; None if it names none."""
     return None if given.get(field) is None else _strings(field, given[field])
 
 
@@ -201,7 +201,7 @@ def _strings(field: str, given: Any) -> list[str]:
 def _check_size(name: str, given: Sequence[Any]) -> None:
     if len(given) > MAX_BATCH:
         raise ToolError(
-            f"{name} holds {len(given)} values; at most {MAX_BATCH} are taken. Make several "
+            f"{name} contains {len(given)} values; at most {MAX_BATCH} are accepted. Make several "
             "requests.",
             kind="too_large",
             argument=name,
@@ -236,10 +236,10 @@ async def relations(request: ApiRequest) -> Reply:
 async def _edges(
     api: Api, ids: list[str], predicates: list[str] | None, direction: str
 ) -> list[Triple]:
-    """A ring, or the part of it that is asked for.
+    """A ring, or the requested part of it.
 
     Raises:
-        BoundMet: It has more edges than a traversal may have.
+        BoundMet: The ring has more edges than a traversal may have.
     """
     part: dict[str, Any] = {"predicates": predicates, "direction": _DIRECTIONS[direction]}
     most = api.graph.limits.max_edges or MAX_EDGES
@@ -268,7 +268,7 @@ def _position(cursor: str | None) -> Triple | None:
             return subject, predicate, object_
     except (ValueError, TypeError, RecursionError):
         pass
-    raise wrong_value("cursor", "one that `next` of an earlier page gave", shown(cursor))
+    raise wrong_value("cursor", "the value from `next` of an earlier page", shown(cursor))
 
 
 async def relation(request: ApiRequest) -> Reply:
@@ -299,9 +299,9 @@ async def relation_batch(request: ApiRequest) -> Reply:
     asked = next((kind for kind, fields in _BATCHES.items() if given.keys() <= fields), "")
     if asked not in given:
         raise ToolError(
-            "A batch of relations takes either ids, for every relation that touches one of them "
-            "(with predicates and direction for a part of these), or relations, for their metadata "
-            "(with keys for a part of it).",
+            "A batch of relations needs either ids, for every relation that touches one of them "
+            "(with predicates and direction for a part of these), or relations, for their "
+            "metadata (with keys for a part of it).",
             kind="bad_value",
         )
     if asked == "ids":

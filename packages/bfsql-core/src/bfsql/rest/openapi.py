@@ -1,4 +1,4 @@
-"""The web API's description of itself: an OpenAPI 3.1 document, and a page that loads nothing."""
+"""The description of the web API: an OpenAPI 3.1 document, and a self-contained page."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from bfsql.tools import ToolDefinition
 _REASONS = {
     400: "A parameter, a value or the body is wrong.",
     401: "The token is missing or wrong.",
-    403: "A policy refused the call, or pages of this origin may not ask.",
+    403: "A policy refused the call, or pages of this origin are not allowed.",
     404: "There is no such entity or relation.",
     413: "The body is too large.",
-    415: "The body is no JSON.",
-    421: "The server is not called by this name.",
-    429: "There is no place for the request at present.",
-    500: "A fault of the server; the operator finds the incident in the log.",
+    415: "The body is not JSON.",
+    421: "The server does not accept this host name.",
+    429: "The server has no capacity for the request at present.",
+    500: "An internal error; the operator finds the incident in the log.",
     502: "The store refused.",
-    503: "The store does not answer, or the server is being stopped.",
+    503: "The store does not answer, or the server is shutting down.",
     504: "The store did not answer in time.",
 }
 _ALWAYS = (400, 401, 403, 421, 429, 500, 502, 503, 504)
@@ -43,7 +43,10 @@ _ID: JsonSchema = {
     "description": "Canonical id, percent-encoded as one segment.",
 }
 _CACHED = {
-    "ETag": {"schema": _TEXT, "description": "Changes with every byte; for If-None-Match."},
+    "ETag": {
+        "schema": _TEXT,
+        "description": "Changes whenever the content changes; for If-None-Match.",
+    },
     "Cache-Control": {"schema": _TEXT},
 }
 _LINK = {"Link": {"schema": _TEXT, "description": "The next page, as rel=next."}}
@@ -69,9 +72,9 @@ class Problem(BaseModel):
     type: str
     title: str
     status: int
-    detail: str = Field(description="What happened, and what would be right.")
-    kind: str = Field("", description="What was wrong, in one word.")
-    argument: str = Field("", description="The parameter that is at fault.")
+    detail: str = Field(description="What happened, and how to correct it.")
+    kind: str = Field("", description="The kind of error, in one word.")
+    argument: str = Field("", description="The parameter that is wrong.")
 
 
 async def document(request: ApiRequest) -> Reply:
@@ -98,8 +101,8 @@ def _openapi(request: ApiRequest) -> dict[str, Any]:
         "info": {
             "title": "BFS-QL web API",
             "version": __version__,
-            "description": "A knowledge graph, for reading. Its documents are JSON-LD. Wherever "
-            "GET is answered, so is HEAD.",
+            "description": "Read access to a knowledge graph. Its documents are JSON-LD. Every path "
+            "that accepts GET also accepts HEAD.",
         },
         "servers": [{"url": "./"}],
         "paths": {**paths, **_tool_paths(api.graph.definitions(), tools)},
@@ -148,11 +151,11 @@ def _tool_paths(tools: Iterable[ToolDefinition], route: ApiRoute) -> JsonSchema:
 
 
 def _operation(route: ApiRoute, answer: JsonSchema, body: JsonSchema | None = None) -> JsonSchema:
-    """What a route takes and answers."""
+    """What a route accepts and returns."""
     fields = getattr(route.answer, "model_fields", {})
     media_type = JSON_LD if "context" in fields else HTML if route.answer is str else JSON
     ok: JsonSchema = {
-        "description": "What was asked for.",
+        "description": "The requested document.",
         "content": {media_type: {"schema": answer}},
     }
     if body is not None:
@@ -164,7 +167,7 @@ def _operation(route: ApiRoute, answer: JsonSchema, body: JsonSchema | None = No
             "responses": {"200": ok, **_problems(404, 413, 415)},
         }
     ok["headers"] = {**_CACHED, **(_LINK if "next" in fields else {})}
-    unchanged = {"description": "The client has these bytes already.", "headers": _CACHED}
+    unchanged = {"description": "The client already has the current version.", "headers": _CACHED}
     parameters = [*([_ID] if "{id}" in route.path else []), *_query_parameters(route)]
     return {
         **({"parameters": parameters} if parameters else {}),
@@ -246,7 +249,7 @@ def _brief(schema: dict[str, Any]) -> str:
 
 
 def _folded(title: str, schema: dict[str, Any], name: str = "") -> Iterator[str]:
-    """A shape to unfold; one that is nothing but another's name is a link to that one."""
+    """A schema to unfold; one that is only a reference is a link to the other one."""
     if "$ref" in schema:
         yield f"<p>{title}: {_linked(json.dumps(schema['$ref']))}</p>"
         return
@@ -256,7 +259,7 @@ def _folded(title: str, schema: dict[str, Any], name: str = "") -> Iterator[str]
 
 
 def _linked(text: str) -> str:
-    """JSON as HTML: names of shapes lead to them. A browser unfolds what a link leads to."""
+    """JSON as HTML: names of schemas are links. A browser unfolds the target of a link."""
     return _SCHEMA_LINK.sub(r'<a href="#\1">\1</a>', escape(text))
 
 

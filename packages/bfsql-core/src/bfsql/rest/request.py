@@ -1,7 +1,7 @@
-"""What enters the web API: routes as they are declared, and requests as they are read.
+"""The input of the web API: declarations of routes, and reading requests.
 
-An `ApiRoute` is the one declaration of a route. The router, the check of a request's
-parameters and the OpenAPI document are all made from it.
+An `ApiRoute` is the single declaration of a route. The router, the check of a request's parameters
+and the OpenAPI document are generated from it.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ from bfsql.tools.resolve import require
 from bfsql.tools.validate import shown
 
 _READ_FACTOR = 20
-"""How many times the allowed bytes are read and dropped, because a client that sends before it
-reads would otherwise never see the refusal; beyond, its connection is cut."""
+"""Factor of the size limit up to which a body that is too large is read and discarded, because a
+client that sends before it reads would otherwise not see the refusal; beyond that, its connection
+is closed."""
 
 JsonSchema: TypeAlias = dict[str, Any]
 Handler: TypeAlias = "Callable[[ApiRequest], Awaitable[Reply]]"
@@ -46,19 +47,19 @@ class ApiRoute:
     """`/entities/{id}/relations`: a segment in braces is a parameter."""
     handler: Handler
     subject: str
-    """What is asked for, as the subject of a sentence about a wrong parameter."""
+    """What the route returns, as the subject of a sentence about a wrong parameter."""
     answer: Any = None
-    """Type of the answer; None where the tools' own schemas describe it."""
+    """Type of the answer; None if the tools' own schemas describe it."""
     takes: Any = None
     """Model of a GET's query parameters, or type of a POST's body."""
     exact: bool = False
-    """Whether a GET asks for one thing, which may be missing."""
+    """Whether a GET is for one thing, which may be missing."""
 
 
 class PublishedSchema(GenerateJsonSchema):
     """JSON Schema without titles of fields.
 
-    Optional fields have no default, except those of requests whose default has a meaning.
+    Optional fields have no default, except for fields of requests whose default has a meaning.
     """
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchema:
@@ -89,7 +90,7 @@ class Api:
     routes: Sequence[ApiRoute]
     max_request_bytes: int
     token: bool = False
-    """Whether requests have to carry one."""
+    """Whether requests need a token."""
 
     @property
     def db(self) -> AdaptedGraphDb:
@@ -109,7 +110,7 @@ class Api:
 
 @dataclass(frozen=True, slots=True)
 class ApiRequest:
-    """A request that was read."""
+    """A parsed request."""
 
     api: Api
     route: ApiRoute
@@ -159,14 +160,14 @@ def _query(request: Request) -> list[tuple[str, str]]:
     except ValueError:
         raise Problem(
             HTTPStatus.BAD_REQUEST,
-            "The query cannot be read: its values have to be UTF-8 text, percent-encoded.",
+            "The query cannot be read: its values have to be percent-encoded UTF-8 text.",
         ) from None
 
 
 def _parameters(route: ApiRoute, given: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """The values of a query's parameters, read by the schemas that are published."""
+    """The values of a query's parameters, read according to the published schemas."""
     if route.method == "POST" and route.takes is not None:
-        return {}  # what the body of a batch names is all that it reads
+        return {}  # a batch takes all its parameters from the body
     schema = query_schema(route)
     known, required = schema["properties"], schema.get("required", ())
     _refuse_unknown(route.subject, [name for name, _ in given], known)
@@ -205,7 +206,7 @@ def _whole(name: str, text: str, maximum: int) -> int:
 
 
 def wrong_value(name: str, right: str, have: str) -> ToolError:
-    """An error about a value: what it must be, and what it is."""
+    """An error about a value: what it has to be, and what it is."""
     return ToolError(f"{name} must be {right}, not {have}.", kind="bad_value", argument=name)
 
 
@@ -232,8 +233,8 @@ async def _json_body(request: Request, maximum: int) -> Any:
     if kind != JSON and not (kind.startswith("application/") and kind.endswith("+json")):
         raise Problem(
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
-            f"The body is {shown(kind) if kind else 'of no stated kind'}. Send JSON, with the "
-            "header 'Content-Type: application/json'.",
+            f"The body is {shown(kind) if kind else 'of an unspecified type'}. Send JSON, with "
+            "the header 'Content-Type: application/json'.",
             {"Accept-Post": JSON},
         )
     try:
@@ -255,7 +256,7 @@ async def _content(request: Request, maximum: int) -> bytes:
     if size > maximum:
         raise Problem(
             HTTPStatus(413),
-            f"The body is larger than the {maximum} bytes that this server takes. Make several "
+            f"The body is larger than {maximum} bytes, the limit of this server. Make several "
             "requests.",
         )
     return bytes(content)

@@ -1,9 +1,8 @@
-"""What leaves the web API: documents with their JSON-LD context and validator, and problems.
+"""The output of the web API: documents with their JSON-LD context and validator, and problems.
 
-The context is generated from the graph's schema. Every key that is nothing else is a
-property in one namespace, types and predicates are terms in it, and a relation is an
-`rdf:Statement` in all but type, since a predicate that is an arbitrary text could not be
-a property.
+The context is generated from the graph's schema. Every other key is a property in one namespace,
+types and predicates are terms in it, and a relation has the form of an `rdf:Statement` without its
+type, since a predicate that is arbitrary text could not be a property.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ JSON_LD = "application/ld+json"
 PROBLEM_JSON = "application/problem+json"
 
 RETRY_SECONDS = 5
-"""What `Retry-After` says where the store did not answer, or the server is being stopped."""
+"""The value of `Retry-After` if the store did not answer or the server is shutting down."""
 
 VOCABULARY = "urn:bfsql:vocabulary:"
-"""Namespace of types, predicates and metadata keys; the same wherever the server stands."""
+"""Namespace of types, predicates and metadata keys; the same for every server."""
 
 _STATUSES = {
     "unknown_entity": HTTPStatus.NOT_FOUND,
@@ -45,11 +44,11 @@ _STATUSES = {
     "store": HTTPStatus.BAD_GATEWAY,
     "internal": HTTPStatus.INTERNAL_SERVER_ERROR,
 }
-"""By kind of `ToolError`; all others are mistakes in the request."""
+"""Status by kind of `ToolError`; all others are errors in the request."""
 
 _RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 _PLAIN = re.compile(r"[^@:/][^:/]*")
-"""Names that can be terms: with a colon or slash they are IRIs already, with `@` keywords."""
+"""Names that can be terms: those with a colon or slash are IRIs, those with `@` keywords."""
 
 _STATEMENT: dict[str, Any] = {
     "subject": {"@id": f"{_RDF}subject", "@type": "@id"},
@@ -73,10 +72,11 @@ class Reply:
     media_type: str = JSON
     headers: Mapping[str, str] = field(default_factory=dict)
     transient: bool = False
-    """Whether the same request may have another answer later, so that it may not be cached."""
+    """Whether the same request may have a different answer later, so that this one must not be
+    cached."""
 
     def response(self, request: Request, cache_control: str) -> Response:
-        """The HTTP answer: without a body where the client has these bytes already."""
+        """The HTTP response, without a body if the client already has these bytes."""
         headers = {"Cache-Control": "no-store", **self.headers}
         if request.method == "POST" or self.transient:
             return Response(self.content, 200, headers, self.media_type)
@@ -93,7 +93,7 @@ class Reply:
 def reply(document: Any, **about: Any) -> Reply:
     """A document as an answer, with the omissions of the call under way.
 
-    Without a context, JSON-LD would say nothing: such a document is plain JSON.
+    A document without a context is plain JSON.
     """
     scope = call.current()
     omissions = [*scope.omissions, *_withheld(scope)] if scope else []
@@ -124,24 +124,24 @@ def _omission(one: call.Omission) -> dict[str, Any]:
 
 
 def _includes(if_none_match: list[str], tag: str) -> bool:
-    """Whether a client's copies include this one; for reading, weak ones are as good."""
+    """Whether a client's copies include this one; for reading, weak validators are sufficient."""
     copies = {copy.strip().removeprefix("W/") for line in if_none_match for copy in line.split(",")}
     return tag in copies or "*" in copies
 
 
 @dataclass(eq=False)
 class Problem(Exception):
-    """A request that is answered with a problem document (RFC 9457)."""
+    """A failed request, answered with a problem document (RFC 9457)."""
 
     status: HTTPStatus
     detail: str
-    """The sentence: what happened, and what would be right."""
+    """The sentence: what happened, and how to correct it."""
     headers: Mapping[str, str] = field(default_factory=dict)
     members: Mapping[str, Any] = field(default_factory=dict)
-    """Of the document, beside those of the RFC."""
+    """Fields of the document in addition to those of the RFC."""
 
     def response(self) -> Response:
-        """The answer, which may not be cached."""
+        """The response, which must not be cached."""
         document = {
             "type": "about:blank",
             "title": self.status.phrase,
@@ -154,7 +154,7 @@ class Problem(Exception):
 
 
 def refusal(status: HTTPStatus, sentence: str) -> Response:
-    """The answer to a request that is refused before any route reads it."""
+    """The response to a request that is refused before a route is chosen."""
     return Problem(status, sentence).response()
 
 
@@ -183,14 +183,13 @@ def context_document(names: Iterable[str]) -> dict[str, Any]:
 def context(root: str, metadata: Mapping[str, Any] = MappingProxyType({})) -> list[Any]:
     """The value of `@context` for a document.
 
-    Ids that are no IRIs are relative to one place, whichever document they stand
-    in; only a document itself can say so, since `@base` of a fetched context counts
-    for nothing.
+    Ids that are not IRIs are relative to one base, the same in all documents. Each document has to
+    state it, since `@base` is ignored in a fetched context.
 
     Args:
         root: Where the API's routes begin, relative to the document.
-        metadata: Keys beside the document's own; values that JSON-LD would take for nodes or
-            keywords of its own are declared to be plain JSON.
+        metadata: Keys beside the document's own; values that JSON-LD would read as nodes or
+            keywords are declared to be plain JSON.
     """
     opaque = {
         key: {"@type": "@json"}

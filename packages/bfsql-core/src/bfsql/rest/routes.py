@@ -1,4 +1,4 @@
-"""Everything that the web API answers: one table of routes, and the shapes of their documents.
+"""All routes of the web API in one table, and the schemas of their documents.
 
 The router, the check of parameters and the OpenAPI document are made from the table.
 """
@@ -26,11 +26,11 @@ def _optional(description: str | None = None, **about: Any) -> Any:
     return Field(default=None, description=description, **about)
 
 
-_KEYS = "Keys of the metadata that are wanted, repeated; all where none is given."
+_KEYS = "Metadata keys to return, repeated; all if none is given."
 
 
 def _limit(default: int, maximum: int) -> Any:
-    return Field(default, ge=1, le=maximum, description="How many at the most.")
+    return Field(default, ge=1, le=maximum, description="The maximum number.")
 
 
 class _Exact(BaseModel):
@@ -41,7 +41,7 @@ class SearchQuery(_Exact):
     """Parameters of a search."""
 
     q: str = Field(description="A name, an alias, a part of a name, or an id.")
-    types: list[str] = _optional("Entity types to keep: repeated, or one text with commas between.")
+    types: list[str] = _optional("Entity types to keep: repeated, or one text separated by commas.")
     limit: int = _limit(20, 100)
 
 
@@ -49,11 +49,11 @@ class PageQuery(_Exact):
     """Parameters of a page of relations."""
 
     direction: Literal["out", "in", "both"] = Field(
-        "both", description="Those that leave it, enter it, or both."
+        "both", description="Relations that leave the entity, enter it, or both."
     )
-    predicates: list[str] = _optional("Predicates to keep, repeated; all where none is given.")
+    predicates: list[str] = _optional("Predicates to keep, repeated; all if none is given.")
     limit: int = _limit(1_000, 10_000)
-    cursor: str = _optional("From `next` of the page before; opaque.")
+    cursor: str = _optional("From `next` of the previous page; opaque.")
 
 
 class EvidenceQuery(_Exact):
@@ -63,7 +63,7 @@ class EvidenceQuery(_Exact):
 
 
 class EntityQuery(_Exact):
-    """Which metadata of an entity is wanted."""
+    """The metadata of an entity to return."""
 
     keys: list[str] = _optional(_KEYS)
 
@@ -82,14 +82,14 @@ class EntityBatch(_Exact):
 
     ids: list[str] = Field(max_length=handlers.MAX_BATCH)
     metadata: bool = False
-    keys: list[str] = _optional("Keys of the metadata that are wanted; all where it is absent.")
+    keys: list[str] = _optional("Metadata keys to return; all if absent.")
 
 
 class RingBatch(_Exact):
     """The ring around ids, or a part of it."""
 
     ids: list[str] = Field(max_length=handlers.MAX_BATCH)
-    predicates: list[str] = _optional("Predicates to keep; all where it is absent.")
+    predicates: list[str] = _optional("Predicates to keep; all if absent.")
     direction: Literal["out", "in", "both"] = Field(
         "both", description="Relations that leave the ids, enter them, or both."
     )
@@ -99,38 +99,38 @@ class MetadataBatch(_Exact):
     """Metadata of relations."""
 
     relations: list[_Triple] = Field(max_length=handlers.MAX_BATCH)
-    keys: list[str] = _optional("Keys of the metadata that are wanted; all where it is absent.")
+    keys: list[str] = _optional("Metadata keys to return; all if absent.")
 
 
 class Omission(_Exact):
-    """What the store has and this answer has not."""
+    """What the store has but this answer does not contain."""
 
     id: str = Field(description="The entity, the text searched for, or the record.")
     direction: Direction = Field(
-        description="Edges that leave, enter or both; hits of a search; or the metadata of a "
-        "record, which could not be redacted."
+        description="Edges that leave, enter or both; hits of a search; or the metadata of a record "
+        "that could not be redacted."
     )
-    at_least: int = _optional("Edges missing, at the least.")
+    at_least: int = _optional("The minimum number of missing edges.")
     reason: str = _optional()
-    lasting: Literal[True] = _optional("No request can show it.")
+    lasting: Literal[True] = _optional("Whether no request can show it.")
 
 
 class _Document(_Exact):
-    omissions: list[Omission] = _optional("What is missing; absent where nothing is.")
+    omissions: list[Omission] = _optional("What is missing; absent if nothing is.")
 
 
 class _JsonLd(_Document):
     context: list[Any] = Field(
         alias="@context",
-        description="The JSON-LD context: its address, then what holds for this document alone.",
+        description="The JSON-LD context: its address, then the part for this document only.",
     )
 
 
 class EntityInBatch(BaseModel):
     """An entity, with its metadata beside id and @type.
 
-    A metadata key that is id or omissions, or begins with @ or metadata., has the prefix
-    metadata. before it.
+    A metadata key that is id or omissions, or begins with @ or metadata., is prefixed with
+    metadata.
     """
 
     model_config = ConfigDict(extra="allow", defer_build=True)
@@ -155,7 +155,7 @@ class Hit(_Exact):
 
 
 class RelationInBatch(shapes.FullEdge):
-    """An edge with its metadata: all that is known beyond the identity."""
+    """An edge with its metadata: everything known besides its identity."""
 
 
 class RelationWithMetadata(RelationInBatch, _JsonLd):
@@ -184,20 +184,20 @@ class Provenance(_Document):
 
     model_config = ConfigDict(extra="allow")
 
-    total: int | None = Field(description="Null where not all edges were looked at.")
+    total: int | None = Field(description="Null if not all edges were examined.")
     items: list[Evidence]
     edges_read: int = _optional()
 
 
 class Batches(_Exact):
-    """Where batches are taken, and how large they may be."""
+    """Where batches are accepted, and how large they may be."""
 
     entities: str
     relations: str
     limit: int
     max_bytes: int
     parts: Literal[True] = Field(
-        description="Rings can be asked for by predicates and direction, metadata by keys."
+        description="Rings can be limited to predicates and a direction, metadata to keys."
     )
 
 
@@ -208,13 +208,15 @@ class Schema(_Document):
     comprehensive: bool = Field(description="Whether the two lists are complete.")
     entity_types: list[str]
     predicates: list[str]
-    node_counts: dict[str, int] = _optional("Nodes by type; absent where they are not counted.")
+    node_counts: dict[str, int] = _optional(
+        "Number of nodes by type; absent if they are not counted."
+    )
     next_steps: str
     batch: Batches
 
 
 def _answer(name: str, base: type[_Document], **fields: Any) -> type[_Document]:
-    """An answer of a few fields."""
+    """A model with a few fields."""
     definitions: dict[str, Any] = {field: (of, ...) for field, of in fields.items()}
     return create_model(name, __base__=base, **definitions)
 

@@ -1,7 +1,7 @@
 """The MCP server over an open graph: `create_server` for programs, `stdio` for the command line.
 
-Names are imported on first use: `bfsql.server.stdio` opens the store while `mcp` is being
-imported, which is only possible if importing this package does not import `mcp`.
+Names are imported on first use, so importing this package does not import `mcp`:
+`bfsql.server.stdio` opens the store while `mcp` is being imported.
 """
 
 from typing import TYPE_CHECKING

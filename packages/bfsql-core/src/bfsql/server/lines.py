@@ -1,8 +1,8 @@
-"""JSON-RPC on standard input and output, a message a line, with a bound on what is unanswered.
+"""JSON-RPC on standard input and output, one message per line, with a limit on unanswered requests.
 
-The SDK's own transport reads on while nobody reads its answers: a client that sends a thousand
-calls and reads nothing then holds a thousand answers in memory. Here input waits while many
-requests are unanswered.
+The SDK's own transport continues to read while its answers are not read: a client that sends a
+thousand calls and reads nothing makes it hold a thousand answers in memory. Here input is not read
+while many requests are unanswered.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from mcp_types import (
 from bfsql.server.messages import BadMessage, id_in_use, message
 
 MAX_UNANSWERED = 32
-"""Requests of a client that may be unanswered before no further line is read."""
+"""Most unanswered requests of a client; beyond this, no further line is read."""
 
 MAX_LINE_BYTES = 10_000_000
 
@@ -43,8 +43,8 @@ class Lines:
             await server.run(read_stream, write_stream)
 
     Args:
-        stdin: Where the client writes, UTF-8.
-        stdout: Where it reads, UTF-8.
+        stdin: The stream that the client writes to, UTF-8.
+        stdout: The stream that it reads from, UTF-8.
     """
 
     def __init__(self, stdin: BinaryIO, stdout: TextIO) -> None:
@@ -61,7 +61,7 @@ class Lines:
 
     @property
     def unanswered(self) -> int:
-        """Requests whose answers have not been written yet."""
+        """The number of requests whose answers have not been written yet."""
         return len(self._unanswered)
 
     async def __aenter__(self) -> tuple[_Incoming, _Answers]:
@@ -82,7 +82,7 @@ class Lines:
         return await self._tasks.__aexit__(kind, error, traceback)
 
     async def _read(self) -> None:
-        """Pass on what the client sends, until it closes its end."""
+        """Pass on the client's messages until it closes its end."""
         errors = self._answers.clone()
         async with self._to_server, errors:
             with self._reading:
@@ -112,7 +112,7 @@ class Lines:
         if len(line) > MAX_LINE_BYTES:
             raise BadMessage(
                 INVALID_REQUEST,
-                f"A message has at most {MAX_LINE_BYTES:,} bytes, and this one has more.",
+                f"A message may have at most {MAX_LINE_BYTES:,} bytes; this one has more.",
             )
         received = message(line.decode("utf-8", "replace").encode())
         if isinstance(received, JSONRPCRequest):
@@ -128,7 +128,7 @@ class Lines:
         self._answered.set()
 
     def _line(self) -> bytes:
-        """The next line; one that is too long is cut at the bound and a byte."""
+        """The next line; one that is too long is cut off one byte after the limit."""
         line = self._stdin.readline(MAX_LINE_BYTES + 1)
         rest = line
         while rest and not rest.endswith(b"\n"):

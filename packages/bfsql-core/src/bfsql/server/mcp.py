@@ -84,24 +84,23 @@ def create_server(
 ) -> BfsqlServer:
     """Serve a graph: `mcp.Client(server)`, `server.run_stdio()`, `server.streamable_http_app()`.
 
-    Nothing is opened here. The backend is opened when serving begins, in the
-    event loop that will use it, and closed when it ends (an instance that the
-    caller opened stays open).
+    The backend is opened when serving begins, in the event loop that uses it, and closed when
+    serving ends (an instance that the caller opened stays open).
 
         server = create_server(PostgresBackend.create, "Drugs and genes", dsn=dsn)
         uvicorn.run(server.streamable_http_app())
 
     Args:
-        backend_or_factory: Name of an installed backend, an instance, a class, or
-            an async callable that gives an instance (chapter 9).
+        backend_or_factory: Name of an installed backend, an instance, a class, or an async callable
+            that returns an instance (chapter 9).
         graph_description: What the graph is about, for `describe_schema`.
         instructions: The operator's own text, added to the server's instructions.
-        limits: Bounds of every call; None for the defaults.
-        structured_content: Whether answers come as structured content too.
-        cache_records: Nodes, edges and metadata records held at most.
-        cache_ttl: Seconds that a cached entry lives; None for as long as the server.
-        hooks: Hook plugins to use, and no other; None for the installed ones.
-        settings: The backend's own, as keyword arguments.
+        limits: Limits of every call; None for the defaults.
+        structured_content: Whether answers also have structured content.
+        cache_records: Most cached nodes, edges and metadata records.
+        cache_ttl: Seconds that a cached entry stays valid; None for as long as the server runs.
+        hooks: The only hook plugins to use; None for the installed ones.
+        settings: The backend's settings, as keyword arguments.
 
     Raises:
         BfsqlError: When serving begins, whatever opening the graph raises.
@@ -139,7 +138,7 @@ class BfsqlServer(Server[LiveGraph]):
             version=__version__,
             title="BFS-QL",
             lifespan=lambda _: self._opened(),
-            get_tool_input_schema=lambda _: None,  # no argument of ours travels as a header
+            get_tool_input_schema=lambda _: None,  # none of the arguments is sent as a header
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
             on_subscriptions_listen=self._listen,
@@ -154,7 +153,7 @@ class BfsqlServer(Server[LiveGraph]):
         experimental_capabilities: dict[str, dict[str, Any]] | None = None,
         extensions: dict[str, dict[str, Any]] | None = None,
     ) -> InitializationOptions:
-        """The SDK's, where clients are told that the list of tools may change."""
+        """The SDK's options, which announce that the list of tools may change."""
         wanted = notification_options or NotificationOptions(tools_changed=self._keeps_sessions)
         return super().create_initialization_options(wanted, experimental_capabilities, extensions)
 
@@ -173,9 +172,9 @@ class BfsqlServer(Server[LiveGraph]):
         Args:
             read_stream: Messages from the client.
             write_stream: Messages to the client.
-            initialization_options: Content of the handshake, instructions
-                aside; None for the server's own.
-            raise_exceptions: Whether a fault ends the connection, for tests.
+            initialization_options: Content of the handshake except for the instructions; None for
+                the server's own.
+            raise_exceptions: Whether an exception ends the connection, for tests.
         """
         async with self.lifespan(self) as live:
             options = initialization_options or self.create_initialization_options()
@@ -192,8 +191,8 @@ class BfsqlServer(Server[LiveGraph]):
         """Serve the process's standard input and output until the client leaves.
 
         Args:
-            lines: The client's messages; None for those on standard input and output, which
-                are reserved for them.
+            lines: The client's messages; None for standard input and output, which are then
+                reserved for messages.
         """
         with ExitStack() as reserved:
             if lines is None:
@@ -226,7 +225,7 @@ class BfsqlServer(Server[LiveGraph]):
                 await asyncio.gather(*announcing, return_exceptions=True)
 
     async def _announce(self, live: LiveGraph) -> None:
-        """Notify the clients, if the new graph has other descriptions."""
+        """Notify the clients if the new graph changes the descriptions of the tools."""
         try:
             await self._changes.announce(await self._tools(live))
         except BfsqlError as error:
@@ -281,14 +280,14 @@ class BfsqlServer(Server[LiveGraph]):
 
 
 def _sends_content(live: LiveGraph, graph: Graph) -> bool:
-    """Whether answers come as structured content too; lines come alone."""
+    """Whether answers also have structured content; the lines format has none."""
     return live.settings.structured_content and graph.limits.answer_format == "json"
 
 
 def _tool(definition: ToolDefinition, *, structured: bool) -> Tool:
-    """A tool as a client lists it: reads only, always the same answer, closed world.
+    """A tool as clients list it: read-only, idempotent, closed world.
 
-    Without structured content no output schema is published, since clients would check for it.
+    Without structured content no output schema is published, since clients would require it.
     """
     return Tool(
         name=definition.name,
@@ -307,10 +306,10 @@ def _tool(definition: ToolDefinition, *, structured: bool) -> Tool:
 
 
 def _refused(error: ToolError) -> CallToolResult:
-    """A refusal, for the model to read (`protocol.md` 12).
+    """An error that the model reads (`protocol.md` 12).
 
-    The sentence may quote what the client sent; a lone surrogate in it could
-    not be encoded, and would end the connection.
+    The sentence may quote what the client sent; a lone surrogate in it could not be encoded and
+    would end the connection, so it is escaped.
     """
     sentence = str(error).encode("utf-8", "replace").decode("utf-8")
     return CallToolResult(
@@ -319,9 +318,9 @@ def _refused(error: ToolError) -> CallToolResult:
 
 
 def _caller(ctx: _Context) -> Caller | None:
-    """Over HTTP the client's name for itself, its address and session, and a token's subject.
+    """Over HTTP: the client's name for itself, its address and session, and its token's subject.
 
-    None on stdio, where the only client is the one that started the process.
+    None over stdio, where the only client is the one that started the process.
     """
     if ctx.request is None:
         return None
@@ -343,12 +342,12 @@ def server_of(live: LiveGraph) -> BfsqlServer:
 def application(
     live: LiveGraph, settings: ServeSettings, verifier: TokenVerifier | None = None
 ) -> ASGIApp:
-    """Streamable HTTP at `/mcp`: one open graph for any number of clients.
+    """Serve streamable HTTP at `/mcp`: one open graph for any number of clients.
 
     Args:
         live: Open, and closed by the caller when the application is no longer used.
-        settings: Bounds, tokens and names; the address is not used to listen.
-        verifier: Decides about bearer tokens in place of the settings. One of the SDK's is one.
+        settings: Limits, tokens and names; the address is not used.
+        verifier: Verifies bearer tokens instead of the settings; a verifier of the SDK can be used.
 
     Raises:
         ConfigurationError: The tokens or names of the settings cannot be used.
@@ -358,7 +357,7 @@ def application(
         max_request_body_size=settings.max_request_bytes,
         session_idle_timeout=settings.session_timeout,
         max_sessions=settings.max_sessions,
-        # The SDK would check Host and Origin behind its redirects, and only up to their colon.
+        # The SDK would check Host and Origin only after its redirects, and only up to the colon.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     live.sessions = sessions = Sessions(sdk, settings)
@@ -370,13 +369,13 @@ def application(
 
 
 def _with_user(app: ASGIApp) -> ASGIApp:
-    """The SDK's application, told whose request it is: a session answers its own caller alone."""
+    """The SDK's application with the caller of each request: a session answers only its caller."""
 
     async def known(scope: Scope, receive: Receive, send: Send) -> None:
         token = verified_token(scope)
         if token is not None:
             access = AccessToken(
-                token="",  # which is kept nowhere
+                token="",  # which is not stored
                 client_id=token.client_id,
                 scopes=[],
                 subject=token.subject,

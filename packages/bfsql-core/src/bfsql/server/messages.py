@@ -1,8 +1,8 @@
-"""JSON-RPC messages as they arrive: those that the SDK passes over get their error.
+"""JSON-RPC messages as they arrive; those that the SDK ignores are answered with an error.
 
-On stdio the SDK drops a line that is no message without an answer, and in both transports of the
-2025 protocol it takes a request whose id is null, a fraction or an object for a notification,
-which nobody answers.
+Over stdio the SDK drops a line that is not a message without an answer. In both transports of the
+2025 protocol it treats a request whose id is null, a fraction or an object as a notification, which
+is not answered.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pydantic_core import from_json
 
 
 class BadMessage(Exception):
-    """What arrived is no message; `answer` is for the client."""
+    """The received text is not a message; `answer` is the error for the client."""
 
     def __init__(self, code: int, sentence: str, request_id: RequestId | None = None) -> None:
         super().__init__(sentence)
@@ -35,12 +35,12 @@ def parsed(text: bytes) -> Any:
     """The JSON value of a message.
 
     Raises:
-        BadMessage: It is no JSON.
+        BadMessage: It is not JSON.
     """
     try:
         return from_json(text)
     except ValueError as error:
-        raise BadMessage(PARSE_ERROR, f"This is no JSON: {error}.") from error
+        raise BadMessage(PARSE_ERROR, f"This is not JSON: {error}.") from error
 
 
 def is_request(value: Any) -> bool:
@@ -49,21 +49,21 @@ def is_request(value: Any) -> bool:
 
 
 def check_id(value: Any) -> None:
-    """Refuse a request whose id cannot be answered to.
+    """Refuse a request whose id cannot be used in an answer.
 
     Args:
         value: The JSON value of a message of any kind.
 
     Raises:
-        BadMessage: It is a request, and its id is neither a string nor a whole number.
+        BadMessage: It is a request whose id is neither a string nor a whole number.
     """
     if is_request(value):
         given = value["id"]
         if not isinstance(given, int | str) or isinstance(given, bool):
             raise BadMessage(
                 INVALID_REQUEST,
-                "The id of a request is a string or a whole number. Leave it out only in "
-                "notifications, which are not answered.",
+                "The id of a request has to be a string or a whole number. Only notifications, "
+                "which are not answered, have none.",
             )
 
 
@@ -71,7 +71,7 @@ def message(text: bytes) -> JSONRPCMessage:
     """The message in a line.
 
     Raises:
-        BadMessage: It is no JSON, or no message.
+        BadMessage: It is not JSON, or not a message.
     """
     value = parsed(text)
     check_id(value)
@@ -80,15 +80,15 @@ def message(text: bytes) -> JSONRPCMessage:
     except ValidationError as error:
         raise BadMessage(
             INVALID_REQUEST,
-            'This is no JSON-RPC message: one object with "jsonrpc": "2.0" and a method, and '
-            "in a request an id. Send one object a line.",
+            'This is not a JSON-RPC message: one object with "jsonrpc": "2.0", a method and, in a '
+            "request, an id. Send one object per line.",
         ) from error
 
 
 def id_in_use(request_id: RequestId) -> BadMessage:
-    """The error for a request whose id is that of another one that has not been answered."""
+    """The error for a request whose id is in use by an unanswered request."""
     return BadMessage(
         INVALID_REQUEST,
-        "A request with this id has not been answered yet. Give each request an id of its own.",
+        "Another request with this id has not been answered yet. Give each request its own id.",
         request_id,
     )

@@ -1,9 +1,9 @@
-"""The sessions of the 2025 protocol over HTTP: how many are kept, and which gives way.
+"""The sessions of the 2025 protocol over HTTP: how many are kept, and which are ended first.
 
-An ASGI application around the SDK's. The SDK keeps sessions up to a number and then refuses new
-ones, so that a client that only opens sessions shuts out all others until those have expired.
-Here one that is idle gives way. It also answers what the SDK leaves unanswered in this protocol:
-requests with an id that is no id, and with one that is in use.
+An ASGI application around the SDK's. The SDK keeps sessions up to a limit and then refuses new
+ones, so that a client that only opens sessions locks out all others until those have expired. Here
+an idle one is ended instead. It also answers requests that the SDK leaves unanswered in this
+protocol: those with an invalid id, and with one that is in use.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _SESSION = MCP_SESSION_ID_HEADER.encode()
 _VERSION = MCP_PROTOCOL_VERSION_HEADER.encode()
 
 _COLLECTED_TOGETHER = 500
-"""Evicted sessions after which garbage is collected: the SDK's hold reference cycles, which a
-server with the thresholds of `bfsql.serving.run` would not find for hours."""
+"""Evicted sessions after which garbage is collected: the SDK's sessions have reference cycles,
+which a server with the thresholds of `bfsql.serving.run` would not free for hours."""
 
 log = logging.getLogger("bfsql")
 
@@ -46,27 +46,27 @@ class _Session:
     client: str
     user: object
     since: float
-    """When it was used last."""
+    """Time of its last use."""
     used: bool = False
-    """Whether it had a request after those that open it."""
+    """Whether it had a request after those that opened it."""
     open: int = 0
-    """HTTP requests under way, with the stream on which it waits for messages."""
+    """HTTP requests in progress, including the stream on which it waits for messages."""
     ids: set[str] = field(default_factory=set)
-    """Ids of requests under way."""
+    """Ids of requests in progress."""
 
 
 class Sessions:
-    """The SDK's application behind a bound on sessions.
+    """The SDK's application behind a limit on sessions.
 
     `len()` is the number of sessions that are open.
 
     Args:
-        app: Of the SDK, which has the same bounds.
+        app: The SDK's, with the same limits.
         settings: `max_sessions`, `session_timeout`, `max_request_bytes`.
 
     Attributes:
-        ended: Sessions that have ended, by the reason: the `client` ended it, it was
-            `evicted` while it was idle to make room for others, or it had `expired`.
+        ended: Ended sessions, by reason: ended by the `client`, `evicted` while idle to make room
+            for others, or `expired`.
     """
 
     def __init__(self, app: ASGIApp, settings: ServeSettings) -> None:
@@ -83,7 +83,7 @@ class Sessions:
         return len(self._sessions)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request; those of the later protocol have no sessions and are passed on."""
+        """Answer a request; requests of the later protocol have no sessions and are passed on."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -112,7 +112,7 @@ class Sessions:
             await response(scope, receive, send)
 
     async def _open(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on a request that may open a session, once there is room for it."""
+        """Pass on a request that may open a session as soon as there is room for it."""
         counted = True
 
         async def answered(message: Message) -> None:
@@ -140,7 +140,7 @@ class Sessions:
         """Pass on a request of a session.
 
         Raises:
-            BadMessage: Its id is that of another one that is under way.
+            BadMessage: Its id is that of another request in progress.
         """
         key = str(value["id"]) if is_request(value) else None
         if key in session.ids:
@@ -165,8 +165,8 @@ class Sessions:
         try:
             await self._app(scope, receive, answered)
         except (ClosedResourceError, BrokenResourceError):
-            # The session ended while the request was on its way to it: most often its client left.
-            log.debug("A request came for a session that has ended.")
+            # The session ended before the request reached it, most often because its client left.
+            log.debug("A request arrived for a session that has ended.")
             if not started:
                 await Response("Session not found", HTTPStatus.NOT_FOUND)(scope, receive, answered)
         finally:
@@ -184,19 +184,20 @@ class Sessions:
         for session in self._giving_way():
             if len(self._sessions) + self._opening <= self._most:
                 break
-            if session.id in self._sessions and not session.ids:  # still, after what was awaited
+            if session.id in self._sessions and not session.ids:  # still the case after awaiting
                 self._forget(session, "evicted")
                 await self._end(session, scope)
         if self.ended["evicted"] > before and self._may_log():
             log.warning(
-                "There are %d sessions, which is max_sessions: idle ones end for new ones.",
+                "There are %d sessions, which is the limit max_sessions: idle ones are ended for "
+                "new ones.",
                 self._most,
             )
 
     def _giving_way(self) -> Iterator[_Session]:
-        """Sessions without a call under way, in the order in which they end.
+        """Sessions without a call in progress, in the order in which they are evicted.
 
-        Those that made no call come first, then those of the client that has most, then those
+        Those that made no call come first, then those of the client with most sessions, then those
         that have been idle longest.
         """
         held = Counter(session.client for session in self._sessions.values())
@@ -204,7 +205,7 @@ class Sessions:
         return iter(sorted(idle, key=lambda s: (s.used, -held[s.client], s.since)))
 
     async def _end(self, session: _Session, scope: Scope) -> None:
-        """Have the SDK end a session, as if its client had asked for that."""
+        """Make the SDK end a session, as if its client had requested it."""
         headers = [*((k, v) for k, v in scope["headers"] if k == b"host")]
         headers.append((_SESSION, session.id.encode("latin-1")))
         ending = {**scope, "method": "DELETE", "headers": headers, "user": session.user}
@@ -231,11 +232,11 @@ class Sessions:
 
 
 class _Body:
-    """The body of a request, which is read and then given to an application.
+    """The body of a request, which is read and then passed on to an application.
 
     Args:
-        receive: Where it comes from.
-        most: Bytes up to which it is kept; the rest of a longer one is left to the application.
+        receive: The source of the body.
+        most: Most bytes to read; the rest of a longer body is left to the application.
     """
 
     def __init__(self, receive: Receive, most: int) -> None:
@@ -245,7 +246,7 @@ class _Body:
         self._messages: list[Message] = []
 
     async def read(self) -> bool:
-        """Read it; whether the client stayed."""
+        """Read the body; return whether the client stayed."""
         size, more = 0, True
         while more and size <= self._most:
             message = await self._receive()
@@ -259,7 +260,7 @@ class _Body:
         return True
 
     def value(self) -> Any:
-        """Its JSON value; None where it is no JSON or too long, which the application answers."""
+        """Its JSON value; None if it is not JSON or too long, which the application answers."""
         if self._whole:
             with suppress(BadMessage):
                 return parsed(
@@ -273,7 +274,7 @@ class _Body:
 
 
 def _once(send: Send) -> Send:
-    """Sends one answer: the SDK gives a notification another when its session has ended."""
+    """Sends one answer: the SDK sends a notification a second one if its session has ended."""
     whole = False
 
     async def sent(message: Message) -> None:
@@ -291,7 +292,7 @@ def _has_sessions(scope: Scope) -> bool:
 
 
 def _may_use(scope: Scope, session: _Session | None) -> bool:
-    """Whether a session is the caller's; the SDK refuses a caller with another token."""
+    """Whether a session belongs to the caller; the SDK refuses a caller with another token."""
     if session is None or not isinstance(scope.get("user"), AuthenticatedUser):
         return True
     return _client(scope) == session.client
@@ -302,7 +303,7 @@ def _header(scope: Scope, name: bytes) -> str | None:
 
 
 def _client(scope: Scope) -> str:
-    """Whose sessions are counted together: a token's, or an address's."""
+    """The key by which sessions are counted: the token's, or the address."""
     user = scope.get("user")
     if isinstance(user, AuthenticatedUser):
         return user.access_token.subject or user.access_token.client_id

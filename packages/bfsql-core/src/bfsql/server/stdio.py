@@ -1,4 +1,4 @@
-"""`bfsql serve` on standard input and output: one client, which has started the process.
+"""`bfsql serve` over standard input and output: one client, which has started the process.
 
 Standard output carries JSON-RPC and nothing else (rule 10 of the architecture).
 """
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from bfsql.settings import ServeSettings
 
 _CANCEL_SECONDS = 0.5
-"""Time that cancelled calls have to stop their store queries before the store is closed."""
+"""Seconds that cancelled calls have to stop their store queries before the store is closed."""
 
 _END_SECONDS = 2.0
-"""Time that calls have to end once the grace is over, and the client to read their answers."""
+"""Seconds after the grace period for calls to end and for the client to read their answers."""
 
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 
@@ -44,7 +44,7 @@ def run(graph_factory: GraphFactory, settings: ServeSettings) -> None:
 
     Args:
         graph_factory: Opens the graph in the server's event loop.
-        settings: Texts and bounds.
+        settings: Texts and limits.
 
     Raises:
         ConfigurationError: Standard input or output is closed.
@@ -75,29 +75,29 @@ async def _run(
             async with serving_admin(Parts(live), admin):
                 client_left = await _until_stopped(live, given, out, stop)
         if not client_left:
-            # The thread that waits for standard input cannot be interrupted: it would keep the
-            # process.
+            # The thread that waits for standard input cannot be interrupted and would keep the
+            # process alive.
             sys.stdout.flush()
             os._exit(0)
 
 
 class _Stop:
-    """The signals that have come: the first stops the server, the second ends it at once."""
+    """The signals received: the first stops the server, the second ends it immediately."""
 
     def __init__(self) -> None:
         self.asked = asyncio.Event()
         self.at_once = False
 
     def signalled(self) -> None:
-        """Note a signal."""
+        """Record a signal."""
         self.at_once = self.asked.is_set()
         self.asked.set()
 
 
 async def _until_stopped(live: LiveGraph, given: BinaryIO, out: TextIO, stop: _Stop) -> bool:
-    """Serve until the client has left (True) or the operator stops the server (False).
+    """Serve until the client leaves (returns True) or the operator stops the server (False).
 
-    A server that is being stopped answers the calls under way within the grace.
+    A stopping server answers the calls in progress within the grace period.
     """
     from bfsql.server.lines import Lines
 
@@ -136,12 +136,13 @@ async def _serve(live: LiveGraph, lines: Lines) -> None:
 
 @contextmanager
 def reserved_stdin() -> Iterator[BinaryIO]:
-    """Give the process an empty standard input, on the level of the system.
+    """Give the process an empty standard input, at the level of file descriptors.
 
-    So a child process, or a driver that asks for a password, does not take the client's messages.
+    So a child process, or a driver that prompts for a password, does not read the client's
+    messages.
 
     Yields:
-        What was standard input. It stays open, since a thread may still be reading it.
+        The original standard input. It stays open, since a thread may still be reading it.
 
     Raises:
         ConfigurationError: It is closed.
@@ -159,14 +160,13 @@ def reserved_stdin() -> Iterator[BinaryIO]:
 
 @contextmanager
 def reserved_stdout() -> Iterator[TextIO]:
-    """Redirect standard output to standard error, on the level of the system.
+    """Redirect standard output to standard error, at the level of file descriptors.
 
-    That holds for whatever Python code, a driver in C or a child process prints. It
-    begins before the store is opened and ends after it is closed, since backends print
-    in both.
+    This applies to everything that Python code, a driver in C or a child process prints. It begins
+    before the store is opened and ends after it is closed, since backends print at both times.
 
     Yields:
-        What was standard output, UTF-8.
+        The original standard output, UTF-8.
 
     Raises:
         ConfigurationError: It is closed.
@@ -187,6 +187,6 @@ def reserved_stdout() -> Iterator[TextIO]:
 
 def _closed(stream: str, purpose: str) -> ConfigurationError:
     return ConfigurationError(
-        f"Standard {stream} is closed, which the client {purpose}. Start the server from a client, "
-        "with pipes to it, or serve over HTTP (--transport http)."
+        f"Standard {stream}, which the client {purpose}, is closed. Start the server from a "
+        "client, which connects pipes to it, or serve over HTTP (--transport http)."
     )

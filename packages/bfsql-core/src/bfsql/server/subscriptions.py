@@ -1,7 +1,7 @@
-"""Clients learn that the descriptions of the tools have changed (`tools/list_changed`).
+"""Notifications that the descriptions of the tools have changed (`tools/list_changed`).
 
-A client of the 2025 protocol is notified on its session once it has listed the tools; one of the
-later protocol where it listens for changes.
+A client of the 2025 protocol is notified in its session once it has listed the tools; one of the
+later protocol is notified if it listens for changes.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from bfsql.serving.requests import request_of
 
 _SECONDS = 5.0
-"""How long one client may take to be notified."""
+"""Seconds that notifying one client may take."""
 
 _STREAMS = 1_000_000
-"""No bound: streams over HTTP are bounded as connections, and on stdio as requests."""
+"""Unlimited: streams are limited as connections over HTTP, and as requests over stdio."""
 
 
 class ListChanges:
-    """The clients that learn when the list of tools changes."""
+    """The clients that are notified when the list of tools changes."""
 
     def __init__(self) -> None:
         self._bus = InMemorySubscriptionBus()
@@ -45,18 +45,18 @@ class ListChanges:
         return await self._streams(ctx, params)
 
     def note(self, ctx: ServerRequestContext[Any, Any], tools: list[Tool]) -> None:
-        """Note what a client has been given as the list of tools."""
+        """Record the list of tools that a client has received."""
         self._listed = tools
         if ctx.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS:
             self._sessions.add(ctx.session._connection)  # noqa: SLF001 - of the SDK, not public
 
     @property
     def anyone_listed(self) -> bool:
-        """Whether any client knows a list of tools."""
+        """Whether any client has received a list of tools."""
         return self._listed is not None
 
     async def announce(self, tools: list[Tool]) -> None:
-        """Notify the clients, if the list of tools is not what they were given."""
+        """Notify the clients if the list of tools differs from the one they received."""
         if tools != self._listed:
             self._listed = tools
             await self._bus.publish(ToolsListChanged())
