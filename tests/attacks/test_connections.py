@@ -153,7 +153,9 @@ async def test_a_process_without_files_sheds_connections_and_says_so_once(films_
         resource.prlimit(process, resource.RLIMIT_NOFILE, before)
         await answers(server)
         assert len(server.log) < 20, "\n".join(server.log[:20])
-        assert len([line for line in server.log if "has reached its limit of open files" in line]) == 1
+        assert (
+            len([line for line in server.log if "has reached its limit of open files" in line]) == 1
+        )
 
 
 async def test_answers_that_are_not_read_are_cut_when_too_much_waits(tmp_path: Path) -> None:

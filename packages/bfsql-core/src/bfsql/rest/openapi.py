@@ -101,8 +101,8 @@ def _openapi(request: ApiRequest) -> dict[str, Any]:
         "info": {
             "title": "BFS-QL web API",
             "version": __version__,
-            "description": "Read access to a knowledge graph. Its documents are JSON-LD. Every path "
-            "that accepts GET also accepts HEAD.",
+            "description": "Read access to a knowledge graph. Its documents are JSON-LD. Every "
+            "path that accepts GET also accepts HEAD.",
         },
         "servers": [{"url": "./"}],
         "paths": {**paths, **_tool_paths(api.graph.definitions(), tools)},

@@ -107,8 +107,8 @@ class Omission(_Exact):
 
     id: str = Field(description="The entity, the text searched for, or the record.")
     direction: Direction = Field(
-        description="Edges that leave, enter or both; hits of a search; or the metadata of a record "
-        "that could not be redacted."
+        description="Edges that leave, enter or both; hits of a search; or the metadata of a "
+        "record that could not be redacted."
     )
     at_least: int = _optional("The minimum number of missing edges.")
     reason: str = _optional()
