@@ -1,4 +1,4 @@
-"""The command line: `bfsql`. The only room that imports click and rich."""
+"""The command line `bfsql`. Only this room imports click and rich."""
 
 from bfsql.cli.command import bfsql, main
 

@@ -1,4 +1,4 @@
-"""The account at the end of `bfsql load`: how the files were read, and what became of them."""
+"""The report at the end of `bfsql load`: how the files were read, and what was loaded."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from bfsql.sources import RDF
 from bfsql.sources.fields import value_of
 
 SHOWN = 20
-"""Refused lines that the account shows."""
+"""Refused lines that the report shows."""
 
 COLUMNS = 12
-"""Columns of a table that the account shows."""
+"""Columns of a table that the report shows."""
 
 LONGEST = 40
 """Characters of an example."""
@@ -34,7 +34,7 @@ def account(report: LoadReport, *, allowed: bool = False) -> list[str]:
 
     Args:
         report: From the load.
-        allowed: Whether refused lines are no error.
+        allowed: Whether refused lines are not an error.
     """
     good = "" if allowed else " (all other lines are in the graph; --allow-refused allows it)"
     kept = f"The previous graph is kept as {report.backup}." if report.backup else ""
@@ -43,7 +43,7 @@ def account(report: LoadReport, *, allowed: bool = False) -> list[str]:
         *_sources(report),
         *_changes(report),
         *_refused(report, good),
-        f"{place} now holds {_size(report)}.",
+        f"{place} now contains {_size(report)}.",
         kept,
     )
 
@@ -105,7 +105,7 @@ def _source(source: SourceAccount, purpose: str) -> Iterator[str]:
 
 def _columns(columns: Sequence[ColumnAccount]) -> str:
     shown = list(columns)
-    if len(columns) > COLUMNS:  # those that have a meaning first
+    if len(columns) > COLUMNS:  # columns with a meaning first
         shown = sorted(columns, key=lambda one: one.meaning in ("metadata", "ignored"))[:COLUMNS]
     texts = [f"{one.name} -> {one.meaning}{_example(one)}" for one in shown]
     more = len(columns) - len(shown)
@@ -125,7 +125,7 @@ def _example(column: ColumnAccount) -> str:
 
 
 def _changes(report: LoadReport) -> Iterator[str]:
-    """A line for what happened to nodes and edges on the way; nothing where nothing did."""
+    """A line for each way in which nodes and edges were changed."""
     if report.created_nodes:
         made = counted(report.created_nodes, "node")
         yield (
@@ -167,5 +167,5 @@ def _metadata(metadata: dict[str, Any]) -> str:
 
 
 def _plain(*lines: str) -> list[str]:
-    """The lines that say something, each of them one line of a terminal."""
+    """The lines that are not empty, each escaped to one line."""
     return [escape(line).replace("\n", "\\n") for line in lines if line]

@@ -1,7 +1,7 @@
 """Commands for authors of backends: `bfsql new-backend` and `bfsql check`.
 
-`new-backend` writes a distribution to begin with; `check` holds a backend to the rules of the
-conformance kit that only read, over its live store.
+`new-backend` writes a distribution to start from; `check` tests a backend over its live store, with
+the reading rules of the conformance kit.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 FAILED = 1
-"""Exit code when a rule fails, or the store does not answer."""
+"""Exit code if a rule fails or the store does not answer."""
 
 _COLOURS: dict[Outcome, str] = {
     "holds": "green",
@@ -116,7 +116,7 @@ async def _checked(
     from bfsql.conformance import judge_all, rules
     from bfsql.conformance.ratelimit import RateLimitedGraphDb
 
-    # A fault of the backend is shown with its rule; a traceback would bury both.
+    # An exception of the backend is shown with its rule; a traceback would hide both.
     logging.getLogger("bfsql").addHandler(logging.NullHandler())
     backend = await configuration.choice.plugin.open(configuration.backend.settings)
     try:

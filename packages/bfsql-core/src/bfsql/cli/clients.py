@@ -1,4 +1,4 @@
-"""MCP clients: where each keeps its servers, and what an entry looks like there."""
+"""MCP clients: where each configures its servers, and the form of an entry."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from bfsql.cli.splice import (
 from bfsql.errors import ConfigurationError
 
 TOKEN_VARIABLE = "BFSQL_BEARER_TOKEN"  # noqa: S105 - a variable's name
-"""Environment variable that clients take the token of a remote server from."""
+"""Environment variable from which clients take the token of a remote server."""
 
 
 MAX_BYTES = 100_000_000
-"""Largest file of a client that is read; some keep their history in it."""
+"""Largest client file that is read; some clients also store their history in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,58 +48,60 @@ class Launch:
 
     @property
     def secrets(self) -> list[str]:
-        """The variables that hold one."""
+        """The variables that contain a secret."""
         return [name for name, variable in self.variables.items() if variable.secret]
 
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A server that runs somewhere."""
+    """A remote server."""
 
     url: str
     token: str | None = None
-    """Where it wants one."""
+    """Whether it requires a token."""
 
     @property
     def secrets(self) -> list[str]:
-        """The variable of the token, where there is one."""
+        """The variable of the token, if there is one."""
         return [] if self.token is None else [TOKEN_VARIABLE]
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A program that has MCP servers in a file."""
+    """A program that configures MCP servers in a file."""
 
     name: str
-    """As `bfsql install` takes it."""
+    """The name for `bfsql install`."""
     title: str
     paths: tuple[str, ...]
-    """Of the file; the first is the present one, others are used where they alone exist."""
+    """Paths of the file; the first is the current one, others are used only if it does not
+    exist."""
     windows: str | None = None
-    """The path on Windows, where it is not the first of `paths`."""
+    """The path on Windows, if it is not the first of `paths`."""
     mac: str | None = None
-    """Likewise on macOS."""
+    """The path on macOS, likewise."""
     key: str = "mcpServers"
-    """The table of the file that has the servers."""
+    """The table of the file that contains the servers."""
     form: Literal["json", "toml"] = "json"
     types: tuple[str, str] | None = None
     """The entry's `type` for a server that is started, and for a remote one."""
     url: str | None = "url"
-    """The entry's key for the address of a remote server; None where files cannot have one."""
+    """The entry's key for the address of a remote server; None if the file cannot have one."""
     reference: str | None = None
-    """How a value refers to a variable of the client's environment, `{}` for its name."""
+    """How a value refers to an environment variable of the client, with `{}` for its name."""
     after: str = "Restart it, or reload its MCP servers."
 
     def entry(self, server: Launch | Remote, *, name: str, with_secrets: bool) -> dict[str, Any]:
         """The entry of a server.
 
         Args:
-            server: What to start or to call.
+            server: The server to start or to connect to.
             name: The server's name in the file.
-            with_secrets: Whether secrets are written themselves, in place of references.
+            with_secrets: Whether secrets are written in clear text instead of references.
 
         Raises:
-            ConfigurationError: The client takes no such server, or cannot refer to a secret.
+            ConfigurationError: The client does not support such a server, or cannot refer to a
+                secret.
         """
         if isinstance(server, Remote):
             return self._remote(server, name, with_secrets=with_secrets)
@@ -134,7 +136,7 @@ class Client:
         return entry | {"headers": {"Authorization": f"Bearer {token}"}}
 
     def _secret(self, variable: str, name: str) -> str | None:
-        """A reference to a secret; None where the client forwards its variables by name."""
+        """A reference to a secret; None if the client forwards variables by name."""
         if self.form == "toml":
             return None
         if self.reference is None:
@@ -147,7 +149,7 @@ class Client:
         return self.reference.format(_input(name, variable) if self._asks else variable)
 
     def inputs(self, server: Launch | Remote, *, name: str) -> list[dict[str, Any]]:
-        """What the client has to ask its user for: secrets that `${input:...}` refers to."""
+        """The inputs that the client has to prompt for: secrets that `${input:...}` refers to."""
         if not self._asks:
             return []
         return [
@@ -165,7 +167,7 @@ class Client:
         return self.reference is not None and self.reference.startswith("${{input:")
 
     def path(self, home: Path, environment: Mapping[str, str], system: str = sys.platform) -> Path:
-        """Where the file is, or has to be.
+        """The path of the file, whether or not it exists.
 
         Args:
             home: The user's home folder.
@@ -198,10 +200,10 @@ class Client:
     def added(
         self, text: str, name: str, entry: dict[str, Any], inputs: list[dict[str, Any]]
     ) -> str:
-        """The file with an entry, in the place of one of the same name.
+        """The file's text with an entry, which replaces one of the same name.
 
         Raises:
-            Unreadable: It is not JSON, or not TOML, or cannot hold an entry.
+            Unreadable: It is not JSON or TOML, or cannot contain an entry.
         """
         if self.form == "toml":
             return set_table(text, [self.key, name], entry)
@@ -211,10 +213,10 @@ class Client:
         return text
 
     def removed(self, text: str, name: str) -> str:
-        """The file without an entry, and without what it alone asks its user for.
+        """The file's text without an entry and without the inputs that only this entry uses.
 
         Raises:
-            Unreadable: It is not JSON, or not TOML, or written in an unusual way.
+            Unreadable: It is not JSON or TOML, or is written in an unusual way.
         """
         if self.form == "toml":
             return remove_table(text, [self.key, name])
@@ -225,7 +227,7 @@ class Client:
         return text
 
     def present_inputs(self, text: str, name: str) -> list[dict[str, Any]]:
-        """What an entry in a file refers to of what the client asks its user for."""
+        """The inputs that an entry of a file refers to."""
         if not self._asks:
             return []
         entry, present = str(self.servers(text).get(name)), read_json(text).get("inputs")
@@ -237,7 +239,7 @@ class Client:
 
 
 def _input(name: str, variable: str) -> str:
-    """The id of what the client asks its user for: two servers may need one of the same name."""
+    """The id of an input: two servers may need one of the same name."""
     return f"{name}-{variable}"
 
 
@@ -249,7 +251,7 @@ def own_command(*arguments: str) -> tuple[str, ...]:
 
 
 def is_ours(entry: Any, url: str | None = None) -> bool:
-    """Whether an entry starts `bfsql serve`, or calls the address of a remote server of ours."""
+    """Whether an entry starts `bfsql serve`, or connects to the given remote server."""
     if not isinstance(entry, dict):
         return False
     if url is not None:

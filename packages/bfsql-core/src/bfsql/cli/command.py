@@ -1,14 +1,13 @@
 """The command `bfsql` itself: its sub-commands by name, and how each of them fails.
 
-A sub-command's module is imported when it is called, so that `bfsql --version`
-imports click and nothing else; hook plugins are looked for only where all
-commands are listed, or one is asked for that core does not have.
+A sub-command's module is imported when it is called, so that `bfsql --version` imports only click;
+hook plugins are looked up only if all commands are listed, or for a command that core does not
+have.
 
-Exit codes: 0 for success; 2 for what the caller can correct (a wrong argument,
-option or setting, an unknown id, a file or a store that is not there); 1 for a
-tool call that was right and could not be answered (deadline, the store's own
-fault), and for a load that was refused, as a whole or in some of its lines; 130
-after Ctrl-C, and for a load that a signal terminates.
+Exit codes: 0 for success; 2 for errors that the caller can correct (a wrong argument, option or
+setting, an unknown id, a missing file or store); 1 for a correct tool call that could not be
+answered (deadline, failure of the store), and for a load that was refused, as a whole or in some of
+its lines; 130 after Ctrl-C, and for a load that was terminated by a signal.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "describe-entities": ("bfsql.cli.tool:describe_entities", "Describe several entities."),
     "intersect-subgraphs": ("bfsql.cli.tool:intersect_subgraphs", "Find what entities share."),
 }
-"""Name to the place of the command and its line in `bfsql --help`."""
+"""Maps each name to the location of the command and its line in `bfsql --help`."""
 
 WRONG = 2
 """Something has to be corrected first: the command, a setting, a file or the store."""
@@ -69,14 +68,14 @@ _FROM_PLUGINS = "bfsql.plugin_commands"
 
 
 class LazyGroup(click.Group):
-    """A group that imports a command when it is called, and prints every error as a sentence."""
+    """A group that imports a command when it is called, and prints errors as sentences."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names: those of the table in its order, then those of hook plugins."""
+        """The names of the table in its order, then those of hook plugins."""
         return [*COMMANDS, *_from_plugins(ctx)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the one command that is asked for."""
+        """Import the requested command."""
         if cmd_name not in COMMANDS:
             further = _from_plugins(ctx).get(cmd_name)
             return further.command() if further else None
@@ -87,7 +86,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does; a misspelt command is answered with the closest one."""
+        """Resolve as click does, and suggest the closest command for a misspelt one."""
         name = args[0]
         if name not in COMMANDS and not name.startswith("-") and name not in _from_plugins(ctx):
             known = self.list_commands(ctx)
@@ -96,7 +95,7 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The table's own lines: click would import every command for its help."""
+        """Write the lines of the table: click would import every command for its help."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
         if further := [(name, one.help) for name, one in _from_plugins(ctx).items()]:
@@ -114,7 +113,7 @@ class LazyGroup(click.Group):
         ]
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run the command; its errors become a sentence on standard error and an exit code."""
+        """Run the command; errors become a sentence on standard error and an exit code."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
@@ -122,7 +121,7 @@ class LazyGroup(click.Group):
             ctx.exit(INTERRUPTED)
         except (BfsqlError, OSError, BaseExceptionGroup) as error:
             if isinstance(error, OSError) and error.errno == errno.EPIPE:
-                raise  # the reader of our output left; click ends quietly
+                raise  # the reader of the output left; click ends quietly
             sentence, code = explained(error)
             click.echo(sentence, err=True)
             ctx.exit(code)
@@ -162,28 +161,28 @@ def exit_code(error: BfsqlError) -> int:
 
 
 def innermost(error: BaseException) -> BaseException:
-    """What a task group wrapped: the first failure inside."""
+    """The first error inside an exception group."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
 
 
 def _cause(cause: BaseException) -> str:
-    """The cause, since the reader of the command line is the operator."""
+    """The cause, which is shown because the user of the command line is the operator."""
     if isinstance(cause, BfsqlError):
         return f"\nThe store says: {cause}"
     return f"\nThe cause is {type(cause).__name__}: {cause} (BFSQL_LOG_LEVEL=debug shows where)"
 
 
 def escape(text: str) -> str:
-    """The text with what would hide or reorder it as escapes, as JSON writes them."""
+    """The text with characters that would hide or reorder it escaped as in JSON."""
     from bfsql.models.characters import escaped
 
     return escaped(text)
 
 
 def _from_plugins(ctx: click.Context) -> dict[str, PluginCommand]:
-    """The commands of hook plugins, looked up once a run."""
+    """The commands of hook plugins, looked up once per run."""
     found: dict[str, PluginCommand] | None = ctx.meta.get(_FROM_PLUGINS)
     if found is None:
         from bfsql.plugins.distributions import HOOKS, entry_points_of
@@ -223,11 +222,11 @@ def bfsql() -> None:
 
 
 def main() -> None:
-    """What the console script and `python -m bfsql` run."""
+    """The entry point of the console script and of `python -m bfsql`."""
     sys.excepthook = _print_fault
     bfsql(prog_name="bfsql")
 
 
 def _print_fault(kind: type[BaseException], fault: BaseException, at: TracebackType | None) -> None:
-    """Print an error that nothing has caught, without the secrets that a driver may quote."""
+    """Print an uncaught exception, without the secrets that a driver may quote."""
     sys.stderr.write(hide_secrets("".join(traceback.format_exception(kind, fault, at))))

@@ -1,7 +1,7 @@
-"""File, environment and options together: the one place that knows all the layers.
+"""Combines configuration file, environment and options.
 
-Two steps, because the options of a command depend on its backend: `choose`
-finds out which backend is meant, `configure` reads the settings.
+There are two steps, because the options of a command depend on its backend: `choose` determines the
+backend, `configure` reads the settings.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from bfsql.settings import (
 )
 
 DEFAULT_BACKEND = "sqlite"
-"""The embedded store, where no backend is named."""
+"""The embedded store, used if no backend is named."""
 
 BACKEND_VARIABLE = "BFSQL_BACKEND"
-"""Environment variable with a backend's name."""
+"""Environment variable that names the backend."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The backend that is meant, its plugin, and the layers that its settings come from."""
+    """The chosen backend, its plugin, and the layers of its settings."""
 
     file: ConfigFile
     environment: Mapping[str, str]
@@ -48,8 +48,8 @@ class Choice:
         """Settings of the backend; each has a variable `BFSQL_<BACKEND>_<FIELD>`.
 
         Args:
-            taken: Names that a command has options of already; the backend's
-                own of that name are spelled `--<backend>-<name>`.
+            taken: Names of options that the command already has; the backend's options of these
+                names become `--<backend>-<name>`.
         """
         prefix = f"BFSQL_{self.backend.upper().replace('-', '_')}_"
         return [
@@ -81,13 +81,13 @@ def choose(
     Args:
         config: Value of `--config`, or None.
         backend: Value of `--backend`, or None.
-        graph: The graph's file, where the command names one; the ending of its name tells the
+        graph: The graph's file, if the command names one; the ending of its name determines the
             backend.
         environment: The process's environment.
 
     Raises:
         ConfigurationError: The file cannot be used.
-        PluginError: The backend cannot be.
+        PluginError: The backend cannot be used.
     """
     file = read_config(config, environment)
     by_ending = backend_of(Path(graph), DEFAULT_BACKEND) if graph and backend is None else None
@@ -109,9 +109,9 @@ def configure(
     backend: Mapping[str, Any] | None = None,
     taken: Collection[str] = (),
 ) -> Configuration:
-    """Every layer into settings.
+    """Resolve all layers into settings.
 
-    The table `[backend]` counts when it names the backend that is meant, or none.
+    The table `[backend]` is used if it names the chosen backend, or none.
 
     Args:
         choice: From `choose`.

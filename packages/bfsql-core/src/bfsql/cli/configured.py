@@ -1,7 +1,7 @@
-"""Commands that work on a backend: `--config`, `--backend`, and the options those bring.
+"""Commands that work on a backend: `--config`, `--backend`, and the options that depend on them.
 
-The options of a backend are not known before its name is, so the arguments are
-looked through for `--backend` and `--config` first; then the parser is made.
+The options of a backend are known only with its name, so the arguments are first searched for
+`--backend` and `--config`; then the parser is made.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 _CHOICE, _CHOOSE, _AGAIN = "bfsql.choice", "bfsql.choose", "bfsql.again"
 
 _PATH = "--path"
-"""The embedded store's option for its file; any other graph file may follow it."""
+"""The embedded store's option for its file; it also accepts any other graph file."""
 
 _TAKES: dict[Kind, float] = {"flag": 0, "list": math.inf, "mapping": math.inf}
-"""How many values may follow an option, where it is not one."""
+"""The number of values that an option takes, if it is not one."""
 
 _SHARED = ("config", "backend", "help", "json")
 
@@ -47,18 +47,18 @@ _METAVARS: dict[Kind, str] = {
 
 
 class ConfiguredCommand(click.Command):
-    """A command whose callback gets a `Configuration` as its first argument.
+    """A command whose callback receives a `Configuration` as its first argument.
 
     Args:
-        server: Whether the settings of the server are options of it too.
-        graph: Whether the graph's file may be named without an option.
-        without: Settings of the server that are no option of it.
-        spreads: Whether an option may have several values behind it (`--fields a b`) although
-            the command has arguments: where these come first.
+        server: Whether it also has the settings of the server as options.
+        graph: Whether the graph's file may be given as an argument.
+        without: Settings of the server that are not options of it.
+        spreads: Whether an option may be followed by several values (`--fields a b`) although the
+            command has arguments, if these come first.
     """
 
     leading = 0
-    """How many arguments come before the options; with them, options may have several values."""
+    """The number of arguments before the options; with them, options may have several values."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class ConfiguredCommand(click.Command):
         ]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Find out the backend, then parse with its options."""
+        """Determine the backend, then parse with its options."""
         args, graph = self._named_graph(args)
         try:
             ctx.meta[_CHOOSE] = partial(
@@ -103,7 +103,7 @@ class ConfiguredCommand(click.Command):
             ctx.meta[_CHOICE] = choice = ctx.meta[_CHOOSE]()
             args = self._with_graph(choice, args, graph)
         except BfsqlError:
-            # Help has to come even where nothing can be opened.
+            # Help has to be shown even if nothing can be opened.
             if not ctx.resilient_parsing and not set(ctx.help_option_names) & set(args):
                 raise
         if self.leading or not any(isinstance(param, click.Argument) for param in self.params):
@@ -124,9 +124,9 @@ class ConfiguredCommand(click.Command):
         return args, None
 
     def _without_option(self, args: list[str]) -> Iterator[int]:
-        """The places of arguments that are no value of an option before them.
+        """The positions of arguments that are not values of an option before them.
 
-        Behind an option of a backend, which is not known yet, all could be.
+        After an option of a backend that is not known yet, any argument could be a value.
         """
         takes = {option.flag: _TAKES.get(option.kind, 1) for option in options(ServeSettings)}
         takes |= {flag.replace("--", "--no-", 1): 0 for flag, count in takes.items() if not count}
@@ -142,10 +142,10 @@ class ConfiguredCommand(click.Command):
                 yield place
 
     def _with_graph(self, choice: Choice, args: list[str], graph: str | None) -> list[str]:
-        """The arguments with the graph's file as the option that the backend has for it.
+        """The arguments with the graph's file as a value of the backend's option for it.
 
         Raises:
-            ConfigurationError: The backend has none.
+            ConfigurationError: The backend has no such option.
         """
         files = choice.plugin.files
         known = self.backend_options(choice)
@@ -162,19 +162,19 @@ class ConfiguredCommand(click.Command):
         return args
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        """As click does, with the graph's file."""
+        """The usage line of click, with the graph's file."""
         pieces = super().collect_usage_pieces(ctx)
         return [*pieces, "[GRAPH]"] if self._graph else pieces
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """The command's own, and those that the settings models bring."""
+        """The command's own parameters, and those of the settings models."""
         dynamic = [option for _, group in self._groups(ctx) for option in group]
         return [*super().get_params(ctx), *dynamic]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Three sections, so that it shows where an option comes from."""
+        """Write the options in three sections, by their origin."""
         for title, params in (("Options", super().get_params(ctx)), *self._groups(ctx)):
-            # Arguments stand in the usage line, and newer versions of click list them here too.
+            # Arguments are in the usage line, and newer versions of click would list them here too.
             shown = [param for param in params if not isinstance(param, click.Argument)]
             records = [param.get_help_record(ctx) for param in shown]
             if lines := [record for record in records if record is not None]:
@@ -182,7 +182,7 @@ class ConfiguredCommand(click.Command):
                     formatter.write_dl(lines)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Resolve the settings and call back with them."""
+        """Resolve the settings and call the callback with them."""
         given: dict[str, dict[str, Any]] = {"backend": {}, "server": {}, "": {}}
         for name, value in ctx.params.items():
             scope, _, field = name.rpartition("__")
@@ -216,11 +216,11 @@ class ConfiguredCommand(click.Command):
         return {flag for param in every if getattr(param, "multiple", False) for flag in param.opts}
 
     def backend_options(self, choice: Choice) -> list[Option]:
-        """The backend's settings, by the names that they have on this command."""
+        """The backend's settings, by their option names on this command."""
         return choice.backend_options(self._taken())
 
     def _taken(self) -> set[str]:
-        """Names that no backend can have: they would mean two things, or vary by command."""
+        """Names that no backend can have, because they would be ambiguous or differ by command."""
         own = {name.lstrip("-") for param in self.params for name in param.opts}
         return {*_SHARED, *own, *(option.name for option in options(ServeSettings))}
 
@@ -228,12 +228,12 @@ class ConfiguredCommand(click.Command):
 def opened(
     configuration: Configuration, *, served: bool = False, observers: Iterable[Observer] = ()
 ) -> AbstractAsyncContextManager[Graph]:
-    """The graph that the configuration means; for `async with`.
+    """Open the graph of the configuration; for `async with`.
 
     Args:
-        configuration: The backend, its settings and the bounds.
-        served: Whether it stays open, so that the store may go and come back, and its rights
-            matter; over HTTP its bounds are ceilings.
+        configuration: The backend, its settings and the limits.
+        served: Whether it is opened for a server: it survives a loss of the store, checks its
+            rights, and over HTTP its limits are also upper limits for calls.
         observers: Those of the graph.
     """
     from bfsql.graph import open_graph
@@ -252,23 +252,23 @@ def opened(
 
 
 def reader() -> Callable[[], Configuration]:
-    """Reads the configuration of the command that runs once more, as the files are by then."""
+    """Rereads the configuration of the running command from the current files."""
     read: Callable[[], Configuration] = click.get_current_context().meta[_AGAIN]
     return read
 
 
 def loaded_first(graph: str, choice: Choice) -> bool:
-    """Whether a file is a source to load, and no graph that the backend serves."""
+    """Whether a file is a source to load, not a graph that the backend can serve."""
     files = choice.plugin.files
     if files is None or files.has(graph):
         return False
-    from bfsql.sources.formats import FORMATS  # with it come all readers
+    from bfsql.sources.formats import FORMATS  # importing it imports all readers
 
     return any(graph.lower().endswith(known.suffixes) for known in FORMATS.values())
 
 
 def _early(args: Sequence[str], option: str) -> str | None:
-    """The last value of an option among arguments that were not parsed yet."""
+    """The last value of an option among arguments that are not parsed yet."""
     value = None
     for position, argument in enumerate(args):
         if argument == "--":
@@ -283,7 +283,7 @@ def _early(args: Sequence[str], option: str) -> str | None:
 def _spread(args: Sequence[str], lists: Collection[str]) -> list[str]:
     """Arguments with an option before each of its values: `--data a b` is `--data a --data b`.
 
-    For commands that have no arguments of their own, to which `b` could belong.
+    For commands without arguments of their own, to which `b` could belong.
     """
     found: list[str] = []
     option, given = "", 0
@@ -323,7 +323,7 @@ def _help(option: Option) -> str:
 
 
 def _values(known: Sequence[Option], given: dict[str, Any]) -> dict[str, Any]:
-    """What was given, without the options that were not; secrets read from their files."""
+    """The options that were given, with secrets read from their files."""
     by_field = {option.field: option for option in known}
     return {
         field: _secret(by_field[field], value) if by_field[field].secret else value

@@ -1,4 +1,4 @@
-"""`bfsql demo`: what a model asks a graph of films, and what it gets.
+"""`bfsql demo`: the calls of a model on a graph of films, and their answers.
 
 Nodes of the graph are `Person`, `Movie` and `Genre`, with ids such as `Person:TomHanks` and
 `Movie:Big1988`. Edges go from a person to a movie (`ACTED_IN`, with the `role` where it is known,
@@ -40,7 +40,7 @@ EDGE_TABLES = ("roles.csv",)
 """Columns: subject, predicate, object, role."""
 
 SHOWN = 420
-"""Characters of an answer that the demo shows."""
+"""Most characters of an answer that the demo shows."""
 
 Answer = Any
 
@@ -50,11 +50,11 @@ class Step:
     """One question of the session."""
 
     thought: str
-    """Why a model asks it."""
+    """Why a model makes the call."""
     tool: str
     arguments: dict[str, Any]
     digest: Callable[[Answer], str]
-    """What a person sees in the answer."""
+    """Summarizes the answer for a person."""
 
 
 HANKS, RYAN = "Person:TomHanks", "Person:MegRyan"
@@ -85,7 +85,7 @@ def _named(answer: Answer, entity_type: str) -> Iterator[str]:
 
 
 def _together(answer: Answer) -> str:
-    """Who has an edge to a film of both, and who is near both by films of their own."""
+    """Summarizes who has an edge to a film of both, and who is near both through other films."""
     played = {edge["subject"] for edge in answer["edges"] if edge["predicate"] == "ACTED_IN"}
     names = {n["id"]: n["metadata"]["name"] for n in answer["nodes"] if "metadata" in n}
     near = names.keys() - {HANKS, RYAN}
@@ -163,18 +163,17 @@ STEPS = (
         _together,
     ),
 )
-"""The session: the six tools, ending with the question that only the last can answer."""
+"""The session: the six tools, ending with the question that only the last one answers."""
 
 
 @contextmanager
 def films_paths() -> Iterator[tuple[Path, ...]]:
     """Paths of the tables, nodes before edges, for as long as the context lasts.
 
-    They are the installed files where those are files, and temporary copies
-    where the package is imported from an archive.
+    They are the installed files, or temporary copies if the package is imported from an archive.
 
     Yields:
-        One path a table, in the order of `NODE_TABLES`, then `EDGE_TABLES`.
+        One path per table, in the order of `NODE_TABLES`, then `EDGE_TABLES`.
     """
     folder = files("bfsql") / "films"
     with ExitStack() as stack:
@@ -199,18 +198,18 @@ def demo(path: Path) -> None:
     loaded = asyncio.run(_load(path))
     console.print(
         f"Films and people, {'loaded into' if loaded else 'already in'} [bold]{path}[/bold]. "
-        "Below, a real MCP client talks over stdio to [bold]bfsql serve[/bold]: what a model asks, "
-        "and what it gets.\n"
+        "Below, a real MCP client calls [bold]bfsql serve[/bold] over stdio: the calls of a "
+        "model, and their answers.\n"
     )
     asyncio.run(_session(console, path))
     _farewell(console, path)
 
 
 async def _load(path: Path) -> bool:
-    """Make the films graph; False where it is there already.
+    """Make the films graph; False if it exists already.
 
     Raises:
-        LoadRefused: Another graph is there.
+        LoadRefused: The file contains another graph.
     """
     from bfsql import plugins
     from bfsql.errors import LoadRefused
@@ -254,7 +253,7 @@ async def _holds(plugin: BackendPlugin, settings: BackendSettings, records: list
 
 
 async def _session(console: Console, path: Path) -> None:
-    """What a real client's session with a server over stdio reads."""
+    """The answers in a real client's session with a server over stdio."""
     from mcp import Client, StdioServerParameters
     from mcp_types import TextContent
 
@@ -296,7 +295,7 @@ def _farewell(console: Console, path: Path) -> None:
         f"  {_typed()} install claude-desktop {file}",
         "\nOr paste this into its configuration:\n",
         json.dumps(entry, indent=2),
-        "\nOr ask it yourself:\n",
+        "\nOr query it yourself:\n",
         f"  {_typed()} search-entities 'Nora Ephron' --path {file}",
         f"  {_typed()} bfs-query 'Nora Ephron' --max-hops 1 --path {file}",
     )
@@ -305,7 +304,7 @@ def _farewell(console: Console, path: Path) -> None:
 
 
 def _typed() -> str:
-    """How a person calls `bfsql` here: by its name where the shell finds it."""
+    """How to call `bfsql` in this environment: by its name if the shell finds it."""
     program, *module = own_command()
     if not module and shutil.which("bfsql") == program:
         return "bfsql"

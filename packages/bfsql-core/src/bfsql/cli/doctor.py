@@ -1,6 +1,6 @@
-"""`bfsql doctor`: what stands between a graph and its clients, each with its cure.
+"""`bfsql doctor`: finds what keeps clients from using a graph, and how to fix it.
 
-Every check yields findings; what is wrong is shown first.
+Every check yields findings; errors are shown first.
 """
 
 from __future__ import annotations
@@ -41,26 +41,26 @@ if TYPE_CHECKING:
 State: TypeAlias = Literal["wrong", "warning", "ok"]
 
 START_SECONDS = 30.0
-"""Time that a server has to start and answer."""
+"""Seconds that a server has to start and answer."""
 STORE_SECONDS = 60.0
-"""Time for each question to the store."""
+"""Seconds for each query of the store."""
 DANGLING = 0.01
-"""Share of edges that dangle from which on it is worth a warning."""
+"""Share of dangling edges from which a warning is given."""
 LARGE_HUB = 1_000_000
-"""Edges of a node from which on it is worth a word."""
+"""Edges of a node from which it is reported as a hub."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that was looked at."""
+    """The result of one check."""
 
     state: State
     subject: str
-    """What was looked at, in a word or two."""
+    """What was checked, in a word or two."""
     text: str
     """What was found."""
     cure: str = ""
-    """What to do about it; empty where nothing is to be done."""
+    """What to do about it; empty if nothing has to be done."""
 
 
 @click.command("doctor", cls=ConfiguredCommand, server=True, graph=True)
@@ -93,7 +93,9 @@ def _show(findings: list[Finding]) -> None:
             click.echo(f"         {escape(finding.cure)}")
     wrong = sum(finding.state == "wrong" for finding in findings)
     warnings = sum(finding.state == "warning" for finding in findings)
-    click.echo(f"\n{wrong} wrong, {warnings} to look at, {len(findings) - wrong - warnings} right.")
+    click.echo(
+        f"\n{wrong} wrong, {warnings} to review, {len(findings) - wrong - warnings} correct."
+    )
 
 
 async def _findings(configuration: Configuration, server: Launch) -> list[Finding]:
@@ -240,7 +242,7 @@ def _counts(counts: Stats) -> Iterator[Finding]:
 
 
 async def _search(graph: Graph, types: Sequence[str]) -> Finding:
-    """Whether a node that a search finds is found by its own name."""
+    """Check that a node that a search finds is found by its own name."""
     for word in ("a", "e", *sorted(types)):
         with suppress(ToolError):
             hits = (await graph.call("search_entities", {"query": word})).content["result"]
@@ -278,7 +280,7 @@ async def _session(server: Launch) -> Finding:
 
 
 async def _failure(command: str, args: tuple[str, ...], env: Mapping[str, str]) -> str | None:
-    """Why a server does not start and answer on stdio; None where it does."""
+    """Why a server does not start and answer over stdio; None if it does."""
     from mcp import Client as McpClient
     from mcp import StdioServerParameters
     from mcp.client.stdio import stdio_client
@@ -304,7 +306,7 @@ async def _failure(command: str, args: tuple[str, ...], env: Mapping[str, str]) 
 
 
 def _client_files() -> Iterator[tuple[Client, Path, dict[str, Any] | str]]:
-    """The files of clients that are there, each with its servers, or why it cannot be read."""
+    """The existing client files, each with its servers, or why it cannot be read."""
     try:
         home = Path.home()
     except RuntimeError:
@@ -319,7 +321,7 @@ def _client_files() -> Iterator[tuple[Client, Path, dict[str, Any] | str]]:
 
 
 async def _clients() -> AsyncIterator[Finding]:
-    """The entries of clients that start bfsql, and whether each still does."""
+    """Check that the client entries that start bfsql still work."""
     for client, path, servers in _client_files():
         if isinstance(servers, str):
             text = f"{path} cannot be read: {servers}"

@@ -1,4 +1,4 @@
-"""`bfsql explore`: a page in the browser on which people search and walk a graph."""
+"""`bfsql explore`: a page in the browser to search and walk a graph."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OF_OTHER_SERVERS = frozenset(
         *("structured_content", "max_sessions", "session_timeout"),
     }
 )
-"""Settings that this server has no use for; files and the environment may have them."""
+"""Settings that this server ignores if they are in a file or the environment."""
 
 
 @click.command("explore", cls=ConfiguredCommand, server=True, graph=True, without=_OF_OTHER_SERVERS)
@@ -31,14 +31,14 @@ _OF_OTHER_SERVERS = frozenset(
 )
 @click.option("--no-browser", is_flag=True, help="Do not open the page in a browser.")
 def explore(configuration: Configuration, *, replay: Path | None, no_browser: bool) -> None:
-    """Look at a graph in the browser.
+    """Explore a graph in the browser.
 
     GRAPH is a graph's file: one made by `bfsql load`, or RDF. For other stores,
     use the options.
 
     The page shows what a model sees: it makes the same calls and shows their
-    answers. It is served to this machine alone unless --host says otherwise,
-    together with the web API, as by bfsql serve --rest.
+    answers. It is served together with the web API, as by bfsql serve --rest, and only on this
+    machine unless --host is given.
     """
     read = reader()
     parts = server_parts(_over_http(configuration), lambda: _over_http(read()))
@@ -46,7 +46,7 @@ def explore(configuration: Configuration, *, replay: Path | None, no_browser: bo
 
 
 def _over_http(configuration: Configuration) -> Configuration:
-    """The configuration of a web API, whatever else it may be for."""
+    """The configuration changed to that of a web API."""
     web = {"rest": True, "transport": "http"}
     server = configuration.server
     settings = server.settings.model_copy(update=web)

@@ -31,14 +31,14 @@ from bfsql.errors import ConfigurationError
 from bfsql.settings import Option, UnreadableFile, read_text
 
 BACKUP = ".bfsql-backup"
-"""Behind the name of the file: as it was before the entry."""
+"""Suffix of the backup of the file."""
 
 COMMAND_SECONDS = 60
-"""Time that the command of a client may take."""
+"""Seconds that the command of a client may take."""
 
 
 class _InstallCommand(ConfiguredCommand):
-    """Shows the names of the clients in its help."""
+    """A command whose help lists the clients."""
 
     leading = 1
 
@@ -149,7 +149,7 @@ def _argument(option: Option, given: Any, *, is_path: bool) -> Iterator[str]:
 
 
 def _name(configuration: Configuration, url: str | None) -> str:
-    """What the server is called where its user does not say: as the graph's file, or the store."""
+    """The default name of the server: that of the graph's file, or of the store."""
     if url is not None:
         return "bfsql"
     files = configuration.choice.plugin.files
@@ -238,7 +238,7 @@ def _remove(client: Client, place: Path, name: str, url: str | None) -> None:
 
 
 def _was(client: Client, before: str, text: str, name: str) -> bool:
-    """Whether a file is what `bfsql install` made of another text, with no change since."""
+    """Whether a file is what `bfsql install` made of another text, unchanged since."""
     entry = client.servers(text)[name]
     try:
         if name in client.servers(before):
@@ -255,7 +255,7 @@ def _servers(client: Client, place: Path, text: str | None) -> Mapping[str, Any]
 
 @contextmanager
 def _readable(place: Path) -> Iterator[None]:
-    """Make an error of what cannot be spliced."""
+    """Raise an error for a file that cannot be changed."""
     try:
         yield
     except Unreadable as wrong:
@@ -266,7 +266,7 @@ def _readable(place: Path) -> Iterator[None]:
 
 
 def _read(place: Path) -> str | None:
-    """The text of a file; None where there is none."""
+    """The text of a file; None if it does not exist."""
     if not place.exists():
         return None
     try:
@@ -278,7 +278,7 @@ def _read(place: Path) -> str | None:
 
 
 def _write(place: Path, text: str) -> None:
-    """Replace a file as a whole, with the rights that it had."""
+    """Replace a file as a whole, keeping its permissions."""
     draft = Path(f"{place}.bfsql-new")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -298,7 +298,7 @@ def _write(place: Path, text: str) -> None:
 
 
 def _claude(program: str, verb: str, *arguments: str) -> None:
-    """Have Claude Code's own command change its file, which it writes itself while it runs."""
+    """Change the file with Claude Code's own command, since a running Claude Code writes it too."""
     call = [program, "mcp", verb, "--scope", "user", *arguments]
     done = subprocess.run(  # noqa: S603 - a list, and the program is the user's own
         call,

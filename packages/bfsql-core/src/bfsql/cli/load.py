@@ -1,4 +1,4 @@
-"""`bfsql load`: graph files into a store, with an account at the end."""
+"""`bfsql load`: loads graph files into a store and prints a report."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def load(configuration: Configuration, source: tuple[str, ...], **given: Any) ->
                 report = asyncio.run(fill(plugin, configuration.backend.settings, opened))
                 lines, error = account(report, allowed=flags["allow_refused"]), None
     except KeyboardInterrupt as interrupt:
-        # What a loader that cannot take everything back noted on the error that cancelled it.
+        # The note that a loader that cannot roll back adds to the cancellation.
         notes = getattr(interrupt.__context__, "__notes__", ())
         left = " ".join(notes) or "the store is unchanged."
         click.echo(escape(f"Interrupted: {left}"), err=True)
@@ -138,7 +138,7 @@ def load(configuration: Configuration, source: tuple[str, ...], **given: Any) ->
 
 
 def _paths(given: Sequence[str]) -> list[Path]:
-    """The files that are named.
+    """The files named on the command line.
 
     Raises:
         ConfigurationError: One is an address.
@@ -158,7 +158,7 @@ def _check(flags: Mapping[str, bool], sources: Sequence[Path], removals: Sequenc
 
     Raises:
         ConfigurationError: Two of them do.
-        UsageError: There is nothing to load, and nothing to take out.
+        UsageError: There is nothing to load and nothing to remove.
     """
     if not sources and not removals:
         raise click.UsageError("Missing argument 'SOURCE...'.", click.get_current_context())
@@ -200,7 +200,7 @@ def _check_target(configuration: Configuration) -> None:
 
 
 def _how(flags: Mapping[str, bool], default_type: str, *, removing: bool) -> LoadOptions:
-    """What is asked of the loader."""
+    """The options for the loader."""
     mode = LoadMode.NEW
     if flags["replace"]:
         mode = LoadMode.REPLACE
@@ -217,7 +217,7 @@ def _how(flags: Mapping[str, bool], default_type: str, *, removing: bool) -> Loa
 
 
 def _reading(given: Mapping[str, Any]) -> SourceOptions:
-    """How the files are to be read."""
+    """The options for reading the files."""
     named = {field: value for field, value in given.items() if value not in (None, ())}
     if "prefixes" in named:
         named["prefixes"] = dict(_prefix(text) for text in named["prefixes"])
@@ -239,7 +239,7 @@ def _prefix(text: str) -> tuple[str, str]:
 
 @contextmanager
 def _orderly_end() -> Iterator[None]:
-    """End as after Ctrl-C at a signal that terminates, so that nothing half made is left behind."""
+    """Treat SIGTERM and SIGHUP like Ctrl-C, so that no incomplete files are left behind."""
     ends = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     taken = [number for number in ends if signal.getsignal(number) is signal.SIG_DFL]
 
@@ -259,7 +259,7 @@ def _orderly_end() -> Iterator[None]:
 
 @contextmanager
 def _progress() -> Iterator[Progress | None]:
-    """A bar on standard error where that is a terminal."""
+    """A progress bar on standard error if that is a terminal."""
     if not sys.stderr.isatty():
         yield None
         return

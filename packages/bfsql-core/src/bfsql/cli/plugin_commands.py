@@ -1,4 +1,4 @@
-"""Commands that hook plugins declare, beside those of core."""
+"""Commands that hook plugins declare in addition to those of core."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bfsql.plugins.hooks import HookPlugin
 
 @dataclass(frozen=True, slots=True)
 class PluginCommand:
-    """A command, and the plugin that it is from."""
+    """A command and its plugin."""
 
     plugin: HookPlugin
     declaration: CommandDeclaration
@@ -30,7 +30,7 @@ class PluginCommand:
         """Import it.
 
         Raises:
-            HookPluginUnusable: There is no command at its place.
+            HookPluginUnusable: There is no command at its location.
         """
         module, _, attribute = self.declaration.place.partition(":")
         try:
@@ -50,8 +50,8 @@ def plugin_commands(taken: Collection[str]) -> dict[str, PluginCommand]:
     """The commands by name.
 
     Args:
-        taken: Names that core has; a plugin that wants one of them, or one that
-            another plugin has, is reported.
+        taken: Names of core; a plugin that declares one of them, or one of another plugin, is
+            reported.
     """
     found: dict[str, PluginCommand] = {}
     for plugin, one in load_hooks().commands():

@@ -1,6 +1,6 @@
 """Answers on a terminal: tables of nodes, trees of edges, notes in yellow.
 
-Every cell is plain text: rich reads no markup out of it, and the terminal no commands.
+Every cell is plain text: neither markup of rich nor terminal commands in it take effect.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def show(
     """Print an answer.
 
     Args:
-        tool: The tool that gave it.
-        answer: What it gave.
-        fields: The properties that were asked for by name.
-        console: Where to; standard output without one.
+        tool: The tool that returned it.
+        answer: The answer.
+        fields: The properties that were requested by name.
+        console: Where to print; None for standard output.
     """
     to = console or Console(highlight=False)
     for part in _parts(tool, answer.content, fields):
@@ -79,7 +79,7 @@ def _tree(
     edges: list[dict[str, Any]],
     fields: Sequence[str],
 ) -> Tree:
-    """The edges from the seeds on, each once, below the end that is nearer to a seed."""
+    """The edges starting from the seeds, each once, below the end that is nearer to a seed."""
     labels = {node["id"]: _label(_flat(node), fields) for node in nodes}
     ends: dict[str, list[tuple[int, str, str]]] = {id_: [] for id_ in labels}
     for number, edge in enumerate(edges):
@@ -92,7 +92,7 @@ def _tree(
     branches = {seed: root.add(labels[seed]) for seed in seeds if seed in labels}
     shown: set[int] = set()
     _grow(branches, shown, ends, labels)
-    for start, label in labels.items():  # what no seed of the page leads to
+    for start, label in labels.items():  # what cannot be reached from a seed of the page
         if start not in branches and ends[start]:
             branches[start] = root.add(label)
             _grow(branches, shown, ends, labels)
@@ -120,12 +120,12 @@ def _grow(
 
 
 def _flat(node: Mapping[str, Any]) -> dict[str, Any]:
-    """A node's metadata and its own fields in one."""
+    """A node's metadata and its own fields in one dictionary."""
     return {**node.get("metadata", {}), **node}
 
 
 def _label(node: Mapping[str, Any], fields: Sequence[str]) -> Text:
-    """A node by its name, its id, and the properties that were asked for."""
+    """A node's name, its id, and the requested properties."""
     name, id_ = node.get("name"), node["id"]
     parts = [plain(name, "bold"), plain(f" {id_}", "dim")] if name else [plain(id_, "bold")]
     facts = [
@@ -148,7 +148,7 @@ def _row(record: Mapping[str, Any], columns: tuple[str, ...]) -> list[str]:
 
 
 def _cell(value: Any) -> str:
-    """A value in a cell: text as it is, lists of texts with commas, the rest as JSON."""
+    """A value in a cell: text unchanged, lists of texts with commas, other values as JSON."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -159,7 +159,7 @@ def _cell(value: Any) -> str:
 
 
 def plain(text: object, style: str = "") -> Text:
-    """Text that rich does not read markup out of, and the terminal no commands."""
+    """Text in which neither markup of rich nor terminal commands take effect."""
     return Text(escape(str(text)), style=style, overflow="fold")
 
 
@@ -170,8 +170,8 @@ def table(
 
     Args:
         heads: The columns' titles.
-        rows: A cell a column.
-        styles: A style for each row, or nothing.
+        rows: One cell per column.
+        styles: A style for each row, or none.
     """
     made = Table(box=SIMPLE_HEAD, pad_edge=False)
     for head in heads:

@@ -1,6 +1,6 @@
 """`bfsql serve`: a graph for MCP clients, on stdio or over HTTP, or for programs as a web API.
 
-`bfsql token` makes the tokens that such a server asks for.
+`bfsql token` makes the tokens for such a server.
 """
 
 from __future__ import annotations
@@ -37,10 +37,9 @@ def serve(configuration: Configuration) -> None:
     GRAPH is a graph's file: one made by `bfsql load`, or RDF. For other stores,
     use the options.
 
-    On stdio, a client starts this command itself; standard output then carries
-    only the protocol. Over HTTP, it serves any number of clients at /mcp. With
-    --rest it serves a web API instead, which is documented at /docs, and a page
-    to explore the graph at /.
+    Over stdio, a client starts this command itself; standard output then carries only the protocol.
+    Over HTTP, it serves any number of clients at /mcp. With --rest it serves a web API instead,
+    which is documented at /docs, and a page to explore the graph at /.
     """
     settings = configuration.server.settings
     check_options(configuration.server)
@@ -61,11 +60,11 @@ def serve(configuration: Configuration) -> None:
 def server_parts(
     configuration: Configuration, read: Callable[[], Configuration]
 ) -> tuple[GraphFactory, ServeSettings, Callable[[], Configured]]:
-    """What `run` takes: a graph that is observed as the settings say, and how it is read anew.
+    """The arguments for `run`: a factory of the observed graph, and a way to reload it.
 
     Args:
         configuration: Of the server.
-        read: Reads it once more.
+        read: Rereads the configuration.
 
     Raises:
         ConfigurationError: The calls cannot be recorded.
@@ -88,7 +87,7 @@ def server_parts(
 
 
 def _recorders(settings: ServeSettings) -> list[Observer]:
-    """The recorder of the calls, where they are to be recorded."""
+    """The recorder of calls, if they are to be recorded."""
     if settings.record is None:
         return []
     from bfsql.explore.record import Recorder
@@ -103,18 +102,18 @@ def run(
     on_listening: Callable[[str], None] | None = None,
     replay: Path | None = None,
 ) -> None:
-    """Serve a graph as the settings say until the client leaves or the server is stopped; blocking.
+    """Serve a graph until the client leaves or the server is stopped; blocking.
 
     Args:
         graph_factory: Opens the graph in the server's event loop.
-        settings: Transport, texts and bounds.
-        configure: Reads the configuration anew, for a server over HTTP that runs.
+        settings: Transport, texts and limits.
+        configure: Rereads the configuration, for a running server over HTTP.
         on_listening: Called with the URL of the web API once it listens.
         replay: File of recorded calls that the web API serves.
 
     Raises:
-        ConfigurationError: The address cannot be listened on, or is reachable
-            from elsewhere without a token or without allowed hosts.
+        ConfigurationError: The server cannot listen on the address, or it is reachable from other
+            machines without a token or without allowed hosts.
         BfsqlError: Whatever opening the graph raises.
     """
     from bfsql.server import stdio
@@ -136,13 +135,13 @@ def run(
 
 
 def check_options(server: Resolved[ServeSettings]) -> None:
-    """Refuse options of the other kind of server.
+    """Refuse options that belong to the other kind of server.
 
     The file and the environment may configure several commands; options on the command
     line are meant for this one.
 
     Raises:
-        ConfigurationError: There is one.
+        ConfigurationError: There is such an option.
     """
     settings, origins = server.settings, server.origins
     if settings.rest and settings.transport == "stdio" and origins["transport"] != "default":
@@ -165,22 +164,23 @@ def check_options(server: Resolved[ServeSettings]) -> None:
 def _fill_closed_streams() -> None:
     """Open the null device for each standard stream that the process was started without.
 
-    A socket or a database would get its number otherwise, and what is printed would go there.
+    Otherwise a socket or a database could get its descriptor, and printed text would be written
+    there.
     """
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free descriptor: this one
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 - for as long as the process lives
 
 
 def waiting(arguments: list[str]) -> str:
-    """What to print when the server was started in a terminal: an entry for a client.
+    """The hint for a server that was started in a terminal: an entry for a client.
 
     Args:
-        arguments: The command line, from `serve` on.
+        arguments: The command line, starting with `serve`.
     """
     # A client starts it in a folder of its own choosing.
     rest = [str(Path(a).resolve()) if Path(a).exists() else a for a in arguments[1:]]

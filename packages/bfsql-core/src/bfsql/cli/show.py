@@ -1,8 +1,7 @@
-"""Commands that show what there is: `bfsql backends`, `config`, `index` and `completion`.
+"""Commands that show information: `bfsql backends`, `config`, `index` and `completion`.
 
 `backends` lists the installed stores and hook plugins, `config` every setting with its origin,
-`index` what a store lacks for speed or search, and `completion` what a shell needs to complete
-commands.
+`index` the indexes that a store lacks, and `completion` the script for a shell.
 """
 
 from __future__ import annotations
@@ -98,7 +97,7 @@ def config(configuration: Configuration) -> None:
 
 
 def toml(line: Line) -> str:
-    """A setting as a line of TOML; what has no value is a comment."""
+    """A setting as a line of TOML; one without a value is a comment."""
     if line.value is None:
         return f"# {line.key} is not set"
     return f"{line.key} = {_literal(line.value)}  # {escape(line.origin)}"

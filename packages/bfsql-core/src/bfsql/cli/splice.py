@@ -1,8 +1,8 @@
-"""Changing one entry of a JSON or TOML file, with every other byte as it was.
+"""Changes one entry of a JSON or TOML file and keeps every other byte.
 
-Files of clients belong to their users: they have comments, trailing commas and an order. So the
-text around the entry is never parsed and written again. What a change makes is read back, and
-refused where anything else than the entry differs.
+Client files belong to their users: they have comments, trailing commas and an order. So the text
+around the entry is not parsed and rewritten. The result of a change is parsed again, and refused if
+anything except the entry differs.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ _REST_OF_LINE = re.compile(r"[ \t]*(?://[^\n]*)?")
 
 
 class Unreadable(ValueError):
-    """The text is not what it should be; the message names the line."""
+    """The text is not valid; the message names the line."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A value and its place in the text."""
+    """A value and its position in the text."""
 
     start: int
     end: int
     value: Value
     items: tuple[_Item, ...] = ()
-    """Of an object or an array."""
+    """The items of an object or an array."""
 
     def member(self, key: str) -> _Item | None:
-        """The last one of the name, which is the one that counts."""
+        """The last member of a name, which is the one that takes effect."""
         return next((item for item in reversed(self.items) if item.key == key), None)
 
 
@@ -48,7 +48,7 @@ class _Item:
 
     key: str | None
     start: int
-    """Of the key, or of an element, which has none."""
+    """Start of the key, or of the element, which has no key."""
     node: _Node
 
     @property
@@ -60,7 +60,7 @@ class _Item:
 
 
 def read_json(text: str) -> Value:
-    """The value of a JSON text, which may have comments and trailing commas; `{}` of an empty one.
+    """The value of a JSON text, which may have comments and trailing commas; `{}` if it is empty.
 
     Raises:
         Unreadable: It is not JSON.
@@ -69,15 +69,15 @@ def read_json(text: str) -> Value:
 
 
 def set_member(text: str, path: Sequence[str], value: Value) -> str:
-    """The text with a member set; objects on the way that are missing are made.
+    """The text with a member set; missing objects along the path are created.
 
     Args:
-        text: JSON, whose outermost value is an object; or empty.
+        text: JSON with an object as the outermost value; or empty.
         path: Keys from the outermost object to the member.
-        value: What it has to be.
+        value: Its new value.
 
     Raises:
-        Unreadable: The text is not JSON, or something on the way is no object.
+        Unreadable: The text is not JSON, or something along the path is not an object.
     """
     node = _parsed(text)
     due = _with_member(node.value, path, value)
@@ -88,23 +88,23 @@ def set_member(text: str, path: Sequence[str], value: Value) -> str:
 
 
 def remove_member(text: str, path: Sequence[str]) -> str:
-    """The text without a member; as it is where there is none."""
+    """The text without a member; unchanged if there is none."""
     parent = _at(_parsed(text), path[:-1])
     item = parent.member(path[-1]) if parent else None
     return _without_item(text, parent, item) if parent and item else text
 
 
 def set_element(text: str, path: Sequence[str], key: str, value: dict[str, Value]) -> str:
-    """The text with an object in an array set: that whose `key` has the same value, or a new one.
+    """The text with an object in an array set: the one with the same value of `key`, or a new one.
 
     Args:
         text: JSON, as for `set_member`.
-        path: Keys from the outermost object to the array, which is made where it is missing.
-        key: What elements are known by.
+        path: Keys from the outermost object to the array, which is created if it is missing.
+        key: The key that identifies elements.
         value: The object.
 
     Raises:
-        Unreadable: The text is not JSON, or there is something else than an array.
+        Unreadable: The text is not JSON, or something other than an array is there.
     """
     array = _at(_parsed(text), path)
     if array is None:
@@ -116,7 +116,7 @@ def set_element(text: str, path: Sequence[str], key: str, value: dict[str, Value
 
 
 def remove_element(text: str, path: Sequence[str], key: str, name: str) -> str:
-    """The text without the object in an array whose `key` has a value; as it is where none has."""
+    """The text without the object in an array whose `key` has a value, if there is one."""
     array = _at(_parsed(text), path)
     item = _element(array, key, name) if array else None
     return _without_item(text, array, item) if array and item else text
@@ -139,7 +139,7 @@ def _at(node: _Node, path: Sequence[str]) -> _Node | None:
 
 
 def _with_member(whole: Value, path: Sequence[str], value: Value) -> Value:
-    """The parsed value as it has to be afterwards."""
+    """The expected parsed value after the change."""
     if not isinstance(whole, dict):
         raise Unreadable("the place for the entry is not an object")
     inner = value if len(path) == 1 else _with_member(whole.get(path[0], {}), path[1:], value)
@@ -165,7 +165,7 @@ def _replaced(text: str, item: _Item, value: Value) -> str:
 
 
 def _with_item(text: str, parent: _Node, key: str | None, value: Value) -> str:
-    """The text with an item behind the last one of an object or an array."""
+    """The text with an item after the last one of an object or an array."""
     if parent.start == parent.end:  # the text is empty
         return f"{text}{json.dumps({key: value}, indent=2, ensure_ascii=False)}\n"
     newline = _newline(text)
@@ -225,19 +225,19 @@ def _newline(text: str) -> str:
 
 
 def _indent(text: str, at: int) -> str:
-    """The blanks that the line of a place begins with."""
+    """The indentation of the line of a position."""
     line = text[text.rfind("\n", 0, at) + 1 : at]
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
 def _step(text: str) -> str:
-    """By how much the file indents: as its first indented line does."""
+    """The indentation unit of the file: that of its first indented line."""
     found = re.search(r"\n([ \t]+)\S", text)
     return found[1] if found else "  "
 
 
 def _written(value: Value, text: str, indent: str) -> str:
-    """A value as JSON, indented as the text around it."""
+    """A value as JSON, indented like the text around it."""
     lines = json.dumps(value, indent=_step(text), ensure_ascii=False).split("\n")
     return f"{_newline(text)}{indent}".join(lines)
 
@@ -253,7 +253,7 @@ def _parsed(text: str) -> _Node:
 
 
 def _value(text: str, at: int) -> _Node:
-    """The value that begins at a place."""
+    """The value that begins at a position."""
     match text[at : at + 1]:
         case "{":
             items, end = _items(text, at, "}")
@@ -274,7 +274,7 @@ def _value(text: str, at: int) -> _Node:
 
 
 def _items(text: str, at: int, last: str) -> tuple[tuple[_Item, ...], int]:
-    """The items of the object or array that begins at a place, and where it ends."""
+    """The items of the object or array that begins at a position, and its end."""
     items: list[_Item] = []
     at = _blank(text, at + 1)
     while text[at : at + 1] != last:
@@ -305,7 +305,7 @@ def _string(text: str, at: int) -> _Node:
 
 
 def _blank(text: str, at: int) -> int:
-    """The place behind white space and comments."""
+    """The position after white space and comments."""
     found = _BLANKS.match(text, at)
     assert found is not None
     return found.end()
@@ -331,12 +331,12 @@ def read_toml(text: str) -> dict[str, Value]:
 
 
 def set_table(text: str, path: Sequence[str], value: dict[str, Value]) -> str:
-    """The text with a table set: in the place of the present one, or at the end.
+    """The text with a table set: it replaces the existing one, or is appended.
 
     Args:
         text: TOML.
         path: Keys of the table.
-        value: Its content: texts, lists of texts, tables of texts.
+        value: Its content: strings, lists of strings, tables of strings.
 
     Raises:
         Unreadable: The text is not TOML, or writes the table in a way that cannot be replaced.
@@ -358,7 +358,7 @@ def set_table(text: str, path: Sequence[str], value: dict[str, Value]) -> str:
 
 
 def remove_table(text: str, path: Sequence[str]) -> str:
-    """The text without a table and those below it, which has to be there under a head of its own.
+    """The text without a table and its sub-tables; the table needs a header of its own.
 
     Raises:
         Unreadable: It is written in another way.
@@ -368,13 +368,13 @@ def remove_table(text: str, path: Sequence[str]) -> str:
     del parent[path[-1]]
     lines = text.splitlines(keepends=True)
     blocks = list(_blocks(lines, path))
-    # What looks like a block may stand inside of a text of several lines.
+    # What looks like a block may be inside a multi-line string.
     for chosen in (blocks, *([block] for block in blocks)):
         gone = {number for block in chosen for number in block}
         changed = "".join(line for number, line in enumerate(lines) if number not in gone)
         with suppress(Unreadable):
             left = read_toml(changed)
-            if not parent:  # the table above may have no head of its own
+            if not parent:  # the parent table may have no header of its own
                 _table(left, path[:-2]).setdefault(path[-2], {})
             if left == due:
                 return changed
@@ -384,7 +384,7 @@ def remove_table(text: str, path: Sequence[str]) -> str:
 
 
 def _blocks(lines: Sequence[str], path: Sequence[str]) -> Iterator[range]:
-    """Numbers of the lines of a table and of those below it, each with the blank line before."""
+    """Line numbers of a table and its sub-tables, each with the blank line before it."""
     start = None
     for number, line in enumerate([*lines, "[end]"]):
         keys = _head_keys(line)
@@ -396,7 +396,7 @@ def _blocks(lines: Sequence[str], path: Sequence[str]) -> Iterator[range]:
 
 
 def _table(whole: dict[str, Value], path: Sequence[str]) -> dict[str, Value]:
-    """A table of the parsed text; empty where there is none."""
+    """A table of the parsed text; empty if there is none."""
     for key in path:
         found = whole.get(key)
         whole = found if isinstance(found, dict) else {}
@@ -404,7 +404,7 @@ def _table(whole: dict[str, Value], path: Sequence[str]) -> dict[str, Value]:
 
 
 def _head_keys(line: str) -> list[str] | None:
-    """The keys of a table's head; None where the line is none."""
+    """The keys of a table's header; None if the line is not a header."""
     if not line.lstrip().startswith("["):
         return None
     try:

@@ -1,7 +1,7 @@
-"""`bfsql stats`: what a graph is made of, in counts.
+"""`bfsql stats`: counts of what a graph contains.
 
 Types and relations come from the backend's outline. Degrees of single nodes come from its columns,
-which only backends have that number their nodes, such as the embedded store; any other store would
+which only backends that number their nodes have, such as the embedded store. Any other store would
 have to be read as a whole, so for these the mean by type is computed from the outline's counts.
 """
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from bfsql.graph import Graph
 
 HUBS = 10
-"""Nodes with the most edges that are shown."""
+"""Number of nodes with the most edges to show."""
 RELATIONS = 20
-"""Relations that are shown as a table; as JSON all are."""
+"""Most relations in the table; JSON has all of them."""
 UNCOUNTED = (
     "The degrees of single nodes and the largest hubs are not counted, because this backend would "
     "have to read every edge. `bfsql describe-entity ID` counts the edges of one node."
@@ -48,7 +48,7 @@ class Hub:
 
 @dataclass(frozen=True, slots=True)
 class Degrees:
-    """How many edges nodes have; a loop counts once."""
+    """The numbers of edges of nodes; a loop counts once."""
 
     mean: float
     median: int
@@ -58,7 +58,7 @@ class Degrees:
     isolated: int
     """Nodes without an edge."""
     dangling_edges: int
-    """Edges with an end that is no node; no answer has them."""
+    """Edges with an end that is not a node; answers do not contain them."""
     hubs: tuple[Hub, ...]
 
 
@@ -73,11 +73,12 @@ class Stats:
     relations: list[dict[str, Any]]
     """By subject type, predicate and object type, likewise."""
     sampled: bool
-    """Whether the counts come from a part of the graph."""
+    """Whether the counts are from a sample of the graph."""
     mean_degrees: dict[str, float] | None
-    """Mean number of edges per node by type, the largest first; None where counts are a sample."""
+    """Mean number of edges per node by type, the largest first; None if the counts are from a
+    sample."""
     degrees: Degrees | None
-    """None where the backend has no columns."""
+    """None if the backend has no columns."""
 
 
 @click.command("stats", cls=ConfiguredCommand, graph=True)
@@ -119,7 +120,7 @@ async def stats_of(graph: Graph) -> Stats:
 
 
 def _mean_degrees(outline: Outline) -> dict[str, float]:
-    """From counts alone: it costs no further query of the store. A loop counts twice."""
+    """Computed from the counts, without a further query. A loop counts twice."""
     ends: Counter[str] = Counter()
     for relation in outline.relations:
         ends[relation.subject_type] += relation.edges

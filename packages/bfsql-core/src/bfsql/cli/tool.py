@@ -1,9 +1,8 @@
-"""One command for each tool, made from the same table as the tool's schema.
+"""A command for each tool, made from the same table as the tool's schema.
 
     bfsql bfs-query RxNorm:3251 --max-hops 2 --topology-only
 
-The values go to the tool as they were typed, so that a person reads the very
-sentences that a model does.
+The values are passed to the tool as typed, so that errors have the same sentences as for a model.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ from bfsql.tools.descriptions import TOOLS, ToolDefinition
 from bfsql.tools.parameters import PARAMETERS, Parameter
 
 _OPTIONS = {"path": "step"}
-"""Options that are named otherwise than their arguments: `--path` is the store's file."""
+"""Options with a name different from their argument: `--path` is the store's file."""
 _NAMES = sorted({p.name for known in PARAMETERS.values() for p in known}, key=len, reverse=True)
 _TOOL = re.compile(rf"\b(?:{'|'.join(PARAMETERS)})\b")
 _ARGUMENT = re.compile(
     rf"(?<![\w-])({'|'.join(_NAMES)})=(\w+)(?!\w)"
     rf"|(?<![\w-])({'|'.join(name for name in _NAMES if '_' in name)})\b"
 )
-"""An argument with its value, or one whose name is no word of the language."""
+"""An argument with its value, or an argument whose name is not an English word."""
 _SEPARATED = ("node_types", "exclude_node_types", "predicates")
 _METAVARS = {"text": "TEXT", "texts": "TEXT", "whole": "NUMBER", "flag": ""}
 
@@ -77,7 +76,7 @@ def tool_command(definition: ToolDefinition) -> ConfiguredCommand:
         click.Option(
             ["--answer-format"],
             type=click.Choice(get_args(AnswerFormat)),
-            help="The tool's answer as JSON, or as the same facts in lines.",
+            help="Print the tool's answer as JSON, or the same content as lines.",
         )
     )
     return ConfiguredCommand(
@@ -132,7 +131,7 @@ def _option_name(p: Parameter) -> str:
 def _arguments(
     parameters: tuple[Parameter, ...], first: Parameter | None, given: dict[str, Any]
 ) -> dict[str, Any]:
-    """Raw arguments of the tool: those that were given, and nothing else."""
+    """The raw arguments of the tool: only those that were given."""
     positional = given.pop(f"_{first.name}") if first else None
     arguments = {
         p.name: value
@@ -150,7 +149,7 @@ def _arguments(
 
 
 def _items(name: str, values: tuple[str, ...]) -> list[str]:
-    """The values of a list; commas separate types and predicates, and belong to names."""
+    """The values of a list; commas separate types and predicates, but are part of names."""
     if name not in _SEPARATED:
         return list(values)
     return [part.strip() for value in values for part in value.split(",") if part.strip()]
@@ -158,9 +157,9 @@ def _items(name: str, values: tuple[str, ...]) -> list[str]:
 
 async def _ask(configuration: Configuration, tool: str, arguments: dict[str, Any]) -> Answer:
     if configuration.server.settings.log_level != "debug":
-        # The cause of a fault is shown with its sentence; a traceback would bury both.
+        # The cause of an internal error is shown with its sentence; a traceback would hide both.
         logging.getLogger("bfsql").addHandler(logging.NullHandler())
-        if logging.lastResort:  # standard error: what a hook failed at appears nowhere else
+        if logging.lastResort:  # standard error: failures of hooks appear nowhere else
             logging.getLogger("bfsql.hooks").addHandler(logging.lastResort)
     async with opened(configuration) as graph:
         if tool == "describe_schema":

@@ -1,8 +1,8 @@
-"""From graph files to a filled store: reading, refusing, merging, reporting.
+"""Loading graph files into a store: reading, refusing, merging, reporting.
 
-`load` is what `bfsql load` does, `rehearse` what it does with `--dry-run`. The loaders of backends
-use the rest: `staged` sorts and merges records in a temporary file, in front of a store that cannot
-do that itself.
+`load` implements `bfsql load`, and `rehearse` its `--dry-run`. The loaders of backends use the
+rest: `staged` sorts and merges records in a temporary file, for stores that cannot do that
+themselves.
 """
 
 from bfsql.loading.files import (

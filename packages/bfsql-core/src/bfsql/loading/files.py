@@ -1,4 +1,4 @@
-"""What `bfsql load` does: graph files go into a store, with a report of what could not be used."""
+"""Loads graph files into a store, and reports what could not be used."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from bfsql.sources.files import ReadSoFar
 from bfsql.sources.open import Source
 
 KEPT = 100
-"""Refusals that a report shows; all of them are counted."""
+"""Most refusals that a report shows; all of them are counted."""
 
 EVERY = 1_000
-"""Records between two calls of `progress`."""
+"""Number of records between two calls of `progress`."""
 
 FIRST = 3
-"""Nodes, and edges, that a dry run shows."""
+"""Number of nodes, and of edges, that a dry run shows."""
 
 
 async def load(
@@ -49,33 +49,32 @@ async def load(
     remove: Sequence[Path] = (),
     how: LoadOptions = REPLACING,
 ) -> LoadReport:
-    """Fill a store from graph files: all of them or nothing.
+    """Fill a store from graph files: either all of them or none.
 
     Args:
         plugin: The backend.
-        settings: Its settings, which say where the store is.
+        settings: Its settings, with the location of the store.
         paths: Files and bundle folders; they become one graph.
         options: How to read them.
-        remove: Files of what is to be taken out, in mode APPEND; they take the place of
-            `how.remove`.
-        how: What becomes of a graph that is there, and of what is missing. An empty
-            `default_type` stands for `owl:Thing` where a file is RDF, otherwise for `Node`.
-            What `progress` raises stops the import.
+        remove: Files with the nodes and edges to remove, in mode APPEND; they replace `how.remove`.
+        how: How to treat an existing graph and missing records. An empty `default_type` means
+            `owl:Thing` if a file is RDF, otherwise `Node`. An exception in `progress` stops the
+            import.
 
     Returns:
-        The loader's report, with the lines refused before they came to it.
+        The loader's report, including the lines that were refused before they reached it.
 
     Raises:
         ConfigurationError: The backend cannot be filled from files.
-        SourceError: A file cannot be read, or a line was refused in strict mode;
-            the store is as it was.
-        StoreError: The store cannot be written; it is as it was.
+        SourceError: A file cannot be read, or a line was refused in strict mode; the store is
+            unchanged.
+        StoreError: The store cannot be written; it is unchanged.
     """
     return await fill(plugin, settings, Reading(plugin, paths, options, remove=remove, how=how))
 
 
 async def fill(plugin: BackendPlugin, settings: BackendSettings, reading: Reading) -> LoadReport:
-    """Fill a store from files that are open; returns and raises as `load` does."""
+    """Fill a store from open files; returns and raises as `load` does."""
     if plugin.load is None:
         raise ConfigurationError(
             f"This backend ({plugin.summary}) cannot be filled from graph files. "
@@ -86,10 +85,10 @@ async def fill(plugin: BackendPlugin, settings: BackendSettings, reading: Readin
 
 
 class Rehearsal(NamedTuple):
-    """What a load would do, as far as its files tell."""
+    """What a load would do, as far as its files show."""
 
     report: LoadReport
-    """Of the graph that the files make."""
+    """The report on the graph of the files."""
     nodes: list[StagedNode]
     """The first ones, by id."""
     edges: list[StagedEdge]
@@ -99,10 +98,10 @@ class Rehearsal(NamedTuple):
 
 
 async def rehearse(reading: Reading) -> Rehearsal:
-    """Read and merge as `load` does, and neither look at the store nor write into it.
+    """Read and merge as `load` does, without accessing the store.
 
     Args:
-        reading: The files; those of what is to be taken out are read, and change nothing.
+        reading: The files; those with nodes and edges to remove are read but have no effect.
 
     Raises:
         SourceError: As with `load`.
@@ -123,12 +122,12 @@ async def rehearse(reading: Reading) -> Rehearsal:
 
 
 class Reading:
-    """The files of a load, open, and what was found wrong in them.
+    """The open files of a load, and the errors found in them.
 
-    Opening a pipe waits for all that comes from it.
+    Opening a pipe waits until it has been read completely.
 
     Args:
-        plugin: The backend that they are for.
+        plugin: The backend to load into.
         paths: As for `load`.
         options: As for `load`.
         remove: As for `load`.
@@ -155,7 +154,7 @@ class Reading:
                 min(both),
                 "this file is given both as a SOURCE and with --remove; leave out one of the two",
             )
-        # Together, since they share prefixes, and a column that is named may be in any of them.
+        # Together, since they share prefixes, and a named column may be in any of them.
         sources = open_sources([*paths, *remove], options)
         number = len(dict.fromkeys(paths))
         self._accounts = [source.account for source in sources[:number]]
@@ -166,12 +165,12 @@ class Reading:
             progress=_share_told(how.progress, paths),
             sources=sources[:number],
         )
-        """What the files hold."""
+        """The content of the files."""
         self.removed = RefusalFilter(
             chain.from_iterable(_named(one, options.default_type) for one in sources[number:]),
             strict=how.strict,
         )
-        """What is to be taken out."""
+        """The nodes and edges to remove."""
         self.how = replace(
             how,
             default_type=how.default_type or _untyped(self._accounts),
@@ -180,7 +179,7 @@ class Reading:
         """What is asked of the loader."""
 
     def completed(self, report: LoadReport) -> LoadReport:
-        """The report with what was found while the files were read."""
+        """The report with the findings from reading the files."""
         filters = (self.records, self.removed)
         statements = sum(account.nodes for account in self._accounts if account.format in RDF)
         refusals = chain(*(one.refusals for one in filters), report.refusals)
@@ -195,7 +194,8 @@ class Reading:
 
 
 def _named(source: Source, untyped: str) -> GraphStream:
-    """What a source names that is to be taken out; an RDF statement does not name its ends."""
+    """The nodes and edges to remove that a source names; an RDF statement does not name its
+    ends."""
     if source.account.format not in RDF:
         return source.records
     return (
@@ -217,10 +217,10 @@ def _untyped(accounts: Sequence[SourceAccount]) -> str:
 
 
 def _with_options(load: Load, how: LoadOptions) -> Load:
-    """The loader; one that takes no options replaces what is there, and does nothing else.
+    """The loader; one that takes no options can only replace the content of the store.
 
     Raises:
-        ConfigurationError: It takes none, and something else is asked for.
+        ConfigurationError: It takes no options, and something else is requested.
     """
     try:
         signature(load).bind(None, None, None)
@@ -236,20 +236,20 @@ def _with_options(load: Load, how: LoadOptions) -> Load:
 
 
 class RefusalFilter:
-    """A stream of records without its refusals, which it collects and counts.
+    """A stream of records without refusals, which are collected and counted.
 
     Args:
-        stream: What the sources give.
+        stream: The records of the sources.
         strict: Whether a refusal is an error.
-        progress: Called now and then with the number of records that went through.
-        sources: Where the stream is from.
+        progress: Called from time to time with the number of records so far.
+        sources: The sources of the stream.
 
     Attributes:
-        tables: The sources, where all of them are tables that are read in place. A loader may
-            read these itself, in place of the records, when it gives the same graph and tells
-            their accounts and `taken` what the records would have told.
+        tables: The sources, if all of them are tables that are read in place. A loader may read
+            these itself instead of the records, if the graph is the same and it updates their
+            accounts and calls `taken`.
         strict: Whether a refusal is an error.
-        progress: Is to be called now and then while the tables are read.
+        progress: Has to be called from time to time while the tables are read.
     """
 
     def __init__(
@@ -289,7 +289,7 @@ class RefusalFilter:
         self.progress(count)
 
     def taken(self, refusals: Sequence[Refusal], refused: int) -> None:
-        """Take notice of what was refused by a loader that read a table itself.
+        """Record what was refused by a loader that read a table itself.
 
         Args:
             refusals: The first ones.

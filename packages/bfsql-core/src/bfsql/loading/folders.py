@@ -1,8 +1,8 @@
-"""The folder in which a load keeps its files, and what loads that were killed have left.
+"""The temporary folder of a load, and the removal of folders that killed loads have left.
 
-A load locks a file in its folder. The system gives the lock back when the process ends, however
-that happens. So a folder whose lock is free belongs to no load any more, and the next one removes
-it. A folder of a given name is at the same time the right to do what only one load may do at once.
+A load locks a file in its folder. The system releases the lock when the process ends, for whatever
+reason. So a folder whose lock is free does not belong to a running load, and the next load removes
+it. A folder with a given name also serves as a lock between loads.
 """
 
 from __future__ import annotations
@@ -23,27 +23,28 @@ else:
     import fcntl
 
 LOCK = "lock"
-"""The file in a folder that its owner has locked."""
+"""The file in a folder that its owner locks."""
 PATIENCE = 0.5
-"""Seconds for which a locked folder is tried: one that is made or looked through is so for less."""
+"""Seconds for which a locked folder is retried: creating or checking one takes less."""
 
 _PAUSE = 0.02
 
 
 @contextmanager
 def working_folder(parent: Path, prefix: str, name: str) -> Iterator[Path]:
-    """An empty folder that belongs to this load alone; it is removed at the end.
+    """An empty folder that belongs only to this load; it is removed at the end.
 
-    Folders in the same place with the same prefix that belong to no load are removed first.
+    Folders in the same place with the same prefix that do not belong to a running load are removed
+    first.
 
     Args:
-        parent: Where it is made.
+        parent: Where it is created.
         prefix: How the names of all such folders begin.
-        name: How its own name goes on.
+        name: The rest of its name.
 
     Raises:
-        BlockingIOError: A load that is not over has the folder.
-        OSError: It cannot be made.
+        BlockingIOError: The folder belongs to a running load.
+        OSError: It cannot be created.
     """
     folder = parent / f"{prefix}{name}"
     for other in parent.glob(f"{prefix}*"):
@@ -58,11 +59,11 @@ def working_folder(parent: Path, prefix: str, name: str) -> Iterator[Path]:
 
 
 def _own(folder: Path) -> int:
-    """Make the folder, or take over one that was left, and lock it."""
+    """Create the folder, or take over an abandoned one, and lock it."""
     end = time.monotonic() + PATIENCE
     while True:
         made = _make(folder)
-        with suppress(FileNotFoundError):  # somebody removed it meanwhile: make it again
+        with suppress(FileNotFoundError):  # another process removed it meanwhile: create it again
             if not made:
                 _check_owner(folder)
             try:
@@ -82,7 +83,7 @@ def _make(folder: Path) -> bool:
 
 
 def _check_owner(folder: Path) -> None:
-    """Make sure that nobody else can have put something into a folder that was there before."""
+    """Make sure that no other user can have put files into a folder that existed before."""
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode) or (
         sys.platform != "win32" and status.st_uid != os.geteuid()
@@ -96,8 +97,8 @@ def _lock(path: Path, more_flags: int = 0) -> int:
     """Open a file and lock it.
 
     Raises:
-        BlockingIOError: Somebody else has locked it.
-        FileNotFoundError: It is not there, or not any more.
+        BlockingIOError: Another process has locked it.
+        FileNotFoundError: It does not exist, or no longer.
     """
     descriptor = os.open(path, os.O_RDWR | more_flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
     try:
@@ -127,7 +128,7 @@ def _remove_abandoned(folder: Path) -> None:
         try:
             lock = _lock(folder / LOCK)
         except FileNotFoundError:
-            folder.rmdir()  # an empty one: what has files and no lock is not known here
+            folder.rmdir()  # only if empty: files without a lock are unknown here
         else:
             _give_back(folder, lock)
 
@@ -141,10 +142,10 @@ def _clear(folder: Path) -> None:
 
 
 def _give_back(folder: Path, lock: int) -> None:
-    """Remove the folder and what is in it; the lock last, since another load may wait for it."""
+    """Remove the folder and its content; the lock last, since another load may wait for it."""
     with suppress(OSError):
         _clear(folder)
-    if sys.platform == "win32":  # where a file that is open cannot be removed
+    if sys.platform == "win32":  # systems on which an open file cannot be removed
         os.close(lock)
         lock = -1
     with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Reading the records of a load in a thread, each taken or refused, and writing them in batches."""
+"""Reads the records of a load in a thread, accepts or refuses each, and writes them in batches."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bfsql.models.records import EdgeRecord, GraphRecord, NodeRecord, Refusal
 KEPT_REFUSALS = 100
 """Refusals that a report shows; all of them are counted."""
 EXAMPLES = 5
-"""Ids, and other things, of one kind that a report names."""
+"""Most ids, or other examples, of one kind that a report names."""
 NOT_TEXT = "it contains half of a surrogate pair, which is not text; write the whole character"
 
 _LONGEST_NAME = 60
@@ -34,14 +34,14 @@ def accepted(
     *,
     strict: bool = False,
 ) -> Iterator[None]:
-    """Give each record to `take`, and yield after it, so that the caller can write a full batch.
+    """Pass each record to `take`, and yield after it, so that the caller can write a full batch.
 
     Args:
         records: Nodes, edges and evidence in any order.
-        take: Raises a `ValueError` for a record that the store cannot hold; its text is the reason.
+        take: Raises a `ValueError` for a record that the store cannot hold, with the reason.
         report: Where refused records are counted.
         stopped: Whether the load is cancelled; called before every record.
-        strict: Whether a record that is refused ends the load.
+        strict: Whether a refused record ends the load.
 
     Raises:
         Stopped: The load is cancelled.
@@ -60,15 +60,15 @@ def accepted(
 
 
 def check_graph(report: LoadReport, options: LoadOptions, *, keeps_dangling: bool = False) -> None:
-    """Make sure that a graph is worth loading, before the store is changed.
+    """Make sure that a graph has content, before the store is changed.
 
     Args:
         report: Of the merged graph.
         options: `require_nodes` asks for the check.
-        keeps_dangling: Whether `report.edges` counts edges that dangle, too.
+        keeps_dangling: Whether `report.edges` includes dangling edges.
 
     Raises:
-        LoadRefused: There is no node, or every edge dangles.
+        LoadRefused: There are no nodes, or every edge dangles.
     """
     if not options.require_nodes:
         return
@@ -91,8 +91,8 @@ def graph_is_there(place: str, nodes: int | None, edges: int | None) -> LoadRefu
     """The error of a load in mode NEW into a store that holds a graph.
 
     Args:
-        place: Where the graph is, as a person names it.
-        nodes: Its number of nodes; None where it is not known.
+        place: The location of the graph, for the message.
+        nodes: Its number of nodes; None if unknown.
         edges: Its number of edges; likewise.
     """
     known = [
@@ -117,7 +117,7 @@ def _refuse(report: LoadReport, record: GraphRecord, reason: str, *, strict: boo
 
 
 def name_of(record: GraphRecord) -> str:
-    """A record as a sentence names it."""
+    """A record's description in a sentence."""
     if isinstance(record, NodeRecord):
         return f"node {_short(record.id)}"
     what = "edge" if isinstance(record, EdgeRecord) else "evidence for edge"
@@ -130,10 +130,10 @@ def _short(text: str) -> str:
 
 
 class Worker:
-    """Runs the blocking steps of a load in threads; cancelling the load stops the step under way.
+    """Runs the blocking steps of a load in threads; cancelling the load stops the current step.
 
-    A thread cannot be cancelled: a step has to call `stopped` again and again, and to return or
-    raise when it is true.
+    A thread cannot be cancelled: a step has to call `stopped` regularly, and to return or raise
+    when it is true.
     """
 
     def __init__(self) -> None:
@@ -156,7 +156,7 @@ class Worker:
     async def feed(self, items: Iterator[T], write: Callable[[T], Awaitable[object]]) -> None:
         """Write every item, while the next one is made in a thread.
 
-        No thread is running any more when this returns or raises.
+        When this returns or raises, no thread is running.
         """
         end = object()
 
@@ -178,12 +178,12 @@ class Worker:
 def batches(
     items: Iterable[T], size: Callable[[T], tuple[int, int]], rows: Callable[[], int], volume: int
 ) -> Iterator[list[T]]:
-    """Items in lists that a store takes at once; a list has one item at least.
+    """Items in batches for a store; each list has at least one item.
 
     Args:
-        items: What is written.
-        size: From an item to its number of rows, and its characters or bytes.
-        rows: Gives the most rows of a list; called for every item.
+        items: The items to write.
+        size: Maps an item to its number of rows and its characters or bytes.
+        rows: Returns the most rows of a list; called for every item.
         volume: The most characters or bytes of a list.
     """
     batch: list[T] = []

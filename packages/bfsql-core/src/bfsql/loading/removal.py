@@ -1,6 +1,6 @@
-"""Nodes and edges that are taken out of a staging, between the old records and the new ones.
+"""Removes nodes and edges from a staging area, after the old records and before the new ones.
 
-What is to go is kept in the staging's file, and compared there.
+The nodes and edges to remove are stored in the staging file, and compared there.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CREATE TABLE asked_edge (
 ) WITHOUT ROWID;
 """
 
-# An id that only edges name is no node, but its edges go.
+# An id that occurs only in edges is not a node, but its edges are removed.
 _FOUND = """
 CREATE TABLE asked_n (n INTEGER PRIMARY KEY);
 INSERT INTO asked_n SELECT n FROM asked_node CROSS JOIN node USING (id);
@@ -57,7 +57,7 @@ LEFT JOIN gone_edge ON s = a.n AND gone_edge.p = predicate.p AND o = b.n
 WHERE s IS NULL
 """
 
-# Nothing of it stays in pages of the file that are free.
+# Nothing of it remains in free pages of the file.
 _DELETE = """
 PRAGMA secure_delete = ON;
 DELETE FROM described WHERE n IN (SELECT n FROM gone_node);
@@ -82,9 +82,9 @@ def remove(
     *,
     strict: bool,
 ) -> None:
-    """Delete what these records name from the tables of a staging, nodes with all their edges.
+    """Delete the nodes and edges of these records from a staging area, nodes with all their edges.
 
-    Ids and predicates that nothing uses any more go as well.
+    Ids and predicates that are no longer used are removed as well.
 
     Args:
         connection: Of the staging.
