@@ -43,7 +43,7 @@ def account(report: LoadReport, *, allowed: bool = False) -> list[str]:
         *_sources(report),
         *_changes(report),
         *_refused(report, good),
-        f"{place} now contains {_size(report)}.",
+        f"{place} now holds {_size(report)}.",
         kept,
     )
 

@@ -33,7 +33,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("bfsql.cli.demo:demo", "Run a sample session on a small graph of films."),
     "load": ("bfsql.cli.load:load", "Fill a store from graph files."),
     "serve": ("bfsql.cli.serve:serve", "Serve a graph to MCP clients."),
-    "explore": ("bfsql.cli.explore:explore", "Look at a graph in the browser."),
+    "explore": ("bfsql.cli.explore:explore", "Explore a graph in the browser."),
     "install": ("bfsql.cli.install:install", "Add a graph to an MCP client."),
     "token": ("bfsql.cli.serve:token", "Make a token for a client of a server."),
     "doctor": ("bfsql.cli.doctor:doctor", "Find out why clients cannot use a graph."),

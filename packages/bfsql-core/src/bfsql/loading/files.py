@@ -194,8 +194,7 @@ class Reading:
 
 
 def _named(source: Source, untyped: str) -> GraphStream:
-    """The nodes and edges to remove that a source names; an RDF statement does not name its
-    ends."""
+    """The nodes and edges to remove of a source; an RDF statement does not name its ends."""
     if source.account.format not in RDF:
         return source.records
     return (
