@@ -54,7 +54,7 @@ def loaded(folder: Path, *options: str, **files: str) -> str:
 def test_a_graph_that_is_in_order(doctor: Doctor, films_db: Path) -> None:
     result = doctor(films_db)
     assert result.exit_code == 0, result.output
-    assert "0 wrong, 0 to look at" in result.stdout
+    assert "0 wrong, 0 to review" in result.stdout
     for said in (
         "407 nodes, 1,012 edges",
         "a client over stdio received the six tools",
