@@ -1,5 +1,9 @@
 """Answers in lines: read back by their grammar they are the JSON answer."""
 
+import json
+from collections import Counter
+
+import pytest
 from bfsql_trials import drawn
 from bfsql_trials.agreement import values
 from bfsql_trials.reading_lines import read
@@ -12,13 +16,32 @@ from bfsql.models import EdgeRecord, NodeRecord
 
 LINES = Limits(answer_format="lines")
 
-TEXTS = st.text(max_size=8) | st.sampled_from(
-    ["a; b=c", "12", "true", "NaN", "#1", "a|b", "{", "x}", "[1]", '"q"', "two words", " edge "]
-)
+HOSTILE = [
+    *("a; b=c", "12", "true", "NaN", "#1", "a|b", "{", "x}", "[1]", '"q"', "two words", " edge "),
+    *("1 2", "a,b", "a>b", "-x->", "*", "from", "note", "(T)", "a = b (T)", "\n[T]\n1|x", "a\tb"),
+    *(
+        "a: b",
+        "1>2",
+        "x]",
+        "entity x",
+        "continue",
+        "\u202egnorw",
+        "e\u0301\u2028",
+        "\U0001f600",
+        "\\",
+    ),
+    *("a:", "=", "|", "relations (2):", "\u0663", "\x7f", "'", "taken by name", "x" * 10_000),
+]
+TEXTS = st.text(max_size=8) | st.sampled_from(HOSTILE)
 METADATA = st.dictionaries(TEXTS.filter(bool), values(TEXTS, null=False), max_size=3)
+NODES = st.lists(
+    st.tuples(TEXTS.filter(bool), TEXTS.filter(bool), st.none() | METADATA, st.integers(0, 2)),
+    max_size=6,
+    unique_by=lambda node: node[0],
+)
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(drawn.graphs_with_seeds(seeds=2), st.integers(1, 3), drawn.narrowing())
 async def test_every_answer_is_read_back(case, hops, filters):
     graph, seeds = case
@@ -26,40 +49,91 @@ async def test_every_answer_is_read_back(case, hops, filters):
     calls = [
         ("bfs_query", {"seeds": seeds, "max_hops": hops, "limit": 4, **filters}),
         ("bfs_query", {"seeds": seeds, "path": ["--{1,2}"]}),
+        ("bfs_query", {"seeds": seeds, "path": ["--"], "show": "ends", "limit": 1}),
+        ("bfs_query", {"seeds": seeds[:1], "to": seeds[1:], "limit": 0}),
         ("intersect_subgraphs", {"seeds": seeds, "k": hops, "connect": True, **filters}),
         ("describe_entities", {"ids": [*seeds, "no such id"]}),
         ("describe_entity", {"id": seeds[0]}),
         ("search_entities", {"query": "n"}),
         ("describe_schema", {}),
+        ("describe_schema", {"seeds": seeds}),
     ]
     async with open_graph(backend) as one, open_graph(backend, limits=LINES) as other:
         for tool, arguments in calls:
             wanted, found = await one.call(tool, arguments), await other.call(tool, arguments)
-            assert read(found.text) == wanted.content
-            assert found.content == wanted.content
+            assert read(found.text) == found.content
+            assert without_usage(found.content) == without_usage(wanted.content)
             assert found.blocks == (found.text,)
 
 
+def without_usage(content):
+    """An answer without the notes on usage: in lines they say how to read lines."""
+    return {key: value for key, value in content.items() if key != "tool_usage_notes"}
+
+
 @settings(max_examples=60)
-@given(
-    st.lists(
-        st.tuples(TEXTS.filter(bool), TEXTS.filter(bool), METADATA),
-        max_size=4,
-        unique_by=lambda node: node[0],
-    )
-)
-def test_whatever_text_an_answer_holds_is_read_back(drawn_nodes):
-    nodes = [{"id": i, "entity_type": t, "metadata": m} for i, t, m in drawn_nodes]
-    edges = [
-        {"subject": one["id"], "predicate": one["entity_type"], "object": other["id"]}
-        | ({"metadata": one["metadata"]} if one is other else {})
-        for one in nodes
-        for other in nodes
+@given(NODES, st.lists(TEXTS, max_size=2))
+def test_whatever_text_an_answer_holds_is_read_back(drawn_nodes, notes):
+    nodes = [
+        {"id": i, "entity_type": t}
+        | ({} if m is None else {"metadata": m})
+        | ({"paths": paths} if paths else {})
+        for i, t, m, paths in drawn_nodes
     ]
-    content = {"seeds": [], "nodes": nodes, "edges": edges}
+    content = walk(nodes, [n["entity_type"] for n in nodes[:3]])
+    content["notes"] = ['"a" was taken as b (c).', *notes, "Nodes 1 to 2 of 3."]
     assert read(in_lines(content)) == content
     listed = {"result": [{"id": n["id"], "entity_type": n["entity_type"]} for n in nodes]}
     assert read(in_lines(listed)) == listed
+
+
+@settings(max_examples=60)
+@given(METADATA, TEXTS.filter(bool), st.dictionaries(TEXTS.filter(bool), st.lists(TEXTS)))
+def test_whatever_text_a_record_or_schema_holds_is_read_back(metadata, text, properties):
+    item = {"subject": text, "predicate": text, "object": "o", **metadata}
+    record = {"id": text, "entity_type": text, "notes": [text], **metadata}
+    record |= {"edges": {f"-{text}->": 1}, "provenance": {"total": None, "items": [item, item]}}
+    assert read(in_lines(record)) == record
+    schema = {"graph_description": text, "entity_types": [text], "predicates": [text]}
+    schema |= {"relations": [f"{text} -{text}-> {text} (1)"], "properties": properties}
+    schema["tool_usage_notes"] = text
+    assert read(in_lines(schema)) == schema
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_name_of_any_text_is_read_back_as_what_was_asked_for(text):
+    shown = json.dumps(text, ensure_ascii=False)
+    notes = [f"{shown} was taken as {kind} ({kind})." for kind in ("i", text)]
+    content = walk([], []) | {"seeds": ["i", text], "notes": [*notes, "Look."]}
+    assert read(in_lines(content)) == content
+
+
+def walk(nodes, types):
+    """The answer to a traversal with all edges between some nodes."""
+    edges = [
+        {"subject": one["id"], "predicate": kind, "object": other["id"]}
+        | ({"metadata": one["metadata"]} if one is other and "metadata" in one else {})
+        for one in nodes
+        for kind in sorted(set(types))
+        for other in nodes
+    ]
+    edges.sort(key=lambda edge: [edge[end] for end in ("subject", "predicate", "object")])
+    counts = [Counter(n["entity_type"] for n in nodes), Counter(e["predicate"] for e in edges)]
+    node_counts, edge_counts = (dict(sorted(count.items())) for count in counts)
+    return {
+        "seeds": ["s"],
+        "max_hops": 1,
+        "node_count": len(nodes),
+        "edge_count": len(edges),
+        "schema_summary": {
+            "entity_types_found": list(node_counts),
+            "predicates_found": list(edge_counts),
+            "node_counts": node_counts,
+            "edge_counts": edge_counts,
+        },
+        "nodes": nodes,
+        "edges": edges,
+    }
 
 
 RECORDS = [
@@ -75,19 +149,16 @@ async def test_an_answer_in_lines_looks_like_this():
     async with open_graph(MemoryBackend(RECORDS), limits=LINES) as graph:
         answer = await graph.bfs_query("film:1", 1)
     assert answer.text.split("\n") == [
-        'seeds: ["film:1"]',
-        "max_hops: 1",
-        "node_count: 3",
-        "edge_count: 2",
-        "node_counts: Film=1; Person=2",
-        'edge_counts: "acted in"=2',
-        "nodes:",
-        "#1 film:1 Film | name=Le Jour se l\u00e8ve; year=1939",
-        "#2 person:1 Person | name=Arletty",
-        "#3 person:2 Person | name=Jean Gabin",
-        "edges:",
-        '#2 "acted in" #1{confidence=0.9}',
-        '#3 "acted in" #1{}',
+        "from film:1",
+        'hops 1; nodes 3: Film 1, Person 2; edges 2: "acted in"',
+        "[Film] name|year",
+        "1 film:1|Le Jour se l\u00e8ve|1939",
+        "[Person] name",
+        "2 person:1|Arletty",
+        "3 person:2|Jean Gabin",
+        '[-"acted in"->] confidence',
+        "2>1{0.9}",
+        "3>1{}",
     ]
 
 

@@ -7,8 +7,12 @@ import re
 from typing import Any
 
 _DECODE = json.JSONDecoder().raw_decode
-_BARE = re.compile(r"[^\s|={};]+")
-_SUMMARY = {"node_counts": "entity_types_found", "edge_counts": "predicates_found"}
+_NAME = re.compile(r"[^\s\"|={}\[\];,>]+")
+_COUNTED = re.compile(r"[^\s\",;]+")
+_TEXT = re.compile(r"([^\"=,]+) = ")
+_TOTALS = {"hops": "max_hops", "k": "k", "shown": "shown_count", "common": "common_count"}
+_RELATION = re.compile(r"(.+) -(.+)-> (.+) \(\d+\)")
+Record = dict[str, Any]
 
 
 class Line:
@@ -23,25 +27,38 @@ class Line:
         self.place += len(sign) * found
         return found
 
+    def expect(self, sign: str) -> None:
+        assert self.take(sign), (sign, self.text, self.place)
+
     @property
     def over(self) -> bool:
         return self.place >= len(self.text)
 
-    def name(self) -> str:
-        if self.text[self.place] == '"':
-            name, self.place = _DECODE(self.text, self.place)
-            return str(name)
-        found = _BARE.match(self.text, self.place)
-        assert found is not None, self.text[self.place :]
+    @property
+    def next(self) -> str:
+        return self.text[self.place : self.place + 1]
+
+    def matched(self, pattern: re.Pattern[str]) -> str:
+        found = pattern.match(self.text, self.place)
+        assert found is not None, (pattern, self.text, self.place)
         self.place = found.end()
         return found[0]
 
-    def value(self, ends: str) -> Any:
-        if self.text[self.place] in '"[{':
-            value, self.place = _DECODE(self.text, self.place)
-            return value
+    def json(self) -> Any:
+        value, self.place = _DECODE(self.text, self.place)
+        return value
+
+    def name(self, bare: re.Pattern[str] = _NAME) -> str:
+        return str(self.json()) if self.next == '"' else self.matched(bare)
+
+    def number(self) -> int:
+        return int(self.matched(re.compile(r"\d+")))
+
+    def value(self, ends: str = "") -> Any:
+        if self.next and self.next in '"[{':
+            return self.json()
         start = self.place
-        while not self.over and self.text[self.place] not in ends:
+        while not self.over and self.next not in ends:
             self.place += 1
         written = self.text[start : self.place]
         try:
@@ -49,100 +66,304 @@ class Line:
         except ValueError:
             return written
 
-    def pairs(self) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        while not self.over and self.text[self.place] != "}":
+    def tally(self, total: int | None = None) -> dict[str, int]:
+        found = {}
+        while True:
+            key = self.name(_COUNTED)
+            if total is not None and not found and self.next != " ":
+                return {key: total}
+            self.expect(" ")
+            found[key] = self.number()
+            if not self.take(", "):
+                return found
+
+    def columns(self, ends: str, separator: str) -> list[tuple[str, Any]]:
+        """Keys, each with the value that all rows have; `...` where it stands in the rows."""
+        found: list[tuple[str, Any]] = []
+        while not self.over and self.next not in ends:
             key = self.name()
-            assert self.take("=")
-            found[key] = self.value(";}")
-            self.take("; ")
+            found.append((key, self.value(f"{ends}{separator}") if self.take("=") else ...))
+            self.take(separator)
         return found
+
+    def cells(self, columns: list[tuple[str, Any]], end: str = "") -> Record:
+        """The record of the cells that come next, each behind a bar but the first."""
+        found = _shared(columns) or {}
+        varying = iter([key for key, value in columns if value is ...])
+        while True:
+            if (
+                (key := next(varying, None)) is None
+                and not self.over
+                and self.next not in f"|{end}"
+            ):
+                key = self.name()
+                self.expect("=")
+            if not self.over and self.next not in f"|{end}":
+                assert key is not None
+                found[key] = self.value(f"|{end}")
+            if not self.take("|"):
+                return found
 
 
 def read(text: str) -> Any:
     """The structured content of an answer in lines."""
-    lines = text.split("\n")
-    if lines[0].startswith("results: "):
-        count = int(lines[0].removeprefix("results: "))
-        content: dict[str, Any] = {"result": [_record(Line(one)) for one in lines[1 : count + 1]]}
-        notes = [_field(Line(one))[1] for one in lines[count + 1 :]]
+    return _Answer(text.split("\n")).content()
+
+
+class _Answer:
+    def __init__(self, lines: list[str]) -> None:
+        self.lines, self.place = lines, 0
+        self.ids: dict[str, str] = {}
+        self.taken: list[str] = []
+        self.notes: list[str] = []
+
+    def next(self) -> Line:
+        self.place += 1
+        return Line(self.lines[self.place - 1])
+
+    @property
+    def starts(self) -> str:
+        """What the line to come starts with, up to a blank; nothing at the end."""
+        return self.lines[self.place].partition(" ")[0] if self.place < len(self.lines) else ""
+
+    def content(self) -> Record:
+        match self.starts:
+            case "results:":
+                return self.list()
+            case "entity":
+                return self.entity()
+            case "from":
+                return self.around()
+        return self.finished(self.fields())
+
+    def list(self) -> Record:
+        line = self.next()
+        line.expect("results: ")
+        count = line.number()
+        by_name = self.lines[1:2] == ["taken by name"]
+        self.place += by_name
+        self.take_names()
+        assert not self.fields()
+        records = [n | n.pop("metadata", {}) for n in self.tables()]
+        assert len(records) == count
+        if by_name:
+            self.taken = [_taken(r["name"], r["id"], r["entity_type"]) for r in records]
+        return self.finished({"result": records})
+
+    def entity(self) -> Record:
+        line = self.next()
+        line.expect("entity ")
+        entity_id, entity_type = self.who(line)
+        self.take_names()
+        content = {"id": entity_id, "entity_type": entity_type} | self.fields()
+        if "provenance" in content:
+            items = [e | e.pop("metadata") for e in self.links()]
+            content["provenance"] = {"total": content["provenance"], "items": items}
+        return self.finished(content)
+
+    def around(self) -> Record:
+        """A traversal, or the schema of a neighbourhood."""
+        seeds = self.take_names()
+        line, content = self.next(), {"seeds": seeds}
+        tallies: dict[str, dict[str, int]] = {"nodes": {}, "edges": {}}
+        following = None
+        while not line.over:
+            if line.take("continue offset="):
+                end = line.number()
+                line.expect(", limit=")
+                following = (end, line.number())
+                continue
+            key = line.matched(re.compile(r"\w+"))
+            line.expect(" ")
+            number = line.number()
+            content[_TOTALS.get(key) or f"{key[:-1]}_count"] = number
+            if key in tallies and line.take(": "):
+                tallies[key] = line.tally(number)
+            line.take("; ")
+        if not {"max_hops", "k"} & content.keys():
+            content["entity_types"] = sorted(tallies["nodes"])
+            content["node_counts"] = tallies["nodes"]
+            return self.finished(content | self.fields())
+        content |= self.fields()
+        content["schema_summary"] = {
+            "entity_types_found": list(tallies["nodes"]),
+            "predicates_found": list(tallies["edges"]),
+            "node_counts": tallies["nodes"],
+            "edge_counts": tallies["edges"],
+        }
+        content["nodes"] = list(self.tables())
+        ends = ("subject", "predicate", "object")
+        content["edges"] = sorted(self.links(), key=lambda edge: [edge[end] for end in ends])
+        if following is not None:
+            self.notes.insert(0, _continued(content, *following))
+        return self.finished(content)
+
+    def finished(self, content: Record) -> Record:
+        notes = self.taken + self.notes
         return content | ({"notes": notes} if notes else {})
-    content, place = {}, 0
-    while place < len(lines) and lines[place] != "nodes:":
-        key, value = _field(Line(lines[place]))
-        if key == "note":
-            content.setdefault("notes", []).append(value)
-        elif key in _SUMMARY:
-            content.setdefault("schema_summary", {})[key] = value
+
+    # --- parts ---------------------------------------------------------------
+
+    def take_names(self) -> list[str]:
+        """The ids behind `from`; whatever was taken for a name becomes a note."""
+        seeds = []
+        while self.starts in ("from", "to", "taken"):
+            line = self.next()
+            word = line.matched(re.compile("[a-z]+ "))
+            while not line.over:
+                entity_id, _ = self.who(line)
+                seeds += [entity_id] if word == "from " else []
+                line.take(", ")
+        return seeds
+
+    def who(self, line: Line) -> tuple[str, str | None]:
+        text, entity_id, entity_type = None, "", None
+        if line.next == '"':
+            entity_id = line.name()
+            if line.take(" = "):
+                text, entity_id = entity_id, line.name()
         else:
-            content[key] = value
-        place += 1
-    summary = content.get("schema_summary", {})
-    for counts, names in _SUMMARY.items():
-        if counts in summary and names not in summary:
-            summary[names] = list(summary[counts])
-    if place < len(lines):
-        middle = lines.index("edges:", place)
-        ids: dict[str, str] = {}
-        content["nodes"] = [_node(Line(one), ids) for one in lines[place + 1 : middle]]
-        content["edges"] = [e for one in lines[middle + 1 :] for e in _edges(Line(one), ids)]
-    return content
+            if (found := _TEXT.match(line.text, line.place)) is not None:
+                text, line.place = found[1], found.end()
+            entity_id = line.name()
+        if line.take(" ("):
+            entity_type = line.name(re.compile(r"[^\s\"|={}\[\];,>)]+"))
+            line.expect(")")
+        if text is not None:
+            self.taken.append(_taken(text, entity_id, entity_type))
+        return entity_id, entity_type
+
+    def fields(self) -> Record:
+        content: Record = {}
+        while self.place < len(self.lines) and not self.lines[self.place].startswith("["):
+            line = self.next()
+            key = line.name(re.compile(r"[^\s\"|={}\[\];,>]+?(?=: | \(\d+\):$)"))
+            if line.take(" ("):
+                count = line.number()
+                line.expect("):")
+                listed = [self.next() for _ in range(count)]
+                content[key] = (
+                    dict(map(_described, listed))
+                    if key == "properties"
+                    else [one.value() for one in listed]
+                )
+                continue
+            line.expect(":")
+            line.take(" ")
+            if key == "note" and line.text[0] != '"':
+                self.notes.append(line.value())
+            elif key == "edges":
+                content[key] = line.tally()
+            else:
+                content[key] = line.value()
+        named = [_RELATION.fullmatch(one) for one in content.get("relations", ())]
+        if found := [one for one in named if one]:
+            ends = {one[end] for one in found for end in (1, 3)}
+            content.setdefault("predicates", sorted({one[2] for one in found}))
+            if "tool_usage_notes" in content:
+                content.setdefault("entity_types", sorted(ends))
+        return content
+
+    def tables(self) -> list[Record]:
+        found = []
+        while self.starts.startswith("[") and not self.starts.startswith("[-"):
+            line = self.next()
+            line.expect("[")
+            entity_type = None if line.take("*") else line.name()
+            line.take(" ")
+            fields = line.columns("]", " ")
+            line.expect("]")
+            line.take(" ")
+            columns = line.columns("", "|") if not line.take("{}") else [("", None)]
+            while self.place < len(self.lines) and not self.lines[self.place].startswith("["):
+                found.append(self.row(self.next(), entity_type, fields, columns))
+        return found
+
+    def row(self, line: Line, entity_type: str | None, fields: Any, columns: Any) -> Record:
+        shared = _shared(columns)
+        label = re.match(r"(\d+) ", line.text)
+        line.place = label.end() if label else 0
+        node: Record = {"id": line.name()}
+        if label:
+            self.ids[label[1]] = node["id"]
+        if entity_type is None:
+            line.expect("|")
+            entity_type = line.name()
+        node["entity_type"] = entity_type
+        for key, value in fields:
+            if value is not ...:
+                node[key] = value
+            elif line.take("|") and not line.over and line.next != "|":
+                node[key] = line.value("|")
+        if line.take("|"):
+            node["metadata"] = line.cells(columns)
+        elif shared is not None:
+            node["metadata"] = dict(shared)
+        assert line.over, line.text
+        return node
+
+    def links(self) -> list[Record]:
+        found = []
+        while self.place < len(self.lines):
+            line = self.next()
+            line.expect("[-")
+            predicate = line.name(re.compile(r"[^\s\"|={}\[\];,>]+(?=->\])"))
+            line.expect("->]")
+            line.take(" ")
+            columns = line.columns("", "|") if not line.take("{}") else [("", None)]
+            subject = ""
+            while self.place < len(self.lines) and not self.lines[self.place].startswith("["):
+                line = self.next()
+                if not line.take(">"):
+                    subject = self.end(line)
+                    line.expect(">")
+                while not line.over:
+                    edge: Record = {"subject": subject, "predicate": predicate}
+                    edge["object"] = self.end(line)
+                    if line.take("{"):
+                        edge["metadata"] = line.cells(columns, "}")
+                        line.expect("}")
+                    elif (shared := _shared(columns)) is not None:
+                        edge["metadata"] = shared
+                    found.append(edge)
+                    assert line.take(",") or line.over
+        return found
+
+    def end(self, line: Line) -> str:
+        bare = line.next != '"'
+        found = line.name()
+        return self.ids[found] if bare and found.isdigit() else found
 
 
-def _field(line: Line) -> tuple[str, Any]:
-    key = line.name() if line.text[0] == '"' else line.text.partition(":")[0]
-    line.place = max(line.place, len(key)) if line.text[0] != '"' else line.place
-    assert line.take(":")
-    line.take(" ")
-    if key in _SUMMARY:
-        return key, line.pairs()
-    return key, line.value("")
+def _shared(columns: list[tuple[str, Any]]) -> Record | None:
+    """The metadata of a row without cells: what the heading gives, if it gives something."""
+    given = {key: value for key, value in columns if value is not ...}
+    return {key: value for key, value in given.items() if key} if given else None
 
 
-def _record(line: Line) -> dict[str, Any]:
-    record: dict[str, Any] = {"id": line.name()}
-    assert line.take(" ")
-    record["entity_type"] = line.name()
-    assert line.take(" |")
-    line.take(" ")
-    return record | line.pairs()
+def _taken(text: str, entity_id: str, entity_type: str | None) -> str:
+    return f"{json.dumps(text, ensure_ascii=False)} was taken as {entity_id} ({entity_type})."
 
 
-def _node(line: Line, ids: dict[str, str]) -> dict[str, Any]:
-    number = None
-    if line.take("#"):
-        number = "#" + line.name()
-        assert line.take(" ")
-    node: dict[str, Any] = {"id": line.name()}
-    assert line.take(" ")
-    node["entity_type"] = line.name()
-    if number is not None:
-        ids[number] = node["id"]
-    while not line.over and not line.take(" |"):
-        assert line.take(" ")
-        key = line.name()
-        assert line.take("=")
-        node[key] = line.value(" ")
-    if line.text.endswith(" |") or not line.over:
-        line.take(" ")
-        node["metadata"] = line.pairs()
-    return node
+def _described(line: Line) -> tuple[str, list[str]]:
+    owner, items = _owner(line), []
+    while not line.over:
+        items.append(line.json() if line.next == '"' else line.matched(re.compile("[^;]+")))
+        line.take("; ")
+    return owner, items
 
 
-def _edges(line: Line, ids: dict[str, str]) -> list[dict[str, Any]]:
-    def end() -> str:
-        if line.take("#"):
-            return ids["#" + line.name()]
-        return line.name()
+def _owner(line: Line) -> str:
+    owner = line.name(re.compile(r"[^\s\"|={}\[\];,>]+(?=: )"))
+    line.expect(": ")
+    return owner
 
-    subject = end()
-    assert line.take(" ")
-    predicate, found = line.name(), []
-    while line.take(" "):
-        edge: dict[str, Any] = {"subject": subject, "predicate": predicate, "object": end()}
-        if line.take("{"):
-            edge["metadata"] = line.pairs()
-            assert line.take("}")
-        found.append(edge)
-    assert line.over
-    return found
+
+def _continued(content: Record, end: int, limit: int) -> str:
+    walked = "shown_count" in content
+    total = content["shown_count" if walked else "node_count"]
+    shown = sum("paths" in node or not walked for node in content["nodes"])
+    return (
+        f"{'Shown nodes' if walked else 'Nodes'} {end - shown + 1} to {end} of {total}. "
+        f"Continue with offset={end}, limit={limit}."
+    )

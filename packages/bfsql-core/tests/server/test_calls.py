@@ -138,4 +138,4 @@ async def test_answers_in_lines_come_without_structured_content_and_schemas(
         result = await client.call_tool("bfs_query", {"seeds": ["film:1"], "max_hops": 1})
     assert {tool.output_schema for tool in listed.tools} == {None}
     assert result.structured_content is None
-    assert texts(result)[0].startswith('seeds: ["film:1"]\nmax_hops: 1\n')
+    assert texts(result)[0].startswith("from film:1\nhops 1; nodes 4: ")

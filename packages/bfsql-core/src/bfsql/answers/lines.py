@@ -1,38 +1,63 @@
-"""Answers as lines of text: the same facts as the JSON, in fewer characters (`asking.md` 8).
+"""An answer as lines of text: the same facts as the JSON, in fewer characters (`asking.md` 8).
 
-    answer    = field* (nodes edges)?          of a traversal, and of what is one object
-              | "results: " number, record*, note*      of what is a list
-    field     = key ": " value                 one line each, in the order of the JSON
-              | ("node_counts:" | "edge_counts:") (" " pairs)?
-    note      = "note: " value
-    nodes     = "nodes:" ("#" number)? name name (" " key "=" value)* (" |" pairs)?
-    edges     = "edges:" end " " name (" " end ("{" pairs "}")?)+
-    record    = name name " |" pairs
-    pairs     = key "=" value ("; " key "=" value)*
-    end       = "#" number | name
+    answer  = walk | list | entity | schema
+    walk    = taken* counts field* table* links*
+    list    = "results: " number taken* field* table*
+    entity  = "entity " who taken* field* links*
+    schema  = (taken* counts)? field*
+    taken   = ("from " | "to " | "taken ") who (", " who)* | "taken by name"
+    who     = (text " = ")? name (" (" name ")")?
+    counts  = count ("; " count)* ("; continue offset=" number ", limit=" number)?
+    count   = ("hops " | "k " | "shown " | "common ") number
+            | ("nodes " | "edges ") number (": " tally)?
+    tally   = name (" " number)? (", " name " " number)*
+    field   = "note: " value | key ": " value | "edges: " tally
+            | key " (" number "):" line*                    so many lines of a list
+    table   = "[" (name | "*") (" " column)* "]" columns row*
+    row     = (number " ")? name ("|" cell)*
+    links   = "[-" name "->]" columns link*
+    link    = end? ">" end braces? ("," end braces?)*
+    end     = number | name
+    braces  = "{" cell ("|" cell)* "}"
+    columns = (" {}" | " " column ("|" column)*)?
+    column  = key ("=" value)?
+    cell    = value? | key "=" value
 
-A node line is its number, id and type; the number is there where edges of the page touch the
-node, and stands for its id in them. Behind the bar is the metadata; a stub has no bar. An edge
-line has all objects of one subject and predicate, each with the metadata of its edge. The two
-counts stand for `schema_summary`, whose lists are their keys. A name, a key and a value are
-written bare where nothing in them could be taken for something else, and as JSON otherwise.
+The heading of a table has the type and the fields of its nodes in brackets and the metadata keys
+behind them; a value that all rows share stands there. A row has the id, the type where the heading
+has `*`, and the values of the columns: none where a key is absent, and `key=value` for one without
+a column. A stub has no cell for metadata; where the heading has a value or `{}`, that is the
+metadata of a row without cells. The number in front of an id stands for it in the edges,
+which come back in the order of subject, predicate and object; without a subject a link goes on
+with the one before. `seeds` are the ids behind `from`. Whatever was taken for a name is a note.
+`schema_summary` is the two tallies; one that is all of its total leaves its number out. Types and
+predicates that the lines of `relations` name are not listed again. A name, key, text or value that
+would not read back is written as JSON.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, groupby
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
+from bfsql.answers.cells import Edge, Row, links, name, tables, tally, total, value
 from bfsql.answers.clean import encode
 from bfsql.models.characters import is_visible
 
-_NAME = re.compile(r"[^\s\"#|={};\[][^\s\"|={};]*")
-_TEXT = re.compile(r"[^\s\"{};\[][^{};\n]*")
-_LINE = re.compile(r"[^\s\"{\[].*")
 _NODE = ("id", "entity_type", "metadata")
+_EDGE = ("subject", "predicate", "object", "metadata")
+_TAKEN = re.compile(r" was taken as (.+) \((.+)\)\.")
+_TEXT = re.compile(r"[^\s\"=,]([^\"=,]*[^\s\"=,])?")
+_ITEM = re.compile(r"[^\s\";]([^;]*[^\s;])?")
+_RELATION = re.compile(r"(.+) -(.+)-> (.+) \(\d+\)")
+_CONTINUE = re.compile(
+    r"(Shown n|N)odes \d+ to (?P<end>\d+) of \d+\. "
+    r"Continue with offset=(?P=end), limit=(?P<limit>\d+)\."
+)
+_SHORT = {"max_hops": "hops", "k": "k", "shown_count": "shown", "common_count": "common"}
+"""Fields of a traversal that are a number, and what the counts call them."""
 
 
 def in_lines(content: Mapping[str, Any]) -> str:
@@ -42,14 +67,13 @@ def in_lines(content: Mapping[str, Any]) -> str:
         content: The structured content of any tool's answer.
     """
     if "result" in content:
-        records: Sequence[Any] = content["result"]
-        lines: Iterable[str]
-        lines = chain([f"results: {len(records)}"], map(_record, records), _notes(content))
+        lines = _list(content)
     elif "nodes" in content and "edges" in content:
-        fields = {key: v for key, v in content.items() if key not in ("nodes", "edges")}
-        lines = chain(_fields(fields), _subgraph(content["nodes"], content["edges"]))
+        lines = _walk(content)
+    elif "id" in content and "entity_type" in content:
+        lines = _entity(content)
     else:
-        lines = _fields(content)
+        lines = _schema(content)
     return "\n".join(lines)
 
 
@@ -58,85 +82,208 @@ def encode_in_lines(content: Mapping[str, Any]) -> bytes:
     return in_lines(content).encode()
 
 
-def _fields(content: Mapping[str, Any]) -> Iterator[str]:
-    for key, value in content.items():
-        if key == "notes" and isinstance(value, list):
-            yield from _notes(content)
-        elif key == "schema_summary" and _is_counted(value):
-            yield f"node_counts:{_pairs(value['node_counts'])}"
-            yield f"edge_counts:{_pairs(value['edge_counts'])}"
-        else:
-            yield f"{_name(key)}: {_value(value, _LINE)}"
+# --- the four kinds of answer -------------------------------------------------
 
 
-def _is_counted(summary: Mapping[str, Any]) -> bool:
-    """Whether the counts of a summary say all of it."""
-    nodes, edges = summary.get("node_counts", {}), summary.get("edge_counts", {})
-    return summary == {
-        "entity_types_found": sorted(nodes),
-        "predicates_found": sorted(edges),
-        "node_counts": nodes,
-        "edge_counts": edges,
-    }
-
-
-def _notes(content: Mapping[str, Any]) -> Iterator[str]:
-    return (f"note: {_value(note, _LINE)}" for note in content.get("notes", ()))
-
-
-def _record(record: Mapping[str, Any]) -> str:
-    return f"{_name(record['id'])} {_name(record['entity_type'])} |{_pairs(record, _NODE[:2])}"
-
-
-def _subgraph(nodes: Sequence[Any], edges: Sequence[Any]) -> Iterator[str]:
+def _walk(content: Mapping[str, Any]) -> Iterator[str]:
+    taken, notes = _split(content.get("notes", ()))
+    summary = content["schema_summary"]
+    yield from _start(content["seeds"], taken)
+    counts = [f"{short} {content[key]}" for key, short in _SHORT.items() if key in content]
+    counts.append(f"nodes {total(content['node_count'], summary['node_counts'])}")
+    counts.append(f"edges {total(content['edge_count'], summary['edge_counts'])}")
+    if notes and (following := _following(content, notes[0])):
+        counts.append(following)
+        notes = notes[1:]
+    yield "; ".join(counts)
+    yield from _notes(notes)
+    nodes, edges = content["nodes"], content["edges"]
     touched = {edge[end] for edge in edges for end in ("subject", "object")}
-    numbers: dict[str, str] = {}
-    yield "nodes:"
+    labels: dict[str, str] = {}
     for node in nodes:
-        label = ""
         if node["id"] in touched:
-            numbers[node["id"]] = f"#{len(numbers) + 1}"
-            label = f"{numbers[node['id']]} "
-        further = "".join(
-            f" {_name(key)}={_value(v)}" for key, v in node.items() if key not in _NODE
-        )
-        known = node.get("metadata")
-        tail = "" if known is None else f" |{_pairs(known)}"
-        yield f"{label}{_name(node['id'])} {_name(node['entity_type'])}{further}{tail}"
-    yield "edges:"
-    end_of: Callable[[str], str] = lambda entity_id: numbers.get(entity_id) or _name(entity_id)
-    for (subject, predicate), group in groupby(edges, lambda e: (e["subject"], e["predicate"])):
-        objects = " ".join(end_of(edge["object"]) + _braced(edge) for edge in group)
-        yield f"{end_of(subject)} {_name(predicate)} {objects}"
+            labels[node["id"]] = str(len(labels) + 1)
+    yield from tables([_row(node, labels.get(node["id"], "")) for node in nodes])
+    yield from links(_by_predicate(edges, labels))
 
 
-def _braced(edge: Mapping[str, Any]) -> str:
-    return f"{{{_pairs(edge['metadata']).lstrip()}}}" if "metadata" in edge else ""
+def _list(content: Mapping[str, Any]) -> Iterator[str]:
+    records = content["result"]
+    taken, notes = _split(content.get("notes", ()))
+    yield f"results: {len(records)}"
+    if taken:
+        names = [_Who(r.get("name"), r["id"], r["entity_type"]) for r in records]
+        yield f"taken {'by name' if taken == names else _listed(taken)}"
+    yield from _notes(notes)
+    yield from tables(
+        [Row("", r["id"], r["entity_type"], {}, _without(r, _NODE[:2])) for r in records]
+    )
 
 
-def _pairs(metadata: Mapping[str, Any], without: Iterable[str] = ()) -> str:
-    pairs = [f"{_name(k)}={_value(v)}" for k, v in metadata.items() if k not in without]
-    return " " + "; ".join(pairs) if pairs else ""
+def _entity(content: Mapping[str, Any]) -> Iterator[str]:
+    taken, notes = _split(content.get("notes", ()))
+    who = _Who(None, content["id"], content["entity_type"])
+    if taken and taken[0][1:] == who[1:]:
+        who = taken.pop(0)
+    yield f"entity {who}"
+    if taken:
+        yield f"taken {_listed(taken)}"
+    yield from _notes(notes)
+    evidence = _evidence(content.get("provenance"))
+    for key, known in _without(content, ("id", "entity_type", "notes")).items():
+        if key == "edges":
+            yield f"edges: {tally(known)}"
+        elif key == "provenance" and evidence is not None:
+            yield f"provenance: {value(known['total'])}"
+        else:
+            yield _field(key, known)
+    yield from links(evidence or (), apart=True)
 
 
-def _name(name: str) -> str:
-    if _NAME.fullmatch(name) and is_visible(name):
-        return name
-    return encode(name).decode()
+def _schema(content: Mapping[str, Any]) -> Iterator[str]:
+    """The schema of a graph, or with `seeds` that of a neighbourhood."""
+    taken, notes = _split(content.get("notes", ()))
+    fields = _without(content, ("notes",))
+    if "seeds" in fields:
+        yield from _start(fields.pop("seeds"), taken)
+        counts = fields.pop("node_counts")
+        yield f"nodes {total(fields.pop('node_count'), counts)}; edges {fields.pop('edge_count')}"
+        fields.pop("entity_types")
+    elif taken:
+        yield f"taken {_listed(taken)}"
+    yield from _notes(notes)
+    if relations := fields.get("relations"):
+        named = _named(relations)
+        fields = {key: known for key, known in fields.items() if known != named.get(key)}
+    for key, known in fields.items():
+        if key == "relations":
+            yield from [f"relations ({len(known)}):", *map(value, known)]
+        elif key == "properties":
+            yield f"properties ({len(known)}):"
+            yield from (
+                f"{name(owner)}: {'; '.join(value(one, _ITEM) for one in described)}"
+                for owner, described in known.items()
+            )
+        else:
+            yield _field(key, known)
 
 
-def _value(value: Any, bare: re.Pattern[str] = _TEXT) -> str:
-    if isinstance(value, str) and _is_bare(value, bare):
-        return value
-    return encode(value).decode()
+# --- their parts ----------------------------------------------------------------
 
 
-def _is_bare(text: str, bare: re.Pattern[str]) -> bool:
-    """Whether text reads back as itself: one line, no sign of the grammar, and no JSON."""
-    if not bare.fullmatch(text) or not is_visible(text) or text != text.strip():
-        return False
+class _Who(NamedTuple):
+    """An entity, and the text that was taken for it."""
+
+    text: str | None
+    id: str
+    entity_type: str | None
+
+    def __str__(self) -> str:
+        text = "" if self.text is None else f"{value(self.text, _TEXT)} = "
+        kind = self.entity_type
+        if kind is None:
+            return f"{text}{name(self.id)}"
+        return f"{text}{name(self.id)} ({encode(kind).decode() if ')' in kind else name(kind)})"
+
+
+def _split(notes: Sequence[str]) -> tuple[list[_Who], Sequence[str]]:
+    """What the first notes say was taken, and the other notes."""
+    taken = []
+    for note in notes:
+        if (who := _taken(note)) is None:
+            break
+        taken.append(who)
+    return taken, notes[len(taken) :]
+
+
+def _taken(note: str) -> _Who | None:
+    if not note.startswith('"'):
+        return None
     try:
-        json.loads(text)
-    except ValueError:
-        return True
-    return False
+        text, end = json.JSONDecoder().raw_decode(note)
+    except ValueError:  # it was shortened
+        return None
+    found = _TAKEN.fullmatch(note, end)
+    plain = found and is_visible(note) and json.dumps(text, ensure_ascii=False) == note[:end]
+    return _Who(text, found[1], found[2]) if found and plain else None
+
+
+def _start(seeds: Sequence[str], taken: list[_Who]) -> Iterator[str]:
+    """The seeds, and behind them what else was taken for a name."""
+    left = iter([*taken, None])
+    following = next(left)
+    start = []
+    for seed in seeds:
+        if following is not None and following.id == seed:
+            start.append(following)
+            following = next(left)
+        else:
+            start.append(_Who(None, seed, None))
+    yield f"from {_listed(start)}"
+    others = [who for who in (following, *left) if who is not None]
+    if others:
+        yield f"to {_listed(others)}"
+
+
+def _listed(every: Sequence[_Who]) -> str:
+    return ", ".join(map(str, every))
+
+
+def _following(content: Mapping[str, Any], note: str) -> str:
+    """Where the next page begins, as the counts say it; empty if that is not what a note says."""
+    found = _CONTINUE.fullmatch(note)
+    if found is None:
+        return ""
+    walked = "shown_count" in content
+    total = content["shown_count" if walked else "node_count"]
+    shown = sum("paths" in node or not walked for node in content["nodes"])
+    nodes, end = "Shown nodes" if walked else "Nodes", int(found["end"])
+    if not note.startswith(f"{nodes} {end - shown + 1} to {end} of {total}."):
+        return ""
+    return f"continue offset={end}, limit={found['limit']}"
+
+
+def _notes(notes: Sequence[str]) -> Iterator[str]:
+    return (f"note: {value(note)}" for note in notes)
+
+
+def _field(key: str, content: Any) -> str:
+    written = name(key) if key != "note" else '"note"'
+    return f"{written}: {value(content)}"
+
+
+def _row(node: Mapping[str, Any], label: str) -> Row:
+    fields = _without(node, _NODE)
+    return Row(label, node["id"], node["entity_type"], fields, node.get("metadata"))
+
+
+def _edge(edge: Mapping[str, Any], labels: Mapping[str, str], metadata: Any) -> Edge:
+    subject, object_ = (labels.get(end) or name(end) for end in (edge["subject"], edge["object"]))
+    return Edge(subject, edge["predicate"], object_, metadata)
+
+
+def _by_predicate(edges: Sequence[Mapping[str, Any]], labels: Mapping[str, str]) -> Iterator[Edge]:
+    """The edges, those of a predicate together; those of each stay in their order."""
+    for edge in sorted(edges, key=lambda edge: str(edge["predicate"])):
+        yield _edge(edge, labels, edge.get("metadata"))
+
+
+def _evidence(provenance: Any) -> list[Edge] | None:
+    """Items of evidence as edges."""
+    if provenance is None:
+        return None
+    return [_edge(item, {}, _without(item, _EDGE[:3])) for item in provenance["items"]]
+
+
+def _named(relations: Sequence[str]) -> dict[str, list[str]]:
+    """The types and predicates that relations name."""
+    ends, predicates = set(), set()
+    for relation in relations:
+        if found := _RELATION.fullmatch(relation):
+            ends |= {found[1], found[3]}
+            predicates.add(found[2])
+    return {"entity_types": sorted(ends), "predicates": sorted(predicates)}
+
+
+def _without(record: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+    return {key: known for key, known in record.items() if key not in keys}

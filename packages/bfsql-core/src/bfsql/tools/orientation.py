@@ -21,7 +21,7 @@ from bfsql.engine.traverse import Bounds, traverse
 from bfsql.errors import FirstRingTooLarge, FirstRingUnfinished, TypesUnread
 from bfsql.models import SchemaDescription
 from bfsql.tools.budget import Budget, thinned
-from bfsql.tools.descriptions import USAGE_NOTES
+from bfsql.tools.descriptions import USAGE_IN_LINES, USAGE_NOTES
 from bfsql.tools.resolve import Names
 from bfsql.tools.schema import GraphSchema, Schema
 
@@ -60,6 +60,7 @@ async def whole_schema(
         whole = replace(whole, notes=[*whole.notes, COUNTING])
     types, predicates = schema.entity_types, schema.predicates
     budget = Budget.of(limits)
+    usage = USAGE_NOTES if limits.answer_format == "json" else USAGE_IN_LINES
 
     def document(share: int) -> dict[str, Any]:
         """The schema: up to `_WHOLE` a share of its lists, above that also of its picture."""
@@ -74,7 +75,7 @@ async def whole_schema(
                 entity_types=parts[0],
                 predicates=parts[1],
                 next_steps=steps,
-                tool_usage_notes=USAGE_NOTES,
+                tool_usage_notes=usage,
             ),
             notes,
             shown,

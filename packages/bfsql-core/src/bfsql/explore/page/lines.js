@@ -5,8 +5,23 @@
  * The grammar is in the reference of the six tools.
  */
 
+/** @typedef {Record<string, any>} Fields */
+/** @typedef {[string, any][]} Columns Keys, with the value that all rows have; VARIES if none. */
+
+const VARIES = Symbol("varies");
+const START = /^(?:results: |entity |from |taken |graph_description: )/;
+const NAME = /[^\s"|={}[\];,>]+/y;
+const COUNTED = /[^\s",;]+/y;
+const TYPE = /[^\s"|={}[\];,>)]+/y;
+const PREDICATE = /[^\s"|={}[\];,>]+(?=->\])/y;
+const KEY = /[^\s"|={}[\];,>]+?(?=: | \(\d+\):$)/y;
+const NUMBER = /\d+/y;
+const TEXT = /([^"=,]+) = /y;
+const ITEM = /[^;]+/y;
+const WORD = /\w+/y;
+const RELATION = /^(.+) -(.+)-> (.+) \(\d+\)$/;
 /** @type {Record<string, string>} */
-const SUMMARY = { node_counts: "entity_types_found", edge_counts: "predicates_found" };
+const COUNTS = { hops: "max_hops", k: "k", shown: "shown_count", common: "common_count", nodes: "node_count", edges: "edge_count" };
 
 /**
  * Whether a text is an answer in lines, and no JSON.
@@ -14,7 +29,7 @@ const SUMMARY = { node_counts: "entity_types_found", edge_counts: "predicates_fo
  * @param {string} text
  */
 export function isInLines(text) {
-  return /^(?:[^\s"[{:]+|"(?:[^"\\]|\\.)*"):/.test(text);
+  return START.test(text);
 }
 
 /**
@@ -23,110 +38,247 @@ export function isInLines(text) {
  * @throws {SyntaxError} The text does not follow the grammar.
  */
 export function readLines(text) {
-  const lines = text.split("\n");
-  if (lines[0].startsWith("results: ")) return readList(lines);
-  /** @type {Record<string, any>} */
-  const content = {};
-  let place = 0;
-  for (; place < lines.length && lines[place] !== "nodes:"; place += 1) {
-    const [key, value] = field(new Line(lines[place]));
-    if (key === "note") (content.notes ??= []).push(value);
-    else if (key in SUMMARY) (content.schema_summary ??= {})[key] = value;
-    else set(content, key, value);
+  return new Answer(text.split("\n")).read();
+}
+
+/** An answer, read line by line. */
+class Answer {
+  /** @param {string[]} lines */
+  constructor(lines) {
+    this.lines = lines;
+    this.place = 0;
+    /** @type {Map<string, string>} What stands for an id in the edges. */
+    this.ids = new Map();
+    /** @type {string[]} */
+    this.taken = [];
+    /** @type {string[]} */
+    this.notes = [];
   }
-  const summary = content.schema_summary ?? {};
-  for (const [counts, names] of Object.entries(SUMMARY))
-    if (counts in summary && !(names in summary)) summary[names] = Object.keys(summary[counts]);
-  if (place < lines.length) readSubgraph(lines, place, content);
-  return content;
-}
 
-/** @param {string[]} lines */
-function readList(lines) {
-  const size = Number(lines[0].slice("results: ".length));
-  const notes = lines.slice(size + 1).map((one) => field(new Line(one))[1]);
-  const result = lines.slice(1, size + 1).map((one) => record(new Line(one)));
-  return { result, ...(notes.length ? { notes } : {}) };
-}
-
-/** @param {string[]} lines @param {number} place @param {Record<string, any>} content */
-function readSubgraph(lines, place, content) {
-  const middle = lines.indexOf("edges:", place);
-  if (middle < 0) throw new SyntaxError('The line "edges:" is missing.');
-  /** @type {Map<string, string>} */
-  const ids = new Map();
-  content.nodes = lines.slice(place + 1, middle).map((one) => node(new Line(one), ids));
-  content.edges = lines.slice(middle + 1).flatMap((one) => edges(new Line(one), ids));
-}
-
-/** @param {Line} line @returns {[string, any]} */
-function field(line) {
-  const key = line.text.startsWith('"') ? line.name() : line.until(":");
-  line.expect(":");
-  line.take(" ");
-  return [key, key in SUMMARY ? line.pairs() : line.value("")];
-}
-
-/** @param {Line} line */
-function record(line) {
-  const id = line.name();
-  line.expect(" ");
-  const entity_type = line.name();
-  line.expect(" |");
-  line.take(" ");
-  return { id, entity_type, ...line.pairs() };
-}
-
-/** @param {Line} line @param {Map<string, string>} ids */
-function node(line, ids) {
-  let number = null;
-  if (line.take("#")) {
-    number = line.name();
-    line.expect(" ");
+  /** @param {string} sign Whether the line to come starts with it. */
+  starts(sign) {
+    return this.place < this.lines.length && this.lines[this.place].startsWith(sign);
   }
-  /** @type {Record<string, any>} */
-  const found = { id: line.name() };
-  line.expect(" ");
-  found.entity_type = line.name();
-  if (number !== null) ids.set(number, found.id);
-  let full = false;
-  while (!line.over && !(full = line.take(" |"))) {
-    line.expect(" ");
-    const key = line.name();
-    line.expect("=");
-    set(found, key, line.value(" "));
-  }
-  if (full) {
-    line.take(" ");
-    found.metadata = line.pairs();
-  }
-  return found;
-}
 
-/** The edges of one subject and predicate. @param {Line} line @param {Map<string, string>} ids */
-function edges(line, ids) {
-  const end = () => {
-    if (!line.take("#")) return line.name();
-    const number = line.name();
-    const id = ids.get(number);
-    if (id === undefined) throw new SyntaxError(`No node has the number ${number}.`);
-    return id;
-  };
-  const subject = end();
-  line.expect(" ");
-  const predicate = line.name();
-  const found = [];
-  while (line.take(" ")) {
-    /** @type {Record<string, any>} */
-    const edge = { subject, predicate, object: end() };
-    if (line.take("{")) {
-      edge.metadata = line.pairs();
-      line.expect("}");
+  /** Whether a line of a table comes next. */
+  get inTable() {
+    return this.place < this.lines.length && !this.starts("[");
+  }
+
+  next() {
+    if (this.place >= this.lines.length) throw new SyntaxError("The answer ends too early.");
+    this.place += 1;
+    return new Line(this.lines[this.place - 1]);
+  }
+
+  read() {
+    const content = this.content();
+    const notes = [...this.taken, ...this.notes];
+    return notes.length ? { ...content, notes } : content;
+  }
+
+  /** @returns {Fields} */
+  content() {
+    if (this.starts("results: ")) return this.list();
+    if (this.starts("entity ")) return this.entity();
+    if (this.starts("from ")) return this.around();
+    this.names();
+    return this.fields();
+  }
+
+  list() {
+    this.next();
+    const byName = this.starts("taken by name");
+    if (byName) this.next();
+    this.names();
+    this.fields();
+    const result = this.tables().map(({ metadata, ...node }) => ({ ...node, ...metadata }));
+    if (byName) for (const one of result) this.taken.push(took(one.name, one.id, one.entity_type));
+    return { result };
+  }
+
+  entity() {
+    const line = this.next();
+    line.expect("entity ");
+    const [id, entity_type] = this.who(line);
+    this.names();
+    const content = { id, entity_type, ...this.fields() };
+    if ("provenance" in content) {
+      const items = this.links().map(({ metadata, ...edge }) => ({ ...edge, ...metadata }));
+      content.provenance = { total: content.provenance, items };
     }
-    found.push(edge);
+    return content;
   }
-  if (!line.over) throw line.wrong();
-  return found;
+
+  /** A traversal, or the schema of a neighbourhood. */
+  around() {
+    /** @type {Fields} */
+    const content = { seeds: this.names() };
+    /** @type {Record<string, Record<string, number>>} */
+    const tallies = { nodes: {}, edges: {} };
+    const line = this.next();
+    let following = null;
+    while (!line.over) {
+      if (line.take("continue offset=")) {
+        const end = line.number();
+        line.expect(", limit=");
+        following = { end, limit: line.number() };
+        break;
+      }
+      const word = line.matched(WORD);
+      if (!(word in COUNTS)) throw line.wrong();
+      line.expect(" ");
+      const number = line.number();
+      content[COUNTS[word]] = number;
+      if (word in tallies && line.take(": ")) tallies[word] = line.tally(number);
+      line.take("; ");
+    }
+    Object.assign(content, this.fields());
+    if (!("max_hops" in content || "k" in content))
+      return { ...content, entity_types: Object.keys(tallies.nodes).sort(byCodePoint), node_counts: tallies.nodes };
+    content.schema_summary = {
+      entity_types_found: Object.keys(tallies.nodes).sort(byCodePoint),
+      predicates_found: Object.keys(tallies.edges).sort(byCodePoint),
+      node_counts: tallies.nodes,
+      edge_counts: tallies.edges,
+    };
+    content.nodes = this.tables();
+    content.edges = this.links().sort(byEnds);
+    if (following) this.notes.unshift(continued(content, following));
+    return content;
+  }
+
+  /** The ids behind `from`; whatever was taken for a name becomes a note. */
+  names() {
+    const seeds = [];
+    while (["from ", "to ", "taken "].some((sign) => this.starts(sign))) {
+      const line = this.next();
+      const word = line.matched(WORD);
+      line.expect(" ");
+      do {
+        const [id] = this.who(line);
+        if (word === "from") seeds.push(id);
+      } while (line.take(", "));
+    }
+    return seeds;
+  }
+
+  /** @param {Line} line @returns {[string, string | null]} */
+  who(line) {
+    let text = line.at('"') ? null : line.found(TEXT)?.[1] ?? null;
+    let id = line.name();
+    if (text === null && line.take(" = ")) {
+      text = id;
+      id = line.name();
+    }
+    let type = null;
+    if (line.take(" (")) {
+      type = line.name(TYPE);
+      line.expect(")");
+    }
+    if (text !== null) this.taken.push(took(text, id, type ?? ""));
+    return [id, type];
+  }
+
+  /** @returns {Fields} */
+  fields() {
+    /** @type {Fields} */
+    const content = {};
+    while (this.inTable) {
+      const line = this.next();
+      const isNote = line.at("note: ");
+      const key = line.name(KEY);
+      if (line.take(" (")) {
+        const size = line.number();
+        line.expect("):");
+        const listed = Array.from({ length: size }, () => this.next());
+        content[key] = key === "properties" ? asObject(listed.map(described)) : listed.map((one) => one.value(""));
+        continue;
+      }
+      line.expect(": ");
+      if (isNote) this.notes.push(line.value(""));
+      else set(content, key, key === "edges" ? line.tally() : line.value(""));
+    }
+    const named = (content.relations ?? []).map((/** @type {string} */ one) => RELATION.exec(one)).filter(Boolean);
+    if (named.length) {
+      content.predicates ??= unique(named.map((/** @type {string[]} */ one) => one[2]));
+      if ("tool_usage_notes" in content)
+        content.entity_types ??= unique(named.flatMap((/** @type {string[]} */ one) => [one[1], one[3]]));
+    }
+    return content;
+  }
+
+  /** @returns {Fields[]} */
+  tables() {
+    const found = [];
+    while (this.starts("[") && !this.starts("[-")) {
+      const line = this.next();
+      line.expect("[");
+      const type = line.take("*") ? null : line.name();
+      line.take(" ");
+      const fields = line.columns("]", " ");
+      line.expect("]");
+      const columns = line.heading();
+      while (this.inTable) found.push(this.row(this.next(), type, fields, columns));
+    }
+    return found;
+  }
+
+  /** @param {Line} line @param {string | null} type @param {Columns} fields @param {Columns} columns */
+  row(line, type, fields, columns) {
+    const label = line.found(/(\d+) /y)?.[1];
+    /** @type {Fields} */
+    const node = { id: line.name() };
+    if (label !== undefined) this.ids.set(label, node.id);
+    if (type === null) line.expect("|");
+    node.entity_type = type ?? line.name();
+    for (const [key, value] of fields)
+      if (value !== VARIES) set(node, key, value);
+      else if (line.take("|") && !line.over && !line.at("|")) set(node, key, line.value("|"));
+    const metadata = line.take("|") ? line.cells(columns, "") : shared(columns);
+    if (metadata) node.metadata = metadata;
+    if (!line.over) throw line.wrong();
+    return node;
+  }
+
+  /** @returns {Fields[]} */
+  links() {
+    const found = [];
+    while (this.place < this.lines.length) {
+      const heading = this.next();
+      heading.expect("[-");
+      const predicate = heading.name(PREDICATE);
+      heading.expect("->]");
+      const columns = heading.heading();
+      let subject = "";
+      while (this.inTable) {
+        const line = this.next();
+        if (!line.at(">")) subject = this.end(line);
+        line.expect(">");
+        do {
+          /** @type {Fields} */
+          const edge = { subject, predicate, object: this.end(line) };
+          const braced = line.take("{");
+          const metadata = braced ? line.cells(columns, "}") : shared(columns);
+          if (braced) line.expect("}");
+          if (metadata) edge.metadata = metadata;
+          found.push(edge);
+        } while (line.take(","));
+        if (!line.over) throw line.wrong();
+      }
+    }
+    return found;
+  }
+
+  /** @param {Line} line */
+  end(line) {
+    const bare = !line.at('"');
+    const name = line.name();
+    if (!bare || !/^\d+$/.test(name)) return name;
+    const id = this.ids.get(name);
+    if (id === undefined) throw new SyntaxError(`No node has the number ${name}.`);
+    return id;
+  }
 }
 
 /** One line, read from left to right. */
@@ -141,9 +293,14 @@ class Line {
     return this.place >= this.text.length;
   }
 
+  /** @param {string} sign */
+  at(sign) {
+    return this.text.startsWith(sign, this.place);
+  }
+
   /** Whether a sign comes next; it is passed. @param {string} sign */
   take(sign) {
-    const found = this.text.startsWith(sign, this.place);
+    const found = this.at(sign);
     if (found) this.place += sign.length;
     return found;
   }
@@ -157,24 +314,36 @@ class Line {
     return new SyntaxError(`This line is cut off or is not part of an answer: ${this.text.slice(0, 80)}`);
   }
 
-  /** What stands before a sign, or all. @param {string} signs */
-  until(signs) {
-    const start = this.place;
-    while (!this.over && !signs.includes(this.text[this.place])) this.place += 1;
-    return this.text.slice(start, this.place);
+  /** What a sticky pattern finds here; it is passed. @param {RegExp} pattern */
+  found(pattern) {
+    pattern.lastIndex = this.place;
+    const found = pattern.exec(this.text);
+    if (found) this.place = pattern.lastIndex;
+    return found;
   }
 
-  name() {
-    if (this.text[this.place] === '"') return String(this.json());
-    const found = this.until(" \t\r\f\v|={};");
+  /** @param {RegExp} pattern */
+  matched(pattern) {
+    const found = this.found(pattern);
     if (!found) throw this.wrong();
-    return found;
+    return found[0];
+  }
+
+  number() {
+    return Number(this.matched(NUMBER));
+  }
+
+  /** @param {RegExp} [bare] */
+  name(bare = NAME) {
+    return this.at('"') ? String(this.json()) : this.matched(bare);
   }
 
   /** A value up to one of some signs. @param {string} ends */
   value(ends) {
     if (!this.over && '"[{'.includes(this.text[this.place])) return this.json();
-    const written = this.until(ends);
+    const start = this.place;
+    while (!this.over && !ends.includes(this.text[this.place])) this.place += 1;
+    const written = this.text.slice(start, this.place);
     try {
       return JSON.parse(written);
     } catch {
@@ -182,15 +351,51 @@ class Line {
     }
   }
 
-  pairs() {
-    /** @type {Record<string, any>} */
+  /** Names with their numbers; a single one may leave out the total. @param {number} [total] */
+  tally(total) {
+    /** @type {Record<string, number>} */
     const found = {};
-    while (!this.over && this.text[this.place] !== "}") {
+    do {
+      const key = this.name(COUNTED);
+      set(found, key, total === undefined || this.take(" ") ? (this.take(" "), this.number()) : total);
+    } while (this.take(", "));
+    return found;
+  }
+
+  /** The columns behind the brackets of a heading. */
+  heading() {
+    this.take(" ");
+    /** @type {Columns} */
+    const empty = [["", null]];
+    return this.take("{}") ? empty : this.columns("", "|");
+  }
+
+  /** @param {string} ends @param {string} separator */
+  columns(ends, separator) {
+    /** @type {Columns} */
+    const found = [];
+    while (!this.over && !(ends && ends.includes(this.text[this.place]))) {
       const key = this.name();
-      this.expect("=");
-      set(found, key, this.value(";}"));
-      this.take("; ");
+      found.push([key, this.take("=") ? this.value(ends + separator) : VARIES]);
+      this.take(separator);
     }
+    return found;
+  }
+
+  /** The record of the cells up to a sign. @param {Columns} columns @param {string} end */
+  cells(columns, end) {
+    const found = shared(columns) ?? {};
+    const varying = columns.filter(([, value]) => value === VARIES).map(([key]) => key);
+    const ends = `|${end}`;
+    do {
+      let key = varying.shift();
+      if (this.over || ends.includes(this.text[this.place])) continue;
+      if (key === undefined) {
+        key = this.name();
+        this.expect("=");
+      }
+      set(found, key, this.value(ends));
+    } while (this.take("|"));
     return found;
   }
 
@@ -214,7 +419,65 @@ class Line {
   }
 }
 
-/** Set a key, `__proto__` included, as a key of the object itself. @param {Record<string, any>} object @param {string} key @param {any} value */
+/** The metadata of a row without cells: what the heading gives, if anything. @param {Columns} columns */
+function shared(columns) {
+  const given = columns.filter(([, value]) => value !== VARIES);
+  return given.length ? asObject(given.filter(([key]) => key)) : null;
+}
+
+/** @param {string} text @param {string} id @param {string} type */
+function took(text, id, type) {
+  return `${JSON.stringify(text)} was taken as ${id} (${type}).`;
+}
+
+/** The note on where the next page begins. @param {Fields} content @param {{end: number, limit: number}} following */
+function continued(content, { end, limit }) {
+  const walked = "shown_count" in content;
+  const shown = content.nodes.filter((/** @type {Fields} */ node) => !walked || "paths" in node).length;
+  const total = walked ? content.shown_count : content.node_count;
+  return `${walked ? "Shown nodes" : "Nodes"} ${end - shown + 1} to ${end} of ${total}. Continue with offset=${end}, limit=${limit}.`;
+}
+
+/** A type or predicate and its properties. @param {Line} line @returns {[string, string[]]} */
+function described(line) {
+  const owner = line.name(KEY);
+  line.expect(": ");
+  const items = [];
+  while (!line.over) {
+    items.push(line.at('"') ? line.json() : line.matched(ITEM));
+    line.take("; ");
+  }
+  return [owner, items];
+}
+
+/** @param {string[]} names */
+function unique(names) {
+  return [...new Set(names)].sort(byCodePoint);
+}
+
+/** @param {Fields} one @param {Fields} other */
+function byEnds(one, other) {
+  return (
+    byCodePoint(one.subject, other.subject) || byCodePoint(one.predicate, other.predicate) || byCodePoint(one.object, other.object)
+  );
+}
+
+/** @param {string} one @param {string} other */
+function byCodePoint(one, other) {
+  const [a, b] = [[...one], [...other]];
+  for (let i = 0; i < a.length && i < b.length; i += 1)
+    if (a[i] !== b[i]) return Number(a[i].codePointAt(0)) - Number(b[i].codePointAt(0));
+  return a.length - b.length;
+}
+
+/** @param {[string, any][]} pairs */
+function asObject(pairs) {
+  const found = {};
+  for (const [key, value] of pairs) set(found, key, value);
+  return found;
+}
+
+/** Set a key, `__proto__` included, as a key of the object itself. @param {Fields} object @param {string} key @param {any} value */
 function set(object, key, value) {
   Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });
 }

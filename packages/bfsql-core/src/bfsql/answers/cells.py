@@ -1,0 +1,222 @@
+"""Names, values and tables of answers in lines; the grammar stands in `bfsql.answers.lines`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from bfsql.answers.clean import encode
+from bfsql.models.characters import is_visible
+
+Record = Mapping[str, Any]
+
+_NAME = re.compile(r"(?!\d+\Z)[^\s\"|={}\[\];,>*-][^\s\"|={}\[\];,>]*")
+_JSON_BEGINS = frozenset('"[{-0123456789tfnNI')
+"""What a JSON value begins with, those beyond the standard that Python reads included."""
+MIXED = "*"
+"""Stands for the type in the heading of a table whose rows name their types."""
+FEW_RUNS = 2
+"""Runs of a type that always have a table each."""
+
+
+ROW = re.compile(r"[^\s\"{\[|=][^|=\n]*")
+BRACES = re.compile(r"[^\s\"{\[|=}][^|={}\n]*")
+BRACKETS = re.compile(r"[^\s\"{\[|=\]][^\s|=\]]*")
+LINE = re.compile(r"[^\s\"{\[].*")
+"""Text that is written as it is in a row, in braces, in brackets and on a line of its own."""
+_COUNTED = re.compile(r"[^\s\",;]+")
+
+
+def name(text: str) -> str:
+    """An id, type, predicate or key: bare, or as JSON where that would not read back."""
+    if _NAME.fullmatch(text) and is_visible(text):
+        return text
+    return encode(text).decode()
+
+
+def value(content: Any, bare: re.Pattern[str] = LINE) -> str:
+    """Any value: text bare where it reads back as itself, all else as JSON."""
+    if isinstance(content, str) and _is_bare(content, bare):
+        return content
+    return encode(content).decode()
+
+
+def _is_bare(text: str, bare: re.Pattern[str]) -> bool:
+    if not bare.fullmatch(text) or not is_visible(text) or text[-1].isspace():
+        return False
+    if text[0] not in _JSON_BEGINS:
+        return True
+    try:
+        json.loads(text)
+    except ValueError:
+        return True
+    return False
+
+
+def tally(counts: Mapping[str, int]) -> str:
+    """Names with their numbers."""
+    return ", ".join(f"{_counted(key)} {number}" for key, number in counts.items())
+
+
+def total(number: int, counts: Mapping[str, int]) -> str:
+    """A number and what it is made of; a single part that is all of it goes without its own."""
+    if list(counts.values()) == [number]:
+        return f"{number}: {_counted(*counts)}"
+    return f"{number}: {tally(counts)}" if counts else str(number)
+
+
+def _counted(text: str) -> str:
+    if _COUNTED.fullmatch(text) and is_visible(text):
+        return text
+    return encode(text).decode()
+
+
+class Columns(NamedTuple):
+    """The keys that the records of a table share.
+
+    Attributes:
+        constant: Those that all have with one value, which the heading gives.
+        varying: Those that stand in the rows, in this order.
+        empty: Whether every record is there, and none has a key.
+    """
+
+    constant: dict[str, Any]
+    varying: tuple[str, ...]
+    empty: bool
+
+    @classmethod
+    def of(cls, records: Sequence[Record | None], *, most: bool) -> Columns:
+        """The columns of some records.
+
+        Args:
+            records: None for one that is a stub.
+            most: Whether a key has to be in half of the records to have a column.
+        """
+        held = Counter(key for record in records for key in record or ())
+        full = sum(record is not None for record in records)
+        constant: dict[str, Any] = {}
+        if len(records) > 1 or not most:
+            first = records[0] or {}
+            constant = {
+                key: one
+                for key, one in first.items()
+                if held[key] == len(records) and all(_same(r, key, one) for r in records)
+            }
+        columns = (k for k in held if k not in constant)
+        varying = tuple(k for k in columns if not most or 2 * held[k] >= full)
+        return cls(constant, varying, most and not held and full == len(records))
+
+    def heading(self, bare: re.Pattern[str]) -> list[str]:
+        """Each key, with the value that all have."""
+        fixed = [f"{name(key)}={value(one, bare)}" for key, one in self.constant.items()]
+        return ["{}"] if self.empty else [*fixed, *map(name, self.varying)]
+
+    def cells(self, record: Record, bare: re.Pattern[str]) -> list[str]:
+        """The values of a record: an empty one where it lacks a key, further keys behind.
+
+        None at all if the heading has the whole of it, and one at the least otherwise.
+        """
+        cells = [value(record[key], bare) if key in record else "" for key in self.varying]
+        further = [key for key in record if key not in self.constant and key not in self.varying]
+        cells += [f"{name(key)}={value(record[key], bare)}" for key in further]
+        while cells and not cells[-1]:
+            cells.pop()
+        return cells if cells or self.constant or self.empty else [""]
+
+
+def _same(record: Record | None, key: str, content: Any) -> bool:
+    other = (record or {}).get(key)
+    if isinstance(content, str | int):
+        return type(other) is type(content) and bool(other == content)
+    return encode(other) == encode(content)
+
+
+class Row(NamedTuple):
+    """A node or record of a table.
+
+    Attributes:
+        label: What edges call it, if they do.
+        id: Its id.
+        entity_type: Its type.
+        fields: What is neither its identity nor its metadata.
+        metadata: None of a stub.
+    """
+
+    label: str
+    id: str
+    entity_type: str
+    fields: Record
+    metadata: Record | None
+
+
+def tables(rows: Sequence[Row]) -> Iterator[str]:
+    """The lines of some rows: a table for each run of a type, or one where types alternate."""
+    runs = [list(run) for _, run in groupby(rows, lambda row: row.entity_type)]
+    if len(runs) > FEW_RUNS and 2 * len(runs) > len(rows):
+        yield from _table(rows, MIXED)
+    else:
+        for run in runs:
+            yield from _table(run, name(run[0].entity_type))
+
+
+def _table(rows: Sequence[Row], entity_type: str) -> Iterator[str]:
+    fields = Columns.of([row.fields for row in rows], most=False)
+    metadata = Columns.of([row.metadata for row in rows], most=True)
+    inside = " ".join([entity_type, *fields.heading(BRACKETS)])
+    yield _heading(inside, metadata)
+    for row in rows:
+        cells = [name(row.entity_type)] if entity_type == MIXED else []
+        if fields.varying:
+            given = fields.cells(row.fields, ROW)
+            cells += given + [""] * (len(fields.varying) - len(given))
+        if row.metadata is not None:
+            cells += metadata.cells(row.metadata, ROW)
+        label = f"{row.label} " if row.label else ""
+        yield "|".join([label + name(row.id), *cells])
+
+
+class Edge(NamedTuple):
+    """An edge, its ends as the lines call them.
+
+    Attributes:
+        subject: An end as it is written.
+        predicate: Unaltered.
+        object: An end as it is written.
+        metadata: None of a bare triple.
+    """
+
+    subject: str
+    predicate: str
+    object: str
+    metadata: Record | None
+
+
+def links(edges: Iterable[Edge], *, apart: bool = False) -> Iterator[str]:
+    """The lines of some edges: a heading for each run of a predicate, and its edges by subject.
+
+    Args:
+        edges: The edges.
+        apart: Whether each has a line of its own.
+    """
+    separator = "\n>" if apart else ","
+    for predicate, run in groupby(edges, lambda edge: edge.predicate):
+        alike = list(run)
+        columns = Columns.of([edge.metadata for edge in alike], most=True)
+        yield _heading(f"-{name(predicate)}->", columns)
+        for subject, group in groupby(alike, lambda edge: edge.subject):
+            objects = (edge.object + _braces(edge, columns) for edge in group)
+            yield f"{subject}>{separator.join(objects)}"
+
+
+def _braces(edge: Edge, columns: Columns) -> str:
+    cells = columns.cells(edge.metadata, BRACES) if edge.metadata is not None else ()
+    return f"{{{'|'.join(cells)}}}" if cells else ""
+
+
+def _heading(inside: str, columns: Columns) -> str:
+    listed = "|".join(columns.heading(ROW))
+    return f"[{inside}]{' ' if listed else ''}{listed}"
