@@ -27,6 +27,7 @@ from bfsql.models import LoadMode, LoadOptions, LoadReport
 from bfsql.sources import SourceOptions
 from bfsql.sources.files import ZSTD
 from bfsql_sqlite import SqliteSettings, bulk, load_graph
+from bfsql_sqlite.bulk import RECORD_BY_RECORD
 from bfsql_sqlite.plugin import plugin
 
 zstd = importlib.import_module(ZSTD)
@@ -57,7 +58,10 @@ def outcome(
         report = asyncio.run(load_graph(SqliteSettings(path=file), reading.records, reading.how))
     except BfsqlError as error:
         return str(error)
-    return content(file), asdict(reading.completed(report)) | {"place": "", "backup": ""}
+    report = reading.completed(report)
+    for source in report.sources:
+        source.notes = [note for note in source.notes if not note.startswith(RECORD_BY_RECORD)]
+    return content(file), asdict(report) | {"place": "", "backup": ""}
 
 
 def content(file: Path) -> dict[str, list[Any]]:
@@ -238,6 +242,67 @@ main()
     assert "The previous content is unchanged" in told
     assert file.read_bytes() == b""
     assert names(tmp_path) == ["graph.db", "t.csv"]
+
+
+def test_a_disk_that_is_full_when_duckdb_spills_is_told_and_leaves_the_old_file(
+    tmp_path: Path,
+) -> None:
+    pytest.importorskip("resource", reason="limits on a file's size are a matter of POSIX")
+    table, file = tmp_path / "t.csv", tmp_path / "graph.db"
+    table.write_text("subject,object\n" + "".join(f"{i},{i % 5000}\n" for i in range(300_000)))
+    file.touch()
+    script = """
+import resource, sys
+from bfsql.__main__ import main
+from bfsql_sqlite import bulk
+
+number = bulk.BulkGraph.number
+
+def with_a_full_disk(graph):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
+    number(graph)
+
+bulk._CONFIG["memory_limit"], bulk.THREADS = "45MB", 1
+bulk.BulkGraph.number = with_a_full_disk
+sys.argv[0] = "bfsql"
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, "load", table, "--path", file],
+        timeout=300,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    [told] = done.stderr.splitlines()
+    assert "duckdb_temp" in told
+    assert "cannot be written: " in told
+    assert "The previous content is unchanged" in told
+    assert file.read_bytes() == b""
+    assert names(tmp_path) == ["graph.db", "t.csv"]
+
+
+def notes(folder: Path, *paths: Path, how: LoadOptions = CREATING) -> list[list[str]]:
+    """What the report says of each table."""
+    reading = Reading(plugin, paths, how=how)
+    file = SqliteSettings(path=folder / "graph.db")
+    report = reading.completed(asyncio.run(load_graph(file, reading.records, reading.how)))
+    return [source.notes for source in report.sources]
+
+
+def test_the_report_tells_why_tables_are_read_record_by_record(tmp_path: Path) -> None:
+    nodes, edges = tmp_path / "nodes.csv", tmp_path / "edges.csv"
+    nodes.write_text("id,type\na,T\nb,T\n")
+    edges.write_text("subject,object\na,b\n")
+    assert notes(tmp_path, nodes, edges) == [[], []]
+    edges.write_text('subject,object\na,"b\nc"\n')
+    line_break = f"{RECORD_BY_RECORD}: one of its cells contains a line break"
+    assert notes(tmp_path, nodes, edges) == [[], [line_break]]
+    edges.write_text("subject,object\na,b\n")
+    with patch.dict(bulk._CONFIG, {"memory_limit": "1MB"}):
+        [[too_little], none] = notes(tmp_path, nodes, edges)
+    assert too_little.startswith(f"{RECORD_BY_RECORD}: there was too little of 1GB of memory")
+    assert none == []
 
 
 TEXTS = st.sampled_from(

@@ -10,7 +10,7 @@ import os
 import shutil
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -44,6 +44,8 @@ _CONFIG = {
     "memory_limit": MEMORY,
 }
 _FOLDER = "duckdb"
+RECORD_BY_RECORD = "read record by record, which takes longer"
+"""How the note begins that says why tables were not read in bulk."""
 _LOOK = 0.1
 """Seconds between two looks at whether the load is cancelled."""
 
@@ -129,8 +131,8 @@ def bulk_graph(
         options: Of the load.
 
     Returns:
-        None where the records have to be read: some are not from tables, or a table is not plain,
-        or one of its lines is refused in strict mode, or the graph that is added to has evidence.
+        None where the records have to be read: some are not from tables, or a line of one is
+        refused in strict mode, or the account of a table has a note on why.
 
     Raises:
         Stopped: The load was cancelled.
@@ -138,6 +140,8 @@ def bulk_graph(
         duckdb.Error: Likewise.
     """
     sound = is_text(f"{making.folder}{options.default_type}")
+    if records.tables and options.remove:
+        _tell(records, "the same load removes something from the graph")
     if not records.tables or options.remove or not sound:
         yield None
         return
@@ -165,31 +169,22 @@ def _read(
     stopped: Callable[[], bool],
     options: LoadOptions,
 ) -> BulkGraph | None:
-    folder = making.folder / _FOLDER
     told = [_Told(source.account) for source in records.tables]
-    graph = None
+    graph, odd = None, None
     try:
-        tables = list(_tables(connection, records, folder, stopped))
-        for table in tables:
-            table.read()
-        refused = any(table.refused for table in tables)
-        nodes: list[NodeTable] = [table.nodes for table in tables if table.nodes is not None]
-        edges: list[EdgeTable] = [table.edges for table in tables if table.edges is not None]
-        count = sum(table.count for table in nodes) + sum(table.count for table in edges)
-        if count and not (refused and records.strict):
-            if options.progress:
-                options.progress("merging", None)
-            if options.mode is LoadMode.APPEND and making.target.header:
-                old = OldGraph(making.target.path, folder, connection, stopped)
-                old.read(options)
-                nodes, edges = [old.nodes, *nodes], [old.edges, *edges]
-            graph = BulkGraph(connection, nodes, edges, options)
-            graph.number()
-    except (NotPlain, duckdb.OutOfMemoryException, duckdb.InvalidInputException):
-        graph = None
+        tables = _tables(connection, records, making.folder / _FOLDER, stopped)
+        graph = _numbered(connection, tables, records, making, stopped, options)
+    except NotPlain as found:
+        odd = found
+    except duckdb.OutOfMemoryException:
+        odd = NotPlain(f"there was too little of {MEMORY} of memory, or of disk, to sort its rows")
+    except duckdb.InvalidInputException:
+        odd = NotPlain("one of its lines cannot be read in bulk")
     if graph is None:
         for account in told:
             account.take_back()
+        if odd is not None:
+            _tell(records, str(odd), odd.table)
         return None
     for table, source in zip(tables, records.tables, strict=True):
         table.tell(source, records)
@@ -201,15 +196,64 @@ def _tables(
     records: RefusalFilter,
     folder: Path,
     stopped: Callable[[], bool],
-) -> Iterator[BulkTable | RecordTable]:
+) -> list[BulkTable | RecordTable]:
+    """The tables, read.
+
+    Raises:
+        NotPlain: One has to be read by the reader of records; it has the number of the table.
+    """
+    tables: list[BulkTable | RecordTable] = []
     for number, source in enumerate(records.tables):
         name = f"table_{number}"
-        if isinstance(source.table, Table):
-            made = copy(source, folder / f"{name}.csv", stopped, records.progress)
-            yield BulkTable(name, made, connection)
-        else:
-            rows = record_rows(source, name, folder, connection)
-            yield RecordTable(source, rows, stopped, records.progress)
+        try:
+            if isinstance(source.table, Table):
+                made = copy(source, folder / f"{name}.csv", stopped, records.progress)
+                table: BulkTable | RecordTable = BulkTable(name, made, connection)
+            else:
+                rows = record_rows(source, name, folder, connection)
+                table = RecordTable(source, rows, stopped, records.progress)
+            table.read()
+        except NotPlain as odd:
+            odd.table = number
+            raise
+        tables.append(table)
+    return tables
+
+
+def _numbered(  # noqa: PLR0917 - what a load has
+    connection: duckdb.DuckDBPyConnection,
+    tables: Sequence[BulkTable | RecordTable],
+    records: RefusalFilter,
+    making: Making,
+    stopped: Callable[[], bool],
+    options: LoadOptions,
+) -> BulkGraph | None:
+    """The graph of tables; None where they have no records, or one that may not be refused."""
+    nodes: list[NodeTable] = [table.nodes for table in tables if table.nodes is not None]
+    edges: list[EdgeTable] = [table.edges for table in tables if table.edges is not None]
+    count = sum(table.count for table in nodes) + sum(table.count for table in edges)
+    if not count or (records.strict and any(table.refused for table in tables)):
+        return None
+    if options.progress:
+        options.progress("merging", None)
+    if options.mode is LoadMode.APPEND and making.target.header:
+        old = OldGraph(making.target.path, making.folder / _FOLDER, connection, stopped)
+        old.read(options)
+        nodes, edges = [old.nodes, *nodes], [old.edges, *edges]
+    graph = BulkGraph(connection, nodes, edges, options)
+    graph.number()
+    return graph
+
+
+def _tell(records: RefusalFilter, reason: str, table: int = 0) -> None:
+    """Note why the records have to be read.
+
+    Args:
+        records: What is to be loaded.
+        reason: A clause about a table.
+        table: Its number; that of the first table where the reason is in no single one.
+    """
+    records.tables[table].account.notes.append(f"{RECORD_BY_RECORD}: {reason}")
 
 
 class _Told:

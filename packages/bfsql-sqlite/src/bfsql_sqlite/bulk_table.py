@@ -165,8 +165,10 @@ class BulkTable:
     def _metadata(self) -> tuple[str, str]:
         """Joins, and what gives the fields of the JSON object of a row's metadata."""
         keys = [key for key, _ in self.keys.values()]
-        if len(set(keys)) < len(keys) or "provenance" in keys:
-            raise NotPlain
+        if len(set(keys)) < len(keys):
+            raise NotPlain("several of its columns are the same key of metadata")
+        if "provenance" in keys:
+            raise NotPlain("its edges have evidence")
         if not keys:
             return "", "''"
         joins, fields = [], []
@@ -240,7 +242,7 @@ def _literal(text: str) -> str:
         NotPlain: SQL cannot hold it.
     """
     if "\0" in text or not is_text(text):
-        raise NotPlain
+        raise NotPlain("its header contains characters that are no text")
     return "'" + text.replace("'", "''") + "'"
 
 

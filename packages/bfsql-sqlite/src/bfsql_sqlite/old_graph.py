@@ -46,6 +46,9 @@ class OldEdges:
         self.has_metadata = has_metadata
 
 
+EVIDENCE = "the graph that it is added to has evidence"
+
+
 class OldGraph:
     """The graph in a file.
 
@@ -91,7 +94,7 @@ class OldGraph:
                 details = self._fill("old_metadata", 2, _metadata(old))
                 count = self._fill_edges(old)
         except (sqlite3.Error, UnicodeError) as error:
-            raise NotPlain from error
+            raise NotPlain("the graph that it is added to cannot be read") from error
         self._connection.execute(_EDGES)
         self._connection.execute(
             "CREATE VIEW old_predicate_name AS SELECT c0 AS name FROM old_predicate"
@@ -128,13 +131,15 @@ def _check(old: sqlite3.Connection, options: LoadOptions) -> None:
     (evidence,) = old.execute("SELECT EXISTS (SELECT 1 FROM evidence)").fetchone()
     untyped = "SELECT value FROM meta WHERE key = 'default_type'"
     (name,) = old.execute(untyped).fetchone() or (UNTYPED,)
-    if evidence or name != options.default_type:
-        raise NotPlain
+    if evidence:
+        raise NotPlain(EVIDENCE)
+    if name != options.default_type:
+        raise NotPlain("the graph that it is added to calls nodes without a type otherwise")
 
 
 def _metadata(old: sqlite3.Connection) -> Iterator[tuple[str, str]]:
     """The number of each edge that has metadata, and the fields of the JSON object."""
     for number, text in old.execute("SELECT e, metadata FROM edge ORDER BY e"):
         if '"provenance"' in text:
-            raise NotPlain
+            raise NotPlain(EVIDENCE)
         yield str(number), text[1:-1]

@@ -42,7 +42,18 @@ _JUMPS = 4_000_000
 
 
 class NotPlain(Exception):
-    """The table has to be read by the reader of records."""
+    """The table has to be read by the reader of records.
+
+    Args:
+        reason: A clause about the table.
+
+    Attributes:
+        table: Number of the table, among those of the load.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.table = 0
 
 
 class Copy:
@@ -84,7 +95,7 @@ class Copy:
             self._lines[-1] = line
             return
         if len(self._firsts) > _JUMPS:
-            raise NotPlain
+            raise NotPlain("too many of its lines are empty, refused or written anew")
         self._firsts.append(self.rows)
         self._lines.append(line)
 
@@ -116,9 +127,9 @@ def copy(
     assert isinstance(table, Table)
     dialect = table.head.dialect
     if dialect.trim or dialect.separator not in _SEPARATORS:
-        raise NotPlain
+        raise NotPlain("its cells are separated by something other than , ; | or a tab alone")
     if len(table.head.columns) > _WIDEST:
-        raise NotPlain
+        raise NotPlain(f"it has more than {_WIDEST} columns")
     made = Copy(table, path)
     with path.open("wb") as target:
         target.write(BOM_UTF8)  # without it, DuckDB would take one off the first cell
@@ -132,9 +143,9 @@ def copy(
             if source.stamp is not None:
                 check_unchanged([(table.path, source.stamp)])
         except SourceError as error:
-            raise NotPlain from error
+            raise NotPlain("it cannot be read to its end") from error
     if table.has_header and made.header is None:
-        raise NotPlain
+        raise NotPlain("it has no header")
     return made
 
 
@@ -152,7 +163,7 @@ def _blocks(table: Table) -> Iterator[str]:
             else:
                 rest += block
             if len(rest) > _LONGEST:
-                raise NotPlain
+                raise NotPlain("one of its lines is very long")
         if rest:
             yield _with_line_feeds(f"{rest}\n")
 
@@ -161,7 +172,7 @@ def _with_line_feeds(text: str) -> str:
     if "\r" in text:
         text = text.replace("\r\n", "\n")
     if "\r" in text or "\0" in text:
-        raise NotPlain
+        raise NotPlain("one of its lines contains a carriage return or a NUL character")
     return text
 
 
@@ -211,7 +222,7 @@ class _Lines:
     def _header(self, line: str) -> None:
         cells = self._row(line)
         if isinstance(cells, Unusable):
-            raise NotPlain
+            raise NotPlain("its header cannot be read")
         if cells:
             self._made.header = cells
             self._in_header = False
@@ -255,7 +266,7 @@ class _Lines:
     def _row(self, line: str) -> list[str] | Unusable:
         cells = lone_row(line, self._encoding, self._dialect)
         if cells is None or (isinstance(cells, list) and any("\n" in cell for cell in cells)):
-            raise NotPlain
+            raise NotPlain("one of its cells contains a line break")
         return cells
 
     def _written(self, cells: list[str]) -> bytes:

@@ -173,7 +173,7 @@ class RecordTable:
                 check_unchanged([(self._table.path, self._source.stamp)])
         except (SourceError, ValueError) as error:
             # Half of a surrogate pair, or metadata that is nested too deeply
-            raise NotPlain from error
+            raise NotPlain("some of its text or metadata cannot be written as JSON") from error
 
     def _accepted(self) -> Iterator[GraphRecord]:
         records = guarded(self._table.path, self._table.records())
@@ -228,7 +228,7 @@ def write_rows(path: Path, rows: Iterable[Sequence[str]]) -> int:
         while batch := list(islice(rows, BATCH)):
             lines = [",".join(map(quoted, row)) for row in batch]
             if any(map(_UNWRITABLE.search, lines)):
-                raise NotPlain
+                raise NotPlain("an id, type or predicate contains a line break or a NUL character")
             target.write("\n".join(lines) + "\n")
             count += len(lines)
     return count
@@ -238,5 +238,5 @@ def _fields(record: EdgeRecord) -> str:
     if not record.metadata:
         return ""
     if "provenance" in record.metadata:
-        raise NotPlain
+        raise NotPlain("its edges have evidence")
     return encode(record.metadata)[1:-1]
