@@ -33,8 +33,8 @@ SIZES = {"desktop": {"width": 1280, "height": 800}, "phone": {"width": 390, "hei
 QUALITY = 70
 SESSION: tuple[tuple[str, dict[str, object]], ...] = (
     ("search_entities", {"query": "Tom Hanks"}),
-    ("search_entities", {"query": "Meg Ryan"}),
-    ("intersect_subgraphs", {"seeds": [HANKS, RYAN], "k": 1, "fields": ["name"]}),
+    ("bfs_query", {"seeds": [HANKS], "path": ["-ACTED_IN-> Movie"], "fields": ["name"]}),
+    ("intersect_subgraphs", {"seeds": [HANKS, RYAN], "connect": True, "fields": ["name"]}),
     ("describe_entity", {"id": "Movie:SleeplessInSeattle1993"}),
 )
 """The calls of the session that is replayed."""
@@ -85,6 +85,11 @@ async def take(browser: Browser, url: str, size: str, scheme: str, folder: Path)
             await page.goto(f"{url}/#{urlencode(state)}")
             await expect(page.locator("#main h1")).to_have_count(1)
             await expect(page.locator("[aria-busy=true]")).to_have_count(0)
+            if name == "entity":
+                await page.get_by_text("-ACTED_IN->").click()
+                await expect(page.locator(".neighbours a").first).to_be_visible()
+            if name != "start":
+                await page.evaluate("document.activeElement.blur()")
             await page.evaluate(READY)
             shot = await debugger.send(
                 "Page.captureScreenshot", {"format": "webp", "quality": QUALITY}

@@ -48,17 +48,20 @@ def films(films_db: Path) -> Iterator[Served]:
 
 
 @pytest.fixture(scope="session")
-def axe(node_programs: Any) -> Callable[[Visit], Awaitable[list[str]]]:
+def axe(node_programs: Any) -> Callable[..., Awaitable[list[str]]]:
     """Asks axe-core what it finds on a page: each serious or critical finding in one line.
+
+    With names of rules it checks these alone.
 
     It is evaluated by the browser's debugger, so that the page's policy stays on.
     """
     source = (node_programs.modules / "axe-core" / "axe.min.js").read_text("utf-8")
 
-    async def findings(visit: Visit) -> list[str]:
+    async def findings(visit: Visit, *rules: str) -> list[str]:
         if not await visit.page.evaluate("'axe' in window"):
             await visit.page.evaluate(source)
-        found = await visit.page.evaluate("axe.run({resultTypes: ['violations']})")
+        options = {"resultTypes": ["violations"], **({"runOnly": list(rules)} if rules else {})}
+        found = await visit.page.evaluate("options => axe.run(options)", options)
         return [
             f"{rule['impact']} {rule['id']}: {node['failureSummary']} in {node['html'][:300]}"
             for rule in found["violations"]

@@ -13,12 +13,12 @@ from xml.etree import ElementTree as ET
 import networkx as nx
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, Locator, Page, expect
+from playwright.async_api import Locator, Page, expect
 
 import bfsql
 from bfsql.explore.page import FILES
 from bfsql.models import EdgeRecord, EvidenceRecord, NodeRecord
-from bfsql_servers.chromium import Visit, visiting
+from bfsql_servers.chromium import Visit
 from bfsql_servers.served import Served, exploring
 from bfsql_sqlite import SqliteSettings, load_graph
 
@@ -287,30 +287,34 @@ async def test_the_keyboard_alone_reads_hits_records_and_the_choice_at_a_hub(
     await expect(status(page)).to_contain_text("1 call")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_axe_finds_nothing_serious_in_any_view(
-    browser: Browser, served: Served, axe: Callable[[Visit], Awaitable[list[str]]], scheme: str
+    visit: Visit, served: Served, axe: Callable[..., Awaitable[list[str]]]
 ) -> None:
     source = (FILES / "main.js").read_text("utf-8")
     listed = re.findall(r"\w+", source.partition("const VIEWS = {")[2].partition("}")[0])
     assert {state["view"] for state in VIEWS.values()} == set(listed)
-    async with visiting(browser, color_scheme=scheme) as visit:
-        visit.expect_incident(FAILED)
-        for name, state in VIEWS.items():
-            page = await visit.open(served.url, **state)
-            await page.evaluate(OPEN_ALL)
-            await visit.settled()
-            assert not await axe(visit), name
+    visit.expect_incident(FAILED)
+    for name, state in VIEWS.items():
+        await visit.page.emulate_media(color_scheme="light")
+        page = await visit.open(served.url, **state)
+        await page.evaluate(OPEN_ALL)
+        await visit.settled()
+        assert not await axe(visit), name
+        await page.emulate_media(color_scheme="dark")
+        assert not await axe(visit, "color-contrast"), f"{name} in dark"
 
 
-@pytest.mark.parametrize("width", [320, 390, 2560])
-async def test_no_view_is_wider_than_the_window(
-    browser: Browser, served: Served, width: int
+async def test_every_view_begins_at_its_top_and_is_not_wider_than_the_window(
+    visit: Visit, served: Served
 ) -> None:
-    async with visiting(browser, viewport={"width": width, "height": 800}) as visit:
-        visit.expect_incident(FAILED)
-        for name, state in VIEWS.items():
-            page = await visit.open(served.url, **state)
-            await page.evaluate(OPEN_ALL)
-            await visit.settled()
-            assert await page.evaluate("document.documentElement.scrollWidth") <= width, name
+    visit.expect_incident(FAILED)
+    for name, state in VIEWS.items():
+        await visit.page.set_viewport_size({"width": 320, "height": 600})
+        page = await visit.open(served.url, **state)
+        assert await page.evaluate("scrollY") == 0, name
+        await page.evaluate(OPEN_ALL)
+        await visit.settled()
+        for width in (320, 390, 700, 2560):
+            await page.set_viewport_size({"width": width, "height": 800})
+            found = await page.evaluate("document.documentElement.scrollWidth")
+            assert found <= width, f"{name} at {width}"

@@ -76,7 +76,7 @@ export function replay(container, state) {
     player(session, step);
     if (drawn !== session.key) fill(steps, session.calls.map((call, at) => stepButton(call, at + 1)));
     for (const [at, item] of [...steps.children].entries()) item.firstElementChild?.toggleAttribute("aria-current", at + 1 === step);
-    steps.children[step - 1]?.scrollIntoView({ block: "nearest" });
+    reveal(steps.children[step - 1], steps);
     draw(session, step);
     drawn = session.key;
   }
@@ -199,6 +199,12 @@ export function replay(container, state) {
     container.removeEventListener("keydown", keys);
     picture.destroy();
   }, { update });
+}
+
+/** Scroll a list, and not the page, until it shows an item. @param {Element} item @param {Element} list */
+function reveal(item, list) {
+  const [inner, outer] = [item.getBoundingClientRect(), list.getBoundingClientRect()];
+  list.scrollTop += Math.min(inner.top - outer.top, 0) + Math.max(inner.bottom - outer.bottom, 0);
 }
 
 /** The calls that the server has, where it was started with a file of them. @param {AbortSignal} signal */
