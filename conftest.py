@@ -97,6 +97,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByServe
     return ByServers(config, log)
 
 
+LONG = (
+    *("bfs-bytes", "intersect-bytes", "entity-bytes", "entities-bytes", "schema-lists"),
+    *("cached-as-direct", "concurrent-calls", "cancellation", "same-errors", "drawn-graphs"),
+)
+"""Rules of the kit that `nox -s quick` tries on the embedded store alone."""
+LONG_EVERYWHERE = ("columns-batches",)
+"""Rules that it leaves out there, too."""
+
+
 def asks_again(items: list[pytest.Item]) -> Iterator[pytest.Item]:
     """Tests that ask code which others have asked: of drawn values, or over another store.
 
@@ -124,13 +133,46 @@ def asks_again(items: list[pytest.Item]) -> Iterator[pytest.Item]:
         yield from (item for item in same if item is not watched)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def takes_seconds(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+    """Tests of those rules of the kit that take seconds; of some the embedded store's are none."""
+    from bfsql.conformance import RULES
+    from bfsql.testing import BackendSuite, test_name
+
+    long, everywhere = ({test_name(RULES[rule]) for rule in ids} for ids in (LONG, LONG_EVERYWHERE))
+    for item in items:
+        suite = getattr(item, "cls", None)
+        if suite is not None and issubclass(suite, BackendSuite):
+            embedded = item.nodeid.startswith("packages/bfsql-sqlite")
+            if item.name in everywhere or (item.name in long and not embedded):
+                yield item
+
+
+KEPT = "_hypothesis_internal_use_settings"
+"""Where a test has what `@settings` gave it; hypothesis has no other way to change it later."""
+
+
+def draw_fewer(items: list[pytest.Item], most: int) -> None:
+    """Bound the examples also of tests that name a number of their own."""
+    for item in items:
+        test = getattr(item, "obj", None)
+        function = getattr(test, "__func__", test)
+        if is_hypothesis_test(function):
+            own = getattr(function, KEPT, None)
+            if own is not None and own.max_examples > most:
+                setattr(function, KEPT, settings(own, max_examples=most))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put the longest groups first, and core's many small files last.
 
     Coverage makes Python half as fast, and shows nothing new where the same code is asked again.
     """
     for item in asks_again(items):
         item.add_marker("no_cover")
+    for item in takes_seconds(items):
+        item.add_marker("slow")
+    if config.getoption("--hypothesis-profile") == "quick":
+        draw_fewer(items, settings.default.max_examples)
 
     def place(item: pytest.Item) -> list[bool]:
         return [not group(item.nodeid).startswith(start) for start in LONGEST_FIRST]

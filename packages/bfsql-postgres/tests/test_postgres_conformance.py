@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager
 from typing import Any, ClassVar
 
 import pytest
-from bfsql_trials.conformance import WatchedSuite
+from bfsql_trials.conformance import ASKED_AGAIN, WatchedSuite, trying
 from bfsql_trials.together import LoadedTogether
 
-from bfsql.conformance import EVERYTHING
+from bfsql.conformance import EVERYTHING, RULES
 from bfsql.models import GraphRecord
 from bfsql.testing import Kind
 from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
@@ -34,6 +34,7 @@ def watched(backend: PostgresBackend) -> list[str]:
 class OnPostgres(LoadedTogether, WatchedSuite):
     # An index of Postgres takes 2,704 bytes.
     keeps = EVERYTHING - {Kind.BINARY, Kind.NUL_CHARACTERS, Kind.LONG_IDS}
+    examples = 8  # each is a load
     evidence_layout: ClassVar[str] = "bundle_evidence"
     pooled: ClassVar[bool] = False
     server: ClassVar[str] = "database"
@@ -100,18 +101,25 @@ class TestBundleEvidence(OnPostgres):
     """With pgvector and pg_trgm; evidence by key."""
 
 
+@trying(
+    *("edge-evidence", "evidence-counted", "entity-bytes", "bfs-bytes", "drawn-graphs"),
+    *("every-value", "edge-metadata-batch", "edge-metadata-keys", "unknown-in-batches"),
+    *("query-text", "round-trips", "read-rights"),
+)
 class TestEvidenceByRow(OnPostgres):
-    """Evidence by the row's UUID."""
+    """Evidence by the row's UUID; the other tables are as above."""
 
     evidence_layout = "evidence"
 
 
+@trying(*RULES.keys() - ASKED_AGAIN)
 class TestOldServer(OnPostgres):
     """Postgres 15, without pgvector."""
 
     server = "old_database"
 
 
+@trying(*RULES.keys() - ASKED_AGAIN)
 class TestBehindPooler(OnPostgres):
     """Through pgbouncer in transaction mode."""
 

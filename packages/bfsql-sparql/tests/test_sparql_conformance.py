@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 from zipfile import ZipFile
 
 import pytest
-from bfsql_trials.conformance import WatchedSuite
+from bfsql_trials.conformance import ASKED_AGAIN, WatchedSuite, trying
 from bfsql_trials.together import LoadedTogether
 
-from bfsql.conformance import EVERYTHING, kept
+from bfsql.conformance import EVERYTHING, RULES, kept
 from bfsql.conformance.graphs import village
 from bfsql.models import GraphRecord
 from bfsql.testing import BackendSuite, Kind, never
@@ -141,6 +141,7 @@ class TestFilesByOxigraph(OnAStore):
     store = "files"
 
 
+@trying(*RULES.keys() - ASKED_AGAIN)
 class TestFilesByRdflib(BackendSuite):
     """The rules for a store that is only read, on a few nodes: rdflib is slow."""
 

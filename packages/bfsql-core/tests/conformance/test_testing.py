@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from bfsql_trials.backends import BareBackend, CountingBackend
+from bfsql_trials.conformance import trying
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
@@ -120,6 +121,7 @@ class TestStoreThatIsOnlyRead(BackendSuite):
         yield MemoryBackend(village())
 
 
+@trying("own-identity", "found-by-id", "edges-batch", "tools-answer", "fresh-answers")
 class TestStoreThatAFixtureOpens(BackendSuite):
     """Opened once by a fixture that needs other fixtures; ids are named."""
 
@@ -130,6 +132,7 @@ class TestStoreThatAFixtureOpens(BackendSuite):
         return BareBackend(village())
 
 
+@trying("every-node", "own-identity", "schema-lists", "drawn-graphs", "concurrent-calls")
 class TestFillingByAFixture(BackendSuite):
     """The class's fixture gives the function that fills."""
 

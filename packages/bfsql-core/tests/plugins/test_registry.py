@@ -1,5 +1,6 @@
 """Finding and loading backends, from distributions that each test installs."""
 
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -19,6 +20,7 @@ from bfsql.errors import (
     UnknownBackend,
 )
 from bfsql.plugins import installed, load, states
+from bfsql.plugins.distributions import BACKENDS, entry_points_of
 
 
 @pytest.fixture
@@ -59,9 +61,20 @@ def test_an_unknown_backend_names_the_installed_ones(site: Path) -> None:
 def test_a_known_backend_that_is_missing_names_what_to_install(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bfsql.plugins.distributions.entry_points", lambda group: ())
+    monkeypatch.setattr("bfsql.plugins.distributions._declared", lambda group, folders: [])
     with pytest.raises(UnknownBackend, match=f"none is installed. .*pip install bfsql-{name}$"):
         load(name)
+
+
+def test_what_is_installed_or_removed_meanwhile_is_noticed(site: Path) -> None:
+    names = lambda: {point.name for point in entry_points_of(BACKENDS)}
+    before = names()
+    install(site, "bfsql-toy", toy="bfsql_trials.toy:plugin")
+    assert names() == before | {"toy"}
+    install(site, "bfsql-games", game="bfsql_trials.toy:plugin")
+    assert names() == before | {"toy", "game"}
+    shutil.rmtree(site / "bfsql_toy-1.2.3.dist-info")
+    assert names() == before | {"game"}
 
 
 def test_two_claims_on_a_name_are_refused(site: Path) -> None:
