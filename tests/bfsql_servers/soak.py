@@ -49,6 +49,8 @@ QUIET_CALLS = 40
 """Small calls of the quiet server, whose median is the measure of those of the soak."""
 RECOVERY_SECONDS = 3.0
 """After an outage, until when calls are still expected to feel it."""
+MEMORY_PAUSE = 2.0
+"""Seconds between two looks at the memory of the server."""
 SETTLE_SECONDS = 60.0
 FILES = 8_192
 
@@ -159,9 +161,7 @@ class Soak:
             asyncio.ensure_future(self._outages()),
         ]
         with self._probing() as self.report.probed:
-            await asyncio.sleep(self.report.seconds / 3)
-            self.report.early = self._resources()
-            await asyncio.gather(*tasks)
+            await asyncio.gather(*tasks, self._watch_memory(began))
         await self._settle()
         self.report.log = list(self._served.log)
         return self.report
@@ -270,6 +270,11 @@ class Soak:
             await asyncio.sleep(self._drawn.uniform(*OUTAGE_SECONDS))
             self._proxy.switch("open")
             calm_since = time.monotonic() + RECOVERY_SECONDS
+
+    async def _watch_memory(self, began: float) -> None:
+        while not self._is_over():
+            self.report.memory.append((time.monotonic() - began, self._resources().megabytes))
+            await asyncio.sleep(MEMORY_PAUSE)
 
     async def _settle(self) -> None:
         """Wait until the server has given back what it held."""

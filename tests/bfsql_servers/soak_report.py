@@ -16,8 +16,9 @@ BUSY_SECONDS = 0.002
 SLOWER, ENOUGH = 10, 200
 """How many times as long as on a quiet server the slowest small call may take, and how many of
 them have to be measured before this says something."""
-MORE_MEMORY, SPARE_MEGABYTES = 1.5, 50
-"""What the process may hold at the end: so many times what it held after a third, and more."""
+MORE_MEMORY, SPARE_MEGABYTES = 1.05, 10
+"""What the process may hold in the last third of a soak, at the most: the factor on what it held
+in the second third, and the megabytes beyond. Nothing that grows steadily stays below this."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,8 @@ class Report:
     calm: list[tuple[float, float]] = field(default_factory=list)
     """Begin and end of the times without an outage, recovery aside."""
     before: Resources | None = None
-    early: Resources | None = None
+    memory: list[tuple[float, float]] = field(default_factory=list)
+    """Seconds since the soak began, and megabytes of the process, from time to time."""
     after: Resources | None = None
     statements: int = 0
     log: list[str] = field(default_factory=list)
@@ -83,6 +85,18 @@ class Report:
         """How many times as long as on the quiet server the slowest of these took."""
         return max((call.seconds for call in self.calm_calls()), default=0) / self.quiet_median
 
+    def largest(self, third: int) -> float:
+        """Most megabytes in a third of the soak, from 0 on."""
+        begin, end = (self.seconds * part / 3 for part in (third, third + 1))
+        return max((size for at, size in self.memory if begin <= at < end), default=0.0)
+
+    def memory_over_time(self) -> list[str]:
+        """A line a minute: the most that the process held in it."""
+        minutes: dict[int, float] = {}
+        for at, size in self.memory:
+            minutes[int(at // 60)] = max(size, minutes.get(int(at // 60), 0.0))
+        return [f"memory, minute {minute + 1:3} {size:9.1f} MB" for minute, size in minutes.items()]
+
     def table(self) -> str:
         """The figures, a line each."""
         calm = sorted(call.seconds for call in self.calm_calls()) or [0.0]
@@ -104,18 +118,18 @@ class Report:
             f"{calm[-1] * 1000:.1f} ms ({self.slowest():.1f} x)",
             "left out, since the machine was busy": f"{busy} of {len(self.probed)}",
             "process before": self.before,
-            "process after a third": self.early,
+            "most memory in each third, MB": [self.largest(third) for third in range(3)],
             "process after": self.after,
             "statements left": self.statements,
             "lines logged": len(self.log),
             "tracebacks logged": sum("Traceback (most" in line for line in self.log),
         }
-        return "\n".join(f"{name:40} {value}" for name, value in rows.items())
+        figures = [f"{name:40} {value}" for name, value in rows.items()]
+        return "\n".join([*figures, *self.memory_over_time()])
 
     def faults(self) -> list[str]:
         """What the soak has to hold and did not."""
         assert self.before is not None
-        assert self.early is not None
         assert self.after is not None
         found = [f"wrong: {one}" for one in self.wrong[:5]]
         found += [f"unexpected error: {text} ({n})" for text, n in self.unexpected.items()]
@@ -123,8 +137,9 @@ class Report:
             found.append(f"files: {self.before.files} before, {self.after.files} after")
         if self.after.threads > self.before.threads + 10:
             found.append(f"threads: {self.before.threads} before, {self.after.threads} after")
-        if self.after.megabytes > self.early.megabytes * MORE_MEMORY + SPARE_MEGABYTES:
-            found.append(f"memory: {self.early.megabytes} MB early, {self.after.megabytes} after")
+        second, last = self.largest(1), self.largest(2)
+        if last > second * MORE_MEMORY + SPARE_MEGABYTES:
+            found.append(f"memory: {second} MB in the second third, {last} in the last")
         if len(self.calm_calls()) >= ENOUGH and self.slowest() > SLOWER:
             found.append(f"the slowest small call took {self.slowest():.1f} times the median")
         if self.statements:

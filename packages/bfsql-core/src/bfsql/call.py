@@ -161,6 +161,7 @@ class Scope:
         """Cancel tasks that nothing is waiting for any more."""
         for task in self._begun:
             task.cancel()
+        self._begun.clear()  # a task holds its context, which holds this scope
 
 
 _current: ContextVar[Scope | None] = ContextVar("bfsql_call", default=None)

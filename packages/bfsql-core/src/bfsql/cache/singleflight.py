@@ -33,12 +33,14 @@ class SharedCall(Generic[T]):
 
     Args:
         ask: Makes the call; runs inside the shared call's own scope, which it is given.
-        on_end: Called when no caller may join any more: the last waiter has left, or
-            the call has ended. Where both happen it is called twice.
+        on_end: Called with this call when no caller may join any more: the last waiter has
+            left, or the call has ended. Where both happen it is called twice.
     """
 
     def __init__(
-        self, ask: Callable[[call.Scope], Awaitable[T]], on_end: Callable[[], None]
+        self,
+        ask: Callable[[call.Scope], Awaitable[T]],
+        on_end: Callable[[SharedCall[T]], object],
     ) -> None:
         self._on_end = on_end
         self._waiters = 0
@@ -69,7 +71,7 @@ class SharedCall(Generic[T]):
         finally:
             self._waiters -= 1
             if not self._waiters and not self._task.done():
-                self._on_end()
+                self._on_end(self)
                 self._task.cancel()
 
     async def close(self) -> None:
@@ -94,7 +96,7 @@ class SharedCall(Generic[T]):
             return await ask(scope)
 
     def _ended(self, task: asyncio.Task[T]) -> None:
-        self._on_end()
+        self._on_end(self)
         if not task.cancelled():
             task.exception()  # read here, since the last waiter may have left before it came
 
@@ -305,10 +307,8 @@ class CachedMethod(Generic[K]):
                 self._hold(fetched)
             return fetched
 
-        def forget() -> None:
-            self._calls.pop(shared_call, None)
-
-        shared_call: SharedCall[_Fetched[K]] = SharedCall(ask, forget)
+        # A function that names the call would keep it in a reference cycle.
+        shared_call = SharedCall(ask, lambda ended: self._calls.pop(ended, None))
         self._calls[shared_call] = asked
         return shared_call
 

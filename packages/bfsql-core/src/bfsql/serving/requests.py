@@ -148,6 +148,7 @@ class Requests:
             await request.answer(self._app, scope)
         finally:
             self._open.discard(request)
+            del scope[_KEY]  # the request holds uvicorn's, which holds the scope
 
     def waiting(self) -> set[HttpRequest]:
         """The requests whose clients wait for the end of their answer."""
