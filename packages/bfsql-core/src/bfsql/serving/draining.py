@@ -92,7 +92,8 @@ class Server(WithoutSignals):
             )
             waiting = self._requests.waiting()
             await self._until(idle, end - time())
-        self._requests.end()
+        # One that has arrived meanwhile is refused within moments, and uvicorn waits for that.
+        self._requests.end(waiting=not idle())
         self.should_exit = True
 
     async def _until(self, condition: Callable[[], bool], seconds: float) -> None:

@@ -154,10 +154,16 @@ class Requests:
         """The requests whose clients wait for the end of their answer."""
         return {request for request in self._open if request.waits_for_answer}
 
-    def end(self) -> None:
-        """Finish all answers now."""
+    def end(self, *, waiting: bool) -> None:
+        """Finish answers now.
+
+        Args:
+            waiting: Whether to finish also those whose clients wait for them; otherwise only
+                streams of events, and requests that have not arrived in full.
+        """
         for request in self._open:
-            request.end()
+            if waiting or not request.waits_for_answer:
+                request.end()
 
 
 def request_of(scope: Any) -> HttpRequest | None:

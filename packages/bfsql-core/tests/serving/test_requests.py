@@ -1,0 +1,75 @@
+"""The HTTP requests that a server is answering when it is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from bfsql.serving.requests import Requests
+
+START = {"type": "http.response.start", "status": 200, "headers": []}
+
+
+class Exchange:
+    """A request that the server has got, and what was sent as its answer."""
+
+    def __init__(self, body: bytes, *, whole: bool) -> None:
+        self.scope = {"type": "http", "method": "POST", "headers": []}
+        self.sent: list[Any] = []
+        self._parts = [{"type": "http.request", "body": body, "more_body": not whole}]
+
+    async def receive(self) -> Any:
+        if self._parts:
+            return self._parts.pop()
+        return await asyncio.Event().wait()
+
+    async def send(self, message: Any) -> None:
+        self.sent.append(message)
+
+    @property
+    def status(self) -> int:
+        status: int = self.sent[0]["status"]
+        return status
+
+
+@pytest.mark.parametrize(("waiting", "status"), [(False, 200), (True, 503)])
+async def test_a_request_that_arrives_at_the_end_of_a_drain_is_answered(
+    waiting: bool, status: int
+) -> None:
+    """It is told why in the protocol's own terms, unless the time of the server is over."""
+    read, go_on = asyncio.Event(), asyncio.Event()
+
+    async def application(_: Any, receive: Any, send: Any) -> None:
+        while (await receive())["more_body"]:
+            pass
+        read.set()
+        await go_on.wait()
+        await send(START)
+        await send({"type": "http.response.body", "body": b"{}"})
+
+    requests = Requests(application)
+    whole, half = Exchange(b"{}", whole=True), Exchange(b"{", whole=False)
+    answering = [
+        asyncio.ensure_future(requests(one.scope, one.receive, one.send)) for one in (whole, half)
+    ]
+    await read.wait()
+    requests.end(waiting=waiting)
+    go_on.set()
+    await asyncio.gather(*answering)
+    assert (whole.status, half.status) == (status, 503)
+
+
+async def test_a_request_leaves_no_reference_cycle() -> None:
+    """Its scope is held by uvicorn's request, which the request here holds."""
+
+    async def application(_: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await send(START)
+        await send({"type": "http.response.body", "body": b"{}"})
+
+    exchange = Exchange(b"{}", whole=True)
+    await Requests(application)(exchange.scope, exchange.receive, exchange.send)
+    assert exchange.status == 200
+    assert set(exchange.scope) == {"type", "method", "headers"}
