@@ -20,7 +20,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-sys.path.append(str(Path(__file__).parents[1] / "tests"))  # the servers of the tests
+ROOT = Path(__file__).parents[1]
+# the servers of the tests, and their reader of answers in lines
+sys.path += [str(ROOT / "tests"), str(ROOT / "packages" / "bfsql-core" / "tests")]
 
 STORES = ("embedded", "postgres", "neo4j", "sparql")
 

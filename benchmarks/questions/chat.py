@@ -247,7 +247,7 @@ async def examine(
             "messages": talk.messages,
         }
         print(json.dumps(line, ensure_ascii=False), file=transcript, flush=True)
-    key = (side.store, side.language)
+    key = (side.store, side.name)
     return Report({key: outcomes}, {key: definition_tokens(side.tools)})
 
 
@@ -261,6 +261,9 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("url", help="base of the address, as http://localhost:11434/v1")
     parser.add_argument("--model", required=True, help="the model that is asked for")
     parser.add_argument("--tools", choices=LANGUAGES, default="six-tools", help="(six-tools)")
+    parser.add_argument(
+        "--answer-format", choices=("json", "lines"), default="json", help="of the six tools (json)"
+    )
     parser.add_argument("--store", help="sqlite, postgres, neo4j (default), oxigraph")
     parser.add_argument("--scale", type=int, default=6, help="size of the world (6)")
     parser.add_argument("--calls", type=int, default=12, help="calls a question at most (12)")
@@ -282,7 +285,8 @@ async def _run(given: argparse.Namespace) -> None:
         with ExitStack() as stack, given.transcript.open("w", encoding="utf-8") as transcript:
             opens = opened(given.store or LANGUAGES[given.tools], stack)
             async with opens(world) as sides:
-                [side] = [side for side in sides if side.language == language]
+                fitting = [side for side in sides if side.language == language]
+                side = fitting[-1 if given.answer_format == "lines" else 0]  # lines stand last
                 report = await examine(
                     model, side, questions, calls=given.calls, transcript=transcript
                 )

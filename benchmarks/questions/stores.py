@@ -1,16 +1,21 @@
-"""A world in each of the stores, with the sets of tools that can be asked there."""
+"""A world in each of the stores, with the sets of tools that can be asked there.
+
+Our tools are there twice: with answers in JSON and with answers in lines.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from neo4j import AsyncGraphDatabase
 from pydantic import SecretStr
 
-from bfsql import open_graph
+from bfsql import Limits, open_graph
+from bfsql.call import AnswerFormat
 from bfsql_neo4j import Neo4jSettings
 from bfsql_neo4j.loader import load_graph as load_neo4j
 from bfsql_postgres import PostgresSettings
@@ -30,12 +35,41 @@ Language = Literal["six_tools", "cypher", "sparql"]
 DESCRIPTION = "Made-up research: who studies, tests, writes and inhibits what."
 
 
+OUTLINE_SECONDS = 120.0
+"""How long a store may take to count the relations that the schema shows."""
+
+
 class Side(NamedTuple):
     """A set of tools over a world in a store."""
 
     store: str
     language: Language
     tools: Toolset
+    answer_format: AnswerFormat = "json"
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        name = self.language.replace("_", " ")
+        return name if self.answer_format == "json" else f"{name}, {self.answer_format}"
+
+
+@asynccontextmanager
+async def _ours(store: str, backend: str, **settings: Any) -> AsyncIterator[list[Side]]:
+    """Our tools over a store, with answers in JSON and in lines."""
+    lines = Limits(answer_format="lines")
+    async with (
+        open_graph(backend, graph_description=DESCRIPTION, **settings) as graph,
+        open_graph(backend, graph_description=DESCRIPTION, limits=lines, **settings) as other,
+    ):
+        async with asyncio.timeout(OUTLINE_SECONDS):
+            for one in (graph, other):
+                while "relations" not in (await one.describe_schema()).content:  # noqa: ASYNC110
+                    await asyncio.sleep(0.1)
+        yield [
+            Side(store, "six_tools", SixTools(graph)),
+            Side(store, "six_tools", SixTools(other), "lines"),
+        ]
 
 
 @asynccontextmanager
@@ -43,8 +77,8 @@ async def in_sqlite(world: World, folder: Path) -> AsyncIterator[list[Side]]:
     """The world in a file of a folder."""
     path = folder / f"{world.name}.db"
     await load_sqlite(SqliteSettings(path=path), world.records())
-    async with open_graph("sqlite", graph_description=DESCRIPTION, path=path) as graph:
-        yield [Side("sqlite", "six_tools", SixTools(graph))]
+    async with _ours("sqlite", "sqlite", path=path) as sides:
+        yield sides
 
 
 @asynccontextmanager
@@ -53,10 +87,8 @@ async def in_postgres(world: World, server: PostgresServer) -> AsyncIterator[lis
     async with server.database() as database:
         dsn = SecretStr(database.owner_url)
         await load_postgres(PostgresSettings(dsn=dsn), world.records())
-        async with open_graph(
-            "postgres", graph_description=DESCRIPTION, dsn=database.reader_url
-        ) as graph:
-            yield [Side("postgres", "six_tools", SixTools(graph))]
+        async with _ours("postgres", "postgres", dsn=database.reader_url) as sides:
+            yield sides
 
 
 @asynccontextmanager
@@ -64,13 +96,10 @@ async def in_neo4j(world: World, server: Neo4jServer) -> AsyncIterator[list[Side
     """The world in place of what the server holds, for our tools and for Cypher."""
     await load_neo4j(Neo4jSettings(uri=server.uri), world.records())
     async with (
-        open_graph("neo4j", graph_description=DESCRIPTION, uri=server.uri) as graph,
+        _ours("neo4j", "neo4j", uri=server.uri) as sides,
         AsyncGraphDatabase.driver(server.uri, notifications_min_severity="OFF") as driver,
     ):
-        yield [
-            Side("neo4j", "six_tools", SixTools(graph)),
-            Side("neo4j", "cypher", CypherTools(driver)),
-        ]
+        yield [*sides, Side("neo4j", "cypher", CypherTools(driver))]
 
 
 @asynccontextmanager
@@ -79,10 +108,5 @@ async def in_sparql(world: World, server: SparqlServer) -> AsyncIterator[list[Si
     server.clear()
     settings = SparqlSettings(endpoint=server.query_url, update_endpoint=server.update_url)
     await load_sparql(settings, world.records())
-    async with open_graph(
-        "sparql", graph_description=DESCRIPTION, endpoint=server.query_url
-    ) as graph:
-        yield [
-            Side(server.name, "six_tools", SixTools(graph)),
-            Side(server.name, "sparql", SparqlTools(server)),
-        ]
+    async with _ours(server.name, "sparql", endpoint=server.query_url) as sides:
+        yield [*sides, Side(server.name, "sparql", SparqlTools(server))]

@@ -70,8 +70,8 @@ class Report:
     """The outcomes of several worlds.
 
     Attributes:
-        outcomes: By store and language, in the order of the kinds.
-        tokens: Estimated tokens of the tool definitions, by store and language.
+        outcomes: By store and name of the side, in the order of the kinds.
+        tokens: Estimated tokens of the tool definitions, by store and name of the side.
     """
 
     outcomes: dict[tuple[str, str], list[Outcome]] = field(default_factory=dict)
@@ -79,15 +79,15 @@ class Report:
 
     async def add(self, side: Side, questions: Sequence[Question]) -> None:
         """Run the plans of one side."""
-        key = (side.store, side.language)
+        key = (side.store, side.name)
         self.outcomes.setdefault(key, []).extend(await session(side, questions))
         self.tokens[key] = max(self.tokens.get(key, 0), definition_tokens(side.tools))
 
     def wrong(self) -> list[str]:
         """A line for every wrong answer."""
         return [
-            f"{store}, {language}: {outcome.kind}: {outcome.wrong}"
-            for (store, language), outcomes in self.outcomes.items()
+            f"{store}, {name}: {outcome.kind}: {outcome.wrong}"
+            for (store, name), outcomes in self.outcomes.items()
             for outcome in outcomes
             if outcome.wrong is not None
         ]
@@ -95,8 +95,8 @@ class Report:
     def by_kind(self, sides: Sequence[tuple[str, str]]) -> str:
         """A Markdown table with a row for every kind, and for the sum."""
         head = ["question"]
-        for store, language in sides:
-            where = f"{language.replace('_', ' ')} on {store}"
+        for store, name in sides:
+            where = f"{name} on {store}"
             head += [f"{where}: right", "calls", "arguments", "answers"]
         kinds = dict.fromkeys(o.kind for side in sides for o in self.outcomes[side])
         rows = [[kind, *self._cells(sides, kind)] for kind in kinds]
@@ -107,10 +107,10 @@ class Report:
         """A Markdown table with a row for every side."""
         head = ["tools", "store", "right", "calls", "arguments", "answers", "definitions"]
         rows = [head]
-        for (store, language), outcomes in self.outcomes.items():
-            cells = self._cells([(store, language)], None)
-            tokens = f"{self.tokens[store, language]:,} tokens"
-            rows.append([language.replace("_", " "), store, *cells, tokens])
+        for (store, name), outcomes in self.outcomes.items():
+            cells = self._cells([(store, name)], None)
+            tokens = f"{self.tokens[store, name]:,} tokens"
+            rows.append([name, store, *cells, tokens])
             assert outcomes, "a side that was run has outcomes"
         return markdown(rows)
 

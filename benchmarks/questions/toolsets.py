@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from bfsql_trials.reading_lines import read
 from neo4j import AsyncDriver
 from neo4j.exceptions import DriverError, Neo4jError
 
@@ -145,7 +146,10 @@ class SixTools(Toolset):
     async def call(self, tool: str, **arguments: Any) -> Any:
         """The decoded answer to a call; the records, where that is a list."""
         text = await self.run(tool, arguments)
-        return json.JSONDecoder().raw_decode(text)[0]
+        if text.startswith(("{", "[")):
+            return json.JSONDecoder().raw_decode(text)[0]
+        content = read(text)
+        return content.get("result", content)
 
     async def bfs(self, *seeds: str, **arguments: Any) -> dict[str, Any]:
         """The answer of `bfs_query`."""

@@ -26,7 +26,7 @@ from bfsql.observer import NO_OBSERVERS, Observer, Observers
 from bfsql.plugins import NO_HOOKS, Hooks
 from bfsql.plugins.registry import created
 from bfsql.tools import Limits, Operations, Schema, ToolDefinition
-from bfsql.tools.descriptions import INSTRUCTIONS
+from bfsql.tools.descriptions import INSTRUCTIONS, LINES
 from bfsql.tools.schema import OUTLINE_SECONDS
 
 log = logging.getLogger("bfsql")
@@ -189,7 +189,8 @@ class Graph:
 
     def instructions(self, operator: str | None = None) -> str:
         """What a client reads before its first call; the operator's own text stands last."""
-        return INSTRUCTIONS if not operator else f"{INSTRUCTIONS}\n\n{operator}"
+        own = (INSTRUCTIONS, LINES) if self.limits.answer_format == "lines" else (INSTRUCTIONS,)
+        return "\n\n".join([*own, *([operator] if operator else [])])
 
 
 @asynccontextmanager

@@ -67,7 +67,7 @@ class Line:
             return written
 
     def tally(self, total: int | None = None) -> dict[str, int]:
-        found = {}
+        found: dict[str, int] = {}
         while True:
             key = self.name(_COUNTED)
             if total is not None and not found and self.next != " ":
@@ -129,14 +129,14 @@ class _Answer:
     def content(self) -> Record:
         match self.starts:
             case "results:":
-                return self.list()
+                return self.records()
             case "entity":
                 return self.entity()
             case "from":
                 return self.around()
         return self.finished(self.fields())
 
-    def list(self) -> Record:
+    def records(self) -> Record:
         line = self.next()
         line.expect("results: ")
         count = line.number()
@@ -155,7 +155,7 @@ class _Answer:
         line.expect("entity ")
         entity_id, entity_type = self.who(line)
         self.take_names()
-        content = {"id": entity_id, "entity_type": entity_type} | self.fields()
+        content: Record = {"id": entity_id, "entity_type": entity_type, **self.fields()}
         if "provenance" in content:
             items = [e | e.pop("metadata") for e in self.links()]
             content["provenance"] = {"total": content["provenance"], "items": items}
@@ -164,7 +164,8 @@ class _Answer:
     def around(self) -> Record:
         """A traversal, or the schema of a neighbourhood."""
         seeds = self.take_names()
-        line, content = self.next(), {"seeds": seeds}
+        line = self.next()
+        content: Record = {"seeds": seeds}
         tallies: dict[str, dict[str, int]] = {"nodes": {}, "edges": {}}
         following = None
         while not line.over:
@@ -191,7 +192,7 @@ class _Answer:
             "node_counts": tallies["nodes"],
             "edge_counts": tallies["edges"],
         }
-        content["nodes"] = list(self.tables())
+        content["nodes"] = self.tables()
         ends = ("subject", "predicate", "object")
         content["edges"] = sorted(self.links(), key=lambda edge: [edge[end] for end in ends])
         if following is not None:

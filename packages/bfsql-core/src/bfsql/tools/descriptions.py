@@ -95,15 +95,19 @@ describe_entities(ids): many records without.
 If an answer does not hold what was asked for, say so; do not fill it in from memory."""
 """`tool_usage_notes` of `describe_schema`: every argument, and which two remove."""
 
-USAGE_IN_LINES = """\
+LINES = """\
+Answers are lines: "from NAME = ID (TYPE)"; counts of the whole answer; nodes as tables, "[TYPE \
+fields] columns" over rows "ID|value|value" (a row without values is a stub, not a missing node); \
+edges as "[-predicate->]" over rows "subject>object,object", where a number stands for the node \
+behind that number."""
+"""How answers in lines are read."""
+
+USAGE_IN_LINES = f"""\
 Every argument is explained in the description of its tool; exclude_node_types, min_mentions and a \
-where with a type, predicate or step in front REMOVE. Answers are lines: "from NAME = ID (TYPE)"; \
-counts of the whole answer; nodes as tables, "[TYPE fields] columns" over rows "ID|value|value" (a \
-row without values is a stub, not a missing node); edges as "[-predicate->]" over rows \
-"subject>object,object", where a number stands for the node behind that number. note: what is \
-missing and which call gets it; without notes nothing is missing. If an answer does not hold what \
-was asked for, say so; do not fill it in from memory."""
-"""`tool_usage_notes` where answers are lines: how to read them; the arguments are in the tools."""
+where with a type, predicate or step in front REMOVE. {LINES} note: what is missing and which call \
+gets it; without notes nothing is missing. If an answer does not hold what was asked for, say so; \
+do not fill it in from memory."""
+"""`tool_usage_notes` where answers are lines; the arguments are explained in the tools."""
 
 INSTRUCTIONS = """\
 This server is a knowledge graph that you walk with six tools (BFS-QL). Workflow: describe_schema \
