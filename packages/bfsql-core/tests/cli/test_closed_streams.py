@@ -21,5 +21,6 @@ def test_on_stdio_a_closed_stream_is_one_sentence(number: int, name: str) -> Non
         preexec_fn=lambda: os.close(number),
     )
     assert done.returncode == 2
-    assert done.stderr.startswith(f"Standard {name} is closed")
+    assert done.stderr.startswith(f"Standard {name}, which the client ")
+    assert " is closed. " in done.stderr
     assert "Traceback" not in done.stderr
