@@ -116,6 +116,7 @@ def check(path: Path) -> None:
         StoreError: It cannot; the sentence says why, and what to do.
     """
     cure = f"Make one with: bfsql load SOURCE --path {path}"
+    elsewhere = "Name another file, or make one with: bfsql load SOURCE --path graph.db"
     again = f"Load it again: bfsql load SOURCE --path {path} --replace"
     try:
         header = read_header(path)
@@ -131,13 +132,10 @@ def check(path: Path) -> None:
         ) from error
     if header is None:
         found = "is empty" if size == 0 else "is not an SQLite file"
-        raise StoreError(
-            f"{path} {found}, so it does not contain a graph. Name another file. {cure}"
-        )
+        raise StoreError(f"{path} {found}, so it does not contain a graph. {elsewhere}")
     if header.application_id != APPLICATION_ID:
         raise StoreError(
-            f"{path} is an SQLite file that does not contain a BFS-QL graph. Name another file. "
-            f"{cure}"
+            f"{path} is an SQLite file that does not contain a BFS-QL graph. {elsewhere}"
         )
     if header.layout > LAYOUT:
         raise StoreError(
