@@ -7,7 +7,7 @@ By default a store takes minutes; the goals are for `--nodes 100000 --edges 1000
 beside columns by hand and, with `--old`, beside another commit.
 
 `questions` runs the suite of questions, `chat` puts a model in front of them; each has arguments
-of its own (`--help` behind it).
+of its own (`--help` behind it). `explore` measures the page of `bfsql explore` in Chromium.
 """
 
 from __future__ import annotations
@@ -37,6 +37,10 @@ def main() -> None:
         from questions import chat
 
         chat.main(sys.argv[2:])
+    elif sys.argv[1:2] == ["explore"]:
+        import explore
+
+        explore.report(turns=3)
     else:
         _measure()
 

@@ -1,0 +1,125 @@
+"""The page of `bfsql explore` in Chromium: key press to picture, frames of a drag, bytes loaded."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from graphs import heavy_tailed
+from playwright.async_api import Browser, Page
+from timing import median
+
+from bfsql.explore import page as explorer
+from bfsql_servers.chromium import chromium, visiting
+from bfsql_servers.served import exploring
+from bfsql_sqlite import SqliteSettings, load_graph
+
+GOALS = {300: "goal: under 1 s", 5_000: "goal: stays usable"}
+FIRST = 300
+"""Nodes that the page asks for at first."""
+EDGES_PER_NODE = 3
+SIZE_GOAL = "goal: under 600 kB"
+DRAG_STEPS = 60
+
+WATCH = """
+async ([key, nodes]) => {
+    const { shown } = await import("/assets/shown.js");
+    return new Promise(resolve => addEventListener("keydown", event => {
+        if (event.key !== key) return;
+        const begun = performance.now();
+        const drawn = () => resolve(performance.now() - begun);
+        const look = () => requestAnimationFrame(
+            shown().graph?.size === nodes ? () => requestAnimationFrame(drawn) : look);
+        look();
+    }, {capture: true}));
+}
+"""
+"""Milliseconds from a key press to the second frame after the view shows that many nodes."""
+
+FRAMES = """
+new Promise(resolve => {
+    const times = [];
+    const frame = now => {
+        times.push(now);
+        if (times.length <= %d) return requestAnimationFrame(frame);
+        resolve(times.slice(1).map((time, index) => time - times[index]));
+    };
+    requestAnimationFrame(frame);
+})
+"""
+
+
+def report(turns: int) -> None:
+    """Print the figures of both sizes, and the size of the files."""
+    asyncio.run(_report(turns))
+
+
+async def _report(turns: int) -> None:
+    async with chromium() as browser:
+        for nodes in GOALS:
+            await _report_picture(browser, nodes, turns)
+    _report_size()
+
+
+async def _report_picture(browser: Browser, nodes: int, turns: int) -> None:
+    with TemporaryDirectory(prefix="bfsql-bench-") as folder:
+        path = Path(folder) / "graph.db"
+        records = heavy_tailed(nodes - 1, nodes * EDGES_PER_NODE, nodes - 1)
+        await load_graph(SqliteSettings(path=path), records)
+        with exploring(str(path), "--max-tokens", "0") as served:
+            took, frames = [], []
+            for _ in range(turns):
+                async with visiting(browser) as visit:
+                    took.append(await _picture(visit.page, served.url, nodes))
+                    frames.append(await _drag(visit.page))
+    print(
+        f"{nodes:>5,} nodes, {nodes * EDGES_PER_NODE:>6,} edges: {median(took) / 1000:5.2f} s from "
+        f"key press to picture ({GOALS[nodes]}), {median(frames):4.0f} ms a frame while dragged"
+    )
+
+
+async def _picture(page: Page, url: str, nodes: int) -> float:
+    """Milliseconds from Enter in the list of hits, or from the choice of more nodes, to them."""
+    await page.goto(url)
+    await page.get_by_role("combobox", name="Search the graph").fill("the hub")
+    await page.get_by_role("option").first.wait_for()
+    await page.keyboard.press("ArrowDown")
+    took = await _pressed(page, "Enter", FIRST)
+    if nodes == FIRST:
+        return took
+    await page.get_by_label("Nodes", exact=True).focus()
+    return await _pressed(page, "End", nodes)
+
+
+async def _pressed(page: Page, key: str, nodes: int) -> float:
+    watching = asyncio.ensure_future(page.evaluate(WATCH, [key, nodes]))
+    await asyncio.sleep(0.2)  # the page listens
+    await page.keyboard.press(key)
+    return float(await watching)
+
+
+async def _drag(page: Page) -> float:
+    """The median time of a frame, in milliseconds, while the picture is dragged."""
+    box = await page.locator(".picture").bounding_box()
+    assert box
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    await page.mouse.move(x, y)
+    await page.mouse.down()
+    frames = asyncio.ensure_future(page.evaluate(FRAMES % DRAG_STEPS))
+    for step in range(DRAG_STEPS):
+        await page.mouse.move(x + step, y + step)
+    times = await frames
+    await page.mouse.up()
+    return median([float(time) for time in times])
+
+
+def _report_size() -> None:
+    files = [
+        path
+        for path in explorer.FILES.rglob("*")
+        if path.suffix in {".css", ".html", ".js", ".svg"}
+    ]
+    compressed = sum(len(gzip.compress(path.read_bytes())) for path in files)
+    print(f"files of the page: {len(files)}, {compressed / 1000:.0f} kB compressed ({SIZE_GOAL})")
