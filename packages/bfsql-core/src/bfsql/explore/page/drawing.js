@@ -1,12 +1,21 @@
 // @ts-check
-/** What sigma draws: a graphology graph that is made to hold what the page's graph holds. */
+/** What sigma draws: a graphology graph that is made from the page's graph. */
 
 import { short } from "./overlay.js";
 import { markOf } from "./palette.js";
 
 /** @typedef {import("./graph.js").Graph} Graph */
 
+/** @typedef {{text: string, back: boolean}} Label The name of an edge; `back` where it runs against its line. */
+
+/** @typedef {{source: string, target: string, both: boolean, labels: Label[], width: number}} Line */
+
+/** Nodes from which on they are drawn smaller. */
 const MANY = 1500;
+
+/** Names that a line has at most; what is left is counted. */
+const MOST_LABELS = 5;
+const LABEL_LENGTH = 40;
 
 /**
  * The key of a node in the drawing. Sigma keeps what it knows of nodes in plain objects, so that
@@ -19,74 +28,90 @@ export const keyOf = (id) => `n${id}`;
 /** The id behind a key. @param {string} key */
 export const idOf = (key) => key.slice(1);
 
+/** A drawing without nodes, as sigma takes it: a graphology graph. */
+export function emptyDrawing() {
+  return new /** @type {any} */ (globalThis).graphology.Graph({ type: "directed", multi: true, allowSelfLoops: true });
+}
+
 /**
- * Make the drawing hold what the graph holds; nodes that stay keep their place. Edges between
- * the same two nodes are one line.
+ * Make the drawing of a graph; nodes that were drawn before keep their place. Edges between the
+ * same two nodes are one line with a name for each.
  *
- * @param {any} drawing A graphology graph.
  * @param {Graph} graph
+ * @param {any} before The drawing so far.
  * @param {(edge: any) => string} edgeLabel
- * @returns {{kept: number, dropped: number}} Nodes that were there before, and that are no more.
+ * @returns {{drawing: any, bodies: import("./layout.js").Body[], links: {source: string, target: string}[]}}
+ *   The nodes and lines for a layout; nodes with a place have x and y.
  */
-export function redraw(drawing, graph, edgeLabel) {
+export function drawingOf(graph, before, edgeLabel) {
+  const drawing = emptyDrawing();
   const nodes = graph.nodes;
-  const keys = new Set(nodes.map((n) => keyOf(n.id)));
-  const dropped = drawing.nodes().filter((/** @type {string} */ key) => !keys.has(key));
-  for (const key of dropped) drawing.dropNode(key);
-  drawing.clearEdges();
-  let kept = 0;
-  for (const node of nodes) {
+  const bodies = nodes.map((node) => {
     const key = keyOf(node.id);
     const data = attributesOf(node, nodes.length > MANY);
-    if (drawing.hasNode(key)) {
-      drawing.mergeNodeAttributes(key, data);
-      kept += 1;
-    } else drawing.addNode(key, { x: 0, y: 0, ...data });
-  }
-  for (const { source, target, both, text, width } of linesOf(graph, edgeLabel)) {
+    const place = before.hasNode(key) ? before.getNodeAttributes(key) : null;
+    drawing.addNode(key, place?.placed ? { ...data, x: place.x, y: place.y, placed: true } : data);
+    return { id: key, size: data.size, ...(place?.placed ? { x: place.x, y: -place.y } : {}) };
+  });
+  const links = [];
+  for (const { source, target, both, labels, width } of linesOf(graph, edgeLabel)) {
     if (!drawing.hasNode(source) || !drawing.hasNode(target)) continue;
-    if (source === target) drawing.setNodeAttribute(source, "loop", text);
-    else {
-      drawing.addEdge(source, target, { text, width });
-      if (both) drawing.addEdge(target, source, { text: "", width });
+    if (source === target) {
+      drawing.setNodeAttribute(source, "loops", labels);
+      continue;
     }
+    drawing.addEdge(source, target, { from: source, to: target, labels, width });
+    if (both) drawing.addEdge(target, source, { from: target, to: source, labels: [], width });
+    links.push({ source, target });
   }
-  return { kept, dropped: dropped.length };
+  return { drawing, bodies, links };
 }
 
 /** @param {any} node @param {boolean} many */
 function attributesOf(node, many) {
-  const { shape, ...mark } = markOf(node.type);
+  const { shape, colour } = markOf(node.type);
   const byDegree = (many ? 0.6 : 1) * Math.min(5 + 1.3 * Math.sqrt(node.degree), 17);
   const size = node.weight === undefined ? byDegree : 7 + 23 * node.weight;
   return {
+    x: 0,
+    y: 0,
     size: node.seed ? 1.55 * Math.max(size, 8) : size,
     text: node.label ?? short(node.name),
     kindOf: node.type,
-    mark,
+    colour,
     shape,
     full: node.full,
     seed: node.seed,
     rank: node.degree + size,
-    loop: "",
+    loops: [],
   };
 }
 
-/** One line for all edges between two nodes. @param {Graph} graph @param {(edge: any) => string} edgeLabel */
+/** One line for all edges between two nodes. @param {Graph} graph @param {(edge: any) => string} edgeLabel @returns {Line[]} */
 function linesOf(graph, edgeLabel) {
-  /** @type {Map<string, {source: string, target: string, both: boolean, labels: string[], width: number}>} */
+  /** @type {Map<string, Line>} */
   const lines = new Map();
   for (const edge of graph.edges) {
-    const key = JSON.stringify([edge.subject, edge.object].sort());
-    const line = lines.get(key) ?? { source: keyOf(edge.subject), target: keyOf(edge.object), both: false, labels: [], width: 0 };
-    line.both ||= line.source !== keyOf(edge.subject);
-    line.labels.push(edgeLabel(edge));
+    const { subject, object } = edge;
+    const [one, other] = subject < object ? [subject, object] : [object, subject];
+    const key = `${one.length} ${one}${other}`;
+    const line = lines.get(key) ?? { source: keyOf(subject), target: keyOf(object), both: false, labels: [], width: 0 };
+    const back = line.source !== keyOf(subject);
+    line.both ||= back;
+    line.labels.push({ text: edgeLabel(edge), back });
     line.width = Math.max(line.width, /** @type {any} */ (edge).width ?? 1.7);
     lines.set(key, line);
   }
-  return [...lines.values()].map(({ labels, ...line }) => {
-    const different = [...new Set(labels)];
-    const more = different.length > 3 ? ` +${different.length - 3}` : "";
-    return { ...line, text: short(different.slice(0, 3).join(", "), 44) + more };
-  });
+  for (const line of lines.values()) line.labels = shortened(line.labels);
+  return [...lines.values()];
+}
+
+/** The names that are drawn, each once in a direction. @param {Label[]} labels */
+function shortened(labels) {
+  if (labels.length === 1) return [{ text: short(labels[0].text, LABEL_LENGTH), back: false }];
+  const different = [...new Map(labels.map((label) => [`${label.back} ${label.text}`, label])).values()];
+  const drawn = different.slice(0, different.length > MOST_LABELS ? MOST_LABELS - 1 : MOST_LABELS);
+  const rest = different.length - drawn.length;
+  const named = drawn.map(({ text, back }) => ({ text: short(text, LABEL_LENGTH), back }));
+  return rest ? [...named, { text: `and ${rest} more`, back: false }] : named;
 }

@@ -82,7 +82,7 @@ export class Graph {
 
   /** @param {any} edge */
   #addEdge({ subject, predicate, object, metadata }) {
-    const key = JSON.stringify([subject, predicate, object]);
+    const key = `${subject.length} ${predicate.length} ${subject}${predicate}${object}`;
     const known = this.#edges.get(key);
     this.#edges.set(key, { subject, predicate, object, ...(metadata ?? known?.metadata ? { metadata: metadata ?? known?.metadata } : {}) });
     if (known) return;

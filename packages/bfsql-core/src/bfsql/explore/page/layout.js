@@ -6,10 +6,21 @@
  * same graph has the same picture however fast the machine is.
  */
 
+import { everyNth, pushApart } from "./forces.js";
+
 const GOLDEN = Math.PI * (3 - Math.sqrt(5));
-const SLICE_MS = 10;
-const MOST_MS = 150;
-const FIRST_MS = 150;
+
+/** The layout runs so long at a time, and then lets the page answer. */
+const SLICE_MS = 24;
+/**
+ * From one frame to the next. Most layouts are done by the first, so that nothing moves then; and
+ * where drawing is slow, few frames leave time for the layout.
+ */
+const FRAME_MS = 300;
+/** Nodes from which on a tree of them saves time. */
+const LARGE = 1200;
+/** Steps for which the forces from the tree are good enough. */
+const TREE_STEPS = 4;
 
 /** @typedef {{id: string, size: number, pinned?: boolean, x?: number, y?: number}} Body */
 
@@ -21,14 +32,14 @@ const FIRST_MS = 150;
  * @param {{onStep: (at: Map<string, Body>, done: boolean) => void, warm?: boolean, still?: boolean, distance?: number, apart?: number, aspect?: number}} how
  *   `warm` moves nodes that have a place only a little; `still` shows the result alone; `aspect` is
  *   the width of the stage over its height, and `apart` how strongly nodes push each other away.
- * @returns {() => void} Stops it.
+ * @returns {() => void} What stops it.
  */
 export function layout(bodies, links, { onStep, warm = false, still = false, distance = 90, apart = 1, aspect = 1 }) {
   const d3 = /** @type {any} */ (globalThis).d3;
   const at = new Map(bodies.map((body) => [body.id, body]));
   place(bodies, links, at, distance);
-  const many = bodies.length > 1200;
-  const steps = many ? 140 : warm ? 120 : 260;
+  const large = bodies.length > LARGE;
+  const steps = large ? 140 : warm ? 120 : 260;
   const joined = new Set(links.flatMap(({ source, target }) => [source, target]));
   // What nothing holds would drift away.
   const toMiddle = (/** @type {number} */ part) => (/** @type {Body} */ body) => (joined.has(body.id) ? 0.05 : 0.22) * part;
@@ -40,38 +51,44 @@ export function layout(bodies, links, { onStep, warm = false, still = false, dis
     .alphaDecay(1 - 0.001 ** (1 / steps))
     .velocityDecay(0.45)
     .force("link", d3.forceLink(links.map((link) => ({ ...link }))).id((/** @type {Body} */ b) => b.id).distance(distance))
-    .force("charge", d3.forceManyBody().strength(many ? -60 : -5 * distance * apart).theta(many ? 1.2 : 0.9).distanceMax(distance * 8))
+    .force("charge", large ? everyNth(d3.forceManyBody().strength(-60).theta(1.2).distanceMax(distance * 8), TREE_STEPS) : pushApart({ strength: 5 * distance * apart, reach: distance * 8, gap: 9 }))
     .force("x", d3.forceX().strength(toMiddle(1 / pull)))
     .force("y", d3.forceY().strength(toMiddle(pull)));
-  if (!many) simulation.force("collide", d3.forceCollide((/** @type {Body} */ b) => b.size + 9).strength(0.8));
   let left = steps;
-  let frame = 0;
   let stopped = false;
 
-  let drawnAt = 0;
-
-  /** @param {number} ms */
-  const run = (ms) => {
+  const compute = (/** @type {number} */ ms) => {
     const until = performance.now() + ms;
     while (left > 0 && performance.now() < until) {
       simulation.tick();
       left -= 1;
     }
-    if (!still || left === 0) onStep(at, left === 0);
-    drawnAt = performance.now();
   };
-  const next = () => {
-    if (stopped || left === 0) return;
-    // Where drawing is slow, the layout takes as long as the drawing, so that it still gets done.
-    run(Math.min(Math.max(performance.now() - drawnAt, SLICE_MS), MOST_MS));
-    frame = still ? window.setTimeout(next, 0) : requestAnimationFrame(next);
-  };
-  run(FIRST_MS);
-  frame = still ? window.setTimeout(next, 0) : requestAnimationFrame(next);
-  return () => {
-    stopped = true;
-    still ? clearTimeout(frame) : cancelAnimationFrame(frame);
-  };
+
+  async function run() {
+    while (left > 0) {
+      const until = performance.now() + FRAME_MS;
+      while (left > 0 && performance.now() < until) {
+        compute(SLICE_MS);
+        await pause();
+        if (stopped) return;
+      }
+      if (still && left > 0) continue;
+      onStep(at, left === 0);
+      if (left > 0) await nextFrame();
+    }
+  }
+  run();
+  return () => (stopped = true);
+}
+
+function nextFrame() {
+  return new Promise((resolve) => requestAnimationFrame(resolve));
+}
+
+/** Let the page answer what has come in meanwhile. */
+function pause() {
+  return new Promise((resolve) => setTimeout(resolve));
 }
 
 /**

@@ -4,9 +4,23 @@
  * is left out; zooming in shows it.
  */
 
+/** @typedef {import("./drawing.js").Label} Label */
+
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif';
 const CELL = 64;
-const MOST_EDGE_LABELS = 800;
+const MOST_LABELLED_EDGES = 800;
+
+/** Edges up to which each is named, level where there is no room along it. */
+const FEW_EDGES = 60;
+
+/** Names that are tried; of more nodes no further one finds room. */
+const MOST_NAMES = 1200;
+
+/** Height of a line of an edge's names. */
+const ROW = 13;
+
+/** Where along an edge its names may stand, the best place first. */
+const ALONG = [0.5, 0.36, 0.64, 0.25, 0.75];
 
 /** Width and height of the corner at the right and bottom that buttons cover. */
 const CORNER = [52, 116];
@@ -18,22 +32,29 @@ export class Taken {
 
   /** Take a rectangle unless a part of it is taken. @param {number[]} box left, top, right, bottom */
   take(box) {
-    const keys = cellsOf(box);
-    const free = keys.every((key) =>
-      (this.#cells.get(key) ?? []).every((b) => b[2] <= box[0] || b[0] >= box[2] || b[3] <= box[1] || b[1] >= box[3]),
-    );
-    if (free) this.force(box, keys);
+    return this.takeAll([box]);
+  }
+
+  /** Take all of some rectangles or none. @param {number[][]} boxes */
+  takeAll(boxes) {
+    const free = boxes.every((box) => cellsOf(box).every((key) => (this.#cells.get(key) ?? []).every((other) => !overlap(box, other))));
+    if (free) for (const box of boxes) this.force(box);
     return free;
   }
 
-  /** @param {number[]} box @param {string[]} [keys] */
-  force(box, keys = cellsOf(box)) {
-    for (const key of keys) {
+  /** @param {number[]} box */
+  force(box) {
+    for (const key of cellsOf(box)) {
       const cell = this.#cells.get(key);
       if (cell) cell.push(box);
       else this.#cells.set(key, [box]);
     }
   }
+}
+
+/** @param {number[]} a @param {number[]} b */
+function overlap(a, b) {
+  return a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
 }
 
 /** @param {number[]} box */
@@ -77,8 +98,8 @@ export function short(text, most = 28) {
  *
  * @param {CanvasRenderingContext2D} context
  * @param {{width: number, height: number}} view
- * @param {{x: number, y: number, size: number, label: string, rank: number, strong: boolean, faded: boolean, loop: string}[]} nodes
- * @param {{from: {x: number, y: number, size: number}, to: {x: number, y: number, size: number}, label: string}[]} edges
+ * @param {{x: number, y: number, size: number, label: string, rank: number, strong: boolean, faded: boolean, loops: Label[]}[]} nodes
+ * @param {{from: {x: number, y: number, size: number}, to: {x: number, y: number, size: number}, labels: Label[]}[]} edges
  * @param {{text: string, muted: string, background: string, line: string}} colours
  */
 export function drawTexts(context, view, nodes, edges, colours) {
@@ -90,11 +111,12 @@ export function drawTexts(context, view, nodes, edges, colours) {
     .sort((a, b) => b.rank - a.rank);
   taken.force([view.width - CORNER[0], view.height - CORNER[1], view.width, view.height]);
   for (const n of shown) taken.force([n.x - n.size, n.y - n.size, n.x + n.size, n.y + n.size]);
-  for (const n of shown) if (!n.faded) drawName(context, view, n, taken, colours);
+  for (const n of shown.slice(0, MOST_NAMES)) if (!n.faded) drawName(context, view, n, taken, colours);
   context.textAlign = "center";
   context.font = `500 10.5px ${FONT}`;
-  for (const n of shown) if (n.loop && !n.faded) drawLoop(context, n, taken, colours);
-  if (edges.length <= MOST_EDGE_LABELS) for (const edge of edges) drawPredicate(context, edge, taken, colours);
+  for (const n of shown) if (n.loops.length && !n.faded) drawLoop(context, n, taken, colours);
+  const seen = edges.filter(({ from, to }) => Math.max(from.x, to.x) > 0 && Math.min(from.x, to.x) < view.width && Math.max(from.y, to.y) > 0 && Math.min(from.y, to.y) < view.height);
+  if (seen.length <= MOST_LABELLED_EDGES) for (const edge of seen) drawPredicates(context, edge, taken, colours, seen.length <= FEW_EDGES);
 }
 
 /** @param {CanvasRenderingContext2D} context @param {any} view @param {any} n @param {Taken} taken @param {any} colours */
@@ -114,37 +136,73 @@ function drawName(context, view, n, taken, colours) {
   write(context, n.label, place.x, place.y, colours.text, colours.background);
 }
 
-/** @param {CanvasRenderingContext2D} context @param {any} edge @param {Taken} taken @param {any} colours */
-function drawPredicate(context, { from, to, label }, taken, colours) {
+/**
+ * The names of an edge, one below the other: along it where they fit, level elsewhere.
+ *
+ * @param {CanvasRenderingContext2D} context
+ * @param {{from: any, to: any, labels: Label[]}} edge
+ * @param {Taken} taken
+ * @param {any} colours
+ * @param {boolean} few Whether to look for room elsewhere than in the middle of the edge.
+ */
+function drawPredicates(context, { from, to, labels }, taken, colours, few) {
   const [dx, dy] = [to.x - from.x, to.y - from.y];
   const length = Math.hypot(dx, dy);
   const free = length - from.size - to.size;
-  const width = widthOf(context, label);
-  if (free < width + 16) return;
-  const part = (from.size + free / 2) / length;
-  const [x, y] = [from.x + dx * part, from.y + dy * part];
-  let angle = Math.atan2(dy, dx);
-  const [w, t] = [(Math.abs(Math.cos(angle)) * width) / 2 + 4, (Math.abs(Math.sin(angle)) * width) / 2 + 5];
-  if (!taken.take([x - w, y - t, x + w, y + t])) return;
-  if (angle > Math.PI / 2) angle -= Math.PI;
-  if (angle < -Math.PI / 2) angle += Math.PI;
-  context.save();
-  context.translate(x, y);
-  context.rotate(angle);
-  write(context, label, 0, 0, colours.muted, colours.background);
-  context.restore();
+  const leftwards = dx < 0;
+  const rows = rowsOf(labels, leftwards);
+  const width = Math.max(...rows.map((row) => widthOf(context, row)));
+  const fits = free >= width + 16;
+  if (!fits && !few) return;
+  const angle = Math.atan2(leftwards ? -dy : dy, Math.abs(dx));
+  const slopes = [...(fits ? [angle] : []), ...(few ? [0] : [])];
+  for (const slope of slopes) {
+    for (const part of few ? ALONG : [0.5]) {
+      const at = (from.size + free * part) / length;
+      const [x, y] = [from.x + dx * at, from.y + dy * at];
+      if (!taken.takeAll(boxesOf(x, y, slope, width, rows.length))) continue;
+      context.save();
+      context.translate(x, y);
+      context.rotate(slope);
+      rows.forEach((row, nth) => write(context, row, 0, (nth - (rows.length - 1) / 2) * ROW, colours.muted, colours.background));
+      context.restore();
+      return;
+    }
+  }
 }
 
-/** @param {CanvasRenderingContext2D} context @param {any} n @param {Taken} taken @param {any} colours */
+/** The names as they are written: with arrows where they run both ways. @param {Label[]} labels @param {boolean} leftwards Whether the edge runs to the left. */
+function rowsOf(labels, leftwards) {
+  if (!labels.some(({ back }) => back)) return labels.map(({ text }) => text);
+  return labels.map(({ text, back }) => (back === leftwards ? `${text} \u2192` : `\u2190 ${text}`));
+}
+
+/** What rows of text cover, in pieces that follow the slope. @param {number} x @param {number} y @param {number} slope @param {number} width @param {number} rows */
+function boxesOf(x, y, slope, width, rows) {
+  const half = (rows * ROW) / 2;
+  const [cos, sin] = [Math.cos(slope), Math.sin(slope)];
+  const pieces = Math.abs(sin) < 0.05 ? 1 : Math.max(1, Math.ceil(width / (2 * half)));
+  const piece = width / pieces / 2;
+  const [w, t] = [Math.abs(cos) * piece + Math.abs(sin) * half, Math.abs(sin) * piece + Math.abs(cos) * half];
+  return Array.from({ length: pieces }, (_, nth) => {
+    const away = (2 * nth + 1 - pieces) * piece;
+    const [cx, cy] = [x + cos * away, y + sin * away];
+    return [cx - w, cy - t, cx + w, cy + t];
+  });
+}
+
+/** A loop with the names of the edges from a node to itself. @param {CanvasRenderingContext2D} context @param {any} n @param {Taken} taken @param {any} colours */
 function drawLoop(context, n, taken, colours) {
   context.beginPath();
   context.strokeStyle = colours.line;
   context.lineWidth = 1.2;
   context.arc(n.x, n.y - n.size - 7, 8, 0.65 * Math.PI, 0.35 * Math.PI);
   context.stroke();
-  const half = widthOf(context, n.loop) / 2 + 3;
-  const y = n.y - n.size - 22;
-  if (taken.take([n.x - half, y - 7, n.x + half, y + 7])) write(context, n.loop, n.x, y, colours.muted, colours.background);
+  const rows = n.loops.map((/** @type {Label} */ label) => label.text);
+  const width = Math.max(...rows.map((/** @type {string} */ row) => widthOf(context, row)));
+  const y = n.y - n.size - 16 - (rows.length * ROW) / 2;
+  if (!taken.takeAll(boxesOf(n.x, y, 0, width + 6, rows.length))) return;
+  rows.forEach((/** @type {string} */ row, /** @type {number} */ nth) => write(context, row, n.x, y + (nth - (rows.length - 1) / 2) * ROW, colours.muted, colours.background));
 }
 
 /** @param {CanvasRenderingContext2D} context @param {string} text @param {number} x @param {number} y @param {string} colour @param {string} halo */

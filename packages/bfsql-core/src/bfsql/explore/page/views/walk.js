@@ -30,6 +30,8 @@ export function walk(container, state) {
 
   const path = pathForm();
   const parts = skeleton(container, path.element);
+  const over = h("div", { class: "over" });
+  update(state); // the question is on its way while the picture is prepared
   const picture = createPicture(parts.stage, {
     label: "The neighbourhood",
     onClick: expand,
@@ -37,7 +39,6 @@ export function walk(container, state) {
     onHover: (id) => point(id === null ? undefined : answer?.graph.node(id)),
   });
   const point = hoverCard(parts.stage);
-  const over = h("div", { class: "over" });
   parts.stage.append(over);
 
   /** Open a node by one hop; a hub asks first. @param {string} id */
@@ -122,7 +123,6 @@ export function walk(container, state) {
     show({ graph, picture, calls, title: (seed?.name ?? now.seeds[0]).slice(0, 80) });
   }
 
-  update(state);
   return Object.assign(
     () => {
       one.stop();

@@ -1,0 +1,193 @@
+// @ts-check
+/**
+ * Where pictures are drawn: sigma with its canvases, the buttons and keys that move the camera.
+ *
+ * To set up WebGL takes longer than to draw, so a stage that a view gives back serves the next one.
+ */
+
+import { h } from "./dom.js";
+import { emptyDrawing, idOf } from "./drawing.js";
+import { shapeProgram } from "./shapes.js";
+
+/**
+ * @typedef {object} Handlers What the picture on the stage decides.
+ * @property {(id: string, data: any) => any} reduceNode
+ * @property {(id: string, data: any) => any} reduceEdge
+ * @property {() => string} ring The colour of the ring around a seed, `#rrggbb`.
+ * @property {() => boolean} withEdges Whether this frame has edges.
+ * @property {() => void} onFrame After each frame.
+ * @property {(id: string | null) => void} onHover
+ * @property {(id: string) => void} [onClick]
+ * @property {(id: string) => void} [onDoubleClick]
+ */
+
+/** Where the camera sees everything. */
+export const ALL = { x: 0.5, y: 0.5, ratio: 1, angle: 0 };
+
+const DOUBLE_CLICK_MS = 260;
+
+/** A stage that no picture uses. @type {Stage | null} */
+let free = null;
+
+/**
+ * Put a stage into a container, which decides its size.
+ *
+ * @param {HTMLElement} container
+ * @param {Handlers} handlers
+ * @returns {Stage | null} Null where the browser has no WebGL.
+ */
+export function takeStage(container, handlers) {
+  if (!free) {
+    try {
+      return new Stage(container, handlers);
+    } catch {
+      return null;
+    }
+  }
+  const stage = free;
+  free = null;
+  stage.enter(container, handlers);
+  return stage;
+}
+
+export class Stage {
+  /** @param {HTMLElement} container @param {Handlers} handlers */
+  constructor(container, handlers) {
+    if (!document.createElement("canvas").getContext("webgl2")) throw new Error("There is no WebGL.");
+    const { Sigma } = /** @type {any} */ (globalThis);
+    this.handlers = handlers;
+    this.still = matchMedia("(prefers-reduced-motion: reduce)");
+    this.element = h("div", { class: "stage", role: "img", tabindex: "0" });
+    container.append(this.element);
+    this.sigma = new Sigma(emptyDrawing(), this.element, this.#settings(Sigma.rendering));
+    /** For texts, above nodes and edges. @type {CanvasRenderingContext2D} */
+    this.texts = this.sigma.createCanvasContext("texts", { beforeLayer: "hovers" }).canvasContexts.texts;
+    this.sigma.resize(true);
+    this.buttons = zoomButtons(this.sigma, this.still);
+    container.append(this.buttons);
+    this.#listen();
+  }
+
+  /** @param {HTMLElement} container @param {Handlers} handlers */
+  enter(container, handlers) {
+    this.handlers = handlers;
+    container.append(this.element, this.buttons);
+    this.sigma.getCamera().setState(ALL);
+    this.sigma.resize();
+  }
+
+  /** Leave the container; the next picture has the stage. */
+  leave() {
+    this.handlers = { ...this.handlers, onFrame() {}, onHover() {}, onClick: undefined, onDoubleClick: undefined };
+    this.sigma.setGraph(emptyDrawing());
+    this.element.remove();
+    this.buttons.remove();
+    this.element.classList.remove("pointing");
+    if (free || this.lost) this.sigma.kill();
+    else free = this;
+  }
+
+  /** Whether the camera is being moved. */
+  get moving() {
+    const mouse = this.sigma.getMouseCaptor();
+    return this.sigma.getCamera().isAnimated() || mouse.isMoving || mouse.draggedEvents > 0 || mouse.currentWheelDirection !== 0;
+  }
+
+  /** @param {any} rendering */
+  #settings(rendering) {
+    const shape = shapeProgram(() => this.handlers.ring());
+    const arrow = this.#arrow(rendering);
+    return {
+      allowInvalidContainer: true,
+      defaultDrawNodeHover: () => {},
+      defaultEdgeType: "arrow",
+      defaultNodeType: "shape",
+      doubleClickZoomingRatio: 1,
+      edgeProgramClasses: { arrow },
+      edgeReducer: (/** @type {string} */ id, /** @type {any} */ data) => this.handlers.reduceEdge(id, data),
+      maxCameraRatio: 4,
+      minCameraRatio: 0.02,
+      minEdgeThickness: 1.2,
+      nodeHoverProgramClasses: { shape },
+      nodeProgramClasses: { shape },
+      nodeReducer: (/** @type {string} */ id, /** @type {any} */ data) => this.handlers.reduceNode(id, data),
+      renderLabels: false,
+      stagePadding: 56,
+      zIndex: true,
+    };
+  }
+
+  /** Arrows, where a frame has edges. @param {any} rendering */
+  #arrow(rendering) {
+    const stage = this;
+    return class extends rendering.createEdgeArrowProgram({ lengthToThicknessRatio: 5, widenessToThicknessRatio: 3.6 }) {
+      render(/** @type {any} */ parameters) {
+        if (stage.handlers.withEdges()) super.render(parameters);
+      }
+    };
+  }
+
+  #listen() {
+    const { sigma } = this;
+    sigma.on("afterRender", () => this.handlers.onFrame());
+    sigma.on("enterNode", (/** @type {any} */ { node }) => this.#hover(node));
+    sigma.on("leaveNode", () => this.#hover(null));
+    this.element.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => moveCamera(event, sigma.getCamera()));
+    this.element.addEventListener("webglcontextlost", () => (this.lost = true), true);
+    // A click waits until it can be no double click.
+    let waiting = 0;
+    sigma.on("clickNode", (/** @type {any} */ { node }) => {
+      clearTimeout(waiting);
+      const { onClick, onDoubleClick } = this.handlers;
+      waiting = window.setTimeout(() => onClick?.(idOf(node)), onDoubleClick ? DOUBLE_CLICK_MS : 0);
+    });
+    sigma.on("doubleClickNode", (/** @type {any} */ event) => {
+      event.preventSigmaDefault();
+      clearTimeout(waiting);
+      this.handlers.onDoubleClick?.(idOf(event.node));
+    });
+  }
+
+  /** @param {string | null} node */
+  #hover(node) {
+    this.element.classList.toggle("pointing", node !== null);
+    this.handlers.onHover(node);
+  }
+
+  /** Whether the browser took WebGL away, as when its process for graphics ended. */
+  lost = false;
+}
+
+/** @param {KeyboardEvent} event @param {any} camera */
+function moveCamera(event, camera) {
+  const { x, y, ratio } = camera.getState();
+  const step = 0.1 * ratio;
+  /** @type {Record<string, any>} */
+  const moves = {
+    ArrowLeft: { x: x - step },
+    ArrowRight: { x: x + step },
+    ArrowUp: { y: y + step },
+    ArrowDown: { y: y - step },
+    "+": { ratio: ratio / 1.3 },
+    "-": { ratio: ratio * 1.3 },
+    0: ALL,
+  };
+  const move = moves[event.key];
+  if (!move || event.ctrlKey || event.metaKey || event.altKey) return;
+  event.preventDefault();
+  camera.setState(move);
+}
+
+/** @param {any} sigma @param {MediaQueryList} still */
+function zoomButtons(sigma, still) {
+  const camera = sigma.getCamera();
+  const go = (/** @type {() => any} */ where) => () => camera.animate(where(), { duration: still.matches ? 0 : 160 });
+  const by = (/** @type {number} */ factor) => go(() => ({ ratio: camera.getState().ratio * factor }));
+  const button = (/** @type {string} */ path, /** @type {string} */ title, /** @type {() => void} */ act) =>
+    h("button", { type: "button", title, "aria-label": title, onclick: act },
+      h("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, h("path", { d: path, fill: "none", stroke: "currentColor", "stroke-width": 1.6, "stroke-linecap": "round" })));
+  return h("div", { class: "zoom", role: "group", "aria-label": "Zoom" },
+    button("M8 3v10M3 8h10", "Zoom in", by(1 / 1.4)),
+    button("M3 8h10", "Zoom out", by(1.4)),
+    button("M3 6V3h3M10 3h3v3M13 10v3h-3M6 13H3v-3", "Show all", go(() => ALL)));
+}
