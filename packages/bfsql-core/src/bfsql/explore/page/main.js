@@ -45,6 +45,7 @@ function route(state) {
   const view = Object.hasOwn(VIEWS, state.view) ? state.view : "start";
   if (view === drawn && ended.update) {
     ended.update(state);
+    if (document.activeElement === document.body) focusView();
     return;
   }
   ended();
@@ -52,12 +53,18 @@ function route(state) {
   container.className = `view-${view}`;
   show({});
   navigation(view);
-  const moved = view !== drawn;
   drawn = view;
   ended = VIEWS[view](container, state);
-  if (!moved || first) return;
-  if (document.activeElement?.id !== "q") container.focus({ preventScroll: true });
+  if (first) return;
+  if (view !== "start") focusView(); // there, the search field has the focus
   scrollTo(0, 0);
+}
+
+/** Put the focus at the beginning of the view, where a screen reader goes on reading. */
+function focusView() {
+  const heading = container.querySelector("h1");
+  heading?.setAttribute("tabindex", "-1");
+  (heading ?? container).focus({ preventScroll: true });
 }
 
 /** @param {string} view */

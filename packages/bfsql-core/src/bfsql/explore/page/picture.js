@@ -91,6 +91,7 @@ export function createPicture(container, { label, onClick, onDoubleClick, onHove
     const strong = hovered !== null ? from === hovered || to === hovered : lit !== null && lit.has(from) && lit.has(to);
     data.color = strong ? colours.strongLine : lit && !large ? colours.fadedLine : colours.line;
     data.size = data.width;
+    data.type = large ? "line" : "arrow"; // lines are thin and have no heads, and are fast
     data.zIndex = strong || !lit ? 1 : 0;
     return data;
   }

@@ -6,6 +6,9 @@
 
 import { SHAPES } from "./palette.js";
 
+/** Each node is a triangle. Instances of one would be slow where WebGL runs in software. */
+const CORNERS = [0, (2 * Math.PI) / 3, (4 * Math.PI) / 3];
+
 const VERTEX = `
 attribute vec4 a_id;
 attribute vec4 a_color;
@@ -97,21 +100,25 @@ export function shapeProgram(ringColour) {
           { name: "a_border", size: 4, type: UNSIGNED_BYTE, normalized: true },
           { name: "a_kind", size: 1, type: FLOAT },
           { name: "a_id", size: 4, type: UNSIGNED_BYTE, normalized: true },
+          { name: "a_angle", size: 1, type: FLOAT },
         ],
-        CONSTANT_ATTRIBUTES: [{ name: "a_angle", size: 1, type: FLOAT }],
-        CONSTANT_DATA: [[0], [(2 * Math.PI) / 3], [(4 * Math.PI) / 3]],
       };
     }
 
     processVisibleItem(/** @type {number} */ index, /** @type {number} */ start, /** @type {any} */ data) {
       const { array } = this;
-      array[start++] = data.x;
-      array[start++] = data.y;
-      array[start++] = data.size;
-      array[start++] = utils.floatColor(data.color);
-      array[start++] = utils.floatColor(data.border ?? data.color);
-      array[start++] = SHAPES.indexOf(data.shape ?? "circle") + (data.seed ? 10 : 0);
-      array[start++] = index;
+      const [color, border] = [utils.floatColor(data.color), utils.floatColor(data.border ?? data.color)];
+      const kind = SHAPES.indexOf(data.shape ?? "circle") + (data.seed ? 10 : 0);
+      for (const angle of CORNERS) {
+        array[start++] = data.x;
+        array[start++] = data.y;
+        array[start++] = data.size;
+        array[start++] = color;
+        array[start++] = border;
+        array[start++] = kind;
+        array[start++] = index;
+        array[start++] = angle;
+      }
     }
 
     setUniforms(/** @type {any} */ params, /** @type {any} */ { gl, uniformLocations: at }) {

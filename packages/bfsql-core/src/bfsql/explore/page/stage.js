@@ -96,14 +96,16 @@ export class Stage {
   /** @param {any} rendering */
   #settings(rendering) {
     const shape = shapeProgram(() => this.handlers.ring());
-    const arrow = this.#arrow(rendering);
+    const edges = (/** @type {any} */ program) => this.#whereFrameHasEdges(program);
+    const arrow = edges(rendering.createEdgeArrowProgram({ lengthToThicknessRatio: 5, widenessToThicknessRatio: 3.6 }));
+    const line = edges(rendering.EdgeLineProgram);
     return {
       allowInvalidContainer: true,
       defaultDrawNodeHover: () => {},
       defaultEdgeType: "arrow",
       defaultNodeType: "shape",
       doubleClickZoomingRatio: 1,
-      edgeProgramClasses: { arrow },
+      edgeProgramClasses: { arrow, line },
       edgeReducer: (/** @type {string} */ id, /** @type {any} */ data) => this.handlers.reduceEdge(id, data),
       maxCameraRatio: 4,
       minCameraRatio: 0.02,
@@ -117,10 +119,10 @@ export class Stage {
     };
   }
 
-  /** Arrows, where a frame has edges. @param {any} rendering */
-  #arrow(rendering) {
+  /** @param {any} Program Of edges. */
+  #whereFrameHasEdges(Program) {
     const stage = this;
-    return class extends rendering.createEdgeArrowProgram({ lengthToThicknessRatio: 5, widenessToThicknessRatio: 3.6 }) {
+    return class extends Program {
       render(/** @type {any} */ parameters) {
         if (stage.handlers.withEdges()) super.render(parameters);
       }

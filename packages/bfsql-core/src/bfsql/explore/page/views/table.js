@@ -106,11 +106,11 @@ function sortable(columns, rows, state, onRow) {
     }
     end = Math.min(end + ROWS, sorted.length);
     more.hidden = end === sorted.length;
-    more.textContent = `Show ${count(Math.min(ROWS, sorted.length - end))} more of ${count(sorted.length)}`;
+    more.textContent = `${count(end)} of ${count(sorted.length)} rows are shown. Show ${count(Math.min(ROWS, sorted.length - end))} more`;
   };
   more.addEventListener("click", extend);
   extend();
-  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table" }, h("table", null, h("thead", null, h("tr", null, head)), body), more);
+  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table" }, h("table", { class: columns.length > 4 ? "wide" : null }, h("thead", null, h("tr", null, head)), body), more);
 }
 
 /** @param {any} column @param {string} key @param {boolean} down */
