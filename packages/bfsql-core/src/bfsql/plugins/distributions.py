@@ -9,8 +9,9 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points, version
+from importlib.metadata import Distribution, EntryPoint, entry_points, version
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 __version__ = version("bfsql-core")
 
@@ -47,7 +48,15 @@ def _state(path: str) -> tuple[int, int] | None:
 def origin(point: EntryPoint) -> tuple[str, str]:
     """Name and version of the distribution that declares an entry point."""
     dist = point.dist
-    return ("an unnamed distribution", "") if dist is None else (dist.name, dist.version)
+    if dist is None:
+        return "an unnamed distribution", ""
+    if dist not in _origins:
+        metadata = dist.metadata  # which is parsed each time
+        _origins[dist] = metadata["Name"], metadata["Version"]
+    return _origins[dist]
+
+
+_origins: WeakKeyDictionary[Distribution, tuple[str, str]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

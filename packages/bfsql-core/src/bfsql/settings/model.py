@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -102,9 +103,14 @@ def options(model: type[BaseModel], prefix: str | None = None) -> list[Option]:
         prefix: Gives every field an environment variable of its own, named
             prefix and field in capitals; it counts before those of `Env`.
     """
+    return list(_options(model, prefix))
+
+
+@lru_cache(maxsize=64)  # a command asks for those of each backend several times
+def _options(model: type[BaseModel], prefix: str | None) -> tuple[Option, ...]:
     inherited = {name for base in model.__bases__ for name in getattr(base, "model_fields", ())}
     fields = sorted(model.model_fields.items(), key=lambda one: one[0] in inherited)
-    return [_option(name, field, prefix) for name, field in fields]
+    return tuple(_option(name, field, prefix) for name, field in fields)
 
 
 def spelled(value: Any) -> str:
