@@ -12,7 +12,7 @@ import pytest
 from bfsql_trials import asking, drawn
 from bfsql_trials.columns import ColumnsOverMemory, TypedStream
 from bfsql_trials.oracle import Oracle
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bfsql import Graph, Limits, MemoryBackend, open_graph
@@ -47,6 +47,16 @@ def connected(
     return nodes, {t for t in whole if frozenset((t[0], t[2])) in steps and t[0] != t[2]}, lengths
 
 
+def by_distance(nodes: set[str], edges: set[Triple], seeds: list[str]) -> list[str]:
+    """The nodes in the order of their distance from a seed within the answer, then by id."""
+    simple: Any = nx.Graph()
+    simple.add_nodes_from(nodes)
+    simple.add_edges_from((s, o) for s, _, o in edges)
+    starts = nodes.intersection(seeds)
+    far = nx.multi_source_dijkstra_path_length(simple, starts) if starts else {}
+    return sorted(nodes, key=lambda node: (far[node], node))
+
+
 def triples(answer: dict[str, Any]) -> set[Triple]:
     return {(e["subject"], e["predicate"], e["object"]) for e in answer["edges"]}
 
@@ -71,12 +81,35 @@ async def test_shortest_connections_of_every_pair(case, starts, hops, removed):
         answers.append((await asking.asked(served, "bfs_query", **asked)).text)
     assert len(set(answers)) == 1
     answer = json.loads(answers[0])
-    assert {node["id"] for node in answer["nodes"]} == nodes
+    assert [node["id"] for node in answer["nodes"]] == by_distance(nodes, edges, seeds)
     assert triples(answer) == edges
     assert answer["max_hops"] == (hops or 5)
     notes = " ".join(answer.get("notes", ()))
     assert all(str(length) in notes for length in lengths)
     assert ("Not connected within" in notes) == (len(lengths) < len(pairs))
+
+
+@settings(max_examples=40)
+@given(drawn.graphs_with_seeds(2) | drawn.hubs_with_seeds(), st.integers(1, 3), drawn.narrowing())
+async def test_pages_of_shortest_connections_are_parts_of_the_whole(case, limit, filters):
+    graph, (seed, *to) = case
+    backend = MemoryBackend(graph.records)
+    asked = {"seeds": [seed], "to": to, **filters}
+    served = Graph(backend, "", NO_BUDGET, None)
+    whole, offset = await asking.read(served, "bfs_query", **asked), 0
+    ids = [node["id"] for node in whole["nodes"]]
+    while True:
+        page = await asking.read(served, "bfs_query", **asked, limit=limit, offset=offset)
+        assert page["nodes"] == whole["nodes"][offset : offset + limit]
+        here = set(ids[offset : offset + limit])
+        inside = [e for e in whole["edges"] if {e["subject"], e["object"]} <= here]
+        assert page["edges"] == inside
+        assert page["schema_summary"] == whole["schema_summary"]
+        further = asking.continuation(page)
+        assert bool(further) == (offset + limit < len(ids))
+        if not further:
+            break
+        offset = further["offset"]
 
 
 @given(drawn.graphs_with_seeds(2) | drawn.hubs_with_seeds(), st.integers(1, 4), drawn.removing())

@@ -132,7 +132,7 @@ def _tell(finding: Finding) -> None:
 
     first, *rest = report.lines(finding)
     word = report.word(finding)
-    click.secho(word, fg="yellow" if finding.advice else _COLOURS[finding.outcome], nl=False)
+    click.secho(word, fg="yellow" if finding.minor else _COLOURS[finding.outcome], nl=False)
     click.echo(escape(first.removeprefix(word)))
     for line in rest:
         click.echo(escape(line))

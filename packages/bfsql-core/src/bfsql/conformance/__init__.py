@@ -6,6 +6,7 @@ print(report.text(findings))
 
 from bfsql.conformance import (
     answers,
+    asking,
     columns,
     elements,
     isolation,
@@ -55,6 +56,7 @@ __all__ = [
     "Trial",
     "Untried",
     "answers",
+    "asking",
     "columns",
     "elements",
     "isolation",

@@ -255,6 +255,21 @@ def crowd() -> list[GraphRecord]:
     return [*nodes, NodeRecord("Paris", "Place", {"name": "a place whose id is a name"})]
 
 
+def people() -> list[GraphRecord]:
+    """Nodes with names of several words, to be misspelt."""
+    names = (
+        "Margaret Hamilton",
+        "Katherine Johnson",
+        "Hedy Lamarr",
+        "Rosalind Franklin",
+        "Chinua Achebe",
+        "Wisława Szymborska",
+        "Parkinson Disease",
+        "acetylsalicylic acid",
+    )
+    return [NodeRecord(f"p:{n}", "Person", {"name": name}) for n, name in enumerate(names)]
+
+
 def village() -> list[GraphRecord]:
     """A graph as stores have them, for the rules that read: shapes, evidence, odd names."""
     return [*shapes(), *parallel(), *evidence(), *several_types(), *_village_square()]
@@ -266,6 +281,40 @@ def _village_square() -> list[GraphRecord]:
         NodeRecord(f"v:{n}", "House", {"name": f"house {text}"}) for n, text in enumerate(odd)
     ]
     return [*nodes, *(EdgeRecord(f"v:{n}", "beside", f"v:{n + 1}") for n in range(len(odd) - 1))]
+
+
+def laboratory() -> list[GraphRecord]:
+    """Values to filter and sort by, parallel and opposite edges, a loop, an end without a node."""
+    states, tags = ("open", "paused", "closed"), (["a", "b"], ["b"], ["c"])
+    nodes: list[GraphRecord] = [NodeRecord("l:0", "Lab", {"name": "Laboratory", "year": 1970})]
+    for n in range(6):
+        known = {
+            "name": f"Trial {n}",
+            "year": 2000 + n,
+            "status": states[n % 3],
+            "tags": tags[n % 3],
+        }
+        nodes.append(NodeRecord(f"t:{n}", "Trial", known))
+    nodes += [NodeRecord(f"c:{n}", "Compound", {"name": f"Compound {n}"}) for n in range(4)]
+    nodes += [
+        NodeRecord(f"d:{n}", "Disease", {"name": "Twin", "since": "2020-02-29"}) for n in (0, 1)
+    ]
+    nodes.append(NodeRecord("d:2", "Disease", {"total_mentions": 1}))
+    weighed = [
+        ("c:0", "treats", "d:0", 0.25),
+        ("c:1", "treats", "d:0", 0.75),
+        ("c:0", "treats", "d:1", 0.5),
+        ("c:2", "treats", GONE, 0.5),
+        ("c:0", "causes", "d:0", 0.75),
+        ("c:0", "interacts_with", "c:1", 0.25),
+        ("c:1", "interacts_with", "c:0", 0.25),
+        ("c:1", "interacts_with", "c:2", 0.5),
+        ("c:2", "interacts_with", "c:2", 0.5),
+        *((f"t:{n}", "studies", f"d:{n % 3}", n / 4) for n in range(6)),
+        *((f"t:{n}", "tests", f"c:{n % 4}", 0.5) for n in range(1, 6)),
+    ]
+    runs = [EdgeRecord("l:0", "runs", f"t:{n}") for n in range(5)]
+    return [*nodes, *runs, *(EdgeRecord(s, p, o, {"confidence": c}) for s, p, o, c in weighed)]
 
 
 def tangled() -> list[GraphRecord]:

@@ -68,8 +68,9 @@ SHOWN = 160
 Mode: TypeAlias = Literal["filling", "reading"]
 """Whether a check fills a store itself, or reads an existing one."""
 
-Level: TypeAlias = Literal["duty", "convention"]
-"""A duty is what core needs; a convention is what is usual, and core manages without."""
+Level: TypeAlias = Literal["duty", "convention", "advice"]
+"""A duty is what core needs; a convention is what is usual, and core works without it; advice is
+what makes answers better, and a backend is right without it."""
 
 Check: TypeAlias = Callable[["Trial"], Awaitable[None]]
 """Returns when the rule holds; raises `Broken` or `Untried` when not."""
@@ -373,10 +374,15 @@ class PlainReference(MemoryBackend):
 async def both(trial: Trial, records: Sequence[GraphRecord]) -> AsyncIterator[tuple[Graph, Graph]]:
     """The backend and the reference over the same records, each behind tools and cache."""
     async with trial.filled(records) as db:
-        default = type(db).provenance_for_node is GraphDbInterface.provenance_for_node
-        reference = (PlainReference if default else MemoryBackend)(trial.kept(records))
+        reference = reference_of(db, trial.kept(records))
         async with open_graph(db) as mine, open_graph(reference) as wanted:
             yield mine, wanted
+
+
+def reference_of(db: GraphDbInterface, records: Sequence[GraphRecord]) -> MemoryBackend:
+    """What a backend is compared with, over some records."""
+    default = type(db).provenance_for_node is GraphDbInterface.provenance_for_node
+    return (PlainReference if default else MemoryBackend)(records)
 
 
 def uncached(db: GraphDbInterface) -> Graph:
@@ -390,7 +396,7 @@ async def outcome(graph: Graph, tool: str, arguments: dict[str, Any]) -> tuple[A
         answer = await graph.call(tool, arguments)
     except ToolError as refused:
         return ("refused", refused.kind, refused.argument)
-    if tool == "describe_schema":
+    if tool == "describe_schema" and not arguments.get("seeds"):
         schema = json.loads(answer.text)
         return tuple((k, schema[k]) for k in ("entity_types", "predicates", "comprehensive"))
     return answer.blocks

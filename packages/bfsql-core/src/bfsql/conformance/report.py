@@ -22,20 +22,23 @@ WORDS: dict[Outcome, str] = {
 INDENT = 11
 """Columns before a behaviour and its reason; a longer word shifts them."""
 
-
-ADVICE = "convention"
-"""The words for a convention that is not kept."""
+MINOR: dict[str, str] = {
+    "convention": "What is marked as a convention is customary; nothing fails without it.",
+    "advice": "What is marked as advice would make answers better; the backend is right without "
+    "it.",
+}
+"""By level: what it means if a rule that is not a duty is not kept."""
 
 
 def word(finding: Finding) -> str:
-    """The outcome of a finding in a word or two."""
-    return ADVICE if finding.advice else WORDS[finding.outcome]
+    """The outcome of a finding in a word or two; its level where it is no duty and not kept."""
+    return finding.rule.level if finding.minor else WORDS[finding.outcome]
 
 
 def passed(findings: Sequence[Finding]) -> bool:
     """Whether something was tried and nothing failed."""
     tried = any(finding.outcome == "holds" for finding in findings)
-    return tried and not any(f.outcome in FAILED and not f.advice for f in findings)
+    return tried and not any(f.outcome in FAILED and not f.minor for f in findings)
 
 
 def text(findings: Sequence[Finding]) -> str:
@@ -48,8 +51,8 @@ def text(findings: Sequence[Finding]) -> str:
 def verdict(findings: Sequence[Finding]) -> str:
     """One sentence: the backend is correct, or broken, or only its store is unusual."""
     counts = Counter(map(word, findings))
-    parts = [f"{counts[one]} {one}" for one in (*WORDS.values(), ADVICE) if counts[one]]
-    if any(f.outcome in ("broken", "needless") and not f.advice for f in findings):
+    parts = [f"{counts[one]} {one}" for one in (*WORDS.values(), *MINOR) if counts[one]]
+    if any(f.outcome in ("broken", "needless") and not f.minor for f in findings):
         sentence = "The backend is broken: it breaks rules that every backend has to keep."
     elif any(f.outcome == "unreachable" for f in findings):
         sentence = "The store stopped answering, so nothing is known about the backend."
@@ -59,8 +62,7 @@ def verdict(findings: Sequence[Finding]) -> str:
         sentence = "The backend keeps the rules; its store is odd."
     else:
         sentence = "The backend keeps the rules."
-    if counts[ADVICE]:
-        sentence += " What is marked as a convention is customary; nothing fails without it."
+    sentence = " ".join([sentence, *(told for level, told in MINOR.items() if counts[level])])
     return f"{sentence} ({', '.join(parts)})"
 
 

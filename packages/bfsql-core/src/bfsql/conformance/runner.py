@@ -38,9 +38,9 @@ class Finding:
     """What the check raised."""
 
     @property
-    def advice(self) -> bool:
-        """Whether a convention is not kept."""
-        return self.outcome == "broken" and self.rule.level == "convention"
+    def minor(self) -> bool:
+        """Whether it is a convention or advice that is not kept."""
+        return self.outcome == "broken" and self.rule.level != "duty"
 
 
 async def judge(rule: Rule, trial: Trial, optout: OptOut | None = None) -> Finding:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import re
 
 from bfsql.abc import GraphDbInterface, adapted
-from bfsql.conformance.graphs import HOSTILE, crowd, hostile, node_ids
+from bfsql.conformance.graphs import HOSTILE, crowd, hostile, node_ids, people
 from bfsql.conformance.harness import (
     WORDS,
     Broken,
@@ -13,6 +14,7 @@ from bfsql.conformance.harness import (
     Untried,
     expect,
     filling_rule,
+    looked_at,
     reading_rule,
     sample,
 )
@@ -26,6 +28,12 @@ TIMES = 3
 """Searches for one word that have to give the same order."""
 
 ORDER = "chapter 12: ranked means most likely matches first, at most 10-20 candidates"
+
+
+_SPELT = re.compile(r"[a-z]{3,}( [a-z]{3,}){0,3}", re.IGNORECASE)
+"""Names that are misspelt: a few plain words."""
+_LONG_WORD = 7
+"""Letters of a word that stays recognizable with a typing error."""
 
 
 async def _found(db: GraphDbInterface, query: str) -> list[str]:
@@ -89,6 +97,48 @@ async def found_by_name(trial: Trial) -> None:
             )
         if not named:
             raise Untried("No node of the sample has a name.")
+
+
+@reading_rule(
+    "search-misspelt",
+    "search finds a name with a typing error in it",
+    source="the backend contract: it is useful that search finds misspelt names as well",
+    level="advice",
+)
+async def search_misspelt(trial: Trial) -> None:
+    """A letter dropped, two letters swapped, another letter; unless similar names fill the hits."""
+    async with looked_at(trial, people()) as (db, ids):
+        misspelt = 0
+        for entity_id in ids:
+            name = (await db.metadata_for_node(entity_id)).get("name")
+            if not isinstance(name, str) or not _SPELT.fullmatch(name):
+                continue
+            for wrong in _misspelt(name):
+                misspelt += 1
+                hits = await _found(db, wrong)
+                if entity_id not in hits and len(hits) >= MOST:
+                    trial.odd(f"More nodes than a search gives are named much like {wrong!r}.")
+                    continue
+                expect(
+                    entity_id in hits,
+                    f"A search for {wrong!r} did not find {entity_id!r}, which is named {name!r}; "
+                    f"it gave {hits[:5]}.",
+                )
+        if not misspelt:
+            raise Untried("No node of the sample has a name of a long plain word or more.")
+
+
+def _misspelt(name: str) -> list[str]:
+    """The name with one typing error in its longest word, three ways."""
+    word = max(name.split(), key=len)
+    if len(word) < _LONG_WORD:
+        return []
+    middle = len(word) // 2
+    start, rest = word[:middle], word[middle:]
+    other = "x" if rest[0] != "x" else "y"
+    swapped = start[:-1] + rest[0] + start[-1] + rest[1:]
+    wrong = (start + rest[1:], swapped, start + other + rest[1:])
+    return [name.replace(word, one, 1) for one in wrong if one != word]
 
 
 @reading_rule(

@@ -202,6 +202,21 @@ class PartsWithoutDirection(MemoryBackend):
         return await super().edges_batch(ids, predicates=predicates)
 
 
+@wrong("asking-bytes")
+class PartsWithoutLoops(MemoryBackend):
+    """Joins nodes with other nodes where it filters by predicate, which loses self-loops."""
+
+    async def edges_batch(
+        self,
+        ids: Sequence[str],
+        *,
+        predicates: Collection[str] | None = None,
+        direction: EdgeDirection | None = None,
+    ) -> list[Triple]:
+        found = await super().edges_batch(ids, predicates=predicates, direction=direction)
+        return found if predicates is None else [t for t in found if t[0] != t[2]]
+
+
 @wrong("edges-part")
 class PartsTheOtherWay(MemoryBackend):
     """Takes the edges that leave the asked nodes for those that enter them."""

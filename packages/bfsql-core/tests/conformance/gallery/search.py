@@ -128,6 +128,17 @@ class FindsNamesOnly(Searches):
         return [e for e in found if fold(query) in fold(e.name or "")]
 
 
+@wrong("search-misspelt")
+class TakesSpellingLiterally(Searches):
+    """Looks for the text as it is written."""
+
+    async def search_entities(
+        self, query: str, node_types: list[str] | None = None
+    ) -> list[EntityStub]:
+        found = [e for e in self.matches(query) if not node_types or e.entity_type in node_types]
+        return found[:SEARCH_LIMIT]
+
+
 @wrong("search-name-before-longer")
 class OrdersByName(Searches):
     """Orders by name and cuts: the exact name may come last, or not at all."""

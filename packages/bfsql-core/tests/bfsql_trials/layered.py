@@ -1,0 +1,137 @@
+"""Walks as networkx sees them: paths through a graph of states, none of them listed.
+
+A state is an edge that a walk has just taken, with the step and how often that step has been
+taken; where the step may end, a second state stands behind it. Numbers of walks are numbers
+of paths from the source to the sink, so that hubs are no obstacle as they are to
+`bfsql_trials.walking`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from typing import Any
+
+import networkx as nx
+
+from bfsql.models import Step, Triple
+
+State = Hashable
+SOURCE, SINK = "source", "sink"
+
+
+class Layered:
+    """The complete walks over some steps.
+
+    Args:
+        types: Type of each node.
+        triples: The edges.
+        seeds: Where walks start.
+        steps: What they follow.
+        to: Where they end; None for anywhere.
+        comes_to: Whether a step, counted from 1, may come to a node.
+        takes: Whether it may take an edge.
+    """
+
+    def __init__(
+        self,
+        types: dict[str, str],
+        triples: Collection[Triple],
+        seeds: Iterable[str],
+        steps: Sequence[Step],
+        *,
+        to: Collection[str] | None = None,
+        comes_to: Callable[[str, int], bool] = lambda _node, _step: True,
+        takes: Callable[[Triple, int], bool] = lambda _edge, _step: True,
+    ) -> None:
+        self._types, self._steps, self._to = types, steps, to
+        self._comes_to, self._takes = comes_to, takes
+        self._touching: dict[str, set[tuple[Triple, str, str]]] = defaultdict(set)
+        for subject, predicate, other in triples:
+            edge = (subject, predicate, other)
+            self._touching[subject].add((edge, "out", other))
+            self._touching[other].add((edge, "in", subject))
+        whole: Any = nx.DiGraph()
+        whole.add_nodes_from((SOURCE, SINK))
+        whole.add_edges_from((SOURCE, ("exit", 0, 0, None, seed)) for seed in seeds)
+        due = list(whole.successors(SOURCE))
+        while due:
+            state = due.pop()
+            for behind in self._behind(state):
+                if behind not in whole:
+                    due.append(behind)
+                whole.add_edge(state, behind)
+        complete = {SOURCE, *nx.descendants(whole, SOURCE)} & {SINK, *nx.ancestors(whole, SINK)}
+        self.graph = whole.subgraph(complete)
+        self._order = list(nx.topological_sort(self.graph))
+
+    def _behind(self, state: Any) -> Iterable[State]:
+        if state == SINK:
+            return
+        kind, step, time, last, at = state
+        if kind == "exit" and step == len(self._steps):
+            if self._to is None or at in self._to:
+                yield SINK
+            return
+        if kind == "taken":
+            if time >= self._steps[step - 1].least:
+                yield ("exit", *state[1:])
+            if time == self._steps[step - 1].most:
+                return
+            follows, again = step, time + 1
+        else:
+            follows, again = step + 1, 1
+        wanted = self._steps[follows - 1]
+        for edge, way, end in self._touching[at]:
+            if (
+                edge != last
+                and (wanted.direction in (None, way) or edge[0] == edge[2])
+                and (wanted.predicates is None or edge[1] in wanted.predicates)
+                and end in self._types
+                and (wanted.types is None or self._types[end] in wanted.types)
+                and self._takes(edge, follows)
+                and self._comes_to(end, follows)
+            ):
+                yield ("taken", follows, again, edge, end)
+
+    # --- what is on them --------------------------------------------------------------
+
+    def on(self, states: Iterable[Any] | None = None) -> tuple[set[str], set[Triple]]:
+        """Nodes and edges of some states; of all by default."""
+        known = [s for s in (states or self.graph) if s not in (SOURCE, SINK)]
+        return {s[4] for s in known}, {s[3] for s in known if s[3] is not None}
+
+    def exits(self, step: int) -> dict[str, list[State]]:
+        """The states that end a step, by the node that it reaches."""
+        found: dict[str, list[State]] = defaultdict(list)
+        for state in self.graph:
+            if state not in (SOURCE, SINK) and state[:2] == ("exit", step):
+                found[state[4]].append(state)
+        return found
+
+    def through(self, states: Collection[State]) -> set[State]:
+        """All states of the walks that pass some states of one step."""
+        found = set(states)
+        for state in states:
+            found |= nx.ancestors(self.graph, state) | nx.descendants(self.graph, state)
+        return found
+
+    def paths(self, step: int) -> dict[str, int]:
+        """How many walks pass each node with a step."""
+        to, on = {SOURCE: 1}, {SINK: 1}
+        for state in self._order[1:]:
+            to[state] = sum(to[before] for before in self.graph.predecessors(state))
+        for state in reversed(self._order[:-1]):
+            on[state] = sum(on[behind] for behind in self.graph.successors(state))
+        return {
+            node: sum(to[state] * on[state] for state in states)
+            for node, states in self.exits(step).items()
+        }
+
+    def distinct(self, step: int, counted: int) -> dict[str, int]:
+        """How many different nodes of a step are on the walks through each of another."""
+        others = {s: node for node, states in self.exits(counted).items() for s in states}
+        return {
+            node: len({others[s] for s in self.through(states) if s in others})
+            for node, states in self.exits(step).items()
+        }
