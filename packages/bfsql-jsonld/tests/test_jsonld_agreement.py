@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 from bfsql_trials import drawn
 from bfsql_trials.agreement import assert_same_answers
-from bfsql_trials.hooking import Failing
+from bfsql_trials.hooking import Failing, Hiding
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -94,3 +94,31 @@ async def test_metadata_that_the_other_server_withholds_is_noted_here(web):
             await assert_same_answers(graphs, "describe_entities", ids=["a", "b"])
         note = json.loads((await graphs[1].call("describe_entity", {"id": "a"})).text)["notes"]
         assert "the server's redaction of it failed" in note[0]
+
+
+TRIALS = [
+    *(NodeRecord(f"t:{n}", "Trial", {"year": 2000 + n, "phase": str(n % 3)}) for n in range(9)),
+    NodeRecord("d:1", "Disease", {"name": "Flu"}),
+    *(EdgeRecord(f"t:{n}", "studies", "d:1", {"weight": n / 8}) for n in range(9)),
+]
+
+
+async def test_what_a_server_counts_is_passed_on():
+    with WebServer() as server:
+        async with both(server, TRIALS) as (first, second):
+            schemas = [
+                json.loads((await graph.describe_schema()).text) for graph in (first, second)
+            ]
+    assert schemas[0]["relations"] == ["Trial -studies-> Disease (9)"]
+    assert schemas[0]["properties"]["Trial"] == ["phase: 0 | 1 | 2", "year: 2000..2008"]
+    for part in ("relations", "properties"):
+        assert schemas[1][part] == schemas[0][part]
+
+
+async def test_what_a_server_redacts_is_in_no_outline():
+    hooks = [Hiding(lambda kind, key, metadata: {k: v for k, v in metadata.items() if k != "year"})]
+    with WebServer() as server:
+        async with both(server, TRIALS, hooks) as (_, behind):
+            schema = json.loads((await behind.describe_schema()).text)
+    assert schema["relations"] == ["Trial -studies-> Disease (9)"]
+    assert "properties" not in schema

@@ -22,6 +22,7 @@ from bfsql.answers import Answer
 from bfsql.cache import MAX_RECORDS, Breaker, CachedGraphDb, GuardedGraphDb
 from bfsql.call import MAX_EDGES, MAX_NODES, Caller
 from bfsql.errors import BfsqlError, StoreError, StoreUnavailable
+from bfsql.models import Outline
 from bfsql.observer import NO_OBSERVERS, Observer, Observers
 from bfsql.plugins import NO_HOOKS, Hooks
 from bfsql.plugins.registry import created
@@ -167,6 +168,13 @@ class Graph:
     async def counted(self) -> None:
         """Wait until what the graph is made of is counted, or cannot be."""
         await self._operations.known.outline(OUTLINE_SECONDS)
+
+    async def outline(self) -> tuple[Outline | None, bool]:
+        """What the graph is made of, as the hooks let it be seen, and whether it is being counted.
+
+        A call waits for it some seconds at the most.
+        """
+        return await self._operations.known.outline()
 
     async def node_counts(self) -> Mapping[str, int]:
         """Nodes by type, as far as they are counted within some seconds; empty otherwise."""

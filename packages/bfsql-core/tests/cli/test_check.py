@@ -68,6 +68,23 @@ def test_a_convention_that_is_not_kept_is_advice(loaded, monkeypatch):
     assert "(2 convention" in result.output or ", 2 convention" in result.output
 
 
+@pytest.mark.slow
+def test_a_search_that_takes_spelling_literally_gets_advice(loaded, monkeypatch):
+    every = MemoryBackend.search_entities
+
+    async def search_entities(self, query, node_types=None):
+        found = await every(self, query, node_types)
+        return [stub for stub in found if query in (stub.id, stub.name)]
+
+    monkeypatch.setattr(MemoryBackend, "search_entities", search_entities)
+    result = loaded("check", "--id", "f:1", "--id", "p:1")
+    assert result.exit_code == 0, result.output
+    assert "advice     search finds a name with a typing error in it" in result.output
+    assert "rule search-misspelt; the backend contract" in result.output
+    assert "What is marked as advice would make answers better" in result.output
+    assert "convention" not in result.output
+
+
 def test_the_time_and_the_rate_are_bounds(loaded):
     began = time.monotonic()
     result = loaded("check", "--seconds", "0.4", "--rate", "10", "--json")

@@ -120,7 +120,9 @@ async def test_evidence_is_what_the_backend_gives(web: httpx2.AsyncClient) -> No
 
 async def test_a_search_gives_hits_without_nulls(web: httpx2.AsyncClient) -> None:
     document = await read(web, "/entities?q=tom")
-    assert document["results"] == [{"id": "person:1", "@type": "Person", "name": "Tom Hanks"}]
+    assert document["results"] == [
+        {"id": "person:1", "@type": "Person", "name": "Tom Hanks", "match": "prefix"}
+    ]
 
 
 async def test_a_search_gives_as_many_hits_as_it_is_asked_for(served: Served) -> None:
@@ -137,9 +139,23 @@ async def test_a_search_gives_as_many_hits_as_it_is_asked_for(served: Served) ->
     web = await served(Vectors([]))
     hits = (await read(web, "/entities?q=x&limit=2"))["results"]
     assert hits == [
-        {"id": "a", "@type": "T", "score": 0.75},
-        {"id": "b", "@type": "T", "name": "B"},
+        {"id": "a", "@type": "T", "match": "meaning", "score": 0.75},
+        {"id": "b", "@type": "T", "name": "B", "match": "meaning"},
     ]
+
+
+async def test_hits_say_how_they_match_and_what_tells_namesakes_apart(served: Served) -> None:
+    people = [NodeRecord(f"p:{n}", "Person", {"name": "Tom Hanks"}) for n in (1, 2)]
+    others = [NodeRecord("f:1", "Film", {"name": "Big"}), NodeRecord("f:2", "Film", {"name": "Io"})]
+    acted = [EdgeRecord(f"p:{n}", "ACTED_IN", f"f:{n}") for n in (1, 2)]
+    web = await served(MemoryBackend([*people, *others, *acted]))
+    results = (await read(web, "/entities?q=Tom%20Hnaks"))["results"]
+    assert results == [
+        {"id": f"p:{n}", "@type": "Person", "name": "Tom Hanks", "match": "similar"}
+        | {"context": [f"ACTED_IN {film}"]}
+        for n, film in ((1, "Big"), (2, "Io"))
+    ]
+    assert (await read(web, "/entities?q=aspirin"))["results"] == []
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from bfsql.abc import GraphDbInterface, each
 from bfsql.errors import ConfigurationError
 from bfsql.models.json_values import is_text
+from bfsql.models.outline import Outline
 from bfsql.models.parts import only, part_of
 from bfsql.models.records import (
     NO_METADATA,
@@ -205,6 +206,10 @@ class JsonLdBackend(GraphDbInterface):
             if found is not None:
                 return found
         return await super().provenance_for_node(entity_id, limit)
+
+    async def outline(self) -> Outline | None:
+        """What an API of this project says that its graph is made of; None of any other."""
+        return await self._schema.outline()
 
     async def comprehensive(self) -> bool:
         """As the schema says; otherwise whether it has both lists."""

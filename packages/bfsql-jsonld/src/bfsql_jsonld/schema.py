@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bfsql import call
 from bfsql.abc import each
 from bfsql.errors import StoreError
+from bfsql.models import Outline, Property, Relation
 from bfsql_jsonld.attributes import OBJECTS
 from bfsql_jsonld.replies import Reply, Request
 from bfsql_jsonld.routes import Api
@@ -20,6 +22,10 @@ FRESH = 10.0
 STEADY = 300.0
 """Likewise, for what changes with the API itself: batch routes, and the predicates to ask by."""
 
+AGAIN = 2.0
+"""Seconds after which an API that is still counting its graph is asked again."""
+
+_ENDS = ("subject_type", "predicate", "object_type")
 _BATCH = 1_000  # ids of a batch, where the API does not tell its limit
 _BYTES = 400_000  # likewise; servers take a million, as a rule
 
@@ -42,6 +48,8 @@ class Schema:
     """Bytes of its request."""
     parts: bool = False
     """Whether batches take predicates and a direction, or keys of metadata."""
+    outline: str | None = None
+    """Route that tells what the graph is made of, or None."""
 
 
 NO_SCHEMA = Schema([], [], comprehensive=False)
@@ -109,7 +117,29 @@ class SchemaReader:
             _number(batch.get("limit"), _BATCH),
             _number(batch.get("max_bytes"), _BYTES),
             batch.get("parts") is True,
+            _route(found.get("outline")),
         )
+
+    async def outline(self) -> Outline | None:
+        """What the API says that its graph is made of; None where it does not say.
+
+        While the API counts, it is asked again, as long as there is time.
+
+        Raises:
+            StoreError: It says something else.
+            StoreUnavailable: The API does not answer.
+        """
+        path = (await self.current(STEADY)).outline
+        while path is not None:
+            reply = await self._session.ask(Request(self._routes.at(path)))
+            document = None if reply.gone else reply.json()
+            if not isinstance(document, Mapping) or "relations" in document:
+                return None if document is None else _outline(reply, document)
+            left = call.remaining()
+            if document.get("counting") is not True or left is None or left < AGAIN:
+                return None
+            await asyncio.sleep(AGAIN)
+        return None
 
     async def _relationships(self) -> list[str] | None:
         """The attributes that are relationships, each asked for what it is."""
@@ -138,6 +168,43 @@ class SchemaReader:
         if not isinstance(kinds, list):
             raise KeyError(name)
         return {kind for kind in kinds if isinstance(kind, str)}
+
+
+def _outline(reply: Reply, document: Any) -> Outline:
+    try:
+        return Outline(
+            node_counts={str(name): int(n) for name, n in document["node_counts"].items()},
+            relations=[
+                Relation(*(str(one[part]) for part in _ENDS), int(one["edges"]))
+                for one in document["relations"]
+            ],
+            relations_left_out=int(document["relations_left_out"]),
+            node_properties=_properties(document["node_properties"]),
+            edge_properties=_properties(document["edge_properties"]),
+            sampled=document["sampled"] is True,
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as wrong:
+        raise StoreError(
+            f"{reply.request.shown} returned something else than the outline of a graph: "
+            f"{type(wrong).__name__}: {wrong}. The backend works without one."
+        ) from wrong
+
+
+def _properties(document: Any) -> dict[str, list[Property]]:
+    return {
+        str(owner): [
+            Property(
+                str(one["name"]),
+                one["kind"],
+                one.get("minimum"),
+                one.get("maximum"),
+                tuple(map(str, one["values"])),
+                int(one["further_values"]),
+            )
+            for one in known
+        ]
+        for owner, known in document.items()
+    }
 
 
 def _number(value: Any, default: int) -> int:

@@ -30,7 +30,7 @@ TIMES = 3
 ORDER = "chapter 12: ranked means most likely matches first, at most 10-20 candidates"
 
 
-_SPELT = re.compile(r"[a-z]{3,}( [a-z]{3,}){0,3}", re.IGNORECASE)
+_SPELT = re.compile(r"[a-z]{2,}( [a-z]{2,}){0,3}", re.IGNORECASE)
 """Names that are misspelt: a few plain words."""
 _LONG_WORD = 7
 """Letters of a word that stays recognizable with a typing error."""

@@ -13,6 +13,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import asdict, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -21,10 +22,12 @@ from bfsql.answers import encode, evidence_item
 from bfsql.answers.clean import clean_metadata, clean_text
 from bfsql.call import MAX_EDGES, within
 from bfsql.errors import BoundMet, ToolError
-from bfsql.models import Edge, EdgeDirection, EntityStub, Metadata, Triple
+from bfsql.models import Edge, EdgeDirection, Metadata, Property, Triple
 from bfsql.rest.request import Api, ApiRequest, wrong_value
 from bfsql.rest.response import Reply, context, context_document, relation_context, reply
 from bfsql.tools.budget import refuse_if_too_large
+from bfsql.tools.hits import Hit, find
+from bfsql.tools.namesakes import contexts, namesakes
 from bfsql.tools.validate import shown
 
 MAX_BATCH = 10_000
@@ -65,8 +68,32 @@ async def schema(request: ApiRequest) -> Reply:
                 "max_bytes": api.max_request_bytes,
                 "parts": True,
             },
+            "outline": "/outline",
         }
     )
+
+
+async def outline(request: ApiRequest) -> Reply:
+    """What the graph is made of, in counts."""
+    known, counting = await request.api.graph.outline()
+    if known is None:
+        return replace(reply({"counting": counting}), transient=True)
+    return reply(
+        {
+            "counting": False,
+            "sampled": known.sampled,
+            "node_counts": dict(known.node_counts),
+            "relations": [one._asdict() for one in known.relations],
+            "relations_left_out": known.relations_left_out,
+            "node_properties": _properties(known.node_properties),
+            "edge_properties": _properties(known.edge_properties),
+        }
+    )
+
+
+def _properties(known: Mapping[str, Sequence[Property]]) -> dict[str, Any]:
+    """The properties of types or predicates, without what is unknown of them."""
+    return {owner: [clean_metadata(asdict(one)) for one in of] for owner, of in known.items()}
 
 
 async def json_ld_context(request: ApiRequest) -> Reply:
@@ -96,12 +123,12 @@ async def tool(request: ApiRequest) -> Reply:
 
 async def search(request: ApiRequest) -> Reply:
     """Find entities by name."""
-    query = request.query
+    query, db = request.query, request.api.db
     types = await _types(request.api, query["types"])
-    found = await within(request.api.db.search_entities(query["q"], types))
-    return reply(
-        {"@context": context("./"), "results": [_hit(stub) for stub in found[: query["limit"]]]}
-    )
+    hits = (await find(db, query["q"], types, query["limit"])).hits
+    facts = await contexts(db, namesakes(hit.stub for hit in hits))
+    results = [_hit(hit, facts.get(hit.stub.id)) for hit in hits]
+    return reply({"@context": context("./"), "results": results})
 
 
 async def _types(api: Api, given: Sequence[str]) -> list[str]:
@@ -117,13 +144,15 @@ async def _types(api: Api, given: Sequence[str]) -> list[str]:
     return [part for part in dict.fromkeys(parts) if part]
 
 
-def _hit(stub: EntityStub) -> dict[str, Any]:
+def _hit(found: Hit, facts: Sequence[str] | None) -> dict[str, Any]:
+    stub = found.stub
     hit: dict[str, Any] = {"id": stub.id, "@type": stub.entity_type}
     if stub.name is not None:
         hit["name"] = clean_text(stub.name)
+    hit["match"] = found.match.kind.value
     if stub.score is not None and math.isfinite(stub.score):
         hit["score"] = float(stub.score)
-    return hit
+    return hit if facts is None else {**hit, "context": list(facts)}
 
 
 async def entity(request: ApiRequest) -> Reply:

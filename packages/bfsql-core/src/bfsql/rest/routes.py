@@ -11,6 +11,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from bfsql.answers import shapes
+from bfsql.models.matching import MatchClass
+from bfsql.models.outline import Kind
 from bfsql.models.records import Direction
 from bfsql.rest import handlers, openapi
 from bfsql.rest.request import ApiRoute
@@ -151,7 +153,9 @@ class Hit(_Exact):
     id: str
     type: _Type
     name: str = _optional()
+    match: MatchClass = Field(description="How the text matches.")
     score: float = _optional("Vector similarity, 0 to 1.")
+    context: list[str] = _optional("What tells it apart from other hits of its name and type.")
 
 
 class RelationInBatch(shapes.FullEdge):
@@ -213,6 +217,39 @@ class Schema(_Document):
     )
     next_steps: str
     batch: Batches
+    outline: str = Field(description="Where what the graph is made of is told, in counts.")
+
+
+class Relation(_Exact):
+    """Edges of one predicate from nodes of one type to nodes of one type."""
+
+    subject_type: str
+    predicate: str
+    object_type: str
+    edges: int
+
+
+class Property(_Exact):
+    """A key of metadata."""
+
+    name: str
+    kind: Kind
+    minimum: float | str = _optional("Of numbers and ISO dates.")
+    maximum: float | str = _optional("Likewise.")
+    values: list[str] = Field(description="The most frequent values where they repeat.")
+    further_values: int = Field(description="How many values there are beside these.")
+
+
+class Outline(_Document):
+    """What the graph is made of; counting alone while that is not known."""
+
+    counting: bool = Field(description="Whether the graph is still being counted.")
+    sampled: bool = _optional("Whether counts come from a part of the graph.")
+    node_counts: dict[str, int] = _optional("Nodes by type.")
+    relations: list[Relation] = _optional("The most frequent first.")
+    relations_left_out: int = _optional("Relations beyond the thousand most frequent.")
+    node_properties: dict[str, list[Property]] = _optional("Properties of nodes by type.")
+    edge_properties: dict[str, list[Property]] = _optional("Properties of edges by predicate.")
 
 
 def _answer(name: str, base: type[_Document], **fields: Any) -> type[_Document]:
@@ -232,6 +269,7 @@ _one = partial(ApiRoute, "GET", exact=True)
 
 ROUTES = (
     _get("/schema", handlers.schema, "The schema", Schema),
+    _get("/outline", handlers.outline, "The outline", Outline),
     _get("/context", handlers.json_ld_context, "The context", Context),
     _get("/entities", handlers.search, "A search", Hits, SearchQuery),
     _post("/entities/batch", handlers.entity_batch, "A batch of entities", Entities, EntityBatch),

@@ -66,15 +66,23 @@ class Hits:
         return notes
 
 
-async def find(db: AdaptedGraphDb, query: str, types: Sequence[str] = ()) -> Hits:
+async def find(
+    db: AdaptedGraphDb, query: str, types: Sequence[str] = (), most: int = MOST_HITS
+) -> Hits:
     """Search, and say of every hit how it matches.
+
+    Where hooks redact, neither the hits nor their order and number tell more than what is
+    visible: the store looked for the text in everything that it holds.
 
     Args:
         db: The graph without what the hooks redact.
         query: A name, an alias, a part of one, or an id.
         types: Types to keep; none for all.
+        most: Hits at the most.
     """
-    stubs = (await call.within(db.search_entities(query, list(types))))[:MOST_HITS]
+    redacts = isinstance(db, RedactedGraphDb)
+    given = max(most, MOST_HITS)
+    stubs = (await call.within(db.search_entities(query, list(types))))[:given]
     wanted = Wanted(query)
     try:
         called, late = await call.within(_called(db, wanted, stubs)), False
@@ -84,9 +92,11 @@ async def find(db: AdaptedGraphDb, query: str, types: Sequence[str] = ()) -> Hit
         hit
         for stub in stubs
         if (hit := _hit(wanted, stub, called.get(stub.id, NO_METADATA)))
-        and not (hit.match.kind is MatchClass.OTHER and isinstance(db, RedactedGraphDb))
+        and not (hit.match.kind is MatchClass.OTHER and redacts)
     ]
-    return Hits(sorted(hits, key=_order), len(stubs) == MOST_HITS, late)
+    order = _visible_order if redacts else _order
+    full = len(hits if redacts else stubs) == given
+    return Hits(sorted(hits, key=order)[:most], full, late)
 
 
 async def _called(
@@ -117,6 +127,12 @@ def _hit(wanted: Wanted, stub: EntityStub, metadata: Metadata) -> Hit | None:
     if match is None and not (len(wanted.words) > 1 and wanted.shares_word(*labels)):
         match = Match(MatchClass.OTHER)
     return None if match is None else Hit(stub, match)
+
+
+def _visible_order(hit: Hit) -> tuple[int, int, int, str]:
+    """By class, typing errors, length and id."""
+    stub, match = hit.stub, hit.match
+    return match.kind.rank, match.errors, len(stub.name or stub.id), stub.id
 
 
 def _order(hit: Hit) -> tuple[int, int, int, str]:

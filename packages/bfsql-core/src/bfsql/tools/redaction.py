@@ -49,11 +49,12 @@ class RedactedGraphDb(AdaptedGraphDb):
 
     async def get_node(self, entity_id: str) -> Node:
         """The node, its metadata redacted."""
-        return self._node(await self._inner.get_node(entity_id))
+        [node] = await self._nodes([await self._inner.get_node(entity_id)])
+        return node
 
     async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
         """The nodes, their metadata redacted."""
-        return [self._node(node) for node in await self._inner.get_nodes_batch(ids)]
+        return await self._nodes(list(await self._inner.get_nodes_batch(ids)))
 
     async def metadata_for_node(self, entity_id: str) -> Metadata:
         """Redacted."""
@@ -91,8 +92,22 @@ class RedactedGraphDb(AdaptedGraphDb):
         outline = await self._inner.outline()
         return outline and replace(outline, node_properties={}, edge_properties={})
 
-    def _node(self, node: Node) -> Node:
-        return node._replace(metadata=self._hooks.redacted("node", node.id, node.metadata))
+    async def _nodes(self, nodes: list[Node]) -> list[Node]:
+        """Nodes with what may leave of the metadata that came with them.
+
+        That is decided over the whole record, since a hook may judge one key by another.
+        """
+        brought = [node.id for node in nodes if node.metadata]
+        if not brought:
+            return nodes
+        records = await self._inner.metadata_for_nodes_batch(brought)
+        return [self._node(node, records.get(node.id, NO_METADATA)) for node in nodes]
+
+    def _node(self, node: Node, record: Metadata) -> Node:
+        whole = {**node.metadata, **record}
+        redacted = self._hooks.redacted("node", node.id, whole) if node.metadata else {}
+        kept = {key: value for key, value in redacted.items() if key in node.metadata}
+        return node._replace(metadata=kept)
 
     def _stub(self, stub: EntityStub, record: Metadata) -> EntityStub:
         if stub.name is None:

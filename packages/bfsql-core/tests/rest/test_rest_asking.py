@@ -1,0 +1,86 @@
+"""Every argument that narrows, follows or sorts, over the web API: the bytes of the tools."""
+
+import json
+from typing import Any
+
+import httpx2
+import pytest
+from bfsql_trials import asking
+
+from bfsql import MemoryBackend, open_graph
+from bfsql.models import GraphRecord
+
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("bfs_query", {"seeds": ["Tom Hanks"], "path": ["-ACTED_IN-> Film", "<-DIRECTED-"]}),
+    ("bfs_query", {"seeds": ["person:1"], "path": [">acted_in"], "show": "ends"}),
+    ("bfs_query", {"seeds": ["person:1"], "path": ["-->", "<--"], "show": 1}),
+    ("bfs_query", {"seeds": ["film:1"], "path": ["<--", "-->"], "count_distinct": 1}),
+    ("bfs_query", {"seeds": ["person:1"], "path": ["-ACTED_IN->"], "to": ["film:2"]}),
+    ("bfs_query", {"seeds": ["person:1"], "to": ["person:3", "person:2"]}),
+    ("bfs_query", {"seeds": ["film:1"], "max_hops": 1, "where": ["ACTED_IN.confidence>0.5"]}),
+    ("bfs_query", {"seeds": ["person:1"], "path": ["-ACTED_IN->"], "where": ["year<2000"]}),
+    ("bfs_query", {"seeds": ["film:1"], "max_hops": 2, "sort_by": "-degree"}),
+    ("bfs_query", {"seeds": ["film:1"], "max_hops": 2, "order_by": "name desc"}),
+    ("bfs_query", {"seeds": ["film:1"], "max_hops": 1, "fields": ["name"]}),
+    ("bfs_query", {"seeds": ["film:1"], "max_hops": 2, "limit": 0}),
+    ("intersect_subgraphs", {"seeds": ["person:1", "person:2"], "connect": True}),
+    ("intersect_subgraphs", {"seeds": ["person:1", "person:3"], "k": 2, "connect": True}),
+    ("intersect_subgraphs", {"seeds": ["film:1", "film:2"], "sort_by": "name", "fields": ["name"]}),
+    ("describe_schema", {"seeds": ["Meg Ryan"]}),
+    ("search_entities", {"query": "tom hnaks", "node_types": ["Person"]}),
+]
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"path": ["studies"]}, "path"),
+    ({"path": ["-ACTED_IN->"] * 9}, "path"),
+    ({"path": ["-ACTED_IN->"], "max_hops": 3}, "max_hops"),
+    ({"path": ["-ACTED_IN->"], "show": 2}, "show"),
+    ({"path": ["-ACTED_IN->"], "count_distinct": 2}, "count_distinct"),
+    ({"to": ["nobody"]}, "to"),
+    ({"max_hops": 1, "where": ["year"]}, "where"),
+    ({"max_hops": 1, "sort_by": "paths"}, "sort_by"),
+]
+
+
+@pytest.mark.parametrize(("tool", "arguments"), CALLS)
+async def test_an_answer_has_the_bytes_of_the_tool(
+    web: httpx2.AsyncClient, records: list[GraphRecord], tool: str, arguments: dict[str, Any]
+) -> None:
+    answer = await web.post(f"/tools/{tool}", json=arguments)
+    assert answer.status_code == 200, answer.text
+    async with open_graph(MemoryBackend(records)) as graph:
+        wanted = await asking.asked(graph, tool, **arguments)
+    if tool == "search_entities":
+        assert answer.json()["result"] == json.loads(wanted.text)
+        assert answer.json()["notes"] == list(wanted.notes)
+    else:
+        assert answer.text == wanted.text
+
+
+@pytest.mark.parametrize(("arguments", "argument"), WRONG)
+async def test_what_cannot_be_asked_is_named(
+    web: httpx2.AsyncClient, arguments: dict[str, Any], argument: str
+) -> None:
+    answer = await web.post("/tools/bfs_query", json={"seeds": ["film:1"], **arguments})
+    assert 400 <= answer.status_code < 500
+    problem = answer.json()
+    assert problem["argument"] == argument
+    assert problem["detail"].startswith(argument)
+
+
+async def test_the_outline_counts_relations_and_tells_properties(web: httpx2.AsyncClient) -> None:
+    assert (await web.get("/schema")).json()["outline"] == "/outline"
+    outline = (await web.get("/outline")).json()
+    assert not outline["counting"]
+    assert outline["node_counts"] == {"Film": 2, "Person": 3}
+    assert outline["relations"][0] == {
+        "subject_type": "Person",
+        "predicate": "ACTED_IN",
+        "object_type": "Film",
+        "edges": 4,
+    }
+    assert {
+        key: value
+        for key, value in outline["node_properties"]["Film"][1].items()
+        if key not in ("values", "further_values")
+    } == {"name": "year", "kind": "number", "minimum": 1993, "maximum": 1993}
+    assert "ACTED_IN" in outline["edge_properties"]
