@@ -25,7 +25,6 @@ STEADY = 300.0
 AGAIN = 2.0
 """Seconds after which an API that is still counting its graph is asked again."""
 
-_ENDS = ("subject_type", "predicate", "object_type")
 _BATCH = 1_000  # ids of a batch, where the API does not tell its limit
 _BYTES = 400_000  # likewise; servers take a million, as a rule
 
@@ -175,7 +174,12 @@ def _outline(reply: Reply, document: Any) -> Outline:
         return Outline(
             node_counts={str(name): int(n) for name, n in document["node_counts"].items()},
             relations=[
-                Relation(*(str(one[part]) for part in _ENDS), int(one["edges"]))
+                Relation(
+                    str(one["subject_type"]),
+                    str(one["predicate"]),
+                    str(one["object_type"]),
+                    int(one["edges"]),
+                )
                 for one in document["relations"]
             ],
             relations_left_out=int(document["relations_left_out"]),

@@ -51,7 +51,8 @@ class _WholeOnly(DelegatingGraphDb):
     edges_stream = GraphDbInterface.edges_stream
     columns = GraphDbInterface.columns
 
-    async def edges_batch(  # type: ignore[override] - the signature of a backend without parts
+    # These are the signatures of a backend that cannot be asked for parts.
+    async def edges_batch(  # type: ignore[override]
         self, ids: Sequence[str]
     ) -> Iterable[Triple]:
         return await super().edges_batch(ids)
