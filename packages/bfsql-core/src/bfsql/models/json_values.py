@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
+from pydantic_core import to_json
+
 from bfsql.models.merge import sorted_union
 
 MAX_BITS = 4096
@@ -24,6 +26,9 @@ MAX_DIGITS = 64
 short."""
 
 _SEPARATORS = (",", ":")
+_LEAST, _MOST = 1e-4, 1e16
+"""Between them, a float is written without an exponent."""
+_INT64 = 1 << 63
 
 
 def json_number(value: Decimal) -> int | float | str:
@@ -59,6 +64,11 @@ def encode(value: Mapping[str, Any] | list[Any]) -> str:
     Raises:
         ValueError: It is nested too deeply, or holds itself.
     """
+    if _is_simple(value):
+        try:
+            return to_json(value).decode()
+        except ValueError:  # a lone surrogate
+            pass
     try:
         try:
             text = _compact(value)
@@ -96,6 +106,31 @@ def as_text(text: str) -> str:
         if is_text(text)
         else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     )
+
+
+def _is_simple(value: Mapping[str, Any] | list[Any]) -> bool:
+    """Whether pydantic's encoder, which is three times as fast, writes the same text.
+
+    So it does where nothing is nested but lists of strings, and no number needs an exponent
+    or more than 64 bits.
+    """
+    if type(value) is not dict:
+        return False
+    for key, item in value.items():
+        kind = type(item)
+        if type(key) is not str:
+            return False
+        if kind is str or kind is bool or item is None:
+            continue
+        if kind is float:
+            if not (_LEAST <= abs(item) < _MOST or item == 0):
+                return False
+        elif kind is int:
+            if not -_INT64 <= item < _INT64:
+                return False
+        elif kind is not list or not all(type(one) is str for one in item):
+            return False
+    return True
 
 
 def _default(value: Any) -> Any:
