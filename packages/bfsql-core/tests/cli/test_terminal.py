@@ -7,7 +7,10 @@ from collections.abc import Callable
 import pytest
 from click.testing import Result
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
+pytestmark = [
+    pytest.mark.slow,  # each test is a process or several
+    pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals"),
+]
 
 Terminal = Callable[..., str]
 
@@ -42,7 +45,6 @@ def test_an_import_shows_its_progress_and_its_account(terminal: Terminal) -> Non
     assert "toy.json now holds 4 nodes, 4 edges" in seen
 
 
-@pytest.mark.slow
 def test_settings_and_backends_are_tables(terminal: Terminal) -> None:
     assert "backend.name toy environment variable BFSQL_BACKEND" in _words(terminal("config"))
     assert "toy 1.2.3 bfsql-toy a toy" in _words(terminal("backends"))

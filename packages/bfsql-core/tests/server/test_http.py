@@ -10,6 +10,8 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+pytestmark = pytest.mark.slow  # each test starts a server
+
 
 def test_a_port_in_use_is_one_sentence(refused: Callable[..., str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
