@@ -8,6 +8,8 @@
 
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif';
 const CELL = 64;
+/** Pixels of a node's radius from which on its name stands below it. */
+const WIDE = 12;
 const MOST_LABELLED_EDGES = 800;
 
 /** Edges up to which each is named, level where there is no room along it. */
@@ -124,12 +126,14 @@ function drawName(context, view, n, taken, colours) {
   context.font = `${n.strong ? 650 : 450} ${n.strong ? 13 : 12}px ${FONT}`;
   const width = widthOf(context, n.label);
   const away = n.size + (n.strong ? 7 : 4);
-  const places = [
-    { align: "left", x: n.x + away, y: n.y, box: [n.x + away, n.y - 8, n.x + away + width, n.y + 8] },
+  const beside = { align: "left", x: n.x + away, y: n.y, box: [n.x + away, n.y - 8, n.x + away + width, n.y + 8] };
+  const others = [
     { align: "center", x: n.x, y: n.y + away + 7, box: [n.x - width / 2, n.y + away, n.x + width / 2, n.y + away + 15] },
     { align: "right", x: n.x - away, y: n.y, box: [n.x - away - width, n.y - 8, n.x - away, n.y + 8] },
     { align: "center", x: n.x, y: n.y - away - 7, box: [n.x - width / 2, n.y - away - 15, n.x + width / 2, n.y - away] },
-  ].filter(({ box }) => n.strong || (box[0] > 2 && box[2] < view.width - 2));
+  ];
+  // Beside a large node there are wide lines more often than below it.
+  const places = (n.size > WIDE && !n.strong ? [...others, beside] : [beside, ...others]).filter(({ box }) => n.strong || (box[0] > 2 && box[2] < view.width - 2));
   const place = places.find(({ box }) => taken.take(box)) ?? (n.strong ? places[0] : null);
   if (!place) return;
   context.textAlign = /** @type {CanvasTextAlign} */ (place.align);

@@ -21,7 +21,7 @@ import { ALL, takeStage } from "./stage.js";
  * @property {(graph: Graph, how?: {hidden?: Set<string>, edgeLabel?: (edge: any) => string, distance?: number, apart?: number}) => void} show
  *   Draw a graph; nodes that are drawn already keep their place.
  * @property {(hidden: Set<string>) => void} hide Types that are not drawn.
- * @property {(ids: Iterable<string> | null) => void} highlight Fade all but these and what joins them.
+ * @property {(ids: Iterable<string> | null) => void} highlight Fade all but these and what joins them; of one node, its neighbours stay.
  * @property {() => {id: string, x: number, y: number, size: number}[]} positions
  *   In pixels of the stage as if the whole graph was in view.
  * @property {Promise<void>} settled When the layout of the last graph is done.
@@ -201,8 +201,8 @@ export function createPicture(container, { label, onClick, onDoubleClick, onHove
     },
     highlight(ids) {
       const some = ids ? [...ids].map(keyOf).filter((key) => drawing.hasNode(key)) : [];
-      const among = some.length ? new Set(some.flatMap((id) => [id, ...drawing.neighbors(id)])) : null;
-      emphasize(some.length === 1 ? some[0] : null, among);
+      const among = some.length === 1 ? [some[0], ...drawing.neighbors(some[0])] : some;
+      emphasize(some.length === 1 ? some[0] : null, some.length ? new Set(among) : null);
     },
     positions: () =>
       drawing.mapNodes((/** @type {string} */ id, /** @type {any} */ data) => ({ id: idOf(id), size: data.size, ...sigma.graphToViewport(data, { cameraState: ALL }) })),
