@@ -16,6 +16,7 @@ from pydantic import SecretStr
 
 from bfsql import Limits, open_graph
 from bfsql.call import AnswerFormat
+from bfsql.tools.orientation import COUNTING
 from bfsql_neo4j import Neo4jSettings
 from bfsql_neo4j.loader import load_graph as load_neo4j
 from bfsql_postgres import PostgresSettings
@@ -33,10 +34,6 @@ from questions.worlds import World
 Language = Literal["six_tools", "cypher", "sparql"]
 """The name of the plans that a set of tools is for."""
 DESCRIPTION = "Made-up research: who studies, tests, writes and inhibits what."
-
-
-OUTLINE_SECONDS = 120.0
-"""How long a store may take to count the relations that the schema shows."""
 
 
 class Side(NamedTuple):
@@ -62,10 +59,9 @@ async def _ours(store: str, backend: str, **settings: Any) -> AsyncIterator[list
         open_graph(backend, graph_description=DESCRIPTION, **settings) as graph,
         open_graph(backend, graph_description=DESCRIPTION, limits=lines, **settings) as other,
     ):
-        async with asyncio.timeout(OUTLINE_SECONDS):
-            for one in (graph, other):
-                while "relations" not in (await one.describe_schema()).content:  # noqa: ASYNC110
-                    await asyncio.sleep(0.1)
+        for one in (graph, other):
+            while COUNTING in (await one.describe_schema()).notes:  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
         yield [
             Side(store, "six_tools", SixTools(graph)),
             Side(store, "six_tools", SixTools(other), "lines"),
