@@ -146,6 +146,27 @@ async def test_a_line_that_was_cut_off_is_not_continued(cut_off: Path) -> None:
     assert found["broken_lines"] == 1
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows renames no open file")
+def test_after_a_rotation_calls_go_into_the_new_file(file: Path) -> None:
+    recorder, first, second = Recorder(file), file.with_suffix(".1"), file.with_suffix(".2")
+
+    async def record(tool: str, arguments: Any) -> None:
+        async with open_graph(MemoryBackend(RECORDS), observers=[recorder]) as graph:
+            await called(graph, tool, arguments)
+
+    asyncio.run(record("describe_schema", {}))
+    file.rename(first)
+    recorder.reopen()
+    asyncio.run(record("describe_entity", {"id": "film:1"}))
+    file.rename(second)
+    file.mkdir()
+    with pytest.raises(ConfigurationError, match="Is a directory"):
+        recorder.reopen()
+    asyncio.run(record("search_entities", {"query": "Alien"}))
+    assert [line["tool"] for line in lines_of(first)] == ["describe_schema"]
+    assert [line["tool"] for line in lines_of(second)] == ["describe_entity", "search_entities"]
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux alone has a full device")
 async def test_calls_go_on_while_the_disk_is_full(caplog: pytest.LogCaptureFixture) -> None:
     full = Recorder(Path("/dev/full"))

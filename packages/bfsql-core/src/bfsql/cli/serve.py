@@ -22,7 +22,7 @@ from bfsql.settings import Resolved, ServeSettings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bfsql.observer import Observer
+    from bfsql.explore.record import Recorder
     from bfsql.serving.live import GraphFactory
     from bfsql.serving.reloading import Configured
 
@@ -81,12 +81,14 @@ def server_parts(
 
     def configure() -> Configured:
         now = read()
+        for recorder in recorders:
+            recorder.reopen()
         return factory(now), now.server.settings
 
     return factory(configuration), configuration.server.settings, configure
 
 
-def _recorders(settings: ServeSettings) -> list[Observer]:
+def _recorders(settings: ServeSettings) -> list[Recorder]:
     """The recorder of calls, if they are to be recorded."""
     if settings.record is None:
         return []

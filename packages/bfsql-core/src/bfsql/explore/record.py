@@ -50,14 +50,32 @@ class Recorder(Observer):
         self._run = new_request_id()
         self._may_log = OnceAMinute()
         self._missing = 0
+        self._descriptor, self._inside_line = self._opened()
+
+    def reopen(self) -> None:
+        """Open the file anew, as after its rotation; where that fails, the old one is kept.
+
+        Raises:
+            ConfigurationError: As at the start.
+        """
+        descriptor, self._inside_line = self._opened()
+        os.dup2(descriptor, self._descriptor, inheritable=False)
+        os.close(descriptor)
+
+    def _opened(self) -> tuple[int, bool]:
+        """A descriptor of the file, and whether its last line was cut off."""
         try:
-            self._descriptor = os.open(file, _FLAGS, _FOR_ITS_OWNER)
+            descriptor = os.open(self._file, _FLAGS, _FOR_ITS_OWNER)
         except (OSError, ValueError) as error:
             raise ConfigurationError(
-                f"Calls cannot be recorded in {file}: {system_reason(error)}. Name a file that can "
-                "be written."
+                f"Calls cannot be recorded in {self._file}: {system_reason(error)}. Name a file "
+                "that can be written."
             ) from None
-        self._inside_line = self._ends_inside_line()
+        try:
+            return descriptor, self._ends_inside_line(descriptor)
+        except BaseException:
+            os.close(descriptor)
+            raise
 
     def call_ended(self, seen: ObservedCall) -> None:
         """Record it, if it is a call of a tool."""
@@ -105,13 +123,13 @@ class Recorder(Observer):
                 why,
             )
 
-    def _ends_inside_line(self) -> bool:
+    def _ends_inside_line(self, descriptor: int) -> bool:
         """Whether the last line of the file was cut off.
 
         Raises:
             ConfigurationError: The file holds something else than recorded calls.
         """
-        about = os.fstat(self._descriptor)
+        about = os.fstat(descriptor)
         if not stat.S_ISREG(about.st_mode) or not about.st_size:
             return False
         with self._file.open("rb") as content:
@@ -119,7 +137,6 @@ class Recorder(Observer):
             content.seek(-1, os.SEEK_END)
             last = content.read(1)
         if first != b"{":
-            os.close(self._descriptor)
             raise ConfigurationError(
                 f"{self._file} holds something other than recorded calls, and nothing is appended "
                 "to it. Name a new file."
