@@ -105,7 +105,7 @@ def _answered(connection: http.client.HTTPConnection, tool: str, arguments: Any)
     try:
         connection.request("POST", "/mcp", json.dumps(message), headers)
         answer = json.loads(connection.getresponse().read())
-    except (OSError, http.client.HTTPException):
+    except (OSError, http.client.HTTPException, json.JSONDecodeError):  # a refusal is plain text
         connection.close()
         return False
     return not answer.get("result", {"isError": True}).get("isError", False)
