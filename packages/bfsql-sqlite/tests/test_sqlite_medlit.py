@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from bfsql_trials.medlit import MedlitSuite, MisspelledNames, SameMetadata, assert_whole
+from bfsql_trials.medlit import MedlitSuite, MisspelledNames, NoMatches, SameMetadata, assert_whole
 
 from bfsql.models import GraphRecord
 from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
@@ -26,6 +26,6 @@ async def backend(loaded: Path) -> AsyncIterator[SqliteBackend]:
     await opened.close()
 
 
-class TestMedlit(MedlitSuite, SameMetadata, MisspelledNames):
+class TestMedlit(MedlitSuite, SameMetadata, MisspelledNames, NoMatches):
     async def test_the_advice_is_short(self, backend: SqliteBackend) -> None:
         assert len(await backend.next_steps()) < 500

@@ -206,3 +206,22 @@ class MisspelledNames:
         self, backend: GraphDbInterface, query: str, best: str
     ) -> None:
         assert next(stub.id for stub in await backend.search_entities(query)) == best
+
+
+class NoMatches:
+    """For a store in which everything that matches is seen to match."""
+
+    async def test_a_query_without_a_match_finds_nothing_or_what_is_spelt_alike(
+        self, backend: GraphDbInterface
+    ) -> None:
+        async with open_graph(backend) as graph:
+            for query in ("aspirin", "Parkinson disease"):
+                answer = await graph.search_entities(query)
+                assert json.loads(answer.text) == []
+                assert answer.notes[0].startswith(f'Nothing matches "{query}".')
+            answer = await graph.search_entities("Boston")
+            hits = json.loads(answer.text)
+            assert {hit["match"] for hit in hits} <= {"similar"}
+            assert [hit["name"] for hit in hits] in ([], ["Marek Ros\u0142on"])
+            spelt = 'No entity is called "Boston"; these are spelt alike.'
+            assert answer.notes[0] == spelt if hits else answer.notes[0].startswith("Nothing")
