@@ -44,7 +44,7 @@ REFUSED = r"console: Failed to load resource: .*(status of 4|status of 5|ERR_CON
 
 def load(*arguments: str, env: dict[str, str] | None = None) -> None:
     command = [sys.executable, "-m", "bfsql", "load", *arguments]
-    subprocess.run(command, check=True, capture_output=True, timeout=120, env=env)
+    subprocess.run(command, check=True, capture_output=True, timeout=300, env=env)
 
 
 async def search_and_walk(page: Page, url: str) -> None:
