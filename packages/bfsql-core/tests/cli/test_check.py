@@ -90,7 +90,9 @@ def test_the_time_and_the_rate_are_bounds(loaded):
     result = loaded("check", "--seconds", "0.4", "--rate", "10", "--json")
     assert time.monotonic() - began < 60  # all rules at this rate take many minutes
     report = json.loads(result.stdout)
-    assert "The time for the whole check was up." in {one["reason"] for one in report["rules"]}
+    assert "The time limit of the whole check was reached." in {
+        one["reason"] for one in report["rules"]
+    }
 
 
 def test_a_store_that_is_not_there_is_a_sentence(run):

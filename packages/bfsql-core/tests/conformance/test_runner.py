@@ -111,7 +111,7 @@ async def test_a_whole_check_keeps_its_time():
     trial = Trial(open=lambda: nullcontext(Hanging(parallel())), sample=["p:1"])
     findings = await judge_all(rules("reading"), trial, seconds=0.5)
     assert len(findings) == len(rules("reading"))
-    late = [f for f in findings if f.reason == "The time for the whole check was up."]
+    late = [f for f in findings if f.reason == "The time limit of the whole check was reached."]
     assert late
     assert {finding.outcome for finding in late} == {"untried"}
 
@@ -166,4 +166,4 @@ async def test_a_store_whose_edges_lead_nowhere_is_named():
     finding = await judge(RULES["ends-exist"], trial)
     assert finding.outcome == "holds"
     [oddity] = finding.oddities
-    assert "none of their 2 other ends has one" in oddity
+    assert "none of the 2 other ends has one" in oddity
