@@ -56,7 +56,7 @@ FILES = 8_192
 
 OPTIONS = (
     *("--deadline", "6", "--cache-ttl", "10", "--max-pause", "1", "--log-level", "warning"),
-    *("--max-calls-per-client", "64", "--session-timeout", "10", "--idle-timeout", "20"),
+    *("--max-calls-per-client", "64", "--session-timeout", "20", "--idle-timeout", "20"),
 )
 OUTAGE = re.compile(
     r"could not be read|not (?:be )?reach|did not answer|too long|within \d|in time|time for this"

@@ -217,7 +217,7 @@ class Schema(_Document):
     )
     next_steps: str
     batch: Batches
-    outline: str = Field(description="Where what the graph is made of is told, in counts.")
+    outline: str = Field(description="Route of the outline, which describes the graph in counts.")
 
 
 class Relation(_Exact):
@@ -241,7 +241,7 @@ class Property(_Exact):
 
 
 class Outline(_Document):
-    """What the graph is made of; counting alone while that is not known."""
+    """What the graph consists of, in counts; only `counting` while that is unknown."""
 
     counting: bool = Field(description="Whether the graph is still being counted.")
     sampled: bool = _optional("Whether counts come from a part of the graph.")

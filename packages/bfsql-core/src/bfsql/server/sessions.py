@@ -35,7 +35,7 @@ _VERSION = MCP_PROTOCOL_VERSION_HEADER.encode()
 
 _COLLECTED_TOGETHER = 500
 """Evicted sessions after which garbage is collected: the SDK's sessions have reference cycles,
-which a server with the thresholds of `bfsql.serving.run` would not free for hours."""
+which would otherwise be freed much later than a flood of them needs."""
 
 log = logging.getLogger("bfsql")
 
