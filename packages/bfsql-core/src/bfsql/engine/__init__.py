@@ -1,4 +1,4 @@
-"""Pure traversal over the interface: traverse, intersect, select."""
+"""Graph traversal over the interface: traverse, intersect and select."""
 
 from bfsql.engine.query import bfs_query, neighborhood_intersection
 

@@ -1,8 +1,8 @@
-"""Edges as a walk takes them, and how those of two consecutive steps meet.
+"""Edges in the direction in which a walk takes them, and how consecutive steps meet.
 
-An arc is an edge with the way that a walk takes it. Two arcs meet where the first ends and
-the second begins, unless they are the same edge; a self-loop is one arc, whatever the
-direction (`asking.md` 6).
+An arc is an edge together with the direction in which a walk takes it. Two arcs meet if the
+first ends at the node where the second begins, unless they are the same edge. A self-loop is
+one arc, whatever the direction (`asking.md` 6).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from bfsql.models import MOST_PATHS, EdgeDirection
 LongArray = npt.NDArray[np.int64]
 
 MANY = MOST_PATHS + 1
-"""Stands for every number of walks above the largest exact one."""
+"""Represents every number of walks above the largest exact one."""
 _HALF = 27
 """Bits of the lower part of a number that is summed in two parts."""
 _EXACT = 2**53
-"""Sums of floats below are exact."""
+"""Sums of floats below this value are exact."""
 _KEY_BITS = 62
 FLIPPED: dict[EdgeDirection | None, EdgeDirection | None] = {"out": "in", "in": "out", None: None}
 """A direction as seen from the other end."""
@@ -32,14 +32,14 @@ FLIPPED: dict[EdgeDirection | None, EdgeDirection | None] = {"out": "in", "in": 
 
 @dataclass(frozen=True, slots=True)
 class Arcs:
-    """Arcs in columns, each once."""
+    """A set of distinct arcs, stored in columns."""
 
     origins: IntArray
-    """Handles of the nodes that they leave."""
+    """Handles of the nodes that the arcs leave."""
     predicates: IntArray
-    """Numbers of predicates."""
+    """Numbers of the predicates."""
     ends: IntArray
-    """Handles of the nodes that they reach."""
+    """Handles of the nodes that the arcs reach."""
     along: BoolArray
     """Whether the edge leads from the origin to the end; True for a loop."""
 
@@ -52,8 +52,8 @@ class Arcs:
 
         Args:
             ring: Edges with one of the nodes at either end, each once.
-            nodes: Where the arcs begin.
-            direction: Which edges they may take; None for all.
+            nodes: The nodes at which the arcs begin.
+            direction: The direction of the edges that the arcs may take; None for all edges.
         """
         subjects, predicates, objects = ring
         parts: list[tuple[IntArray, IntArray, IntArray, BoolArray]] = []
@@ -77,17 +77,17 @@ class Arcs:
         return cls(nothing, nothing, nothing, np.empty(0, bool))
 
     def turned(self) -> Arcs:
-        """Each in the other direction."""
+        """The same arcs in the opposite direction."""
         loops = self.origins == self.ends
         return Arcs(self.ends, self.predicates, self.origins, ~self.along | loops)
 
     def marked(self, kept: BoolArray) -> Arcs:
-        """Those that are marked."""
+        """The arcs that a mask selects."""
         return Arcs(self.origins[kept], self.predicates[kept], self.ends[kept], self.along[kept])
 
     @property
     def ring(self) -> Ring:
-        """Their edges."""
+        """The edges of the arcs."""
         return Ring(
             np.where(self.along, self.origins, self.ends),
             self.predicates,
@@ -99,9 +99,9 @@ class Junction:
     """How the arcs of one step meet those of the next.
 
     Args:
-        first: The arcs of the step before.
-        second: Those of the step behind it.
-        size: All handles are below.
+        first: The arcs of the earlier step.
+        second: The arcs of the later step.
+        size: An upper bound that exceeds every handle.
     """
 
     def __init__(self, first: Arcs, second: Arcs, size: int) -> None:
@@ -112,25 +112,25 @@ class Junction:
         self._leaving = places_of(nodes, second.origins, size)
 
     def onwards(self, weights: LongArray) -> LongArray:
-        """For each arc behind, the sum of the weights of the arcs before that it meets.
+        """For each later arc, the sum of the weights of the earlier arcs that it meets.
 
         Args:
-            weights: Of the arcs before, from 0 to `MANY`.
+            weights: Weights of the earlier arcs, from 0 to `MANY`.
         """
         back, _ = self._same_edges
         return _sums(weights, self._arriving, self._leaving, back, self._count)
 
     def backwards(self, weights: LongArray) -> LongArray:
-        """For each arc before, the sum of the weights of the arcs behind that it meets."""
+        """For each earlier arc, the sum of the weights of the later arcs that it meets."""
         _, on = self._same_edges
         return _sums(weights, self._leaving, self._arriving, on, self._count)
 
     def least_onwards(self, values: LongArray, nothing: int) -> LongArray:
-        """For each arc behind, the least value of the arcs before that it meets.
+        """For each later arc, the least value of the earlier arcs that it meets.
 
         Args:
-            values: Of the arcs before.
-            nothing: The value of an arc that meets none; no value is larger.
+            values: Values of the earlier arcs.
+            nothing: The value of an arc that meets no other; no value is larger.
         """
         back, _ = self._same_edges
         return _least(
@@ -138,19 +138,19 @@ class Junction:
         )
 
     def least_backwards(self, values: LongArray, nothing: int) -> LongArray:
-        """For each arc before, the least value of the arcs behind that it meets."""
+        """For each earlier arc, the least value of the later arcs that it meets."""
         _, on = self._same_edges
         return _least(values, self._leaving, self._arriving, on, count=self._count, nothing=nothing)
 
     def pairs(self, sources: LongArray, arcs: LongArray) -> tuple[LongArray, LongArray]:
-        """Take one step with sources: which of them reach which arcs behind.
+        """Take one step from some sources and return which source reaches which later arc.
 
         Args:
-            sources: Numbers of sources.
-            arcs: The arc before that each of them reaches; each pair once.
+            sources: Numbers of the sources.
+            arcs: The earlier arc that each source reaches; each pair occurs once.
 
         Returns:
-            The same for the arcs behind, each pair once.
+            The numbers of the sources and the later arcs that they reach, each pair once.
         """
         at = self._arriving[arcs].astype(np.int64)
         order = np.lexsort((at, sources))
@@ -170,14 +170,14 @@ class Junction:
         return sources[group[met]], behind[met]
 
     def width(self, arcs: LongArray) -> int:
-        """At most so many pairs come out of `pairs` for so many arcs before."""
+        """An upper bound on the number of pairs that `pairs` returns for these earlier arcs."""
         _, starts = self._by_origin
         at = self._arriving[arcs]
         return int((starts[at + 1] - starts[at]).sum())
 
     @cached_property
     def _by_origin(self) -> tuple[LongArray, LongArray]:
-        """The arcs behind in the order of their nodes, and where those of each node begin."""
+        """The later arcs in the order of their nodes, and the start of each node's arcs."""
         known = np.flatnonzero(self._leaving >= 0)
         order = known[np.argsort(self._leaving[known], kind="stable")]
         counts = np.bincount(self._leaving[known], minlength=self._count)
@@ -185,9 +185,9 @@ class Junction:
 
     @cached_property
     def _same_edges(self) -> tuple[LongArray, LongArray]:
-        """For each arc behind the arc before that is the same edge, and the reverse; -1 for none.
+        """For each later arc the earlier arc of the same edge, and the reverse; -1 for none.
 
-        Only of arcs that end where the other begins.
+        Only arcs that end where the other begins are compared.
         """
         first, second = self._first, self._second
         back = np.full(len(second), -1, np.int64)
@@ -209,7 +209,7 @@ def _only(arcs: Arcs, places: npt.NDArray[np.intp]) -> Arcs:
 
 
 def _matches(one: Arcs, other: Arcs, size: int) -> tuple[LongArray, LongArray]:
-    """The places of equal arcs in two sets of them."""
+    """The places of equal arcs in two sets of arcs."""
     origins, ends, predicates, along = (
         np.concatenate([getattr(one, column), getattr(other, column)])
         for column in ("origins", "ends", "predicates", "along")
@@ -226,20 +226,20 @@ def _matches(one: Arcs, other: Arcs, size: int) -> tuple[LongArray, LongArray]:
         columns = [column[order] for column in (origins, ends, predicates, along)]
     equal = np.logical_and.reduce([column[1:] == column[:-1] for column in columns])
     first = np.flatnonzero(equal)
-    # Sorting is stable, so the arc of the first set stands in front.
+    # Sorting is stable, so the arc of the first set comes first.
     return order[first], order[first + 1] - len(one)
 
 
 def _sums(
     weights: LongArray, at: IntArray, wanted: IntArray, same: LongArray, count: int
 ) -> LongArray:
-    """For each wanted place the sum of the weights there, without the one of the same edge.
+    """For each wanted place, the sum of the weights there without that of the same edge.
 
     Args:
-        weights: From 0 to `MANY`.
-        at: Place of each weight; -1 for nowhere.
-        wanted: Places; -1 for nowhere.
-        same: For each wanted place the weight that does not count; -1 for none.
+        weights: Weights from 0 to `MANY`.
+        at: The place of each weight; -1 for none.
+        wanted: The wanted places; -1 for none.
+        same: For each wanted place, the weight that does not count; -1 for none.
         count: Number of places.
     """
     full = weights >= MANY
@@ -255,11 +255,11 @@ def _sums(
 
 
 def summed(weights: LongArray, at: IntArray, count: int) -> LongArray:
-    """The sums of some weights by place, and 0 behind the last; exact below 2 to the 55th.
+    """The sums of weights by place, with a final 0 after the last; exact below 2 to the 55th.
 
     Args:
-        weights: From 0 to `MANY`.
-        at: Place of each; -1 for nowhere.
+        weights: Weights from 0 to `MANY`.
+        at: The place of each weight; -1 for none.
         count: Number of places.
     """
     sums = np.zeros(count + 1, np.int64)
@@ -282,7 +282,7 @@ def _least(
     count: int,
     nothing: int,
 ) -> LongArray:
-    """The same for the least value in place of the sum."""
+    """For each wanted place, the least value there without that of the same edge."""
     order = np.argsort(at.astype(np.int64) * (nothing + 1) + values, kind="stable")
     begin = np.searchsorted(at[order], np.arange(count + 1))
     stop = np.append(begin[1:], begin[count])

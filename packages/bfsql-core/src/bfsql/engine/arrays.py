@@ -1,4 +1,4 @@
-"""What traversals do with arrays of handles and rings, without knowing what they mean."""
+"""Operations of traversals on arrays of handles and on rings, independent of their meaning."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy.typing as npt
 from bfsql.columns import BoolArray, Handles, IntArray, Ring, is_sparse, marked, places_in
 
 FEW = 256
-"""Numbers that Python counts, or edges that it sorts, as fast as numpy."""
+"""Below this size, Python counts numbers and sorts edges as fast as numpy."""
 _FEWER = 32
-"""Numbers of which Python makes a set faster."""
+"""Up to this size, Python finds the distinct numbers faster than numpy."""
 _KEY_BITS = 63
 
 
 def distinct_numbers(numbers: IntArray) -> IntArray:
-    """The numbers that occur, none of them negative, each once, ascending."""
+    """The distinct numbers in ascending order; none may be negative."""
     few = len(numbers) <= _FEWER
     top = 0 if few else int(numbers.max(initial=-1)) + 1
     if few or is_sparse(len(numbers), top):
@@ -29,22 +29,22 @@ def distinct_numbers(numbers: IntArray) -> IntArray:
 
 
 def are_named(numbers: IntArray, names: Sequence[str], wanted: Collection[str]) -> BoolArray:
-    """Which numbers have one of some names; a negative one has none.
+    """Which numbers have one of the given names; a negative number has no name.
 
-    Looked at are the names of the numbers that occur, since a cache's numbering has a name for
-    each id as well.
+    Only the names of the numbers that occur are examined, since the numbering of a cache also has
+    a name for each id.
 
     Args:
-        numbers: Of types or of predicates.
-        names: By number.
-        wanted: The names.
+        numbers: Numbers of types or of predicates.
+        names: The names, indexed by number.
+        wanted: The names to look for.
     """
     occurring = distinct_numbers(numbers[numbers >= 0]).tolist()
     return np.isin(numbers, np.array([n for n in occurring if names[n] in wanted], np.int32))
 
 
 def counted_numbers(numbers: IntArray) -> dict[int, int]:
-    """The numbers that occur, none of them negative, and how often each does."""
+    """How often each number occurs; none may be negative."""
     if len(numbers) < FEW:
         return Counter(numbers.tolist())
     top = int(numbers.max(initial=-1)) + 1
@@ -65,21 +65,21 @@ def concatenated(rings: Sequence[Ring]) -> Ring:
 
 
 def within(ring: Ring, members: Handles) -> Ring:
-    """The edges whose two ends are in a set."""
+    """The edges with both ends in a set."""
     return marked(ring, members.has(ring.subjects) & members.has(ring.objects))
 
 
 def at(ring: Ring, places: npt.NDArray[np.integer]) -> Ring:
-    """The edges at some places, in their order."""
+    """The edges at the given places, in the order of the places."""
     return Ring(ring.subjects[places], ring.predicates[places], ring.objects[places])
 
 
 def distinct(ring: Ring, size: int) -> Ring:
-    """Each edge once.
+    """The distinct edges of a ring.
 
     Args:
-        ring: Edges, in any order.
-        size: All numbers in it are below.
+        ring: Edges in any order.
+        size: An upper bound that exceeds every number in the ring.
     """
     subjects, predicates, objects = ring
     if len(subjects) < 2:  # noqa: PLR2004 - nothing to compare
@@ -106,11 +106,11 @@ def distinct(ring: Ring, size: int) -> Ring:
 
 
 def runs(ring: Ring, size: int) -> tuple[npt.NDArray[np.intp], BoolArray]:
-    """An order in which equal edges stand together, and which of them is the first in it.
+    """An order in which equal edges are adjacent, and a mask of the first edge of each run.
 
     Args:
-        ring: Edges, in any order.
-        size: All numbers in it are below.
+        ring: Edges in any order.
+        size: An upper bound that exceeds every number in the ring.
     """
     bits = max(1, (size - 1).bit_length())
     columns: tuple[npt.NDArray[np.integer], ...] = ring
@@ -124,18 +124,18 @@ def runs(ring: Ring, size: int) -> tuple[npt.NDArray[np.intp], BoolArray]:
 
 
 def places_of(nodes: IntArray, wanted: IntArray, size: int) -> IntArray:
-    """Where each wanted node stands among some nodes; -1 for one that does not.
+    """The index of each wanted node in an array of nodes; -1 if it is absent.
 
     Args:
-        nodes: Each once, in any order.
-        wanted: Any.
-        size: All handles are below it.
+        nodes: Handles in any order, each once.
+        wanted: Handles to look up.
+        size: An upper bound that exceeds every handle.
     """
     if is_sparse(len(nodes), size):
         order = np.argsort(nodes).astype(np.int32)
         place = places_in(nodes[order], wanted)
         return np.where(place < 0, np.int32(-1), order[place]) if len(nodes) else place
-    # Zeros, since the memory behind them is only taken where it is written; so places count from 1.
+    # Memory for zeros is only allocated where it is written, so places are counted from 1.
     table = np.zeros(size, np.int32)
     table[nodes] = np.arange(1, len(nodes) + 1, dtype=np.int32)
     found: IntArray = table[wanted] - 1

@@ -1,7 +1,7 @@
-"""What removes nodes and edges from an answer: `exclude_node_types`, `min_mentions`, `where`.
+"""Filters that remove nodes and edges: `exclude_node_types`, `min_mentions` and `where`.
 
-A plain traversal asks once, over all that was reached; a walk along a path asks at each step.
-Only the keys that a condition is about are read, in one batch for all of them.
+A plain traversal applies them once, to everything that was reached; a walk along a path
+applies them at each step. Only the keys that the conditions name are read, in one batch.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from bfsql.models.condition import Condition, Names, condition
 K = TypeVar("K", str, Triple)
 
 MENTIONS = "total_mentions"
-"""The key that `min_mentions` is about."""
+"""The key that `min_mentions` refers to."""
 VALUES_TOLD = 5
-"""Values of a property that a note names where none of them meets a condition."""
+"""Number of property values that a note lists if none of them meets a condition."""
 
 
 async def conditions_of(
@@ -49,12 +49,12 @@ async def conditions_of(
     """The conditions of a call.
 
     Args:
-        db: The graph; asked for its types and predicates where there is a `where`.
+        db: The graph; its types and predicates are read if there is a `where`.
         columns: The graph in integers, for this call.
-        query: Its `exclude_node_types`, `min_mentions` and `where`.
-        stripped: Edge metadata that traversals leave out; it counts as absent.
-        steps: The number of steps of a path; None in a call without one.
-        shown: The step whose nodes a condition without a scope is about, where there is a path.
+        query: The query with its `exclude_node_types`, `min_mentions` and `where`.
+        stripped: Keys of edge metadata that traversals leave out; they count as absent.
+        steps: The number of steps of a path; None in a call without a path.
+        shown: The step of a path to whose nodes a condition without a scope applies.
 
     Raises:
         ToolError: A condition cannot be read.
@@ -75,15 +75,15 @@ async def _vocabulary(db: GraphDbInterface) -> tuple[Iterable[str], Iterable[str
 
 
 class Filters(Protocol):
-    """What a query removes."""
+    """The filters of a query."""
 
     @property
     def exclude_node_types(self) -> Sequence[str]:
-        """Types."""
+        """Types of the nodes to remove."""
 
     @property
     def min_mentions(self) -> int:
-        """The least `total_mentions`."""
+        """The smallest `total_mentions` that a node may have."""
 
     @property
     def where(self) -> Sequence[str]:
@@ -91,16 +91,16 @@ class Filters(Protocol):
 
 
 class Conditions:
-    """All that removes nodes and edges in one call.
+    """All filters that remove nodes and edges in one call.
 
     Args:
-        db: The graph, asked for the metadata that conditions are about.
+        db: The graph, from which the metadata named by conditions is read.
         columns: The graph in integers, for this call.
-        query: As in `conditions_of`, and so are the others.
-        names: What a scope may name.
+        query: The query, as in `conditions_of`.
+        names: The types and predicates that a scope may name.
         stripped: Keys of edges that count as absent.
         steps: The number of steps of a path.
-        shown: The step that is shown.
+        shown: The step whose nodes are shown.
 
     Raises:
         ToolError: A condition cannot be read.
@@ -129,11 +129,11 @@ class Conditions:
         self._tallies = {text: _Tally() for text in self._where}
 
     def __bool__(self) -> bool:
-        """Whether there is anything that could remove something."""
+        """Whether any filter is set."""
         return bool(self._excluded or self._where or self._least > 1)
 
     def learn(self, types: IntArray, predicates: IntArray) -> None:
-        """Let a scope name types and predicates that were reached, known before or not.
+        """Add types and predicates that were reached to the names that a scope may use.
 
         Args:
             types: Numbers of types.
@@ -152,23 +152,23 @@ class Conditions:
 
     @property
     def reads_types(self) -> bool:
-        """Whether `keeps_nodes` looks at types."""
+        """Whether `keeps_nodes` uses the types of nodes."""
         return bool(self._excluded) or any(one.type is not None for one in self._conditions)
 
     @property
     def facts(self) -> tuple[ConditionFacts, ...]:
-        """What each condition of `where` found so far."""
+        """The results of each condition of `where` so far."""
         return tuple(
             self._tallies[one.text].facts(one, hidden=self._hidden(one)) for one in self._conditions
         )
 
     async def keeps_nodes(self, handles: IntArray, types: IntArray, step: int | None) -> BoolArray:
-        """Which nodes stay.
+        """Which nodes are kept.
 
         Args:
-            handles: Nodes.
-            types: The number of the type of each; any where `reads_types` is false.
-            step: The step of the path that reached them, 0 for the seeds; None in a call
+            handles: The nodes.
+            types: The number of the type of each node; ignored if `reads_types` is false.
+            step: The step of the path that reached the nodes, 0 for the seeds; None in a call
                 without a path.
 
         Raises:
@@ -204,11 +204,11 @@ class Conditions:
         return kept
 
     async def keeps_edges(self, ring: Ring, step: int | None) -> BoolArray:
-        """Which edges stay.
+        """Which edges are kept.
 
         Args:
-            ring: Edges.
-            step: The step of the path that took them; None in a call without a path.
+            ring: The edges.
+            step: The step of the path that took the edges; None in a call without a path.
 
         Raises:
             TimeoutError: The deadline passed while metadata was read.
@@ -246,7 +246,7 @@ class Conditions:
         return one.key in self._stripped
 
     def _at(self, one: Condition, step: int | None) -> bool:
-        """Whether a condition on nodes is about those of a step; a seed's names step 0."""
+        """Whether a condition on nodes applies to a step; a condition on seeds names step 0."""
         if step is None or one.step is not None or step == 0:
             return one.step == step
         return one.type is not None or step == self._shown
@@ -262,7 +262,7 @@ class Conditions:
         return ~are_named(types, self._columns.type_names, self._excluded)
 
     def _about(self, judged: Sequence[Condition], types: IntArray) -> BoolArray:
-        """Which nodes one of some conditions is about."""
+        """Which nodes at least one of the given conditions applies to."""
         if any(one.type is None for one in judged):
             return np.ones(len(types), bool)
         scopes = {one.type for one in judged if one.type is not None}
@@ -287,14 +287,14 @@ class Conditions:
         *,
         scoped: bool,
     ) -> BoolArray:
-        """Which things stay under a condition.
+        """Which nodes or edges are kept under a condition.
 
         Args:
             one: The condition.
             things: Nodes or edges.
-            own: Whether it is about each.
-            metadata: What is known of them.
-            scoped: Whether it removes what lacks the property.
+            own: Whether the condition applies to each of them.
+            metadata: Their known metadata.
+            scoped: Whether the condition removes items that lack the property.
         """
         tally = self._tallies[one.text]
         stays = [True] * len(things)
@@ -307,7 +307,7 @@ class Conditions:
 
 
 class _Tally:
-    """How often a condition was met."""
+    """Counts of the results of one condition."""
 
     def __init__(self) -> None:
         self.judged = self.had = self.met = self.unlike = 0
@@ -315,7 +315,7 @@ class _Tally:
         self.kept = False
 
     def verdict(self, one: Condition, value: Any) -> bool | None:
-        """Whether a value meets the condition; None where there is none."""
+        """Whether a value meets the condition; None if there is no value."""
         self.judged += 1
         if value is None:
             return None
@@ -330,7 +330,7 @@ class _Tally:
         return met
 
     def facts(self, one: Condition, *, hidden: bool) -> ConditionFacts:
-        """The same for a sentence."""
+        """The counts, as facts for a note."""
         common = sorted(self.values, key=lambda value: (-self.values[value], value))
         return ConditionFacts(
             one,
@@ -347,7 +347,7 @@ class _Tally:
 async def known_of_nodes(
     db: GraphDbInterface, columns: Columns, ids: Sequence[str], keys: set[str]
 ) -> Mapping[str, Metadata]:
-    """Some keys of the metadata of nodes: those that came with them, and one batch for the rest.
+    """Some keys of the metadata of nodes: those that came along, and one batch for the rest.
 
     Raises:
         TimeoutError: The deadline passed.

@@ -1,7 +1,7 @@
 """Shortest connections, over edges in both directions (`asking.md` 7, 9).
 
-Between seeds and targets the search goes on from both ends. Of an intersection the edges
-are known already, and only those on shortest connections are kept.
+Between seeds and targets, the search expands from both ends. For an intersection the edges
+are already known, and only those on shortest connections are kept.
 """
 
 from __future__ import annotations
@@ -30,30 +30,30 @@ Ranks: TypeAlias = npt.NDArray[np.int8]
 
 
 class Connection(NamedTuple):
-    """How a seed and a target are connected."""
+    """The length of the shortest connection of a seed and a target."""
 
     seed: str
     target: str
     length: int | None
-    """Edges on each of the shortest connections; None where there is none of the asked length."""
+    """Edges on each shortest connection; None if there is none within the requested length."""
 
 
 @dataclass(frozen=True, slots=True)
 class Connections:
-    """The shortest connections of all pairs."""
+    """The shortest connections of all pairs of a seed and a target."""
 
     selection: Selection
-    """What lies on them."""
+    """The nodes and edges on the connections."""
     pairs: Sequence[Connection]
 
 
 class Connector:
-    """A search for shortest connections, from both ends.
+    """A search for shortest connections from both ends.
 
     Args:
         columns: The graph.
-        conditions: What is removed is no bridge; seeds and targets are never removed.
-        bounds: What may be read.
+        conditions: Filters; removed nodes connect nothing. Seeds and targets are never removed.
+        bounds: Limits on the nodes and edges to read.
     """
 
     def __init__(self, columns: Columns, conditions: Conditions, bounds: Bounds) -> None:
@@ -65,12 +65,12 @@ class Connector:
         """All shortest connections of each pair of a seed and a target.
 
         Args:
-            seeds: Nodes, each once.
-            targets: Nodes, each once.
-            most: Edges of a connection at the most.
+            seeds: Seed nodes, each once.
+            targets: Target nodes, each once.
+            most: The largest number of edges of a connection.
 
         Raises:
-            BoundMet: More would have to be read.
+            BoundMet: The search would exceed a bound.
             TimeoutError: The deadline passed.
         """
         columns = self._columns
@@ -96,12 +96,12 @@ class Connector:
 
 
 def towards(edges: Ring, rank: Ranks, ends: IntArray) -> BoolArray:
-    """Which edges lie on a shortest way to some nodes from where the rank is 1.
+    """Which edges lie on a shortest way from the nodes of rank 1 to some nodes.
 
     Args:
-        edges: All that such a way may have.
-        rank: By handle: one more than its distance; 0 where that is unknown.
-        ends: Handles; those without a rank are passed over.
+        edges: All edges that such a way may use.
+        rank: By handle: the distance plus one; 0 if the distance is unknown.
+        ends: Handles of the nodes; those without a rank are skipped.
     """
     on = np.zeros(len(edges.subjects), bool)
     reached = Handles(len(rank), ends)
@@ -119,8 +119,8 @@ class _Known:
     Args:
         columns: The graph.
         ends: Handles of the seeds and targets, which are never removed.
-        conditions: What is removed.
-        bounds: What may be read.
+        conditions: The filters.
+        bounds: Limits on the nodes and edges to read.
     """
 
     def __init__(
@@ -136,15 +136,15 @@ class _Known:
         self._nodes = len(ends)
 
     def edges(self) -> Ring:
-        """All of them; some may be there twice."""
+        """All edges read so far; some may occur twice."""
         self._edges = [concatenated(self._edges)]
         return self._edges[0]
 
     async def read(self, nodes: IntArray) -> None:
-        """Read the edges of nodes, where that was not done before.
+        """Read the edges of those nodes whose edges have not been read yet.
 
         Raises:
-            BoundMet: There are more than may be read.
+            BoundMet: The number of edges exceeds the bound.
             TimeoutError: The deadline passed.
         """
         unread = nodes[~self._read.has(nodes)]
@@ -170,7 +170,7 @@ class _Known:
         """Those of some nodes that exist and are not removed.
 
         Raises:
-            BoundMet: More nodes were reached than may be.
+            BoundMet: The number of nodes reached exceeds the bound.
         """
         new = nodes[~self._judged.has(nodes)]
         if len(new):
@@ -188,14 +188,14 @@ class _Known:
 
 
 class _Side:
-    """What is within reach of one end.
+    """The nodes within reach of one end.
 
     Args:
-        known: Shared by all sides.
-        end: A seed or a target.
+        known: The edges and nodes shared by all sides.
+        end: The handle of a seed or a target.
 
     Attributes:
-        rank: By handle: one more than its distance; 0 where it was not reached.
+        rank: By handle: the distance plus one; 0 if the node was not reached.
         levels: The nodes at each distance.
     """
 
@@ -207,11 +207,11 @@ class _Side:
 
     @property
     def depth(self) -> int:
-        """The distance that all nodes are known to."""
+        """The distance up to which all nodes are known."""
         return len(self.levels) - 1
 
     def nearest(self, other: _Side) -> int | None:
-        """Edges on the shortest connection of both ends that is known."""
+        """The length in edges of the shortest known connection of both ends."""
         self._cover()
         other._cover()
         fewer, more = sorted((self, other), key=lambda side: sum(map(len, side.levels)))
@@ -223,7 +223,7 @@ class _Side:
         return min(lengths, default=None)
 
     async def expand(self) -> None:
-        """Go one edge further."""
+        """Expand the side by one edge."""
         await self.known.read(self.levels[-1])
         self._cover()
         found = await off_loop(self.known.count, self._beyond)
@@ -233,7 +233,7 @@ class _Side:
         self.levels.append(found)
 
     def _beyond(self) -> IntArray:
-        """The nodes behind the last level."""
+        """The nodes directly beyond the last level."""
         edges, last = self.known.edges(), len(self.levels)
         found = [
             other[(self.rank[one] == last) & (self.rank[other] == 0)]
@@ -242,7 +242,7 @@ class _Side:
         return distinct_numbers(np.concatenate(found))
 
     def _cover(self) -> None:
-        """Make room for all handles."""
+        """Extend the ranks to all handles."""
         size = self.known.columns.size
         if len(self.rank) < size:
             rank = np.zeros(max(size, 2 * len(self.rank)), np.int8)
@@ -251,12 +251,12 @@ class _Side:
 
 
 async def connected(selection: Selection, reach: Reach, conditions: Conditions) -> Selection:
-    """An intersection with the shortest connections of its nodes to every seed behind them.
+    """Extend an intersection by the shortest connections of its nodes to every seed.
 
     Args:
         selection: The common nodes and the edges among them.
-        reach: The traversal that they were found in, whole.
-        conditions: What is removed is no bridge; seeds are never removed.
+        reach: The whole traversal in which the common nodes were found.
+        conditions: Filters; removed nodes connect nothing. Seeds are never removed.
     """
     columns, common = reach.columns, selection.nodes
     kept = await conditions.keeps_nodes(reach.nodes, reach.types, None)
@@ -287,12 +287,12 @@ async def connected(selection: Selection, reach: Reach, conditions: Conditions) 
         edges=every,
         summary=summarized(columns, types, every),
         common=len(common),
-        last_page=[],  # that of the common nodes alone
+        last_page=[],  # The last page belongs to the common nodes only.
     )
 
 
 async def edges_among(reach: Reach, nodes: IntArray) -> list[Triple]:
-    """The edges of a traversal between some of its nodes, sorted, without self-loops."""
+    """The edges of a traversal between some of its nodes, sorted and without self-loops."""
     columns = reach.columns
     edges = within(reach.edges, Handles(columns.size, nodes))
     edges = marked(edges, edges.subjects != edges.objects)
@@ -303,19 +303,19 @@ async def edges_among(reach: Reach, nodes: IntArray) -> list[Triple]:
 
 
 async def _meet(one: _Side, other: _Side, most: int) -> int | None:
-    """Expand two sides until they meet; the length of the shortest connection, or None."""
+    """Expand two sides until they meet; return the length of the shortest connection, or None."""
     while (length := one.nearest(other)) is None:
         if one.depth + other.depth >= most:
             return None
         smaller = min(one, other, key=lambda side: len(side.levels[-1]))
-        if not len(smaller.levels[-1]):  # all that it can reach is known
+        if not len(smaller.levels[-1]):  # Everything within its reach is known.
             return None
         await smaller.expand()
     return length if length <= most else None
 
 
 def _between(one: _Side, other: _Side, length: int) -> Ring:
-    """The edges on all connections of a length, which is the shortest that there is."""
+    """The edges on all connections of the given length, which must be the shortest."""
     edges = one.known.edges()
     near = min(one.depth, length)
     middle = one.levels[near]
@@ -327,7 +327,7 @@ def _between(one: _Side, other: _Side, length: int) -> Ring:
 async def _reach(
     columns: Columns, seeds: Sequence[Found], nodes: IntArray, edges: Ring, most: int
 ) -> Reach:
-    """The connections as what a traversal reached: nodes by distance among them, then by id."""
+    """The connections as a `Reach`, with nodes by distance within the connections, then by id."""
     every = Handles(columns.size, nodes)
     starts = np.array([seed.handle for seed in seeds], np.int32)
     distance = distances_from(columns.size, starts[every.has(starts)], edges, most)

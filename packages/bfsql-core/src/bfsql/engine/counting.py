@@ -1,4 +1,4 @@
-"""Edges counted in columns: the relations of a neighbourhood, and the directions of one node."""
+"""Counts of edges in columns: the relations of a neighbourhood and the directions of one node."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bfsql.engine.traverse import Bounds, Reach, off_loop, traverse
 
 
 async def relations_of(reach: Reach) -> dict[tuple[str, str, str], int]:
-    """The edges of a traversal by type of the subject, predicate and type of the object."""
+    """Count the edges of a traversal by subject type, predicate and object type."""
     columns, edges = reach.columns, reach.edges
     size = columns.size
 
@@ -29,19 +29,19 @@ async def relations_of(reach: Reach) -> dict[tuple[str, str, str], int]:
 
 
 async def directions_of(columns: Columns, node: Found, bounds: Bounds) -> dict[str, int]:
-    """The edges of one node by predicate and direction, as steps of a path: `-inhibits->` to 3.
+    """Count the edges of one node by predicate and direction, keyed by step: `-inhibits->` to 3.
 
-    A self-loop leaves and enters. Edges with an end that is no node do not count.
+    A self-loop counts in both directions. Edges with an end that is no node do not count.
 
     Args:
         columns: The graph.
         node: The node.
-        bounds: What may be read.
+        bounds: Limits on the nodes and edges to read.
 
     Raises:
-        FirstRingUnfinished: The deadline passed before its edges were read.
-        FirstRingTooLarge: They pass one of the bounds.
-        TypesUnread: The deadline passed before their ends were read.
+        FirstRingUnfinished: The deadline passed before the edges of the node were read.
+        FirstRingTooLarge: The edges exceed one of the bounds.
+        TypesUnread: The deadline passed before the types of the ends were read.
     """
     edges = (await traverse(columns, [node], 1, bounds)).edges
     names = columns.predicate_names
@@ -54,7 +54,7 @@ async def directions_of(columns: Columns, node: Found, bounds: Bounds) -> dict[s
 
 
 def _counted(*arrays: IntArray) -> list[tuple[list[int], int]]:
-    """How often each row of some columns occurs; numbers are counted apart, then combined."""
+    """How often each row occurs; each column is numbered separately, then all are combined."""
     parts = [np.unique(array, return_inverse=True) for array in arrays]
     keys = np.zeros(len(arrays[0]), np.int64)
     for numbers, places in parts:

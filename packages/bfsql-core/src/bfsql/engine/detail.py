@@ -1,6 +1,6 @@
-"""The metadata of a page: what its filters and `fields` want, and no more.
+"""The metadata of a page, limited to the filters and `fields` of the query.
 
-`node_types` and `predicates` choose the records, `fields` the keys of each (`asking.md` 8).
+`node_types` and `predicates` select the records, `fields` the keys of each (`asking.md` 8).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ K = TypeVar("K", str, Triple)
 async def with_node_metadata(db: GraphDbInterface, pages: Pages, result: Result) -> Result:
     """The result with node metadata.
 
-    It is that of all nodes that the filters want in full, or of none if the deadline passes first.
+    All nodes that the filters want in full have metadata, or none if the deadline passes first.
     """
     wanted, _ = pages.wanted_in_full(result.page)
     keys = _keys(pages)
@@ -45,13 +45,13 @@ async def with_edge_metadata(
 ) -> Result:
     """The result with edge metadata.
 
-    It is that of all edges that the filters want in full, or of none if the deadline passes first.
+    All edges that the filters want in full have metadata, or none if the deadline passes first.
 
     Args:
         db: The graph.
-        pages: Those that the result is one of.
-        result: With or without node metadata.
-        stripped: Keys that no edge shows, so that `fields` does not find them.
+        pages: The pages that the result belongs to.
+        result: A result with or without node metadata.
+        stripped: Keys that no edge shows, so `fields` does not match them.
     """
     _, wanted = pages.wanted_in_full(result.page)
     keys = _keys(pages)
@@ -74,7 +74,7 @@ async def with_edge_metadata(
 async def with_metadata(
     db: GraphDbInterface, pages: Pages, result: Result, stripped: Collection[str] = ()
 ) -> Result:
-    """The result with both, read at the same time."""
+    """The result with the metadata of nodes and edges, read concurrently."""
     reading = asyncio.ensure_future(with_edge_metadata(db, pages, result, stripped))
     reading.add_done_callback(lambda task: task.cancelled() or task.exception())
     try:
@@ -90,17 +90,17 @@ async def with_metadata(
 
 
 def without_edge_metadata(pages: Pages, result: Result) -> Result:
-    """The result whose nodes leave no room for the metadata of edges; its facts count them."""
+    """A result whose nodes leave no room for edge metadata; its facts count those edges."""
     _, wanted = pages.wanted_in_full(result.page)
     return replace(result, facts=replace(result.facts, bare_edges=len(wanted)))
 
 
 def with_absent_fields(pages: Pages, result: Result, stripped: Collection[str] = ()) -> Result:
-    """The result whose facts name the fields that nothing on its page has.
+    """The result with the fields that nothing on its page has listed in its facts.
 
     Args:
-        pages: Those that the result is one of.
-        result: With all metadata that it is due.
+        pages: The pages that the result belongs to.
+        result: A result with its complete metadata.
         stripped: As in `with_edge_metadata`.
     """
     facts = result.facts
@@ -118,9 +118,9 @@ def trimmed(result: Result, nodes: int, edges: int) -> Result:
     """Keep the metadata of the first `nodes` nodes and `edges` edges; the facts count the rest.
 
     Args:
-        result: With metadata.
-        nodes: How many of the nodes that have metadata keep it.
-        edges: How many of the edges.
+        result: A result with metadata.
+        nodes: The number of nodes that keep their metadata.
+        edges: The number of edges that keep their metadata.
     """
     page, facts = result.page, result.facts
     return replace(
@@ -139,12 +139,12 @@ def trimmed(result: Result, nodes: int, edges: int) -> Result:
 
 
 def _keys(pages: Pages) -> frozenset[str] | None:
-    """The keys that `fields` wants; None for all."""
+    """The keys selected by `fields`; None for all."""
     return frozenset(pages.query.fields) or None
 
 
 def _present(metadata: Mapping[str, object]) -> list[str]:
-    """The keys that an answer shows."""
+    """The keys of the metadata that an answer shows."""
     return [key for key, value in metadata.items() if value is not None]
 
 

@@ -1,4 +1,4 @@
-"""The answer of a path: its complete walks, the nodes that are shown, and their pages."""
+"""The answer of a path: its complete walks, the shown nodes and their pages."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ from bfsql.models import (
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """A path's whole answer, before its page is cut."""
+    """The whole answer of a path, before its page is cut."""
 
     query: PathQuery
     walks: Walks
     selection: Selection
-    """All nodes and edges."""
+    """All nodes and edges of the answer."""
     shown: IntArray
     """Handles of the shown nodes, in order."""
     paths: LongArray
-    """Walks through each."""
+    """Number of walks through each shown node."""
     distinct: LongArray | None
-    """Different nodes of another step on these walks; None where none was named."""
+    """Different nodes of another step on these walks; None if no step is counted."""
     dead_end: DeadEnd | None
 
 
@@ -57,20 +57,20 @@ async def follow(
     conditions: Conditions,
     bounds: Bounds,
 ) -> Followed:
-    """Walk a path and keep what is on complete walks.
+    """Walk a path and keep the nodes and edges on complete walks.
 
     Args:
         columns: The graph.
-        query: The path, and the step that is shown.
-        seeds: Nodes that walks start at, each once.
-        targets: Nodes that they have to end at, each once; None for any.
-        conditions: Remove other nodes, and edges, before a walk goes on.
-        bounds: Of what is read.
+        query: The path and its shown step.
+        seeds: The nodes at which walks start, each once.
+        targets: The nodes at which walks must end, each once; None for any node.
+        conditions: Filters that remove other nodes and edges before a walk continues.
+        bounds: Limits on the nodes and edges to read.
 
     Raises:
-        StepUnfinished: The deadline passed during a step, or it passes a bound.
+        StepUnfinished: The deadline passed during a step, or the step exceeds a bound.
         TypesUnread: The deadline passed before the types were read.
-        NodesUncounted: It passed while different nodes were counted.
+        NodesUncounted: The deadline passed while different nodes were counted.
     """
     walked = await walk(columns, query.path, seeds, targets, conditions=conditions, bounds=bounds)
     size = sum(map(len, walked.arcs))
@@ -99,7 +99,7 @@ async def follow(
 
 
 def _without(walks: Walks, missing: Handles) -> tuple[Walks, Facts]:
-    """The walks over nodes alone, and what is left out because the store has no node for it."""
+    """The walks over existing nodes only, and facts that count what the missing nodes remove."""
     walks = walks.without(missing, ends=False)
     last = walks.ending(missing)
     ends = np.concatenate([last.subjects, last.objects])
@@ -110,7 +110,7 @@ def _without(walks: Walks, missing: Handles) -> tuple[Walks, Facts]:
 
 
 async def _dead_end(walked: Walked) -> DeadEnd | None:
-    """Where the longest walks ended; None where those from both sides do not meet."""
+    """The end of the longest walks; None if the walks from both sides do not meet."""
     if not len(walked.starts):
         return DeadEnd(0, "", len(walked.seeds), removed=walked.starts_removed)
     layer, astray = walked.dead_end, False
@@ -138,7 +138,7 @@ async def _dead_end(walked: Walked) -> DeadEnd | None:
 
 
 async def _finds(walked: Walked, layer: int, step: Step) -> bool:
-    """Whether another step in the place of one that found nothing leads where it has to."""
+    """Whether another step, in place of one that found nothing, leads to the required nodes."""
     columns, layers = walked.columns, walked.layers
     nodes, backwards, _ = walked.frontiers[layer]
     direction = FLIPPED[step.direction] if backwards else step.direction
@@ -182,8 +182,8 @@ class PathPages(Pages):
 
     Args:
         followed: The whole answer.
-        walks: Whether a page holds the walks of its nodes.
-        too_large: Whether that is because they do not fit.
+        walks: Whether a page contains the walks of its nodes.
+        too_large: Whether the walks are left out because they do not fit.
     """
 
     def __init__(self, followed: Followed, *, walks: bool, too_large: bool = False) -> None:
@@ -197,7 +197,7 @@ class PathPages(Pages):
         self._beginning: _Beginning | None = None
 
     async def of(self, count: int) -> BfsResult:
-        """The result with the first `count` shown nodes as stubs; its facts count those cut off."""
+        """The first `count` shown nodes as stubs; the facts count the nodes cut off."""
         query, followed, start = self.query, self._followed, self._start
         total = len(followed.shown)
         page, ids = (await self._beginning_of(count)).page(count)
@@ -235,7 +235,7 @@ class PathPages(Pages):
         )
 
     async def least_bytes(self, count: int) -> int:
-        """Bytes that the first `count` shown nodes take at the least."""
+        """A lower bound on the bytes that the first `count` shown nodes take."""
         if not self._walks or not count:
             return count * NODE_BYTES
         firsts = await self._firsts_of(count)
@@ -243,7 +243,7 @@ class PathPages(Pages):
         return int(nodes * NODE_BYTES + edges * EDGE_BYTES)
 
     async def _beginning_of(self, count: int) -> _Beginning:
-        """A beginning of the page with at least so many shown nodes, and at most twice as many."""
+        """A beginning of the page with at least `count` shown nodes, and at most twice as many."""
         length = min(self.wanted, 1 << max(count - 1, 0).bit_length())
         known = self._beginning
         if known is None or not count <= known.length <= 2 * length:
@@ -281,7 +281,7 @@ class PathPages(Pages):
         return selection.types[places_of(selection.nodes, nodes, selection.columns.size)]
 
     async def _firsts_of(self, length: int) -> _Firsts:
-        """What the walks of a longer beginning pass, since that goes through all arcs."""
+        """The `_Firsts` of a longer beginning, since computing them visits all arcs."""
         if self._first is None or self._first.length < length:
             longer = min(self.wanted, max(PLACED, 4 * length))
             shown = self._followed.shown[self._start : self._start + longer]
@@ -294,10 +294,10 @@ class PathPages(Pages):
 
 @dataclass(frozen=True, slots=True)
 class _Firsts:
-    """The first of some shown nodes that the walks through each node and edge pass."""
+    """For each node and edge, the first of the shown nodes that its walks pass."""
 
     length: int
-    """Shown nodes that were looked at."""
+    """Number of shown nodes that were examined."""
     by_node: LongArray
     edges: Ring
     by_edge: LongArray
@@ -305,27 +305,27 @@ class _Firsts:
 
 @dataclass(frozen=True, slots=True)
 class _Beginning:
-    """The beginning of a page in strings, which shorter ones are cut from."""
+    """The beginning of a page in strings, from which shorter beginnings are cut."""
 
     shown: Sequence[str]
-    """Ids of its shown nodes, in order."""
+    """Ids of the shown nodes, in order."""
     types: dict[str, str]
     nodes: Sequence[str]
-    """Ids of all nodes on their walks, sorted; none where walks are not shown."""
+    """Ids of all nodes on their walks, sorted; empty if walks are not shown."""
     firsts: Sequence[int]
-    """Of each, the place of the first shown node that its walks pass."""
+    """For each node, the place of the first shown node that its walks pass."""
     triples: Sequence[Triple]
-    """Sorted."""
+    """The edges on the walks, sorted."""
     edge_firsts: Sequence[int]
-    """Likewise."""
+    """For each edge, the place of the first shown node that its walks pass."""
 
     @property
     def length(self) -> int:
-        """How many shown nodes it has."""
+        """The number of shown nodes."""
         return len(self.shown)
 
     def page(self, count: int) -> tuple[Subgraph, Sequence[str]]:
-        """The first shown nodes with their walks, and the ids of the shown ones."""
+        """The first shown nodes with their walks, and the ids of these shown nodes."""
         shown = self.shown[:count]
         listed = frozenset(shown)
         others = [

@@ -1,4 +1,4 @@
-"""What all seeds share: the part of a traversal within reach of each (`protocol.md` 6)."""
+"""Intersection: the part of a traversal within reach of every seed (`protocol.md` 6)."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from bfsql.errors import BoundMet, FirstRingTooLarge, FirstRingUnfinished
 async def intersect(reach: Reach, bounds: Bounds) -> Reach:
     """Narrow a traversal to the nodes within its depth of every seed, and the edges among them.
 
-    One ring more: the edges of the outermost common nodes, which no expansion has
-    read. When there is no time or no room for it, the result is that of one hop
+    One more ring is read: the edges of the outermost common nodes, which no expansion has
+    read. If there is no time or no room for it, the result is that of one hop
     less, whose edges are all known.
 
     Args:
         reach: A traversal from all seeds.
-        bounds: Of the traversal.
+        bounds: The bounds of the traversal.
 
     Raises:
-        FirstRingUnfinished: The deadline passed, and there is no depth below the first.
-        FirstRingTooLarge: A bound was met, likewise.
+        FirstRingUnfinished: The deadline passed at depth 1, which has no smaller depth.
+        FirstRingTooLarge: A bound was met at depth 1, which has no smaller depth.
     """
     if not len(reach.nodes):
         return reach
@@ -60,10 +60,10 @@ async def _shallower(reach: Reach) -> Reach:
 
 
 async def _among(reach: Reach, outermost: IntArray, room: int) -> Ring:
-    """The edges among the outermost common nodes: each of them leaves one.
+    """The edges among the outermost common nodes, read as the outgoing edges of each of them.
 
     Raises:
-        BoundMet: There are more than there is room for.
+        BoundMet: The edges exceed the remaining room.
     """
     members = Handles(reach.columns.size, outermost)
     found = Gathered(reach.columns, room)
@@ -87,7 +87,7 @@ async def _within_every(reach: Reach) -> BoolArray:
 
 
 def _near(edges: Ring, seed: int, hops: int, size: int) -> BoolArray:
-    """By handle: whether it is within so many hops of a seed."""
+    """By handle: whether the node is within `hops` hops of a seed."""
     near = np.zeros(size, bool)
     near[seed] = True
     for _ in range(hops):
@@ -98,7 +98,7 @@ def _near(edges: Ring, seed: int, hops: int, size: int) -> BoolArray:
 
 
 async def _narrowed(reach: Reach, common: BoolArray, further: Ring | None = None) -> Reach:
-    """The reach without all but the common nodes; dangling edges stay where they touch one."""
+    """The reach limited to the common nodes; dangling edges that touch one of them are kept."""
 
     def narrowed() -> Reach:
         nodes = reach.nodes[common]

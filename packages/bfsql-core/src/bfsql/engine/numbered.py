@@ -1,7 +1,7 @@
-"""Columns of a store that speaks in strings: ids, predicates and types are numbered as they arrive.
+"""Columns over a backend of strings: ids, predicates and types are numbered as they arrive.
 
-What is known within one call is kept for that call: the types that came with the seeds or
-with a ring are not asked for again.
+What is learned during a call is kept for that call: types that came with the seeds or with a
+ring are not read again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from bfsql.errors import StoreUnavailable
 from bfsql.models import EdgeDirection, Metadata, Node
 
 AT_ONCE = 0.1
-"""Seconds within which a ring that names the types of its ends saves looking the seeds up."""
+"""Seconds within which a ring that names the types of its ends saves the look-up of the seeds."""
 
 
 def columns_of(db: GraphDbInterface) -> Columns:
@@ -39,9 +39,8 @@ def columns_of(db: GraphDbInterface) -> Columns:
 async def nodes_of(db: AdaptedGraphDb, ids: Sequence[str]) -> list[Node | None]:
     """The node of each id, in the order of the ids; None for an id that is no node.
 
-    One batch, which returns canonical ids. An id that it does not return may be
-    another spelling of a node that it did return, so each of those is asked for
-    alone.
+    One batch returns canonical ids. An id that the batch does not return may be another
+    spelling of a node that it did return, so each of those ids is looked up individually.
     """
     asked = list(dict.fromkeys(ids))
     if not asked:
@@ -86,44 +85,44 @@ class NumberedColumns(Columns):
         self._rings: NumberedRings = db.numbered() or _Streamed(db)
         self._numbering = self._rings.numbering
         self._brought: dict[str, Metadata] = {}
-        # By handle: the number of its type, above `UNTOLD` so that zeros need no filling.
+        # By handle: the number of its type minus `UNTOLD`, so that unknown types are zeros.
         self._told: IntArray = np.zeros(0, np.int32)
         self._ahead: tuple[frozenset[str], asyncio.Task[list[IntArray]]] | None = None
 
     @property
     def size(self) -> int:
-        """All names that have a number, those of predicates and types among them."""
+        """The number of numbered names, including those of predicates and types."""
         return len(self._numbering.names)
 
     @property
     def type_names(self) -> Sequence[str]:
-        """All names."""
+        """All numbered names."""
         return self._numbering.names
 
     @property
     def predicate_names(self) -> Sequence[str]:
-        """All names."""
+        """All numbered names."""
         return self._numbering.names
 
     @property
     def repeats(self) -> bool:
-        """A backend may give an edge twice."""
+        """Always True: a backend may return an edge twice."""
         return True
 
     @property
     def brought(self) -> Mapping[str, Metadata]:
-        """The metadata of the nodes that came with some."""
+        """The metadata of the nodes that came with some, by id."""
         return self._brought
 
     def read_ahead(self, ids: Sequence[str]) -> None:
-        """By a task of its own, where a cache holds what is read."""
+        """Start a task that reads the ring of some nodes, if a cache holds what is read."""
         asked = frozenset(ids)
         if asked and self._db.numbered() is not None:
             task = call.begun(self._read(sorted(asked)))
             self._ahead = None if task is None else (asked, task)
 
     async def find(self, ids: Sequence[str]) -> list[Found | None]:
-        """By the ring that is read ahead, where that names their types, or by one batch."""
+        """Look nodes up in the ring read ahead, if it names their types, or else in one batch."""
         found = await self._ends_ahead(ids)
         if found is not None:
             return found
@@ -133,11 +132,11 @@ class NumberedColumns(Columns):
         return [n and Found(number[n.id], n.id, number[n.entity_type]) for n in nodes]
 
     async def ids(self, handles: IntArray) -> list[str]:
-        """The names."""
+        """The names of some handles."""
         return self._names(handles)
 
     async def types(self, handles: IntArray) -> IntArray:
-        """Those that are known, and the others by one batch."""
+        """The types of nodes: those already known, and the others by one batch."""
         self._cover()
         unasked = handles[self._told[handles] == 0]
         if len(unasked):
@@ -156,7 +155,7 @@ class NumberedColumns(Columns):
         predicates: Collection[str] | None = None,
         direction: EdgeDirection | None = None,
     ) -> AsyncGenerator[Ring]:
-        """As the backend streams them, or as the cache holds them."""
+        """The rings of nodes, as the backend streams them or as the cache holds them."""
         ids = self._names(handles)
         part = self._rows(ids, predicates, direction)
         async with aclosing(part) as batches:
@@ -165,7 +164,7 @@ class NumberedColumns(Columns):
                 yield Ring(*np.ascontiguousarray(rows[:, :3].T))
 
     async def ordered(self, handles: IntArray) -> IntArray:
-        """Sorted by their names, since numbers are given as names arrive."""
+        """The handles sorted by name, since numbers are assigned in order of arrival."""
         in_order = sorted(handles.tolist(), key=self._numbering.names.__getitem__)
         return np.array(in_order, np.int32)
 
@@ -191,7 +190,7 @@ class NumberedColumns(Columns):
             return [rows async for rows in batches]
 
     async def _ends_ahead(self, ids: Sequence[str]) -> list[Found | None] | None:
-        """The nodes, where all of them are ends of the ring that is read ahead, with a type."""
+        """The nodes, if each of them is an end of the ring read ahead and has a type there."""
         if self._ahead is None or not self._rings.typed:
             return None
         task = self._ahead[1]
@@ -200,7 +199,7 @@ class NumberedColumns(Columns):
             return None
         if failed := task.exception():
             if isinstance(failed, StoreUnavailable):
-                raise failed  # so would the look-up, or the ring after it
+                raise failed  # The look-up, or the ring after it, would fail in the same way.
             return None
         for rows in task.result():
             self._learn_types(rows)
@@ -218,7 +217,7 @@ class NumberedColumns(Columns):
         return list(map(self._numbering.names.__getitem__, handles.tolist()))
 
     def _cover(self) -> None:
-        """Make room for the types of all handles."""
+        """Extend the table of types to all handles."""
         size = len(self._numbering.names)
         if len(self._told) < size:
             told = np.zeros(max(size, 2 * len(self._told)), np.int32)

@@ -1,7 +1,7 @@
 """The order of the nodes of an answer: `sort_by` (`asking.md` 8).
 
-Numbers stand before text, and nodes without a value last, whatever the direction; equal ones
-go by id. Of a property only the one key is read.
+Numbers precede text, and nodes without a value come last, whatever the direction; equal values
+are ordered by id. Only the metadata key that is sorted by is read.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from bfsql.models.merge import fold
 Numbers: TypeAlias = npt.NDArray[np.integer[Any]]
 
 DEGREE, PATHS, DISTINCT = "degree", "paths", "distinct"
-"""What nodes may be sorted by beside their properties."""
+"""The sort keys that are no properties."""
 
 _DIRECTION = re.compile(r"(.*\S)\s+(asc|desc)(ending)?", re.IGNORECASE | re.DOTALL)
 
 
 class SortBy(NamedTuple):
-    """What nodes are sorted by."""
+    """A sort key and its direction."""
 
     key: str
     """A property, or one of the three numbers."""
@@ -48,20 +48,20 @@ class Order(NamedTuple):
     """An order of some nodes."""
 
     places: IntArray
-    """Where each node of the new order stood before."""
+    """The previous place of each node, in the new order."""
     facts: OrderFacts
-    """What the notes tell of it."""
+    """The facts that notes report about the order."""
 
 
 def sort_by(text: str, counted: Collection[str]) -> SortBy:
-    """What `sort_by` says.
+    """Parse a `sort_by` argument.
 
     Args:
-        text: `year`, `-year`; `year desc` is taken as well.
+        text: `year` or `-year`; `year desc` is also accepted.
         counted: Those of the three numbers that the answer has.
 
     Raises:
-        ToolError: It names a number that the answer does not have.
+        ToolError: The text names a number that the answer does not have.
     """
     key, descending = text.strip(), False
     if found := _DIRECTION.fullmatch(key):
@@ -86,11 +86,11 @@ async def in_order(
     """The order of some nodes.
 
     Args:
-        db: The graph; asked for one key of metadata where `numbers` is None.
+        db: The graph; one key of metadata is read if `numbers` is None.
         columns: The graph in integers, for this call.
-        nodes: Handles, each once, in any order.
-        by: What they are sorted by.
-        numbers: The number of each where it is no property.
+        nodes: Handles in any order, each once.
+        by: The sort key and its direction.
+        numbers: The number of each node if the key is no property.
 
     Raises:
         TimeoutError: The deadline passed while metadata was read.
@@ -114,15 +114,15 @@ async def in_order(
 
 
 async def in_order_of(db: GraphDbInterface, selection: Selection, text: str) -> Selection:
-    """An answer whose nodes are sorted; those that connect the others stay behind them.
+    """Sort the nodes of an answer; nodes that connect the others stay after them.
 
     Args:
         db: The graph.
         selection: The whole answer.
-        text: `sort_by` as the call gives it.
+        text: `sort_by` as given in the call.
 
     Raises:
-        ToolError: It names what this answer does not have.
+        ToolError: The text names a number that this answer does not have.
         TimeoutError: The deadline passed while metadata was read.
     """
     by = sort_by(text, (DEGREE,))
@@ -142,20 +142,20 @@ async def in_order_of(db: GraphDbInterface, selection: Selection, text: str) -> 
         nodes=nodes[places],
         types=selection.types[places],
         facts=replace(selection.facts, order=facts if len(nodes) else None),
-        last_page=[],  # that of another order
+        last_page=[],  # The last page belongs to another order.
     )
 
 
 async def in_order_of_walks(db: GraphDbInterface, followed: Followed, text: str) -> Followed:
-    """A path's answer whose shown nodes are sorted.
+    """Sort the shown nodes of a path's answer.
 
     Args:
         db: The graph.
         followed: The whole answer.
-        text: `sort_by` as the call gives it.
+        text: `sort_by` as given in the call.
 
     Raises:
-        ToolError: It names what this answer does not have.
+        ToolError: The text names a number that this answer does not have.
         TimeoutError: The deadline passed while metadata was read.
     """
     selection, shown = followed.selection, followed.shown
@@ -176,7 +176,7 @@ async def in_order_of_walks(db: GraphDbInterface, followed: Followed, text: str)
 
 
 def _degrees(selection: Selection, nodes: IntArray) -> Numbers:
-    """How many edges of the answer touch each of some of its nodes."""
+    """The number of edges of the answer that touch each of some nodes."""
     edges, size = selection.edges, selection.columns.size
     subjects, objects = (places_of(nodes, ends, size) for ends in (edges.subjects, edges.objects))
     others = objects[subjects != objects]  # a self-loop touches its node once
@@ -185,7 +185,7 @@ def _degrees(selection: Selection, nodes: IntArray) -> Numbers:
 
 
 def _value(value: Any, *, descending: bool) -> int | float | str | None:
-    """What a node is sorted by: of a list the value that comes first in this direction."""
+    """The sort value of a node: of a list, the value that comes first in this direction."""
     read = [(number_in(text), text) for text in map(shown_as, scalars(value))]
     numbers = [number for number, _ in read if number is not None]
     texts = [fold(text) for _, text in read]
@@ -198,7 +198,7 @@ def _value(value: Any, *, descending: bool) -> int | float | str | None:
 def _sorted(
     by_id: Sequence[int], values: Sequence[int | float | str | None], *, descending: bool
 ) -> tuple[IntArray, int, int]:
-    """The places in order, how many have a value, and how many kinds of values there are."""
+    """The places in order, the number of nodes with a value, and the number of kinds of values."""
     numbers = [place for place in by_id if isinstance(values[place], int | float)]
     texts = [place for place in by_id if isinstance(values[place], str)]
     others = [place for place in by_id if values[place] is None]

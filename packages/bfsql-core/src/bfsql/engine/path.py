@@ -1,9 +1,9 @@
 """Walks along a path: the arcs of each step, read from the seeds, from the targets, or from both.
 
-A step that may be taken several times has a layer of arcs for each time. What is read for a
-layer is the edges that its step names at the nodes that the layers before it reach or, from
-the targets, at those that the layers behind it leave. Which arcs are on complete walks is
-`bfsql.engine.walks`.
+A step that may be taken several times has one layer of arcs for each time. For a layer, the
+edges that its step names are read at the nodes that the previous layers reach or, from the
+targets, at the nodes that the following layers leave. `bfsql.engine.walks` determines which
+arcs lie on complete walks.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _NOTHING: IntArray = np.empty(0, np.int32)
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One time that a step is taken."""
+    """One repetition of a step."""
 
     step: int
     """Number of the step, from 0."""
     time: int
-    """How many times it has been taken with this one."""
+    """The number of times that the step has been taken, including this one."""
     before: tuple[int, ...]
-    """The layers that a walk may come from; none where it begins here."""
+    """The layers that a walk may come from; empty if a walk begins at this layer."""
     again: bool
     """Whether the step may be taken once more."""
     onwards: bool
@@ -45,7 +45,7 @@ class Layer:
 
 
 def layers_of(steps: Sequence[Step]) -> tuple[Layer, ...]:
-    """The layers of some steps; all that a walk may come from stand in front of a layer."""
+    """The layers of some steps; each layer comes after those that a walk may come from."""
     layers: list[Layer] = []
     done: tuple[int, ...] = ()
     for number, step in enumerate(steps):
@@ -59,18 +59,18 @@ def layers_of(steps: Sequence[Step]) -> tuple[Layer, ...]:
 
 
 class Frontier(NamedTuple):
-    """Where the reading of a layer began."""
+    """The nodes at which the reading of a layer began."""
 
     nodes: IntArray
     backwards: bool
-    """Whether they are nodes that the layer has to reach."""
+    """Whether the nodes are those that the layer has to reach."""
     removed: bool
-    """Whether something was found there and removed."""
+    """Whether conditions removed something that was found from these nodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """The layers of a path, each with arcs from which pruning makes the answer."""
+    """The layers of a path and their arcs, from which pruning makes the answer."""
 
     columns: Columns
     path: Path
@@ -78,31 +78,31 @@ class Walked:
     seeds: IntArray
     """Handles of all seeds."""
     starts: IntArray
-    """Those that a walk may start at."""
+    """Handles of the seeds at which a walk may start."""
     starts_removed: bool
-    """Whether conditions removed some of these."""
+    """Whether conditions removed some of these seeds."""
     targets: IntArray | None
-    """Handles of the nodes that a walk may end at; None for any."""
+    """Handles of the nodes at which a walk may end; None for any node."""
     arcs: Sequence[Arcs]
-    """By layer."""
+    """The arcs of each layer."""
     frontiers: Sequence[Frontier]
-    """By layer."""
+    """The frontier of each layer."""
 
     @property
     def dead_end(self) -> int | None:
-        """The layer at which the walks that came farthest ended; None where all layers have arcs.
+        """The layer at which the longest walks ended; None if all layers have arcs.
 
-        From the targets where the walks from there ended.
+        The layer is found from the targets if the walks from there ended.
         """
         ends = [n for way in (False, True) if (n := self._dead_end(backwards=way)) is not None]
         return ends[0] if ends else None
 
     def meets(self, before: int, arcs: Arcs) -> BoolArray:
-        """Which arcs meet one of a layer, of another edge.
+        """Which arcs meet an arc of an earlier layer that is another edge.
 
         Args:
-            before: The layer before them.
-            arcs: Some arcs.
+            before: The number of the earlier layer.
+            arcs: The arcs to test.
         """
         first = self.arcs[before]
         weights = np.ones(len(first), np.int64)
@@ -139,13 +139,13 @@ async def walk(
     Args:
         columns: The graph.
         path: The steps.
-        seeds: Nodes that walks start at, each once.
-        targets: Nodes that they have to end at, each once; None for any.
-        conditions: Remove other nodes, and edges, before a walk goes on.
-        bounds: A step that passes one of them is not finished.
+        seeds: The nodes at which walks start, each once.
+        targets: The nodes at which walks must end, each once; None for any node.
+        conditions: Filters that remove other nodes and edges before a walk continues.
+        bounds: Limits on the nodes and edges; a step that exceeds one is not finished.
 
     Raises:
-        StepUnfinished: The deadline passed during a step, or it passes a bound.
+        StepUnfinished: The deadline passed during a step, or the step exceeds a bound.
     """
     walker = _Walker(columns, path, seeds, targets, conditions=conditions, bounds=bounds)
     return await walker.walk()
@@ -184,7 +184,7 @@ class _Walker:
         self._done_front, self._done_back = 0, len(self._layers)
 
     async def walk(self) -> Walked:
-        """Read all layers, always on the side with fewer nodes."""
+        """Read all layers, each time on the side with fewer nodes."""
         typed = self._starts
         if len(typed):
             types = await self._columns.types(typed)
@@ -212,7 +212,7 @@ class _Walker:
     # --- frontiers ----------------------------------------------------------------
 
     def _front(self) -> IntArray:
-        """The nodes that the next layer from the seeds starts at."""
+        """The nodes at which the next layer from the seeds starts."""
         before = self._layers[self._done_front].before
         if not before:
             return self._starts
@@ -232,10 +232,10 @@ class _Walker:
     # --- one layer ----------------------------------------------------------------
 
     async def _read(self, number: int, frontier: IntArray, *, backwards: bool) -> None:
-        """Read the arcs of a layer at some nodes, without what is removed.
+        """Read the arcs of a layer at some nodes and apply the conditions.
 
         Raises:
-            StepUnfinished: There is no time or no room for them.
+            StepUnfinished: There is not enough time or room for the arcs.
         """
         layer = self._layers[number]
         self._removed = False
@@ -266,7 +266,7 @@ class _Walker:
         """The arcs of a step that leave some nodes or, backwards, end there.
 
         Raises:
-            BoundMet: There are more edges than there is room for.
+            BoundMet: The edges exceed the remaining room.
         """
         columns, step = self._columns, self._path.steps[layer.step]
         direction = FLIPPED[step.direction] if backwards else step.direction
@@ -294,10 +294,10 @@ class _Walker:
         return await off_loop(count, arcs)
 
     async def _kept(self, number: int, arcs: Arcs, *, backwards: bool) -> Arcs:
-        """The arcs that join those read before, without what is removed.
+        """The arcs that join those read before and that the conditions keep.
 
         Raises:
-            BoundMet: They lead to more nodes than there is room for.
+            BoundMet: The arcs lead to more nodes than the bound allows.
         """
         layer = self._layers[number]
         arcs = await off_loop(len(arcs), lambda: self._joined(number, arcs, backwards=backwards))
@@ -318,7 +318,7 @@ class _Walker:
         return arcs.marked(kept.has(reached))
 
     def _joined(self, number: int, arcs: Arcs, *, backwards: bool) -> Arcs:
-        """The arcs that meet one of a layer read before, which is another edge."""
+        """The arcs that meet an arc of a layer read before that is another edge."""
         size = self._columns.size
         met = np.zeros(len(arcs), bool)
         if backwards:
@@ -344,7 +344,7 @@ class _Walker:
         """Count the nodes reached.
 
         Raises:
-            BoundMet: They are more than there is room for.
+            BoundMet: The number of nodes exceeds the bound.
         """
         self._nodes.cover(self._columns.size)
         new = nodes[~self._nodes.has(nodes)]
@@ -377,7 +377,7 @@ class _Walker:
 def _handles(
     columns: Columns, found: Sequence[Found], types: frozenset[str] | None
 ) -> tuple[IntArray, IntArray]:
-    """The handles of some nodes, and of those that have one of some types."""
+    """The handles of some nodes, and of those that have one of the given types."""
     every = np.array([one.handle for one in found], np.int32)
     if types is None:
         return every, every

@@ -1,4 +1,4 @@
-"""The two traversals for programs, without a token budget; `bfsql.tools` has them with one."""
+"""The two traversals for programs, without a token budget; `bfsql.tools` adds the budget."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ async def bfs_query(
 ) -> BfsResult:
     """Expand all seeds at once and return the union of their neighbourhoods.
 
-    Store calls: one for the seeds, one a hop, one for the types, and one each
-    for the metadata of nodes and of edges, independent of the size of the answer.
+    Store calls: one for the seeds, one per hop, one for the types, and one each
+    for the metadata of nodes and of edges, regardless of the size of the answer.
 
     Args:
         db: The graph, with or without a cache around it.
         query: Seeds, depth and filters. Seeds that do not exist are left out.
-        max_nodes: A ring that passes this number of nodes is not finished; None is the default
-            of `bfsql.call`.
-        max_edges: Likewise for edges.
+        max_nodes: A ring that exceeds this number of nodes is not finished; None selects the
+            default of `bfsql.call`.
+        max_edges: A ring that exceeds this number of edges is not finished; None as above.
 
     Raises:
         FirstRingUnfinished: The deadline passed before the first ring was read.
-        FirstRingTooLarge: The first ring passes a bound.
-        TypesUnread: It passed before the types of the nodes were read.
+        FirstRingTooLarge: The first ring exceeds a bound.
+        TypesUnread: The deadline passed before the types of the nodes were read.
     """
     result = await _unbounded(db, query, query.max_hops, Bounds.of(db, max_nodes, max_edges))
     assert isinstance(result, BfsResult)
@@ -59,16 +59,16 @@ async def neighborhood_intersection(
 
     Args:
         db: The graph, with or without a cache around it.
-        query: Any number of seeds, none included; one that does not exist is
-            within reach of nothing, so the answer is empty.
-        max_nodes: A ring that passes this number of nodes is not finished; None is the default
-            of `bfsql.call`.
-        max_edges: Likewise for edges.
+        query: Any number of seeds, including none. A seed that does not exist reaches no node,
+            so the answer is empty.
+        max_nodes: A ring that exceeds this number of nodes is not finished; None selects the
+            default of `bfsql.call`.
+        max_edges: A ring that exceeds this number of edges is not finished; None as above.
 
     Raises:
         FirstRingUnfinished: The deadline passed before the first ring was read.
-        FirstRingTooLarge: The first ring passes a bound.
-        TypesUnread: It passed before the types of the nodes were read.
+        FirstRingTooLarge: The first ring exceeds a bound.
+        TypesUnread: The deadline passed before the types of the nodes were read.
     """
     result = await _unbounded(db, query, query.k, Bounds.of(db, max_nodes, max_edges))
     assert isinstance(result, IntersectionResult)

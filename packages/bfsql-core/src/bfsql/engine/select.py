@@ -1,9 +1,9 @@
-"""What of a traversal is in the answer: its selection and its pages.
+"""The part of a traversal that makes up the answer: its selection and its pages.
 
 The selection is the whole answer in its order (`protocol.md` 3, 5). A page is a
-window of its nodes and the edges inside (`protocol.md` 4). `node_types` and
-`predicates` choose detail, not presence: what they do not name stays as a stub,
-and costs the store nothing.
+window of its nodes and the edges among them (`protocol.md` 4). `node_types` and
+`predicates` select detail, not presence: nodes and edges that they do not name stay as
+stubs and cost the store nothing.
 """
 
 from __future__ import annotations
@@ -37,50 +37,50 @@ Query: TypeAlias = BfsQuery | IntersectionQuery | PathQuery
 Result: TypeAlias = BfsResult | IntersectionResult
 
 PLACED = 4_096
-"""Nodes, from the first of a page on, whose edges are found at once."""
+"""Nodes, counted from the first of a page, whose edges are found at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The whole answer, before its page is cut and its detail is read; `engine` reads it."""
+    """The whole answer, before its page is cut and its detail is read; internal to `engine`."""
 
     columns: Columns
-    """What the numbers mean."""
+    """The graph that the numbers refer to."""
     nodes: IntArray
-    """Handles: by distance from the nearest seed, then by id."""
+    """Handles, ordered by distance from the nearest seed, then by id."""
     types: IntArray
-    """Number of the type of each."""
+    """Number of the type of each node."""
     edges: Ring
-    """In no order: only those of a page are sorted."""
+    """The edges, in no order: only those of a page are sorted."""
     summary: SchemaSummary
     """The vocabulary of the whole answer."""
     facts: Facts
-    """What the traversal and the removing filters left out."""
+    """What the traversal and the filters left out."""
     common: int | None = None
-    """How many of the first nodes are those of an intersection; the others connect them."""
+    """The number of leading nodes that form an intersection; the others connect them."""
     last_page: list[tuple[int, _Placed | None, _Prefix]] = field(
         default_factory=list, compare=False
     )
-    """Where the last page began that was looked up, and what was found; at most one."""
+    """The start of the last page looked up and the data found for it; at most one entry."""
 
 
 async def selected(
     columns: Columns, seeds: Sequence[Found], hops: int, bounds: Bounds, conditions: Conditions
 ) -> Selection:
-    """Traverse and select; what was found before, with nothing removed, is not searched again.
+    """Traverse and select; a result found earlier without any filter is reused.
 
     Args:
         columns: The graph.
-        seeds: Nodes, each once.
+        seeds: Seed nodes, each once.
         hops: Rings to expand, 1 to 5.
-        bounds: Of the traversal.
-        conditions: Of this call.
+        bounds: The bounds of the traversal.
+        conditions: The filters of this call.
 
     Raises:
-        FirstRingUnfinished: As `traverse`, and so are the others.
-        FirstRingTooLarge: Likewise.
-        TypesUnread: Likewise.
-        TimeoutError: As `select`.
+        FirstRingUnfinished: As in `traverse`.
+        FirstRingTooLarge: As in `traverse`.
+        TypesUnread: As in `traverse`.
+        TimeoutError: As in `select`.
     """
     kept = None if conditions else columns.kept
     asked = (tuple(seed.handle for seed in seeds), hops, bounds)
@@ -94,11 +94,11 @@ async def selected(
 
 
 async def select(reach: Reach, conditions: Conditions) -> Selection:
-    """Remove what the call's conditions do not keep: nodes with their edges, then edges.
+    """Remove what the conditions of the call do not keep: nodes with their edges, then edges.
 
     Args:
-        reach: What the traversal reached.
-        conditions: Of this call.
+        reach: The result of the traversal.
+        conditions: The filters of this call.
 
     Raises:
         TimeoutError: The deadline passed while metadata was read.
@@ -122,11 +122,11 @@ async def select(reach: Reach, conditions: Conditions) -> Selection:
 
 
 def all_of(reach: Reach, conditions: Conditions) -> Selection:
-    """Everything that was reached, where what is removed was no part of it.
+    """Select everything that was reached by a search that applied the conditions itself.
 
     Args:
-        reach: What a search reached.
-        conditions: Those that it kept to.
+        reach: The result of the search.
+        conditions: The filters that the search applied.
     """
     facts = replace(_facts(reach, reach.nodes), conditions=conditions.facts)
     return _selection(reach.columns, reach.nodes, reach.types, reach.edges, facts)
@@ -139,14 +139,14 @@ def _selection(
 
 
 def summarized(columns: Columns, types: IntArray, edges: Ring) -> SchemaSummary:
-    """The vocabulary of an answer with nodes of these types and these edges."""
+    """The vocabulary of an answer with nodes of the given types and the given edges."""
     nodes = _counts(columns.type_names, types)
     predicates = _counts(columns.predicate_names, edges.predicates)
     return SchemaSummary(list(nodes), list(predicates), nodes, predicates)
 
 
 def _counts(names: Sequence[str], numbers: IntArray) -> dict[str, int]:
-    """How often each number occurs, by its name, the names sorted."""
+    """How often each number occurs, keyed by its name in sorted order."""
     return dict(sorted((names[n], count) for n, count in counted_numbers(numbers).items()))
 
 
@@ -171,16 +171,16 @@ def _facts(reach: Reach, nodes: IntArray) -> Facts:
 class Pages:
     """The pages of stubs of one selection that begin at the same node, of any length.
 
-    A budget tries many lengths. What is looked up and sorted is what is in the
-    longest one tried, whatever the size of the whole answer.
+    A budget tries many lengths. Only the content of the longest page tried is looked up and
+    sorted, whatever the size of the whole answer.
 
     Args:
-        query: Its seeds, which exist, its page and its filters of detail.
+        query: The query, with existing seeds.
         selection: The whole answer.
 
     Attributes:
-        wanted: Nodes of the page that the query asks for.
-        least: Fewest nodes that are worth an answer.
+        wanted: Number of nodes on the page that the query requests.
+        least: The smallest number of nodes that makes a useful answer.
     """
 
     def __init__(self, query: Query, selection: Selection) -> None:
@@ -196,7 +196,7 @@ class Pages:
                 self._placed, self._prefix = placed, prefix
 
     async def of(self, count: int) -> Result:
-        """The result with the first `count` nodes as stubs; its facts count those cut off."""
+        """The result with the first `count` nodes as stubs; its facts count the nodes cut off."""
         query, selection, start = self.query, self.selection, self._start
         assert not isinstance(query, PathQuery)
         total = len(selection.nodes)
@@ -233,7 +233,7 @@ class Pages:
         )
 
     async def least_bytes(self, count: int) -> int:  # noqa: ARG002
-        """Bytes that an answer with the first `count` nodes takes at the least, where known."""
+        """A lower bound on the bytes of an answer with the first `count` nodes, if known."""
         return 0
 
     def wanted_in_full(self, page: Subgraph) -> tuple[Sequence[str], Sequence[Triple]]:
@@ -248,7 +248,7 @@ class Pages:
         )
 
     async def _prefix_of(self, count: int) -> _Prefix:
-        """A beginning of the page with at least so many nodes, and at most twice as many."""
+        """A beginning of the page with at least `count` nodes, and at most twice as many."""
         length = min(self.wanted, 1 << max(count - 1, 0).bit_length())
         known = self._prefix
         if known is None or not count <= known.length <= 2 * length:
@@ -262,14 +262,14 @@ class Pages:
         return known
 
     async def _edges_of(self, length: int) -> tuple[Ring, IntArray]:
-        """The edges of a beginning, and the places of the ends of those that cross."""
+        """The edges of a beginning, and the places of the ends of crossing edges."""
         if length == len(self.selection.nodes):
             return self.selection.edges, self.selection.nodes[:0]
         placed = await self._placed_of(length)
         return marked(placed.edges, placed.later_ends < length), placed.crossing
 
     async def _placed_of(self, length: int) -> _Placed:
-        """The edges of a longer beginning, since finding them goes through all edges."""
+        """The edges of a longer beginning, since finding them visits all edges."""
         if self._placed is None or self._placed.length < length:
             longer = min(self.wanted, max(PLACED, 4 * length))
             size = len(self.selection.edges.subjects)
@@ -280,7 +280,7 @@ class Pages:
 
 
 def window(query: Query, count: int) -> tuple[int, int]:
-    """The first of some nodes that a page begins with, and how many it has."""
+    """The offset of a page among `count` nodes, and the number of nodes on the page."""
     if isinstance(query, IntersectionQuery):
         return 0, count
     after = max(0, count - query.offset)
@@ -288,7 +288,7 @@ def window(query: Query, count: int) -> tuple[int, int]:
 
 
 class _Prefix:
-    """The beginning of a page in strings, which shorter ones are cut from.
+    """The beginning of a page in strings, from which shorter pages are cut.
 
     Args:
         ids: Its nodes, in order.
@@ -311,7 +311,7 @@ class _Prefix:
         self._crossing = crossing
 
     def page(self, count: int) -> Subgraph:
-        """Its first nodes, and the edges between them."""
+        """The first `count` nodes, and the edges between them."""
         if count == self.length:
             return Subgraph(self._ids, self._types, self._triples)
         ids = self._ids[:count]
@@ -320,21 +320,21 @@ class _Prefix:
         return Subgraph(ids, self._types, inside)
 
     def edges_to_earlier(self, count: int) -> int:
-        """How many edges lead from its first nodes to earlier pages."""
+        """The number of edges that lead from the first `count` nodes to earlier pages."""
         return int(np.searchsorted(self._crossing, count))
 
 
 class _Placed(NamedTuple):
-    """The edges of a part of the answer, in places counted from its first node."""
+    """The edges of a part of the answer; places are counted from its first node."""
 
     length: int
-    """Nodes of the part."""
+    """Number of nodes in the part."""
     edges: Ring
-    """Those between its nodes, in no order."""
+    """The edges between nodes of the part, in no order."""
     later_ends: IntArray
-    """Of each, the place of the end that comes later."""
+    """For each edge, the place of the end that comes later."""
     crossing: IntArray
-    """Places of the ends of those that lead to nodes before the part, ascending."""
+    """Places of the ends of edges that lead to nodes before the part, ascending."""
 
 
 def _placed(selection: Selection, start: int, length: int) -> _Placed:
@@ -351,13 +351,13 @@ def _placed(selection: Selection, start: int, length: int) -> _Placed:
 async def in_strings(
     columns: Columns, nodes: IntArray, types: IntArray, edges: Ring
 ) -> tuple[list[str], dict[str, str], list[Triple], npt.NDArray[np.intp]]:
-    """The ids of some nodes, their types by id, the edges between them, sorted, and their order.
+    """The ids of nodes, their types by id, their edges in sorted order, and that order.
 
     Args:
-        columns: What the numbers mean.
-        nodes: Each once.
-        types: Number of the type of each.
-        edges: Edges whose two ends are among the nodes.
+        columns: The graph that the numbers refer to.
+        nodes: Handles, each once.
+        types: Number of the type of each node.
+        edges: Edges with both ends among the nodes.
     """
     ids = await call.within(columns.ids(nodes))
     names = columns.type_names

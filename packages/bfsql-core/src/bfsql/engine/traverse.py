@@ -1,8 +1,8 @@
-"""Breadth first, ring by ring: topology only, in integers (`protocol.md` 1, 8, 10).
+"""Breadth-first traversal, ring by ring: topology only, in integers (`protocol.md` 1, 8, 10).
 
-A ring comes in batches, and the bounds of the call are looked at after each. The
-types of all nodes are read at the end, because an end that the store has no node for
-has no edges either, so the traversal does not go on from it.
+A ring arrives in batches, and the bounds of the call are checked after each. The
+types of all nodes are read at the end: an end that the store has no node for has no
+edges either, so the traversal does not continue from it.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from bfsql.models import EdgeDirection
 T = TypeVar("T")
 
 RING_SHARE = 0.7
-"""Part of the remaining time that a ring may take: the types are read after it."""
+"""Share of the remaining time that a ring may take; the types are read after it."""
 LARGE = 20_000
-"""Edges or nodes that are worked on in a thread, which takes longer than some milliseconds."""
+"""Number of edges or nodes above which work takes some milliseconds and runs in a thread."""
 
 
 class Bounds(NamedTuple):
-    """What a traversal may hold."""
+    """The largest numbers of nodes and edges that a traversal may hold."""
 
     nodes: int
     edges: int
 
     @classmethod
     def of(cls, db: GraphDbInterface, nodes: int | None, edges: int | None) -> Bounds:
-        """The bounds as given, or else the default ones, which depend on the store."""
+        """The given bounds; for None, the defaults, which depend on the store."""
         own = db.columns() is not None
         return cls(
             nodes or (MAX_NODES_IN_COLUMNS if own else MAX_NODES),
@@ -50,32 +50,32 @@ class Bounds(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What a traversal reached."""
+    """The result of a traversal."""
 
     columns: Columns
-    """What the numbers mean."""
+    """The graph that the numbers refer to."""
     seeds: Sequence[str]
-    """Where it started."""
+    """Ids of the nodes at which the traversal started."""
     handles: IntArray
     """The handles of the seeds, in the same order."""
     hops: int
-    """Rings that were asked for."""
+    """Number of rings requested."""
     depth: int
-    """Rings that it is exact for."""
+    """Number of rings for which the result is exact."""
     stopped_by: Literal["deadline", "nodes", "edges"] | None
-    """The bound that was met, if one was."""
+    """The bound that was met, if any."""
     nodes: IntArray
-    """Handles: by distance from the nearest seed, then by id."""
+    """Handles, ordered by distance from the nearest seed, then by id."""
     distances: IntArray
-    """Distance of each."""
+    """Distance of each node."""
     types: IntArray
-    """Number of the type of each."""
+    """Number of the type of each node."""
     edges: Ring
     """Every edge that touches an expanded node and has nodes at both ends, each once."""
     dangling: Ring
-    """Edges left out, since the store has no node for one end."""
+    """Edges left out because the store has no node for one end."""
     missing: Handles
-    """These ends."""
+    """The ends for which the store has no node."""
 
 
 async def traverse(columns: Columns, seeds: Sequence[Found], hops: int, bounds: Bounds) -> Reach:
@@ -83,13 +83,13 @@ async def traverse(columns: Columns, seeds: Sequence[Found], hops: int, bounds: 
 
     Args:
         columns: The graph.
-        seeds: Nodes, each once.
+        seeds: Seed nodes, each once.
         hops: Rings to expand, 1 to 5.
-        bounds: A ring that passes one of them is not finished.
+        bounds: Limits on nodes and edges; a ring that exceeds one is not finished.
 
     Raises:
         FirstRingUnfinished: The deadline passed before the first ring was read.
-        FirstRingTooLarge: It passes one of the bounds.
+        FirstRingTooLarge: The first ring exceeds one of the bounds.
         TypesUnread: The deadline passed before the types were read.
     """
     stopped_by: Literal["deadline", "nodes", "edges"] | None = None
@@ -152,8 +152,8 @@ async def traverse(columns: Columns, seeds: Sequence[Found], hops: int, bounds: 
 def distances_from(size: int, seeds: IntArray, edges: Ring, depth: int) -> IntArray:
     """The distance of each handle over edges that have nodes at both ends; -1 for none.
 
-    A backend may give edges for an id that is no node, and a cache of rings does so where such
-    an id was asked together with its neighbours. Nothing is reached through it.
+    A backend may return edges for an id that is no node, and so does a cache of rings if such
+    an id was requested together with its neighbours. Nothing is reached through it.
     """
     distance = np.full(size, -1, np.int32)
     distance[seeds] = 0
@@ -165,12 +165,12 @@ def distances_from(size: int, seeds: IntArray, edges: Ring, depth: int) -> IntAr
 
 
 class Gathered:
-    """Edges out of the batches of rings, within a bound.
+    """Edges collected from the batches of rings, within a bound.
 
     Args:
         columns: The graph.
-        most: Edges that there may be.
-        rings: Edges that are there already.
+        most: The largest number of edges.
+        rings: Edges collected earlier.
 
     Attributes:
         rings: The edges; each once, unless the rings of the graph repeat some.
@@ -191,12 +191,12 @@ class Gathered:
         """Read the ring of some nodes.
 
         Args:
-            nodes: Each once.
-            kept: Which edges of a batch to keep.
-            direction: As `Columns.rings` has it.
+            nodes: Handles, each once.
+            kept: A function that returns the edges of a batch to keep.
+            direction: As in `Columns.rings`.
 
         Raises:
-            BoundMet: There are more edges than there may be.
+            BoundMet: The number of edges exceeds the bound.
         """
         columns = self._columns
         async with aclosing(columns.rings(nodes, direction=direction)) as batches:
@@ -225,8 +225,8 @@ class _Search:
 
     Args:
         columns: The graph.
-        seeds: Where it starts.
-        bounds: What it may hold.
+        seeds: Handles of the nodes at which the traversal starts.
+        bounds: Limits on nodes and edges.
 
     Attributes:
         edges: All edges, each once.
@@ -242,14 +242,14 @@ class _Search:
         self._expanded = Handles(columns.size)
 
     async def expand(self, frontier: IntArray) -> IntArray:
-        """Read one ring more; the nodes that it is the first to reach.
+        """Read one more ring and return the nodes that it is the first to reach.
 
         Raises:
-            TimeoutError: The time for a ring is up. The search is over, with the edges before.
-            BoundMet: The ring passes a bound. Likewise.
+            TimeoutError: The time for a ring is up. The search ends with the edges read before.
+            BoundMet: The ring exceeds a bound. The search ends with the edges read before.
         """
         columns = self._columns
-        if not self._repeats:  # what is no node has no ring in which its edges were
+        if not self._repeats:  # An id that is no node has no ring that contained its edges.
             frontier = frontier[await columns.types(frontier) != NO_NODE]
         edges = Gathered(columns, self._bounds.edges, self.edges)
         reached = [np.empty(0, np.int32)]
@@ -272,10 +272,10 @@ class _Search:
         return found
 
     def _fresh(self, batch: Ring) -> tuple[Ring, IntArray]:
-        """The edges that were in no ring before, and the nodes that were in none.
+        """The edges and the nodes that were in no earlier ring.
 
-        An edge whose other end was expanded before was in the ring of that end. Where rings
-        repeat edges that is left to `distinct`, since there what is no node is expanded, too.
+        An edge whose other end was expanded earlier was in the ring of that end. If rings repeat
+        edges, `distinct` removes them instead, since ids that are no nodes are then expanded, too.
         """
         seen, expanded = self._seen, self._expanded
         if self._repeats:
@@ -296,7 +296,7 @@ async def types_of(columns: Columns, nodes: IntArray) -> IntArray:
     """The types of all nodes reached.
 
     Raises:
-        TypesUnread: The deadline passed before.
+        TypesUnread: The deadline passed before the types were read.
     """
     if not len(nodes):
         return nodes
@@ -308,7 +308,7 @@ async def types_of(columns: Columns, nodes: IntArray) -> IntArray:
 
 
 def _apart(edges: Ring, missing: Handles) -> tuple[Ring, Ring]:
-    """The edges with nodes at both ends, and those without."""
+    """The edges with nodes at both ends, and the other edges."""
     if not missing:
         return edges, at(edges, np.empty(0, np.intp))
     apart = missing.has(edges.subjects) | missing.has(edges.objects)
@@ -316,17 +316,17 @@ def _apart(edges: Ring, missing: Handles) -> tuple[Ring, Ring]:
 
 
 async def off_loop(size: int, work: Callable[[], T]) -> T:
-    """Do work on arrays: in a thread where they are large, so that the event loop goes on.
+    """Run work on arrays, in a thread if they are large, so that the event loop is not blocked.
 
     Args:
-        size: Nodes and edges that are worked on.
-        work: Stops by itself after a part of a second.
+        size: Number of nodes and edges to work on.
+        work: A function that returns within a fraction of a second.
     """
     return await asyncio.to_thread(work) if size > LARGE else work()
 
 
 def _known_degree() -> int | None:
-    """The largest number of edges that the backend gave for a node, for the error."""
+    """The largest number of edges that the backend reported for a node, for the error message."""
     under_way = call.current()
     counts = [o.at_least for o in under_way.omissions if o.at_least] if under_way else []
     return max(counts, default=None)

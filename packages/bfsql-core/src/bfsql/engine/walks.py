@@ -1,8 +1,8 @@
-"""Complete walks: which arcs lie on them, how many there are, and what they join.
+"""Complete walks: the arcs on them, their number, and the nodes that they join.
 
-Everything goes through the layers once, forwards or backwards, and meets at junctions:
+Each computation visits the layers once, forwards or backwards, and joins them at junctions:
 numbers of walks, the first of some nodes that a walk passes, and pairs of nodes of two steps.
-No walk is listed (`asking.md` 6).
+Walks are never listed (`asking.md` 6).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bfsql.engine.path import Layer, Walked
 from bfsql.errors import NodesUncounted
 
 _PAIRS = 4_000_000
-"""Pairs of nodes and arcs that are made at once, about."""
+"""The approximate number of pairs of nodes and arcs that are made at once."""
 
 
 class Walks:
@@ -29,12 +29,12 @@ class Walks:
     Args:
         columns: The graph.
         layers: The layers.
-        arcs: By layer; those that are on no complete walk are left out.
-        starts: Handles of the nodes that walks start at.
-        targets: Handles of the nodes that they end at; None for any.
+        arcs: The arcs of each layer; those that are on no complete walk are left out.
+        starts: Handles of the nodes at which walks start.
+        targets: Handles of the nodes at which walks end; None for any node.
 
     Attributes:
-        arcs: By layer: those on complete walks.
+        arcs: The arcs of each layer that lie on complete walks.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Walks:
 
     @classmethod
     def of(cls, walked: Walked) -> Walks:
-        """The complete walks of what was read."""
+        """The complete walks among the arcs that were read."""
         return cls(walked.columns, walked.layers, walked.arcs, walked.starts, walked.targets)
 
     def without(self, nodes: Handles, *, ends: bool) -> Walks:
@@ -78,7 +78,7 @@ class Walks:
 
         Args:
             nodes: The nodes.
-            ends: Whether they may not end there either.
+            ends: Whether walks that end at one of the nodes are excluded, too.
         """
         passed = [nodes.has(one.origins) for one in self.arcs]
         if ends:
@@ -90,28 +90,28 @@ class Walks:
 
     @cached_property
     def nodes(self) -> IntArray:
-        """Handles of the nodes on them, ascending."""
+        """Handles of the nodes on the walks, ascending."""
         ends = [end for one in self.arcs for end in (one.origins, one.ends)]
         return distinct_numbers(np.concatenate(ends))
 
     @cached_property
     def edges(self) -> Ring:
-        """The edges on them, each once."""
+        """The edges on the walks, each once."""
         return distinct(concatenated([one.ring for one in self.arcs]), self.columns.size)
 
     def ending(self, nodes: Handles) -> Ring:
-        """The edges with which walks end at some nodes, each once."""
+        """The last edges of the walks that end at one of some nodes, each once."""
         last = [self.arcs[n].marked(mask) for n, _, mask in self._reached(self.steps)]
         rings = [one.marked(nodes.has(one.ends)).ring for one in last]
         return distinct(concatenated(rings), self.columns.size)
 
     def nodes_of(self, step: int) -> IntArray:
-        """Handles of the nodes that a step reaches, ascending; step 0 is where walks start."""
+        """Handles of the nodes that a step reaches, ascending; walks start at step 0."""
         parts = [nodes for _, nodes, _ in self._reached(step)]
         return distinct_numbers(np.concatenate([np.empty(0, np.int32), *parts]))
 
     def paths(self, step: int, nodes: IntArray) -> LongArray:
-        """How many walks pass each of some nodes with a step, at most `MANY`."""
+        """The number of walks that pass each of some nodes at a step, at most `MANY`."""
         size, count = self.columns.size, len(nodes)
         total = np.zeros(count, np.int64)
         for number, reached, mask in self._reached(step):
@@ -126,7 +126,7 @@ class Walks:
         return total
 
     def distinct(self, step: int, nodes: IntArray, counted: int) -> LongArray:
-        """How many different nodes of one step are on the walks through each node of another.
+        """The number of different nodes of one step on the walks through each node of another.
 
         Args:
             step: The step that reaches the nodes.
@@ -157,15 +157,15 @@ class Walks:
         return total
 
     def firsts(self, step: int, nodes: IntArray) -> tuple[LongArray, Ring, LongArray]:
-        """Which is the first of some nodes that the walks through each node and edge pass.
+        """The first of some nodes that the walks through each node and edge pass.
 
         Args:
-            step: The step that reaches them.
+            step: The step that reaches the nodes.
             nodes: Handles, each once, in order.
 
         Returns:
-            By node of `nodes` of all walks: the place of the first, or the number of them where
-            there is none; the edges, each once; likewise by edge.
+            For each node on the walks, the place of its first node in `nodes`, or `len(nodes)` if
+            there is none; the edges, each once; and the same places for each edge.
         """
         size, none = self.columns.size, len(nodes)
         values = self._first_places(step, nodes)
@@ -180,7 +180,7 @@ class Walks:
         return least, at(rings, order[new]), first
 
     def _first_places(self, step: int, nodes: IntArray) -> list[LongArray]:
-        """By layer and arc: the place of the first of some nodes that a walk over it passes."""
+        """By layer and arc: the place of the first of some nodes on the walks over the arc."""
         none, size = len(nodes), self.columns.size
         values = [np.full(len(one), none, np.int64) for one in self.arcs]
         for number, reached, mask in self._reached(step):
@@ -199,16 +199,16 @@ class Walks:
         return values
 
     def _pairs(self, first: int, last: int, sources: IntArray) -> tuple[LongArray, IntArray] | None:
-        """Which nodes of a later step are on walks through some nodes of an earlier one.
+        """The nodes of a later step that are on walks through some nodes of an earlier step.
 
         Args:
             first: The earlier step.
-            last: The later one.
-            sources: Handles of nodes of the earlier one, each once.
+            last: The later step.
+            sources: Handles of nodes of the earlier step, each once.
 
         Returns:
-            Places of sources and handles of nodes, each pair once; None where there are too many
-            to make them for several sources at once.
+            Places of sources and handles of nodes, each pair once; None if several sources have too
+            many pairs to be made at once.
 
         Raises:
             NodesUncounted: The deadline of the call passed.
@@ -241,7 +241,7 @@ class Walks:
     # --- arcs -----------------------------------------------------------------------
 
     def _reached(self, step: int) -> Iterator[tuple[int, IntArray, BoolArray]]:
-        """The layers whose arcs end a step: number, the nodes, and which arcs do so.
+        """The layers whose arcs end a step: the number, the nodes, and a mask of these arcs.
 
         Step 0 is where walks start.
         """
@@ -255,7 +255,7 @@ class Walks:
                 yield n, self.arcs[n].ends[mask], mask
 
     def _forwards(self) -> list[LongArray]:
-        """By layer and arc: how many walks come to it."""
+        """By layer and arc: the number of walks that lead to the arc."""
         walks: list[LongArray] = []
         starts = Handles(self.columns.size, self._starts)
         for n, (layer, one) in enumerate(zip(self.layers, self.arcs, strict=True)):
@@ -269,7 +269,7 @@ class Walks:
         return walks
 
     def _backwards(self) -> tuple[list[LongArray], list[LongArray]]:
-        """By layer and arc: how many walks go on with the next step, and with the same one."""
+        """By layer and arc: the number of walks that continue with the next and the same step."""
         leaving = [np.zeros(len(one), np.int64) for one in self.arcs]
         again = [np.zeros(len(one), np.int64) for one in self.arcs]
         for n in reversed(range(len(self.layers))):
@@ -288,7 +288,7 @@ class Walks:
 
 
 def _capped(weights: LongArray, at: IntArray, count: int) -> LongArray:
-    """The sums of some weights by place, at most `MANY`; places that are -1 count nowhere."""
+    """The sums of weights by place, at most `MANY`; weights at place -1 do not count."""
     full = weights >= MANY
     sums = summed(np.where(full, 0, weights), at, count)
     sums[summed(full.astype(np.int64), at, count) > 0] = MANY
