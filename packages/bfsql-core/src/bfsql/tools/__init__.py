@@ -1,4 +1,4 @@
-"""The six operations, and what is written down about them."""
+"""The six operations, their parameters and their descriptions."""
 
 from bfsql.call import STRIPPED, Estimator, Limits, third_of_bytes
 from bfsql.tools.descriptions import TOOLS, ToolDefinition, definitions

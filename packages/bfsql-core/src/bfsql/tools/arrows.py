@@ -1,6 +1,6 @@
 """Steps of a path as text: arrows with predicates and types, in the spellings of `asking.md` 6.
 
-Names may hold any characters, so the longest known name wins wherever one is due.
+Names may contain any characters, so the longest known name wins wherever a name is expected.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ GRAMMAR = (
     '"-predicate- Type" (either way); the type may be left out, "-a|b->" takes one of two '
     'predicates, "-->" any, "-a->{1,3}" repeats the step.'
 )
-"""For errors."""
+"""The grammar of a step, for error messages."""
 
 _TIMES = re.compile(r"\s*\{\s*(\d*)\s*(,?)\s*(\d*)\s*\}")
 _CYPHER_TIMES = re.compile(r"\s*\*\s*(\d*)\s*((?:\.\.)?)\s*(\d*)")
@@ -30,7 +30,7 @@ _HEAD = re.compile(r"(<?)-(?!>)")
 _NO_PREDICATE = re.compile(r"\s*[-\]*]")
 _TAIL = re.compile(r"\s*-(>?)")
 _VARIABLE = re.compile(r"\s*[A-Za-z_]\w*\s*(?=:)")
-# Where a name that the graph does not have ends: at the arrow's other half, or another name.
+# The end of a name unknown to the graph: the other half of the arrow, or another name.
 _PREDICATE_END = re.compile(r"\s*(?:->|-(?=\s|\(|\{|$)|\||\]|\{|\*|$)")
 _WORD_END = re.compile(r"\s|\||\{|\(|,|$")
 _TYPE_END = re.compile(r"\s*(?:\||\{|\)|,|\(|<-|-->|(?<=\s)[-<>^]|$)")
@@ -38,14 +38,14 @@ _TYPE_END = re.compile(r"\s*(?:\||\{|\)|,|\(|<-|-->|(?<=\s)[-<>^]|$)")
 
 @dataclass(slots=True)
 class Written:
-    """One step as it is written."""
+    """One step as it is written in a path."""
 
     text: str
     number: int
     predicates: list[str] = field(default_factory=list)
     direction: EdgeDirection | None = None
     bare: bool = False
-    """Whether the direction has to be found."""
+    """Whether the step names no direction, so that it has to be found."""
     front: list[str] = field(default_factory=list)
     types: list[str] = field(default_factory=list)
     least: int = 1
@@ -53,13 +53,13 @@ class Written:
 
 
 class StepReader:
-    """Reads one string.
+    """A reader of the steps in one string.
 
     Args:
-        text: One step or several.
-        predicates: Those that are known.
-        types: Likewise.
-        before: Number of steps in front of them.
+        text: One or several steps.
+        predicates: The known predicates.
+        types: The known types.
+        before: Number of steps of the path before this string.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class StepReader:
         self._types = _Known(types)
 
     def steps(self) -> list[Written]:
-        """The steps in it, at least one."""
+        """The steps in the string, at least one."""
         found: list[Written] = []
         while not found or self._at < len(self._text):
             found.append(self._step(self._before + len(found) + 1))
@@ -96,7 +96,7 @@ class StepReader:
         return one
 
     def _after(self, one: Written) -> None:
-        """The types behind an arrow, how often it is taken, and a count from the schema."""
+        """Read the types after an arrow, its quantifier, and a count copied from the schema."""
         self._blank()
         if self._at < len(self._text) and not self._arrow_begins():
             one.types = self._type_list(one)
@@ -105,7 +105,7 @@ class StepReader:
             self._at = counted.end()
 
     def _bare(self, one: Written) -> bool:
-        """A predicate without an arrow: `studies`, `studies Disease`."""
+        """Read a predicate without an arrow: `studies`, `studies Disease`."""
         rest = self._text[self._at :]
         name = self._predicates.at(self._text, self._at, _WORD_END)
         front = self._types.at(self._text, self._at, _TYPE_END)
@@ -122,7 +122,7 @@ class StepReader:
         return True
 
     def _arrow(self, one: Written) -> bool:
-        """An arrow with its predicates; False where it cannot be read."""
+        """Read an arrow with its predicates; return False if it cannot be read."""
         if self._plain_arrow(one):
             return True
         if short := _SHORT.match(self._text, self._at):
@@ -145,7 +145,7 @@ class StepReader:
         return self._tail(one, entering=bool(head[1]), closed=bracket or not one.predicates)
 
     def _plain_arrow(self, one: Written) -> bool:
-        """An arrow with known predicates, whatever characters they have."""
+        """Read an arrow with known predicates, whatever characters they contain."""
         begin = self._at
         head = re.compile(r"(<?)-\s*").match(self._text, begin)
         if head is None:
@@ -159,7 +159,7 @@ class StepReader:
         return False
 
     def _tail(self, one: Written, *, entering: bool, closed: bool) -> bool:
-        """The end of an arrow, which `<-tests Trial` may lack."""
+        """Read the end of an arrow, which may be missing, as in `<-tests Trial`."""
         tail = _TAIL.match(self._text, self._at)
         if tail is None:
             one.direction = "in"
@@ -169,7 +169,7 @@ class StepReader:
         return not (entering and tail[1])
 
     def _opened(self, bracket: str) -> bool:
-        """A bracket as in Cypher, with the name of a variable and a colon."""
+        """Read an opening bracket as in Cypher, with the name of a variable and a colon."""
         if not self._skip(bracket):
             return False
         if variable := _VARIABLE.match(self._text, self._at):
@@ -178,7 +178,7 @@ class StepReader:
         return True
 
     def _name_list(self, known: _Known, end: re.Pattern[str]) -> list[str]:
-        """Names with | between them."""
+        """Read names separated by `|`."""
         names: list[str] = []
         while True:
             self._blank()
@@ -192,7 +192,7 @@ class StepReader:
                 return names
 
     def _type_list(self, one: Written) -> list[str]:
-        """Types, perhaps as Cypher writes a node."""
+        """Read types, possibly written as a node in Cypher."""
         known = self._types.at(self._text, self._at, _TYPE_END)
         node = known is None and self._opened(r"\s*\(")
         if node and self._skip(r"\s*\)"):
@@ -203,7 +203,7 @@ class StepReader:
         return names
 
     def _name(self, known: _Known, end: re.Pattern[str]) -> str:
-        """The longest known name here, or else what stands before the next end of a name."""
+        """The longest known name at this place, or else the text before the next end of a name."""
         name = known.at(self._text, self._at, end)
         if name is None:
             quoted = re.compile(r"`([^`]+)`|\"([^\"]+)\"|'([^']+)'").match(self._text, self._at)
@@ -256,15 +256,15 @@ class StepReader:
 
 
 class _Known:
-    """Known names, by which text is read."""
+    """The known names of one kind, matched against text."""
 
     def __init__(self, names: Collection[str]) -> None:
         self._names = sorted((n for n in names if n), key=lambda name: (-len(name), name))
 
     def at(self, text: str, start: int, end: re.Pattern[str]) -> str | None:
-        """The longest known name at a place of a text, as it is written there; None for none.
+        """The longest known name at a place of a text, as it is written there, or None.
 
-        One that is followed by the end of a name comes before a longer part of another name.
+        A known name counts only if the text goes on with the end of a name.
         """
         for same in (str, str.casefold):
             for name in self._names:
@@ -275,10 +275,10 @@ class _Known:
 
 
 def _ends(text: str, at: int, end: re.Pattern[str]) -> bool:
-    """Whether a name may end at a place."""
+    """Whether a name may end at a place of a text."""
     return end.match(text, at) is not None or re.compile(r"\s*(?:->|-)").match(text, at) is not None
 
 
 def step_error(message: str, kind: str = "bad_value") -> ToolError:
-    """The error of a step, with the grammar."""
+    """Create the error of a step, with the grammar."""
     return ToolError(f"{message} {GRAMMAR}", kind=kind, argument="path")

@@ -1,4 +1,4 @@
-"""What observers and audit hooks learn of a tool call: its arguments, its outcome and its time."""
+"""Records of tool calls for observers and audit hooks: arguments, outcome and time."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ _COUNTED = {
     "describe_entities": {"result": "items"},
     "describe_schema": {"entity_types": "entity_types", "predicates": "predicates"},
 }
-"""The lists of an answer, and what their lengths are called."""
+"""By tool, the lists of an answer and the names under which their lengths are reported."""
 
 
 class WatchingHooks(Observer):
     """Passes finished calls to the hook `watch_call`, inside the scope of the call.
 
     Args:
-        hooks: At least one of them watches.
+        hooks: The hooks, at least one of which watches.
     """
 
     def __init__(self, hooks: Hooks) -> None:
         self._hooks = hooks
 
     def call_ended(self, seen: ObservedCall) -> None:
-        """Pass it on."""
+        """Pass the finished call to the hooks."""
         outcome = CallOutcome(seen.size, seen.rows, seen.error)
         self._hooks.watch(seen.tool, seen.arguments, outcome, seen.seconds)
 
@@ -42,7 +42,7 @@ def has_answered(seen: ObservedCall, answer: Answer, estimator: Estimator) -> No
     Args:
         seen: The call.
         answer: Its answer.
-        estimator: How its tokens are counted.
+        estimator: The function that counts its tokens.
     """
     text = answer.text.encode()
     seen.answer = "\n".join(answer.blocks)
@@ -51,7 +51,7 @@ def has_answered(seen: ObservedCall, answer: Answer, estimator: Estimator) -> No
 
 
 def _rows(tool: str, content: Mapping[str, Any]) -> dict[str, int]:
-    """How much of what an answer holds."""
+    """The number of items in an answer, by kind."""
     if tool == "describe_entity":
         return {"items": 1}
     return {name: len(content[key]) for key, name in _COUNTED[tool].items()}

@@ -1,13 +1,13 @@
-"""How an answer is made to keep its budget of tokens and bytes (`protocol.md` 14, 21).
+"""Fitting an answer into its budget of tokens and bytes (`protocol.md` 14, 21).
 
 An answer that is too large loses its least valuable parts first: metadata of
 edges from the last to the first, then of nodes from the last to the first, then
-nodes off the end of the page. So what stays is a prefix each time, and the
-longest one that fits is found by doubling, then halving. Every size that is
+nodes from the end of the page. The rest is always a prefix, and the longest
+prefix that fits is found by doubling, then halving. Every size that is
 tried is the answer that would be sent, notes included.
 
-Where limits are ceilings, a call gets no more than the server's budget, and a note tells it
-that it asked for more. Then records are held to the budget, too (`for_records`).
+If limits are ceilings, a call gets no more than the server's budget, and a note reports
+that it requested more. Records are then held to the budget, too (`for_records`).
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ from bfsql.models import Metadata
 T = TypeVar("T")
 
 TRIED_WHOLE = 1_000
-"""Nodes of a page that is written whole before a shorter one is tried."""
+"""Largest number of nodes of a page that is written whole before a shorter one is tried."""
 
 RECORD_TOKENS = 100
-"""Room for the metadata of a node or edge; where there is that for all, it is read at once."""
+"""Tokens reserved for the metadata of a record; if all records fit, it is read in one step."""
 TOKEN_BYTES = 32
-"""Bytes that no token stands for on the average."""
+"""Upper bound on the average number of bytes per token."""
 COARSE = 16
-"""Parts of an answer of megabytes, of which it may have one less than there is room for."""
+"""A large answer may leave one part in this many of its room unused."""
 BYTES_PER_TOKEN = 3
-"""Bytes that a token stands for, where not the estimator itself is asked."""
+"""Number of bytes per token that is assumed where the estimator is not called."""
 
 
 _TOKEN_CEILING = SizeBound(cure="")
 
 
 def _bound(tokens: int, most_bytes: int, by_tokens: SizeBound) -> SizeBound:
-    """The bound that is met first, by the usual number of bytes of a token."""
+    """The bound that is met first, assuming the usual number of bytes per token."""
     if not most_bytes or 0 < tokens * BYTES_PER_TOKEN <= most_bytes:
         return by_tokens
     return SizeBound(f"this server's bound of {most_bytes:,} bytes", cure="")
@@ -62,25 +62,25 @@ def _bound(tokens: int, most_bytes: int, by_tokens: SizeBound) -> SizeBound:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How many tokens and bytes an answer may have, and how tokens are counted."""
+    """The numbers of tokens and bytes that an answer may have, and how tokens are counted."""
 
     tokens: int
-    """0 is no budget."""
+    """Number of tokens; 0 for no budget."""
     estimator: Estimator
     most_bytes: int = 0
-    """0 is no bound."""
+    """Number of bytes; 0 for no bound."""
     asked: int | None = None
-    """What the call asked for, where that is more than the server gives."""
+    """The tokens requested by the call, if they exceed what the server grants."""
     bound: SizeBound = TOKEN_BUDGET
-    """What cuts an answer that is too large, for sentences."""
+    """The bound that cuts an answer that is too large, for sentences."""
 
     @classmethod
     def of(cls, limits: Limits, max_tokens: int | None = None) -> Budget:
-        """The budget of a call: what it asks for, or else the server's.
+        """The budget of a call: the requested one, or else the server's.
 
         Args:
-            limits: The server's; as ceilings they hold for what is asked, too.
-            max_tokens: What the call asks for, 0 for no budget; None where it does not.
+            limits: The limits of the server; ceilings also apply to requested budgets.
+            max_tokens: The requested budget, 0 for none; None if the call requests nothing.
         """
         asked = limits.max_tokens if max_tokens is None else max_tokens
         most, most_bytes = limits.max_tokens, limits.max_answer_bytes or 0
@@ -99,7 +99,7 @@ class Budget:
         return cls(tokens, limits.estimator, most_bytes, bound=bound)
 
     def clamped(self, *, paged: bool) -> str:
-        """A note that the call asked for more than the server gives.
+        """A note that the call requested more than the server grants.
 
         Args:
             paged: Whether the answer has pages.
@@ -113,11 +113,11 @@ class Budget:
         )
 
     def keeps(self, draft: Draft) -> bool:
-        """Whether the answer keeps within it; written only where there is a budget."""
+        """Whether the answer fits the budget; it is only written if there is a budget."""
         return not self._bounded or self.holds(draft.text)
 
     def holds(self, text: bytes) -> bool:
-        """Whether a text keeps within it."""
+        """Whether a text fits the budget."""
         if 0 < self.most_bytes < len(text):
             call.cut_by("bytes")
             return False
@@ -127,7 +127,7 @@ class Budget:
         return True
 
     def refuses(self, size: int) -> bool:
-        """Whether so many bytes are too many, however they are counted."""
+        """Whether `size` bytes exceed the budget, however tokens are counted."""
         if 0 < self.most_bytes < size:
             call.cut_by("bytes")
             return True
@@ -137,24 +137,24 @@ class Budget:
         return False
 
     def leaves_room(self, records: int) -> bool:
-        """Whether the metadata of so many records should fit."""
+        """Whether the metadata of `records` records should fit."""
         if self.tokens:
             return records * RECORD_TOKENS <= self.tokens
         return not self.most_bytes or records * RECORD_TOKENS * BYTES_PER_TOKEN <= self.most_bytes
 
     def longest(self, count: int, text_of: Callable[[int], bytes]) -> int:
-        """How many of `count` parts fit, at least 0."""
+        """The number of leading parts, of `count` parts, that fit; at least 0."""
         if not self._bounded or self.holds(text_of(count)):
             return count
         return max(0, largest(count - 1, lambda n: self.holds(text_of(n))))
 
     def tries_whole(self, count: int) -> bool:
-        """Whether a page of so many nodes is written whole before a shorter one is tried."""
+        """Whether a page of `count` nodes is written whole before a shorter one is tried."""
         return not self._bounded or count <= TRIED_WHOLE
 
     @property
     def coarse(self) -> bool:
-        """Whether answers are so large that few of them are to be written."""
+        """Whether answers are so large that only few of them should be written."""
         return not self.tokens
 
     @property
@@ -163,12 +163,12 @@ class Budget:
 
 
 async def fit(pages: Pages, writer: SubgraphWriter, budget: Budget) -> Draft:
-    """The page of stubs as far as it fits, before any metadata is read.
+    """The longest page of stubs that fits, before any metadata is read.
 
-    A long page is not tried whole: a hub's would be written for nothing.
+    A long page is not tried whole, since writing that of a hub would be wasted.
 
     Raises:
-        NothingFits: Not even the fewest nodes that are worth an answer do.
+        NothingFits: Not even the smallest useful number of nodes fits.
     """
     if budget.refuses(await pages.least_bytes(pages.wanted)):
         return await _cut(pages, writer, budget, pages.wanted)
@@ -185,11 +185,11 @@ async def fit(pages: Pages, writer: SubgraphWriter, budget: Budget) -> Draft:
 async def detail(
     db: GraphDbInterface, pages: Pages, stubs: Draft, writer: SubgraphWriter, budget: Budget
 ) -> Draft:
-    """The page with as much metadata as there is time and room for, nearest first.
+    """The page with as much metadata as time and room allow, nearest first.
 
-    A page that was cut has no room for metadata, so none is read; nor where none is wanted. Edge
-    metadata is not read either if the node metadata does not fit; of a few records, for which
-    there should be room, both are read at the same time.
+    If the page was cut, or no metadata is wanted, none is read. Edge metadata is not read if the
+    node metadata does not fit. For a few records, for which there should be room, both are read
+    concurrently.
 
     Raises:
         NothingFits: There is not even room for the note that metadata is missing.
@@ -223,7 +223,7 @@ async def detail(
 
 
 async def _keeps(budget: Budget, draft: Draft) -> bool:
-    """Whether an answer keeps within a budget; a large one is written in a thread."""
+    """Whether an answer fits a budget; a large answer is written in a thread."""
     page = draft.result.page
     size = len(page.ids) + len(page.triples)
     if size <= LARGE:
@@ -232,7 +232,7 @@ async def _keeps(budget: Budget, draft: Draft) -> bool:
 
 
 async def _cut(pages: Pages, writer: SubgraphWriter, budget: Budget, most: int) -> Draft:
-    """The longest page of stubs that fits, of `most` nodes or fewer."""
+    """The longest page of stubs that fits, with at most `most` nodes."""
     longest: Draft | None = None
     sizes = _sizes(most, coarse=budget.coarse)
     size = next(sizes, None)
@@ -257,12 +257,12 @@ def _longest(budget: Budget, count: int, draft_of: Callable[[int], Draft]) -> Dr
 
 
 def largest(count: int, fits: Callable[[int], bool], *, coarse: bool = False) -> int:
-    """The largest number up to `count` for which `fits` holds; -1 when not even 0 does.
+    """The largest number up to `count` for which `fits` holds; -1 if it does not hold even for 0.
 
     Args:
-        count: Upper end.
-        fits: Holds for every number below one for which it holds.
-        coarse: Whether one that is somewhat smaller will do.
+        count: The largest number to try.
+        fits: A predicate that holds for every number below one for which it holds.
+        coarse: Whether a somewhat smaller number is acceptable.
     """
     sizes = _sizes(count, coarse=coarse)
     try:
@@ -274,13 +274,13 @@ def largest(count: int, fits: Callable[[int], bool], *, coarse: bool = False) ->
 
 
 def _sizes(count: int, *, coarse: bool) -> Generator[int, bool, int]:
-    """Numbers up to `count` to try; each is answered by whether it fits.
+    """Yield numbers up to `count` to try; the caller sends back whether each one fits.
 
-    By doubling first: however large the whole is, what is tried is near what fits.
+    Numbers are doubled first, so that those tried stay near those that fit.
 
     Returns:
-        The largest that fits, or with `coarse` one that fits and is not smaller by more than
-        a sixteenth; -1 where none does.
+        The largest number that fits or, with `coarse`, one that is smaller by at most a
+        sixteenth; -1 if none fits.
     """
     least, most, step = -1, count, 1
     while least < most and step:
@@ -301,12 +301,12 @@ def _sizes(count: int, *, coarse: bool) -> Generator[int, bool, int]:
 def without_large_values(
     metadata: Metadata, budget: Budget, text_of: Callable[[Metadata], bytes]
 ) -> Metadata:
-    """Metadata without as few of its largest values as the budget allows.
+    """Metadata with as few of its largest values removed as the budget allows.
 
     Args:
-        metadata: As the store has it.
-        budget: What the record has to keep within.
-        text_of: The record with some of the metadata, as it would be sent.
+        metadata: The metadata as the store has it.
+        budget: The budget of the record.
+        text_of: A function that returns the record with part of the metadata, as it would be sent.
     """
     if budget.holds(text_of(metadata)):
         return metadata
@@ -321,15 +321,15 @@ def without_large_values(
 
 
 def refuse_if_too_large(limits: Limits, what: str, size: int) -> None:
-    """Refuse an answer that nothing made small enough.
+    """Refuse an answer that could not be made small enough.
 
     Args:
-        limits: Has the bound.
-        what: What was asked for.
+        limits: The limits, with the bound on bytes.
+        what: The name of the call, for the message.
         size: Bytes of the answer.
 
     Raises:
-        ToolError: It has more bytes than an answer may have.
+        ToolError: The answer has more bytes than the bound.
     """
     if limits.max_answer_bytes is not None and size > limits.max_answer_bytes:
         raise ToolError(
@@ -341,7 +341,7 @@ def refuse_if_too_large(limits: Limits, what: str, size: int) -> None:
 
 
 def thinned(values: Sequence[T], count: int) -> list[T]:
-    """`count` of the values, evenly spread."""
+    """`count` of the values, evenly spaced."""
     if count >= len(values):
         return list(values)
     return [values[position * len(values) // count] for position in range(count)]

@@ -1,7 +1,7 @@
 """The hits of a search, each with the class of its match (`asking.md` 2).
 
-A store ranks its candidates as it likes. Here each is compared with the text by its id,
-name and synonyms, the classes are sorted, and what is not near is dropped.
+A store ranks its candidates in its own way. This module compares each candidate with the text
+by id, name and synonyms, sorts the classes, and drops candidates that are not near.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from bfsql.tools.redaction import RedactedGraphDb
 from bfsql.tools.validate import shown
 
 MOST_HITS = 20
-"""Hits of a search (`protocol.md` 18)."""
+"""Maximum number of hits of a search (`protocol.md` 18)."""
 
 _NAMES = ("name", "synonyms")
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A candidate, and how it matches."""
+    """A candidate and its match."""
 
     stub: EntityStub
     match: Match
@@ -33,23 +33,23 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """What a search found, the best class first."""
+    """The results of a search, the best class first."""
 
     hits: list[Hit]
     full: bool
-    """Whether the store gave as many as a search gives, so that there may be others."""
+    """Whether the store returned as many hits as a search may have, so there may be others."""
     late: bool
-    """Whether the time was up before all names were read."""
+    """Whether time ran out before all names were read."""
 
     def of(self, *kinds: MatchClass) -> list[EntityStub]:
-        """The hits of some classes."""
+        """The hits of the given classes."""
         return [hit.stub for hit in self.hits if hit.match.kind in kinds]
 
     def notes(self, query: str) -> list[str]:
-        """What a reader has to know of them.
+        """Notes on the hits for the reader of the answer.
 
         Args:
-            query: The text that was looked for.
+            query: The text that was searched for.
         """
         notes = []
         if self.hits and self.hits[0].match.kind is MatchClass.SIMILAR:
@@ -69,16 +69,16 @@ class Hits:
 async def find(
     db: AdaptedGraphDb, query: str, types: Sequence[str] = (), most: int = MOST_HITS
 ) -> Hits:
-    """Search, and say of every hit how it matches.
+    """Search, and determine how each hit matches.
 
-    Where hooks redact, neither the hits nor their order and number tell more than what is
-    visible: the store looked for the text in everything that it holds.
+    If hooks redact, the hits, their order and their number reveal no more than the visible
+    data, although the store searched all of its data.
 
     Args:
         db: The graph without what the hooks redact.
         query: A name, an alias, a part of one, or an id.
-        types: Types to keep; none for all.
-        most: Hits at the most.
+        types: Types to keep; empty for all.
+        most: The maximum number of hits.
     """
     redacts = isinstance(db, RedactedGraphDb)
     given = max(most, MOST_HITS)
@@ -102,7 +102,7 @@ async def find(
 async def _called(
     db: AdaptedGraphDb, wanted: Wanted, stubs: Sequence[EntityStub]
 ) -> Mapping[str, Metadata]:
-    """Names and synonyms of the hits that their own name does not explain, from one batch."""
+    """Names and synonyms of the hits that their own names do not explain, read in one batch."""
     unexplained = [stub.id for stub in stubs if not _explained(wanted, stub)]
     if not unexplained:
         return {}
@@ -117,7 +117,7 @@ def _explained(wanted: Wanted, stub: EntityStub) -> bool:
 
 
 def _hit(wanted: Wanted, stub: EntityStub, metadata: Metadata) -> Hit | None:
-    """A candidate with its name and match; None where it is seen not to be near."""
+    """A candidate with its name and match; None if the candidate is visibly not near."""
     if stub.name is None:
         stub = stub._replace(name=name_of(metadata))
     labels = (stub.id, stub.name, aliases_of(metadata))
@@ -130,15 +130,15 @@ def _hit(wanted: Wanted, stub: EntityStub, metadata: Metadata) -> Hit | None:
 
 
 def _visible_order(hit: Hit) -> tuple[int, int, int, str]:
-    """By class, typing errors, length and id."""
+    """Sort key by class, typing errors, length and id."""
     stub, match = hit.stub, hit.match
     return match.kind.rank, match.errors, len(stub.name or stub.id), stub.id
 
 
 def _order(hit: Hit) -> tuple[int, int, int, str]:
-    """By class; what is spelt alike by typing errors, length and id, otherwise as the store has it.
+    """Sort key by class; similar spellings also by typing errors, length and id.
 
-    Sorting keeps the order of equals.
+    Since sorting is stable, the other hits of a class keep the order of the store.
     """
     stub, match = hit.stub, hit.match
     if match.kind is not MatchClass.SIMILAR:

@@ -1,4 +1,4 @@
-"""What tells namesakes apart: a few edges of each that the others do not have (`asking.md` 3)."""
+"""Facts that tell namesakes apart: some edges of each that others lack (`asking.md` 3)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from bfsql.models import EdgeDirection, EntityStub, Triple
 from bfsql.models.matching import name_of
 
 MOST_FACTS = 3
-"""Facts of a namesake."""
+"""Maximum number of facts per namesake."""
 MOST_EDGES = 2_000
-"""Edges that are read of some namesakes, or of one; facts are not taken from more."""
+"""Maximum number of edges read for a ring; facts are not taken from larger rings."""
 NAME_LENGTH = 60
-"""Characters of a name in a fact."""
+"""Maximum number of characters of a name in a fact."""
 
 _SPARE = 2 * MOST_FACTS
-"""Facts whose other ends are looked up, since some of them may be no nodes."""
+"""Facts whose other ends are looked up; there are extra ones since some ends may be no nodes."""
 
 
 class _Fact(NamedTuple):
@@ -48,11 +48,11 @@ async def contexts(db: AdaptedGraphDb, groups: Iterable[Collection[str]]) -> dic
 
     Args:
         db: The graph without what the hooks redact.
-        groups: Ids of entities of one name, several groups of them.
+        groups: Groups of ids; the entities of a group share a name.
 
     Returns:
-        Facts by id. An entity with very many edges, or with none that the others lack, is left
-        out; so are all of them where the time for the call is up.
+        Facts by id. Entities with very many edges, or with no edge that the others lack, are
+        left out; if the time for the call is up, all are left out.
     """
     several = [list(group) for group in groups if len(group) > 1]
     ids = [entity_id for group in several for entity_id in group]
@@ -74,7 +74,7 @@ async def contexts(db: AdaptedGraphDb, groups: Iterable[Collection[str]]) -> dic
 
 
 def namesakes(stubs: Iterable[EntityStub]) -> list[list[str]]:
-    """Ids of the hits that have name and type in common, group by group."""
+    """Groups of ids of hits that share both name and type."""
     groups: dict[tuple[str, str], list[str]] = defaultdict(list)
     for stub in stubs:
         if stub.name is not None:
@@ -86,7 +86,7 @@ def namesakes(stubs: Iterable[EntityStub]) -> list[list[str]]:
 
 
 async def _facts(db: AdaptedGraphDb, ids: Sequence[str]) -> _Facts:
-    """The edges of each, from one ring; where that is too large, from a ring for each."""
+    """The edges of each entity, from one ring, or from one ring each if that is too large."""
     ring = await _ring(db, ids)
     if ring is not None:
         return _by_end(ring, ids)
@@ -99,7 +99,7 @@ async def _facts(db: AdaptedGraphDb, ids: Sequence[str]) -> _Facts:
 
 
 async def _ring(db: AdaptedGraphDb, ids: Sequence[str]) -> set[Triple] | None:
-    """A ring; None where it has more than `MOST_EDGES` edges."""
+    """The edges of a ring; None if there are more than `MOST_EDGES`."""
     columns = db.columns()
     if columns is None:
         return await db.few_edges(ids, MOST_EDGES)
@@ -132,7 +132,7 @@ def _by_end(ring: Iterable[Triple], ids: Collection[str]) -> _Facts:
 
 
 def _telling(group: Sequence[str], facts: Mapping[str, set[_Fact]]) -> _Chosen:
-    """Of each namesake the facts that tell it apart best, one of each relation first."""
+    """The facts that best tell each namesake apart, starting with one of each relation."""
     have = {entity_id: facts[entity_id] for entity_id in group if entity_id in facts}
     shared = Counter(fact for found in have.values() for fact in found)
     relations = Counter(r for found in have.values() for r in {fact.relation for fact in found})

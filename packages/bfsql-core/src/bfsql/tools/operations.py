@@ -1,8 +1,7 @@
 """The six operations: one call from raw arguments to an answer or an error.
 
-Errors that the model can act on reach it
-as a sentence. Others are logged with an id, which is all that the model is
-given of them (`protocol.md` 12).
+Errors that the model can act on reach it as a sentence. Other errors are logged
+with an id, and the model receives only that id (`protocol.md` 12).
 """
 
 from __future__ import annotations
@@ -48,24 +47,24 @@ from bfsql.tools.validate import checked, shown, without_doubts
 log = logging.getLogger("bfsql")
 
 TRAVERSALS = ("bfs_query", "intersect_subgraphs")
-"""Tools whose answers are written in their format from the start, since a budget cuts them."""
+"""Tools whose answers are written in their final format at once, since a budget cuts them."""
 EVIDENCE_ITEMS = 20
-"""Items of evidence in a description (`protocol.md` 16)."""
+"""Maximum number of items of evidence in a description (`protocol.md` 16)."""
 
 
 class Operations:
-    """The six, over one graph; `run` checks the arguments that the others take.
+    """The six operations over one graph; `run` checks the arguments that the others take.
 
     Args:
         db: The graph.
-        description: The operator's description of it.
-        limits: What one call may cost.
+        description: The operator's description of the graph.
+        limits: The limits of one call.
         hooks: The plugins that audit and refuse calls, redact metadata and rerank candidates.
-        observers: Those of the graph, beside the audit hooks.
+        observers: The observers of the graph, in addition to the audit hooks.
 
     Attributes:
         db: The graph without what the hooks redact.
-        known: What is known of its schema.
+        known: The known schema of the graph.
     """
 
     def __init__(
@@ -95,13 +94,13 @@ class Operations:
         caller: Caller | None = None,
         request_id: str | None = None,
     ) -> Answer:
-        """Check the raw arguments of a call, run it and answer it.
+        """Check the raw arguments of a call, run the call and return its answer.
 
         Args:
             tool: Name of the tool.
-            arguments: As the client sent them.
+            arguments: The arguments as the client sent them.
             caller: The client and its subject, as far as the transport knows them.
-            request_id: As the client sent it; None for a new one.
+            request_id: The id as the client sent it; None for a new one.
 
         Raises:
             ToolError: The call cannot be answered.
@@ -136,14 +135,14 @@ class Operations:
         return await self.known.lists()
 
     async def describe_schema(self, seeds: Sequence[str] = ()) -> Answer:
-        """Orientation: what the graph contains, or what there is around some entities."""
+        """Orientation: the contents of the graph, or the relations around some entities."""
         if seeds:
             names = Names(self.db, self.schema)
             return await schema_around(names, seeds, self._traversals.bounds(), self._limits)
         return await whole_schema(self.db, self.known, self._description, self._limits)
 
     async def search_entities(self, query: str, node_types: Sequence[str]) -> Answer:
-        """Resolution: a name to ids."""
+        """Resolution: from a name to ids."""
         types, notes = await vocabulary(self.known, "node_types", node_types)
         found = await find(self.db, query, types)
         stubs = await self._hooks.reranked(query, types, [hit.stub for hit in found.hits])
@@ -175,11 +174,11 @@ class Operations:
         return await self._traversals.bfs_query(**arguments)
 
     async def intersect_subgraphs(self, **arguments: Any) -> Answer:
-        """Intersection: what all seeds share."""
+        """Intersection: the nodes that all seeds share."""
         return await self._traversals.intersect_subgraphs(**arguments)
 
     async def describe_entity(self, id: str) -> Answer:  # noqa: A002 - the protocol's name
-        """Expansion: everything about one entity, with the evidence that touches it."""
+        """Expansion: the full record of one entity, with the evidence that touches it."""
         names = Names(self.db, self.schema)
         node = await names.node("id", id)
         metadata = {**node.metadata, **await call.within(self.db.metadata_for_node(node.id))}
@@ -211,7 +210,7 @@ class Operations:
         return answers.document_answer(document(count, known))
 
     async def describe_entities(self, ids: Sequence[str]) -> Answer:
-        """Batch expansion: many records in one call, in the order asked."""
+        """Batch expansion: many records in one call, in the requested order."""
         names = Names(self.db, self.schema)
         nodes = await names.nodes(ids)
         metadata = (
@@ -250,7 +249,7 @@ def _text(answer: Answer) -> bytes:
 
 
 def _cut_values(metadata: Metadata, known: Metadata, budget: Budget) -> list[str]:
-    """A note on the metadata of a record that was left out; none where it is whole."""
+    """A note on metadata of a record that was left out; empty if the record is complete."""
     cut = sorted(metadata.keys() - known.keys())
     if not cut:
         return []
@@ -276,14 +275,14 @@ def _evidence_notes(evidence: dict[str, Any], count: int) -> list[str]:
 
 @contextmanager
 def translate_errors(limits: Limits, what: str) -> Iterator[None]:
-    """Raise every error inside as a `ToolError` that the caller may read.
+    """Convert every error raised inside into a `ToolError` that the caller may read.
 
     Args:
-        limits: Gives the deadline, for the sentence about it.
-        what: What is being done: the name of a tool, for instance.
+        limits: The limits, whose deadline the message names.
+        what: The operation in progress, such as the name of a tool.
 
     Raises:
-        ToolError: With a sentence for the model; details of a fault are logged.
+        ToolError: The error with a sentence for the model; details of a fault are logged.
     """
     try:
         yield
@@ -319,8 +318,8 @@ def _too_slow(limits: Limits) -> str:
 
 
 def _unreachable(gone: StoreUnavailable) -> ToolError:
-    """One line in the log: the traceback of an outage tells nothing, and every call has one."""
-    if isinstance(gone, CircuitOpen):  # the breaker logs when it opens, and not each call
+    """Log one line: the traceback of an outage says nothing, and every call would have one."""
+    if isinstance(gone, CircuitOpen):  # The breaker logs when it opens, not for each call.
         return ToolError(
             "The graph's store does not answer, and this call did not wait for it. It is tried "
             f"again in {max(1, math.ceil(gone.seconds))} s; try again then. What was answered "

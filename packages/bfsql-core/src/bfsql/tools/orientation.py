@@ -1,4 +1,4 @@
-"""Orientation: the schema of the graph or of a neighbourhood, and what there is to walk."""
+"""Orientation: the schema of the graph or of a neighbourhood, and the edges of an entity."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from bfsql.tools.resolve import Names
 from bfsql.tools.schema import GraphSchema, Schema
 
 COUNT_SECONDS = 5.0
-"""How long a description may take to count edges; half of the time that is left where less."""
+"""Seconds that a description may spend on counting edges, at most half of the remaining time."""
 MOST_DIRECTIONS = 100
-"""Predicates and directions of a description."""
+"""Maximum number of predicates and directions in a description."""
 
 COUNTING = (
     "relations and properties are still being counted; describe_schema shows them in some seconds."
@@ -36,19 +36,19 @@ COUNTING = (
 EMPTY = "The graph has no nodes and no edges at present. While it is being loaded, ask again."
 UNCOUNTED = "edges: not counted in time. bfs_query with a path reads those of one predicate."
 _WHOLE = 1000
-"""All of a list, in thousandths."""
+"""A whole list, in thousandths."""
 
 
 async def whole_schema(
     db: AdaptedGraphDb, known: GraphSchema, description: str, limits: Limits
 ) -> Answer:
-    """What the graph contains.
+    """Describe the contents of the graph.
 
     Args:
         db: The graph.
-        known: What is known of its schema.
-        description: The operator's description of it.
-        limits: Has the budget of the answer, and the keys that are not shown.
+        known: The known schema of the graph.
+        description: The operator's description of the graph.
+        limits: The limits, with the budget of the answer and the keys that are not shown.
     """
     schema = await call.within(known.lists())
     steps = await call.within(db.next_steps()) or DEFAULT_NEXT_STEPS
@@ -63,7 +63,7 @@ async def whole_schema(
     usage = USAGE_NOTES if limits.answer_format == "json" else USAGE_IN_LINES
 
     def document(share: int) -> dict[str, Any]:
-        """The schema: up to `_WHOLE` a share of its lists, above that also of its picture."""
+        """The schema with a share of its lists up to `_WHOLE`, and above that of its picture."""
         parts = [thinned(v, -(-len(v) * share // _WHOLE)) for v in (types, predicates)]
         thin = share < _WHOLE
         shown = NO_PICTURE if thin else whole.part(share - _WHOLE)
@@ -88,18 +88,18 @@ async def whole_schema(
 async def schema_around(
     names: Names, seeds: Sequence[str], bounds: Bounds, limits: Limits
 ) -> Answer:
-    """What the edges that touch some entities are.
+    """Describe the relations of the edges that touch some entities.
 
     Args:
-        names: Looks the entities up.
-        seeds: Their ids or names.
-        bounds: What may be read.
-        limits: Has the budget of the answer.
+        names: The resolver of ids and names.
+        seeds: Ids or names of the entities.
+        bounds: Limits on the nodes and edges to read.
+        limits: The limits, with the budget of the answer.
 
     Raises:
         ToolError: There is no such entity.
         FirstRingUnfinished: The deadline passed before the edges were read.
-        FirstRingTooLarge: They pass one of the bounds.
+        FirstRingTooLarge: The edges exceed one of the bounds.
     """
     columns = columns_of(names.db)
     found = await names.start(columns, seeds)
@@ -121,12 +121,12 @@ async def schema_around(
 async def directions(
     db: AdaptedGraphDb, entity_id: str, bounds: Bounds
 ) -> tuple[dict[str, int], list[str]]:
-    """The edges of an entity, counted by predicate and direction, and notes on what is missing.
+    """The edges of an entity, counted by predicate and direction, and notes on missing counts.
 
     Args:
         db: The graph.
-        entity_id: The entity, by its canonical id.
-        bounds: What may be read.
+        entity_id: The canonical id of the entity.
+        bounds: Limits on the nodes and edges to read.
     """
     columns, left = columns_of(db), call.remaining()
     seconds = COUNT_SECONDS if left is None else min(COUNT_SECONDS, left / 2)

@@ -1,7 +1,7 @@
-"""The arguments of the six tools, written down once.
+"""The arguments of the six tools, defined once.
 
-From this table come the check of raw arguments, the input schemas that a
-client lists, the options of the command line, and the help of both.
+The check of raw arguments, the input schemas that a client lists, the options of the
+command line, and the help of both are derived from this table.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from bfsql.settings.server import LEAST_TOKENS
 Kind = Literal["text", "texts", "whole", "flag"]
 
 MAX_SEEDS = 100
-"""Seeds a call (`protocol.md` 2)."""
+"""Maximum number of seeds per call (`protocol.md` 2)."""
 MAX_IDS = 200
-"""Ids a call (`protocol.md` 2)."""
+"""Maximum number of ids per call (`protocol.md` 2)."""
 MAX_CONDITIONS = 200
-"""Conditions a call."""
+"""Maximum number of conditions per call."""
 MAX_TEXT_BYTES = 16_384
-"""UTF-8 bytes of an id, a query or a name (`protocol.md` 2)."""
+"""Maximum size of an id, a query or a name, in UTF-8 bytes (`protocol.md` 2)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,25 +30,25 @@ class Parameter:
 
     name: str
     kind: Kind
-    """`text`, `texts` (a list of them), `whole` (a number) or `flag`."""
+    """`text`, `texts` (a list of texts), `whole` (a number) or `flag`."""
     description: str
     required: bool = False
     default: Any = None
     minimum: int | None = None
-    """Smallest number."""
+    """Smallest accepted number."""
     maximum: int | None = None
-    """Largest number, or most items of a list."""
+    """Largest accepted number, or maximum number of items of a list."""
     or_zero: bool = False
-    """Whether 0 is taken too, below the smallest number; it means no bound."""
+    """Whether 0 is also accepted, below the smallest number; it means no bound."""
     least_items: int = 0
-    """Fewest items of a list."""
+    """Minimum number of items of a list."""
     repeats: bool = False
-    """Whether an item of a list may stand there twice."""
+    """Whether an item may occur twice in a list."""
     alias: str | None = None
-    """Another name, which is taken in calls and listed nowhere."""
+    """Another name, which calls may use but no list mentions."""
 
     def schema(self) -> dict[str, Any]:
-        """Its JSON Schema, as a client lists it."""
+        """The JSON Schema of the argument, as a client lists it."""
         return {**_schema(self), "description": self.description}
 
 

@@ -1,7 +1,7 @@
-"""Redaction: a graph all of whose metadata passes the redaction hooks.
+"""Redaction: a graph whose entire metadata passes the redaction hooks.
 
 It is placed between the cache and the six operations, so that no filter, budget,
-note or error sees what must not leave.
+note or error sees data that must not leave.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _TRIPLE = ("subject", "predicate", "object")
 
 
 class RedactedGraphDb(AdaptedGraphDb):
-    """The same graph, without what the hooks remove.
+    """A graph without the data that the hooks remove.
 
     Args:
         db: The graph, with its cache.
-        hooks: At least one of them redacts.
+        hooks: The hooks, at least one of which redacts.
     """
 
     def __init__(self, db: GraphDbInterface, hooks: Hooks) -> None:
@@ -32,7 +32,7 @@ class RedactedGraphDb(AdaptedGraphDb):
         self._hooks = hooks
 
     def columns(self) -> Columns | None:
-        """The graph in integers; None where metadata comes with them, which no hook has seen."""
+        """The graph in integers; None if it brings metadata along, which no hook has seen."""
         columns = super().columns()
         if columns is None or type(columns).brought is Columns.brought:
             return columns
@@ -41,61 +41,61 @@ class RedactedGraphDb(AdaptedGraphDb):
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
     ) -> list[EntityStub]:
-        """Candidates, their names as the redaction of their whole records leaves them."""
+        """Candidates with the names that the redaction of their whole records leaves."""
         found = await super().search_entities(query, node_types)
         named = [stub.id for stub in found if stub.name is not None]
         records = await self._inner.metadata_for_nodes_batch(named) if named else {}
         return [self._stub(stub, records.get(stub.id, NO_METADATA)) for stub in found]
 
     async def get_node(self, entity_id: str) -> Node:
-        """The node, its metadata redacted."""
+        """The node with redacted metadata."""
         [node] = await self._nodes([await self._inner.get_node(entity_id)])
         return node
 
     async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
-        """The nodes, their metadata redacted."""
+        """The nodes with redacted metadata."""
         return await self._nodes(list(await self._inner.get_nodes_batch(ids)))
 
     async def metadata_for_node(self, entity_id: str) -> Metadata:
-        """Redacted."""
+        """The redacted metadata of a node."""
         metadata = await self._inner.metadata_for_node(entity_id)
         return self._hooks.redacted("node", entity_id, metadata)
 
     async def metadata_for_nodes_batch(
         self, ids: Sequence[str], keys: Collection[str] | None = None
     ) -> dict[str, Metadata]:
-        """Redacted; always read whole, since a hook may judge one key by another."""
+        """The redacted metadata of nodes, read whole since a hook may judge one key by another."""
         found = await self._inner.metadata_for_nodes_batch(ids)
         redacted = {i: self._hooks.redacted("node", i, metadata) for i, metadata in found.items()}
         return only(redacted, keys)
 
     async def metadata_for_edge(self, edge: Edge) -> Metadata:
-        """Redacted."""
+        """The redacted metadata of an edge."""
         metadata = await self._inner.metadata_for_edge(edge)
         return self._hooks.redacted("edge", edge, metadata)
 
     async def metadata_for_edges_batch(
         self, edges: Collection[Triple], keys: Collection[str] | None = None
     ) -> dict[Triple, Metadata]:
-        """Redacted, likewise."""
+        """The redacted metadata of edges, read whole since a hook may judge one key by another."""
         found = await self._inner.metadata_for_edges_batch(edges)
         redacted = {t: self._hooks.redacted("edge", t, metadata) for t, metadata in found.items()}
         return only(redacted, keys)
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
-        """The evidence, each item redacted except for its triple."""
+        """The evidence of a node, with each item redacted except for its triple."""
         evidence = await self._inner.provenance_for_node(entity_id, limit)
         return {**evidence, "items": [self._item(item) for item in evidence.get("items", ())]}
 
     async def outline(self) -> Outline | None:
-        """Types and relations; properties were counted before anything was redacted."""
+        """The outline without properties, which were counted before redaction."""
         outline = await self._inner.outline()
         return outline and replace(outline, node_properties={}, edge_properties={})
 
     async def _nodes(self, nodes: list[Node]) -> list[Node]:
-        """Nodes with what may leave of the metadata that came with them.
+        """The nodes, with the metadata that came with them redacted.
 
-        That is decided over the whole record, since a hook may judge one key by another.
+        Hooks decide over the whole record, since a hook may judge one key by another.
         """
         brought = [node.id for node in nodes if node.metadata]
         if not brought:

@@ -1,8 +1,8 @@
-"""Ids and names to entities (`asking.md` 1, `protocol.md` 12, 24).
+"""Resolution of ids and names to entities (`asking.md` 1, `protocol.md` 12, 24).
 
-Wherever an id is due, a name or an alias is taken that belongs to one entity. Ids come first
-and are looked up in one batch; only what is no id is searched for, at most `MOST_NAMES` of
-them a call.
+Wherever an id is expected, a name or an alias that belongs to a single entity is accepted. Ids
+come first and are looked up in one batch; only values that are no ids are searched for, at most
+`MOST_NAMES` of them per call.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from bfsql.tools.schema import Schema
 from bfsql.tools.validate import shown
 
 MOST_NAMES = 20
-"""Names that one call looks up."""
+"""Maximum number of names that one call looks up."""
 MOST_CANDIDATES = 8
-"""Candidates for a name that an error lists."""
+"""Maximum number of candidates for a name that an error lists."""
 NEAR_IDS = 5
-"""Known ids that an error suggests."""
+"""Maximum number of known ids that an error suggests."""
 
 N = TypeVar("N", Node, Found)
 _BREAKS = re.compile(r"[:/#]")
@@ -39,15 +39,15 @@ _BREAKS = re.compile(r"[:/#]")
 
 @dataclass(frozen=True, slots=True)
 class _Name:
-    """What was found for a value that is no id."""
+    """The result of looking up a value that is no id."""
 
     value: str
     candidates: Sequence[EntityStub] = ()
-    """The entities that are called so."""
+    """The entities with this name."""
     full: bool = False
-    """Whether there may be others."""
+    """Whether there may be more candidates."""
     skipped: bool = False
-    """Whether it was not looked up, because the call has too many names."""
+    """Whether the value was not looked up because the call has too many names."""
 
 
 @dataclass
@@ -56,10 +56,10 @@ class Names:
 
     Args:
         db: The graph without what the hooks redact.
-        schema: Gives the vocabulary of the graph.
+        schema: A function that returns the vocabulary of the graph.
 
     Attributes:
-        notes: A sentence for each name that was taken.
+        notes: A sentence for each name that was resolved.
     """
 
     db: AdaptedGraphDb
@@ -74,16 +74,16 @@ class Names:
         argument: str = "seeds",
         types: Sequence[str] = (),
     ) -> list[Found]:
-        """The entities that a traversal starts from or ends at, each once, in the order given.
+        """The entities at which a traversal starts or ends, each once, in the order given.
 
         Args:
             columns: The graph in integers.
             values: Ids or names.
-            argument: The argument that they came in.
-            types: Of several entities of a name, those of these types are meant; none for all.
+            argument: The argument that contains the values.
+            types: The preferred types if several entities share a name; empty for all types.
 
         Raises:
-            ToolError: A value is no id and no name, or the name of several.
+            ToolError: A value is neither an id nor a name, or is the name of several entities.
         """
         known, failed = await self._entities(values, columns.find, types)
         if failed:
@@ -94,7 +94,7 @@ class Names:
         """The entity of one id or name.
 
         Raises:
-            ToolError: As `start`.
+            ToolError: As in `start`.
         """
         known, failed = await self._entities([value], lambda ids: nodes_of(self.db, ids))
         if failed:
@@ -103,7 +103,7 @@ class Names:
         return known[0]
 
     async def nodes(self, values: Sequence[str]) -> list[Node]:
-        """The entities that there are; a note names the values that were left out."""
+        """The entities that exist; a note names the values that were left out."""
         known, failed = await self._entities(values, lambda ids: nodes_of(self.db, ids))
         unknown = [name.value for name in failed if not name.candidates and not name.skipped]
         if unknown:
@@ -126,11 +126,11 @@ class Names:
         lookup: Callable[[list[str]], Awaitable[Sequence[N | None]]],
         types: Sequence[str] = (),
     ) -> tuple[list[N], list[_Name]]:
-        """What is found for these values, each once, in order; and those that mean no one entity.
+        """The entities found for some values, each once, in order, and the unresolved values.
 
         Args:
-            values: Ids or names; one that is no text is in no store, and not asked for.
-            lookup: Gives what is known of each id, None for one that is unknown.
+            values: Ids or names; a value that is no valid text is in no store and is not looked up.
+            lookup: A function that returns the entity of each id, None for an unknown id.
             types: As in `start`.
         """
         asked = [value for value in dict.fromkeys(values) if value.isascii() or is_text(value)]
@@ -154,7 +154,7 @@ class Names:
         return list(known.values()), list(names.values())
 
     async def _by_name(self, values: Sequence[str], types: Sequence[str]) -> dict[str, _Name]:
-        """What is called so, of as many values as may still be looked up."""
+        """Search by name for as many of the values as the call may still look up."""
         some = values[: self._left]
         self._left -= len(some)
         found = await each(some, lambda value: self._candidates(value, types))
@@ -177,7 +177,7 @@ class Names:
         return _Name(value)
 
     async def _typed(self, value: str) -> list[tuple[str, str]]:
-        """Types of the graph and names, where the value is written `Disease: Vetorjor`."""
+        """Known types and names, for a value written like `Disease: Vetorjor`."""
         places = [place for place, character in enumerate(value) if character == ":"]
         known = (await call.within(self.schema())).entity_types if places else ()
         found = []
@@ -207,17 +207,17 @@ class Names:
         return ToolError(sentence, kind="too_large", argument=argument)
 
     async def _ambiguous(self, names: Sequence[_Name]) -> list[str]:
-        """A sentence for each name, with what tells its candidates apart."""
+        """A sentence for each name, with facts that tell its candidates apart."""
         listed = [[stub.id for stub in name.candidates[:MOST_CANDIDATES]] for name in names]
         facts = await contexts(self.db, listed)
         return [_ambiguous(name, facts) for name in names]
 
 
 async def require(db: AdaptedGraphDb, argument: str, entity_id: str) -> Node:
-    """The node of an id, which must exist; no names are taken.
+    """The node of an id, which must exist; names are not accepted.
 
     Raises:
-        ToolError: It does not exist; the sentence names the closest known ids.
+        ToolError: The node does not exist; the message names the closest known ids.
     """
     node = None
     if is_text(entity_id):
@@ -235,7 +235,7 @@ async def _looked_up(
 
 
 def _called(value: str, found: Hits) -> _Name:
-    """The entities that are called so: a name goes before an alias."""
+    """The entities with this name: an id precedes a name, and a name precedes an alias."""
     for kind in (MatchClass.ID, MatchClass.NAME, MatchClass.ALIAS):
         if candidates := found.of(kind):
             return _Name(value, candidates, found.full)
@@ -281,7 +281,7 @@ async def _no_such(db: AdaptedGraphDb, argument: str, unknown: Sequence[str]) ->
 
 
 async def _near(db: AdaptedGraphDb, entity_id: str) -> list[EntityStub]:
-    """Candidates from one search on the id's last segment, never a scan."""
+    """Candidates from a single search for the last segment of an id, never from a scan."""
     segment = next((s for s in reversed(_BREAKS.split(entity_id)) if s.strip()), "")
     if not segment or not is_text(segment):
         return []

@@ -1,9 +1,8 @@
-"""The schema of a graph as a server knows it, and how it is kept from going stale (`asking.md` 4).
+"""The schema of a graph as a server knows it, and how it is kept up to date (`asking.md` 4).
 
-The lists of types and predicates come from the cache. They are read again when an
-answer holds what they lack, and before an answer calls a value unknown.
-The outline is counted in the background; a call waits for it a few seconds at the
-most.
+The lists of types and predicates come from the cache. They are read again if an
+answer contains a name that they lack, and before an answer calls a value unknown.
+The outline is counted in the background; a call waits for it at most a few seconds.
 """
 
 from __future__ import annotations
@@ -22,17 +21,17 @@ from bfsql.models import Outline, Relation
 log = logging.getLogger("bfsql")
 
 OUTLINE_SECONDS = 60.0
-"""How long a store may count, in the background."""
+"""Seconds that a store may take to count in the background."""
 AGAIN_SECONDS = 300.0
-"""How long a store that could not count is left in peace."""
+"""Seconds before a store that could not count is tried again."""
 WAIT_SECONDS = 3.0
-"""How long a call waits for that."""
+"""Seconds that a call waits for the counting."""
 FRESH_SECONDS = 5.0
-"""How long the lists count as read just now; longer where they take long to read."""
+"""Seconds for which the lists count as just read; longer if reading them is slow."""
 SLOW_FACTOR = 10
-"""How many times as long as their last reading."""
+"""Lists that are slow to read count as just read for this many times their reading time."""
 MOST_SEEN = 10_000
-"""Types and predicates of answers that are remembered."""
+"""Maximum number of types, and of predicates, remembered from answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +45,20 @@ class Schema:
 
     @property
     def empty(self) -> bool:
-        """Whether both lists are."""
+        """Whether both lists are empty."""
         return not self.entity_types and not self.predicates
 
 
 class GraphSchema:
-    """What is known of the types, predicates and relations of one graph.
+    """The known types, predicates and relations of one graph.
 
     Args:
         db: The graph, without what the hooks redact.
 
     Attributes:
-        latest: The lists as they were last read; None before.
-        known_outline: The outline as it was last counted; None before, and where the
-            store cannot tell.
+        latest: The lists as last read; None before the first reading.
+        known_outline: The outline as last counted; None before the first count, and if the
+            store cannot count it.
     """
 
     def __init__(self, db: AdaptedGraphDb) -> None:
@@ -74,7 +73,7 @@ class GraphSchema:
     # --- the lists ----------------------------------------------------------
 
     async def lists(self) -> Schema:
-        """Types and predicates, from the cache where it holds them."""
+        """Types and predicates, from the cache if it has them."""
         began = time.monotonic()
         types, predicates, complete = await asyncio.gather(
             self._db.entity_types(), self._db.predicates(), self._db.comprehensive()
@@ -86,7 +85,7 @@ class GraphSchema:
         return schema
 
     async def read_again(self) -> Schema:
-        """The lists as the store has them just now."""
+        """The lists as the store has them now."""
         if time.monotonic() - self._read_at < max(FRESH_SECONDS, SLOW_FACTOR * self._took):
             return await self.lists()
         self._db.forget_schema()
@@ -96,15 +95,15 @@ class GraphSchema:
         return schema
 
     async def vocabulary(self, part: str, wanted: Iterable[str] = ()) -> tuple[list[str], bool]:
-        """The valid types or predicates: those listed, and those that answers have had.
+        """The valid types or predicates: those listed, and those seen in answers.
 
         Args:
             part: `entity_types` or `predicates`.
-            wanted: Values to be looked up; where one is not known and the list is
-                complete, it is read again first.
+            wanted: Values to be looked up; if one is unknown although the list is
+                complete, the list is read again first.
 
         Returns:
-            The names, sorted, and whether there are no others.
+            The sorted names, and whether the list is complete.
         """
         schema = self.valid(await self.lists())
         if schema.comprehensive and not set(wanted).issubset(getattr(schema, part)):
@@ -112,7 +111,7 @@ class GraphSchema:
         return list(getattr(schema, part)), schema.comprehensive
 
     def valid(self, schema: Schema) -> Schema:
-        """The lists, and the names that answers have had beside them."""
+        """The lists, extended by the names seen in answers."""
         types, predicates = self._seen["entity_types"], self._seen["predicates"]
         if types.issubset(schema.entity_types) and predicates.issubset(schema.predicates):
             return schema
@@ -123,11 +122,11 @@ class GraphSchema:
         )
 
     def saw(self, tool: str, content: Mapping[str, Any]) -> None:
-        """Learn the types and predicates of an answer, which are valid from now on.
+        """Learn the types and predicates of an answer, which are valid from then on.
 
         Args:
-            tool: Which gave it.
-            content: Its structured content.
+            tool: The tool that returned the answer.
+            content: The structured content of the answer.
         """
         match tool:
             case "bfs_query" | "intersect_subgraphs":
@@ -152,7 +151,7 @@ class GraphSchema:
     # --- the outline --------------------------------------------------------
 
     def count(self) -> None:
-        """Begin to count the graph in the background, where that is not under way."""
+        """Start counting the graph in the background, unless that is already under way."""
         idle = self._counting is None or self._counting.done()
         if idle and time.monotonic() >= self._not_before:
             self._counting = asyncio.get_running_loop().create_task(self._count())
@@ -161,8 +160,8 @@ class GraphSchema:
         """The outline as far as it is known, and whether it is still being counted.
 
         Args:
-            wait: Seconds to wait for it at the most; a call under way waits for half of the
-                time that it has left.
+            wait: Maximum number of seconds to wait; a call under way waits for at most half of
+                its remaining time.
         """
         self.count()
         assert self._counting is not None
@@ -173,10 +172,10 @@ class GraphSchema:
         return self.known_outline, not self._counting.done()
 
     async def relations(self, wait: float = 0) -> Sequence[Relation]:
-        """The relations, for hints; none where there is no outline or it takes too long.
+        """The relations, for hints; empty if there is no outline or it takes too long.
 
         Args:
-            wait: As of `outline`.
+            wait: As in `outline`.
         """
         outline, _ = await self.outline(wait)
         return () if outline is None else outline.relations

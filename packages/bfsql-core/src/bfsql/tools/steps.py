@@ -7,8 +7,8 @@
     "-->", "<-- Paper", "--"    any predicate
     "-is_a->{1,3}"              the same step once to three times
 
-Names may hold any characters, so the longest known name wins wherever one is due. Spellings
-that can only mean one thing are taken: `>studies`, `<tests`, `^tests`, a bare `studies`,
+Names may contain any characters, so the longest known name wins wherever a name is expected.
+Unambiguous variants are accepted: `>studies`, `<tests`, `^tests`, a bare `studies`,
 `-[:STUDIES]->(Disease)`, several arrows in one string, a type in front, another case.
 """
 
@@ -28,18 +28,18 @@ from bfsql.tools.schema import Schema
 from bfsql.tools.validate import shown
 
 _NEAR = 3
-"""Relations or names that an error suggests."""
+"""Number of relations or names that an error suggests."""
 
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """What the names of a path may be.
+    """The names that a path may use.
 
     Args:
         schema: Types and predicates of the graph.
-        certain: Whether a name that is not among them does not exist.
+        certain: Whether a name that is not in the schema does not exist.
         seed_types: Types of the seeds.
-        relations: What the graph's outline knows of predicates between types, if it does.
+        relations: The relations of predicates between types in the graph's outline, if known.
     """
 
     schema: Schema
@@ -48,7 +48,7 @@ class Vocabulary:
     relations: Sequence[Relation] = ()
 
     def leaving(self, types: Collection[str] | None) -> list[str]:
-        """The relations at some types, as steps that start there; the most frequent first."""
+        """The relations of some types, as steps that start there, the most frequent first."""
         steps: dict[str, None] = {}
         for subject, predicate, other, _ in self.relations:
             if types is None or subject in types:
@@ -69,7 +69,7 @@ class Vocabulary:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The arguments of a call that speak of a path, as they were given."""
+    """The arguments of a call that concern a path, as they were given."""
 
     path: Sequence[str]
     to: Sequence[str]
@@ -83,21 +83,21 @@ class Asked(NamedTuple):
 
     query: PathQuery
     taken: list[str]
-    """What was taken for what."""
+    """Notes on names that were replaced by the names of the graph."""
     doubts: list[str]
-    """Names that are in no sample of the schema: a reason to give where nothing is found."""
+    """Notes on names that a sample of the schema lacks, to explain an empty result."""
 
 
 def path_query(given: Given, vocabulary: Vocabulary, arguments: Mapping[str, Any]) -> Asked:
-    """The query of a call with a path.
+    """Build the query of a call with a path.
 
     Args:
-        given: What speaks of the path.
-        vocabulary: The names that the graph has.
+        given: The arguments that concern the path.
+        vocabulary: The names of the graph.
         arguments: The other arguments, checked.
 
     Raises:
-        ToolError: The path cannot be read, or something does not agree with it.
+        ToolError: The path cannot be read, or an argument does not agree with it.
     """
     path, taken, doubts = parsed(given.path, vocabulary)
     last = len(path.steps)
@@ -122,10 +122,10 @@ def path_query(given: Given, vocabulary: Vocabulary, arguments: Mapping[str, Any
 
 
 def without_steps(show: str | None, count_distinct: int | None) -> None:
-    """Check a call without a path.
+    """Check that a call without a path has no arguments about steps.
 
     Raises:
-        ToolError: It speaks of steps.
+        ToolError: An argument refers to steps.
     """
     for argument, value in (("show", show), ("count_distinct", count_distinct)):
         if value is not None:
@@ -138,7 +138,7 @@ def without_steps(show: str | None, count_distinct: int | None) -> None:
 
 
 def _shown_step(show: str | None, last: int) -> tuple[int | None, bool]:
-    """The step whose nodes are shown, None for the last, and whether with their walks."""
+    """The step whose nodes are shown, None for the last, and whether their walks are shown."""
     text = (show or "all").strip().casefold()
     if text in ("all", "ends"):
         return None, text == "all"
@@ -164,15 +164,18 @@ def _no_step(argument: str, value: object, last: int) -> ToolError:
 
 
 def parsed(texts: Sequence[str], vocabulary: Vocabulary) -> tuple[Path, list[str], list[str]]:
-    """The path that some strings mean, what was taken for what, and names that may not exist.
+    """Parse the steps of a path.
 
     Args:
-        texts: One string a step, or several steps in one.
-        vocabulary: The names that the graph has.
+        texts: Strings with one or several steps each.
+        vocabulary: The names of the graph.
+
+    Returns:
+        The path, notes on replaced names, and notes on names that may not exist.
 
     Raises:
-        ToolError: A step cannot be read, names something that the graph does not have, or may
-            go either way; or there are too many.
+        ToolError: A step cannot be read, names something that the graph does not have, or has
+            an ambiguous direction; or there are too many steps.
     """
     raw: list[Written] = []
     schema = vocabulary.schema
@@ -227,10 +230,10 @@ def _direction(
     at: Collection[str] | None,
     vocabulary: Vocabulary,
 ) -> EdgeDirection:
-    """The direction that a bare predicate can only mean.
+    """The only possible direction of a bare predicate.
 
     Raises:
-        ToolError: Both are possible.
+        ToolError: Both directions are possible.
     """
     found: set[EdgeDirection] = {"out", "in"}
     if vocabulary.relations and at is not None:
@@ -251,7 +254,7 @@ def _direction(
 
 
 class _Names:
-    """Takes names as the graph spells them, and has notes on it."""
+    """Converts names to the spelling of the graph and collects notes on them."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
@@ -267,7 +270,7 @@ class _Names:
     def types(
         self, one: Written, names: Sequence[str], at: Collection[str] | None
     ) -> frozenset[str] | None:
-        """Types; None for any."""
+        """The types of a step; None for any."""
         known = self._vocabulary.schema.entity_types
         return frozenset(self._spelt(one, name, known, "type", at) for name in names) or None
 

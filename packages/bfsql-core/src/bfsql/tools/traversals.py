@@ -1,6 +1,6 @@
 """The two traversals as tools: from checked arguments to an answer.
 
-A traversal is five steps, each of which takes the value of the one before it:
+A traversal has five steps, each of which takes the result of the previous one:
 traverse, select, fit, detail, answer.
 """
 
@@ -34,7 +34,7 @@ from bfsql.tools.steps import Asked, Given, Vocabulary, path_query, without_step
 from bfsql.tools.validate import matched, missing, shown, without_doubts
 
 MAX_PAIRS = 100
-"""Pairs of a seed and a target that are connected in a call (`asking.md` 7)."""
+"""Maximum number of pairs of a seed and a target connected in a call (`asking.md` 7)."""
 
 
 class Traversals:
@@ -42,8 +42,8 @@ class Traversals:
 
     Args:
         db: The graph without what the hooks redact.
-        limits: What one call may cost.
-        schema: Has the vocabulary of the graph.
+        limits: The limits of one call.
+        schema: The schema with the vocabulary of the graph.
     """
 
     def __init__(self, db: AdaptedGraphDb, limits: Limits, schema: GraphSchema) -> None:
@@ -97,7 +97,7 @@ class Traversals:
         arguments: dict[str, Any],
         budget: Budget,
     ) -> Answer:
-        """The walks along a path."""
+        """Answer a call with a path by its walks."""
         types = frozenset(columns.type_names[seed.type] for seed in seeds)
         query, taken, doubts = await self._path_query(given, types, arguments)
         targets = None
@@ -159,7 +159,7 @@ class Traversals:
         connect: bool,
         **arguments: Any,
     ) -> Answer:
-        """Intersection: what all seeds share."""
+        """Intersection: the nodes that all seeds share."""
         columns = columns_of(self._db)
         columns.read_ahead(arguments["seeds"])
         names = Names(self._db, self._schema.lists)
@@ -192,7 +192,7 @@ class Traversals:
         notes: Sequence[str],
         budget: Budget,
     ) -> Answer:
-        """The shortest connections of the seeds and the targets."""
+        """Answer a call by the shortest connections of the seeds and the targets."""
         if len(seeds) * len(targets) > MAX_PAIRS:
             raise ToolError(
                 f"seeds and to make {len(seeds) * len(targets)} pairs; at most {MAX_PAIRS} are "
@@ -213,7 +213,7 @@ class Traversals:
         notes: Sequence[str],
         budget: Budget,
     ) -> Answer:
-        """Run the steps behind the selection: sort, fit, detail, answer."""
+        """Run the steps after the selection: sort, fit, detail, answer."""
         if query.sort_by is not None:
             selection = await in_order_of(self._db, selection, query.sort_by)
         writer = self._writer(notes, selection.summary, budget)
@@ -238,13 +238,13 @@ class Traversals:
         return await conditions_of(self._db, columns, query, stripped=self._limits.stripped)
 
     def bounds(self) -> Bounds:
-        """What a traversal may hold."""
+        """The bounds on the nodes and edges that a traversal may hold."""
         return Bounds.of(self._db, self._limits.max_nodes, self._limits.max_edges)
 
     async def _prepared(
         self, columns: Columns, names: Names, arguments: dict[str, Any], at_least: int = 1
     ) -> tuple[list[Found], dict[str, Any]]:
-        """A traversal's seeds, and its arguments in the graph's spelling; notes join the names'."""
+        """The seeds of a traversal and its arguments in the graph's spelling; notes are added."""
         seeds = await names.start(columns, arguments["seeds"])
         if len(seeds) < at_least:
             raise ToolError(
@@ -269,12 +269,12 @@ class Traversals:
 async def vocabulary(
     schema: GraphSchema, argument: str, values: Sequence[str]
 ) -> tuple[list[str], list[str]]:
-    """Types or predicates in the graph's spelling, and notes on those that it does not have.
+    """Types or predicates in the graph's spelling, and notes on unknown ones.
 
     Args:
-        schema: Has the vocabulary of the graph.
-        argument: The argument that they came in.
-        values: As the call named them.
+        schema: The schema with the vocabulary of the graph.
+        argument: The argument that contains the values.
+        values: The values as the call gave them.
     """
     if not values:
         return [], []

@@ -1,12 +1,11 @@
-"""What a call's arguments have to be: well formed, and about this graph (`protocol.md` 12, 13, 24).
+"""Validation of a call's arguments: their form and their names (`protocol.md` 12, 13, 24).
 
-The raw arguments first: what can only mean one thing is taken as that, a bare
-string or a JSON string for a list, `"2"` or `2.0` for 2. Everything else is
-refused, in a sentence that names the argument, the value, and what would be right.
+Raw arguments are checked first. Unambiguous variants are accepted: a bare string or a JSON
+string for a list, `"2"` or `2.0` for 2. Everything else is refused, in a sentence that names
+the argument, the value, and the expected form.
 
-Then ids, which have to exist, and types and predicates. A type that the graph
-does not know is never an error, since recipes travel from graph to graph: a
-note names it, and the closest known ones.
+Ids, which must exist, and types and predicates follow. A type unknown to the graph is never an
+error, since recipes are used with different graphs: a note names it and the closest known types.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ from bfsql.models.characters import escaped
 from bfsql.tools.parameters import MAX_TEXT_BYTES, PARAMETERS, Parameter
 
 SHOWN = 60
-"""Characters of a wrong value that a sentence repeats."""
+"""Number of characters of a wrong value that a sentence repeats."""
 
 NEAR_IDS = 5
-"""Known ids that an error suggests."""
+"""Maximum number of known ids that an error suggests."""
 
 NEAR_NAMES = 3
-"""Known types or predicates that a note suggests."""
+"""Maximum number of known types or predicates that a note suggests."""
 
 N = TypeVar("N", Node, Found)
 
@@ -45,11 +44,11 @@ _BREAKS = re.compile(r"[:/#]")
 
 
 def checked(tool: str, arguments: Any) -> dict[str, Any]:
-    """The arguments of a call, each of its right type, defaults filled in.
+    """The arguments of a call, converted to their types and with defaults filled in.
 
     Args:
         tool: Name of the tool.
-        arguments: What the client sent.
+        arguments: The arguments as the client sent them.
 
     Raises:
         ToolError: An unknown tool or argument, a missing argument or a wrong value.
@@ -61,7 +60,7 @@ def checked(tool: str, arguments: Any) -> dict[str, Any]:
         )
     parameters = {p.name: p for p in PARAMETERS[tool]}
     given = _given(tool, arguments, {p.alias: p.name for p in PARAMETERS[tool] if p.alias})
-    if given.get("path") and "max_hops" in parameters:  # its steps may be more
+    if given.get("path") and "max_hops" in parameters:  # A path may have more steps than hops.
         parameters["max_hops"] = replace(parameters["max_hops"], maximum=MAX_STEPS)
     for name in given:
         if name not in parameters:
@@ -70,7 +69,7 @@ def checked(tool: str, arguments: Any) -> dict[str, Any]:
 
 
 def missing(tool: str, argument: str) -> ToolError:
-    """The error of a call without an argument that it needs."""
+    """Create the error of a call that lacks a required argument."""
     [description] = [p.description for p in PARAMETERS[tool] if p.name == argument]
     return ToolError(
         f"{tool} needs {argument}. {description}", kind="missing_argument", argument=argument
@@ -233,38 +232,38 @@ def _wrong(p: Parameter, value: Any, right: str, advice: str = "") -> ToolError:
 
 
 class Doubt(str):
-    """A note that the graph does not have a name; an answer that has it goes without.
+    """A note that a name is unknown to the graph; it is dropped if the answer has the name.
 
     Args:
         text: The sentence.
-        name: A type or predicate.
+        name: The type or predicate in question.
     """
 
     __slots__ = ("name",)
     name: str
 
     def __new__(cls, text: str, name: str) -> Self:
-        """The sentence, with the name that it is about."""
+        """Create the sentence with the name that it is about."""
         doubt = super().__new__(cls, text)
         doubt.name = name
         return doubt
 
 
 def without_doubts(notes: Sequence[str], names: Collection[str]) -> list[str]:
-    """The notes on an answer that has some types and predicates."""
+    """The notes, without doubts about names that an answer has."""
     return [note for note in notes if not (isinstance(note, Doubt) and note.name in names)]
 
 
 def matched(
     argument: str, values: Sequence[str], known: Sequence[str], *, complete: bool
 ) -> tuple[list[str], list[str]]:
-    """The values in the graph's spelling, and notes on those that it does not have.
+    """The values in the graph's spelling, and notes on unknown values.
 
     Args:
-        argument: The argument that they came in.
-        values: As the call named them.
-        known: What `describe_schema` lists.
-        complete: Whether that list is.
+        argument: The argument that contains the values.
+        values: The values as the call gave them.
+        known: The names that `describe_schema` lists.
+        complete: Whether this list is complete.
     """
     taken: list[str] = []
     notes: list[str] = []
@@ -290,7 +289,7 @@ def matched(
 
 
 def _parts(value: str, spelled: frozenset[str]) -> list[str]:
-    """The values in one: `drug,gene` can only mean two where the graph knows just those."""
+    """Split `drug,gene` into two values if the graph knows both parts but not the whole."""
     parts = [part.strip() for part in value.split(",")]
     return parts if value not in spelled and spelled.issuperset(parts) else [value]
 
