@@ -1,4 +1,4 @@
-"""What the model reads: stub or full, notes, cleaning, bytes."""
+"""The answers that the model reads: stubs and full records, notes, cleaning, encoding."""
 
 from bfsql.answers.clean import encode
 from bfsql.answers.lines import in_lines

@@ -1,4 +1,4 @@
-"""Names, values and tables of answers in lines; the grammar stands in `bfsql.answers.lines`."""
+"""Names, values and tables of answers in lines; see `bfsql.answers.lines` for the grammar."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ Record = Mapping[str, Any]
 
 _NAME = re.compile(r"(?!\d+\Z)[^\s\"|={}\[\];,>*-][^\s\"|={}\[\];,>]*")
 _JSON_BEGINS = frozenset('"[{-0123456789tfnNI')
-"""What a JSON value begins with, those beyond the standard that Python reads included."""
+"""First characters of JSON values, including the non-standard values that Python reads."""
 MIXED = "*"
-"""Stands for the type in the heading of a table whose rows name their types."""
+"""Replaces the type in the heading of a table whose rows name their types."""
 FEW_RUNS = 2
-"""Runs of a type that always have a table each."""
+"""Up to this number of runs of a type, each run has its own table."""
 
 
 ROW = re.compile(r"[^\s\"{\[|=][^|=\n]*")
 BRACES = re.compile(r"[^\s\"{\[|=}][^|={}\n]*")
 BRACKETS = re.compile(r"[^\s\"{\[|=\]][^\s|=\]]*")
 LINE = re.compile(r"[^\s\"{\[].*")
-"""Text that is written as it is in a row, in braces, in brackets and on a line of its own."""
+"""Patterns of text written unquoted in a row, in braces, in brackets and on its own line."""
 _COUNTED = re.compile(r"[^\s\",;]+")
 
 
 def name(text: str) -> str:
-    """An id, type, predicate or key: bare, or as JSON where that would not read back."""
+    """An id, type, predicate or key: bare, or as JSON if it would not read back otherwise."""
     if _NAME.fullmatch(text) and is_visible(text):
         return text
     return encode(text).decode()
 
 
 def value(content: Any, bare: re.Pattern[str] = LINE) -> str:
-    """Any value: text bare where it reads back as itself, all else as JSON."""
+    """Any value: text is bare if it reads back as itself, everything else is JSON."""
     if isinstance(content, str) and _is_bare(content, bare):
         return content
     return encode(content).decode()
@@ -58,12 +58,12 @@ def _is_bare(text: str, bare: re.Pattern[str]) -> bool:
 
 
 def tally(counts: Mapping[str, int]) -> str:
-    """Names with their numbers."""
+    """Names with their counts."""
     return ", ".join(f"{_counted(key)} {number}" for key, number in counts.items())
 
 
 def total(number: int, counts: Mapping[str, int]) -> str:
-    """A number and what it is made of; a single part that is all of it goes without its own."""
+    """A total and its parts; a single part that makes up the total has no count of its own."""
     if list(counts.values()) == [number]:
         return f"{number}: {_counted(*counts)}"
     return f"{number}: {tally(counts)}" if counts else str(number)
@@ -79,9 +79,9 @@ class Columns(NamedTuple):
     """The keys that the records of a table share.
 
     Attributes:
-        constant: Those that all have with one value, which the heading gives.
-        varying: Those that stand in the rows, in this order.
-        empty: Whether every record is there, and none has a key.
+        constant: Keys with the same value in all records, which the heading contains.
+        varying: Keys with a column in the rows, in this order.
+        empty: Whether all records are full and none has a key.
     """
 
     constant: dict[str, Any]
@@ -93,8 +93,8 @@ class Columns(NamedTuple):
         """The columns of some records.
 
         Args:
-            records: None for one that is a stub.
-            most: Whether a key has to be in half of the records to have a column.
+            records: The records; None for a stub.
+            most: Whether a key needs to be in half of the records to have a column.
         """
         held = Counter(key for record in records for key in record or ())
         full = sum(record is not None for record in records)
@@ -111,14 +111,15 @@ class Columns(NamedTuple):
         return cls(constant, varying, most and not held and full == len(records))
 
     def heading(self, bare: re.Pattern[str]) -> list[str]:
-        """Each key, with the value that all have."""
+        """The keys of the heading, with the values that all records share."""
         fixed = [f"{name(key)}={value(one, bare)}" for key, one in self.constant.items()]
         return ["{}"] if self.empty else [*fixed, *map(name, self.varying)]
 
     def cells(self, record: Record, bare: re.Pattern[str]) -> list[str]:
-        """The values of a record: an empty one where it lacks a key, further keys behind.
+        """The values of a record: an empty cell for each missing key, and further keys at the end.
 
-        None at all if the heading has the whole of it, and one at the least otherwise.
+        The list is empty if the heading contains the whole record, and has at least one cell
+        otherwise.
         """
         cells = [value(record[key], bare) if key in record else "" for key in self.varying]
         further = [key for key in record if key not in self.constant and key not in self.varying]
@@ -139,11 +140,11 @@ class Row(NamedTuple):
     """A node or record of a table.
 
     Attributes:
-        label: What edges call it, if they do.
-        id: Its id.
-        entity_type: Its type.
-        fields: What is neither its identity nor its metadata.
-        metadata: None of a stub.
+        label: The number by which edges refer to it, or an empty string.
+        id: The id.
+        entity_type: The type.
+        fields: The fields other than identity and metadata.
+        metadata: The metadata; None for a stub.
     """
 
     label: str
@@ -154,7 +155,7 @@ class Row(NamedTuple):
 
 
 def tables(rows: Sequence[Row]) -> Iterator[str]:
-    """The lines of some rows: a table for each run of a type, or one where types alternate."""
+    """The lines of some rows: a table per run of a type, or a single one if types alternate."""
     runs = [list(run) for _, run in groupby(rows, lambda row: row.entity_type)]
     if len(runs) > FEW_RUNS and 2 * len(runs) > len(rows):
         yield from _table(rows, MIXED)
@@ -180,13 +181,13 @@ def _table(rows: Sequence[Row], entity_type: str) -> Iterator[str]:
 
 
 class Edge(NamedTuple):
-    """An edge, its ends as the lines call them.
+    """An edge, with its ends as the lines write them.
 
     Attributes:
-        subject: An end as it is written.
-        predicate: Unaltered.
-        object: An end as it is written.
-        metadata: None of a bare triple.
+        subject: The subject as it is written.
+        predicate: The predicate, unaltered.
+        object: The object as it is written.
+        metadata: The metadata; None for a bare triple.
     """
 
     subject: str
@@ -196,11 +197,11 @@ class Edge(NamedTuple):
 
 
 def links(edges: Iterable[Edge], *, apart: bool = False) -> Iterator[str]:
-    """The lines of some edges: a heading for each run of a predicate, and its edges by subject.
+    """The lines of some edges: a heading per run of a predicate, and the edges by subject.
 
     Args:
         edges: The edges.
-        apart: Whether each has a line of its own.
+        apart: Whether each edge has its own line.
     """
     separator = "\n>" if apart else ","
     for predicate, run in groupby(edges, lambda edge: edge.predicate):

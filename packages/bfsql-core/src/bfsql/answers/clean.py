@@ -1,8 +1,8 @@
-"""Metadata and text as a model may read them, and their bytes (`protocol.md` 3, 17, 18, 19).
+"""Cleaning of metadata and text for a model, and encoding (`protocol.md` 3, 17, 18, 19).
 
-A store's values become JSON values: keys sorted at every level, dates in
-ISO 8601, numbers that JSON cannot write as text. Vectors and binary values
-become placeholders, and characters that show nothing or reorder text are removed
+The values of a store become JSON values: keys are sorted at every level, dates are in
+ISO 8601, and numbers that JSON cannot represent are text. Vectors and binary values
+become placeholders, and characters that are invisible or reorder text are removed
 (`bfsql.models.characters`).
 An answer is encoded once, as compact JSON.
 """
@@ -30,13 +30,13 @@ from bfsql.models.json_values import iso_text, json_number, non_finite
 K = TypeVar("K", str, Triple)
 
 LONG_ARRAY = 64
-"""Numbers in a list from which on it is a vector, and no value to read."""
+"""Length from which a list of numbers is treated as a vector and replaced by a placeholder."""
 
 HUGE = 10**4000
-"""Whole numbers from which on parsers refuse them; of larger ones the size is shown."""
+"""Whole numbers from this size on, which parsers refuse, are shown by their size."""
 
 DEEPEST = 40
-"""Levels of nesting that are shown."""
+"""Maximum number of levels of nesting that are shown."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ADDRESS = re.compile(" at 0x[0-9a-fA-F]+")
@@ -44,7 +44,7 @@ _ADDRESS = re.compile(" at 0x[0-9a-fA-F]+")
 
 def clean_text(text: str) -> str:
     """Text without characters that hide or reorder it; lone surrogates become U+FFFD."""
-    if text.isascii() and text.isprintable():  # as most is
+    if text.isascii() and text.isprintable():  # The usual case.
         return text
     return _SURROGATE.sub("\ufffd", without_hidden(text))
 
@@ -53,7 +53,7 @@ def clean_metadata(metadata: Mapping[str, Any], without: Collection[str] = ()) -
     """Metadata ready for an answer: null values dropped at the top level, keys sorted.
 
     Args:
-        metadata: As the store has it.
+        metadata: The metadata as the store has it.
         without: Keys to leave out.
     """
     return {
@@ -71,12 +71,12 @@ def clean_records(
 
 
 def clean(value: Any, field: str, depth: int = 0) -> Any:
-    """One value as JSON.
+    """Convert one value to JSON.
 
     Args:
         value: Any object of a store or its driver.
-        field: The metadata key that it stands under, for placeholders.
-        depth: Levels of nesting above it.
+        field: The metadata key of the value, for placeholders.
+        depth: Levels of nesting above the value.
     """
     kind = type(value)
     if kind is str:
@@ -131,9 +131,9 @@ def _is_number(value: Any) -> bool:
 
 
 def _by_clean_key(mapping: Mapping[Any, Any]) -> list[tuple[str, Any]]:
-    r"""Items by key, keys as clean text; two that became the same text are numbered.
+    r"""Items by key, with keys as clean text; keys that become the same text are numbered.
 
-    `{"a": 1, "a\u0000": 2}` is `{"a": 1, "a (2)": 2}`: nothing is lost.
+    `{"a": 1, "a\u0000": 2}` becomes `{"a": 1, "a (2)": 2}`, so nothing is lost.
     """
     if all(type(key) is str and key.isascii() and key.isprintable() for key in mapping):
         return sorted(mapping.items(), key=itemgetter(0))
@@ -150,15 +150,15 @@ def _by_clean_key(mapping: Mapping[Any, Any]) -> list[tuple[str, Any]]:
 
 
 def encode(document: Any) -> bytes:
-    """The document as UTF-8, without spaces.
+    """Encode a document as UTF-8, without spaces.
 
-    Characters that hide or reorder text are left only in ids, types and predicates,
-    which are never altered; they go out as JSON escapes.
+    Characters that hide or reorder text remain only in ids, types and predicates,
+    which are never altered; they are written as JSON escapes.
     """
     try:
         text = to_json(document, inf_nan_mode="strings")
     except (PydanticSerializationError, UnicodeEncodeError):
-        # A lone surrogate has no UTF-8; one that a backend lets through must not stop the server.
+        # A lone surrogate has no UTF-8 form; one that a backend returns must not stop the server.
         text = to_json(_without_surrogates(document), inf_nan_mode="strings")
     if text.isascii() and b"\x7f" not in text:
         return text
@@ -172,7 +172,7 @@ def as_sent(document: Any, text: bytes) -> Any:
 
 
 def plain(name: str) -> str:
-    """An id, type or predicate inside a sentence: or its JSON where it would hide text."""
+    """An id, type or predicate inside a sentence; as JSON if it contains hidden characters."""
     visible = name.isprintable() if name.isascii() else is_visible(name)
     return name if visible else encode(name).decode()
 

@@ -23,14 +23,14 @@
     column  = key ("=" value)?
     cell    = value? | key "=" value
 
-The heading of a table has the type and the fields of its nodes in brackets and the metadata keys
-behind them; a value that all rows share stands there. A row has the id, the type where the heading
-has `*`, and the values of the columns: none where a key is absent, and `key=value` for one without
-a column. A stub has no cell for metadata; where the heading has a value or `{}`, that is the
-metadata of a row without cells. The number in front of an id stands for it in the edges,
-which come back in the order of subject, predicate and object; without a subject a link goes on
-with the one before. `seeds` are the ids behind `from`. Whatever was taken for a name is a note.
-`schema_summary` is the two tallies; one that is all of its total leaves its number out. Types and
+The heading of a table has the type and the fields of its nodes in brackets, followed by the
+metadata keys; a value that all rows share appears there. A row has the id, the type if the heading
+has `*`, and the values of the columns: none if a key is absent, and `key=value` for a key without
+a column. A stub has no cell for metadata; if the heading has a value or `{}`, that is the
+metadata of a row without cells. The number in front of an id represents it in the edges,
+which are read back in the order of subject, predicate and object; a link without a subject
+continues the previous one. `seeds` are the ids after `from`. Whatever was taken for a name is a
+note. `schema_summary` is the two tallies; one that makes up its total omits its number. Types and
 predicates that the lines of `relations` name are not listed again. A name, key, text or value that
 would not read back is written as JSON.
 """
@@ -57,11 +57,11 @@ _CONTINUE = re.compile(
     r"Continue with offset=(?P=end), limit=(?P<limit>\d+)\."
 )
 _SHORT = {"max_hops": "hops", "k": "k", "shown_count": "shown", "common_count": "common"}
-"""Fields of a traversal that are a number, and what the counts call them."""
+"""Numeric fields of a traversal, and their names in the counts."""
 
 
 def in_lines(content: Mapping[str, Any]) -> str:
-    """An answer in lines.
+    """Write an answer in lines.
 
     Args:
         content: The structured content of any tool's answer.
@@ -78,7 +78,7 @@ def in_lines(content: Mapping[str, Any]) -> str:
 
 
 def encode_in_lines(content: Mapping[str, Any]) -> bytes:
-    """The same as UTF-8."""
+    """Write an answer in lines, as UTF-8."""
     return in_lines(content).encode()
 
 
@@ -141,7 +141,7 @@ def _entity(content: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _schema(content: Mapping[str, Any]) -> Iterator[str]:
-    """The schema of a graph, or with `seeds` that of a neighbourhood."""
+    """The schema of a graph or, with `seeds`, of a neighbourhood."""
     taken, notes = _split(content.get("notes", ()))
     fields = _without(content, ("notes",))
     if "seeds" in fields:
@@ -168,11 +168,11 @@ def _schema(content: Mapping[str, Any]) -> Iterator[str]:
             yield _field(key, known)
 
 
-# --- their parts ----------------------------------------------------------------
+# --- parts of answers -----------------------------------------------------------
 
 
 class _Who(NamedTuple):
-    """An entity, and the text that was taken for it."""
+    """An entity, and the text that was resolved to it."""
 
     text: str | None
     id: str
@@ -187,7 +187,7 @@ class _Who(NamedTuple):
 
 
 def _split(notes: Sequence[str]) -> tuple[list[_Who], Sequence[str]]:
-    """What the first notes say was taken, and the other notes."""
+    """The entities that the first notes say were taken, and the other notes."""
     taken = []
     for note in notes:
         if (who := _taken(note)) is None:
@@ -201,7 +201,7 @@ def _taken(note: str) -> _Who | None:
         return None
     try:
         text, end = json.JSONDecoder().raw_decode(note)
-    except ValueError:  # it was shortened
+    except ValueError:  # The text was shortened.
         return None
     found = _TAKEN.fullmatch(note, end)
     plain = found and is_visible(note) and json.dumps(text, ensure_ascii=False) == note[:end]
@@ -209,7 +209,7 @@ def _taken(note: str) -> _Who | None:
 
 
 def _start(seeds: Sequence[str], taken: list[_Who]) -> Iterator[str]:
-    """The seeds, and behind them what else was taken for a name."""
+    """The line of the seeds, and a line of the other entities that were taken for names."""
     left = iter([*taken, None])
     following = next(left)
     start = []
@@ -230,7 +230,7 @@ def _listed(every: Sequence[_Who]) -> str:
 
 
 def _following(content: Mapping[str, Any], note: str) -> str:
-    """Where the next page begins, as the counts say it; empty if that is not what a note says."""
+    """The start of the next page, in the form of the counts; empty if the note does not name it."""
     found = _CONTINUE.fullmatch(note)
     if found is None:
         return ""
@@ -263,20 +263,20 @@ def _edge(edge: Mapping[str, Any], labels: Mapping[str, str], metadata: Any) -> 
 
 
 def _by_predicate(edges: Sequence[Mapping[str, Any]], labels: Mapping[str, str]) -> Iterator[Edge]:
-    """The edges, those of a predicate together; those of each stay in their order."""
+    """The edges grouped by predicate; the edges of each predicate stay in their order."""
     for edge in sorted(edges, key=lambda edge: str(edge["predicate"])):
         yield _edge(edge, labels, edge.get("metadata"))
 
 
 def _evidence(provenance: Any) -> list[Edge] | None:
-    """Items of evidence as edges."""
+    """The items of evidence as edges."""
     if provenance is None:
         return None
     return [_edge(item, {}, _without(item, _EDGE[:3])) for item in provenance["items"]]
 
 
 def _named(relations: Sequence[str]) -> dict[str, list[str]]:
-    """The types and predicates that relations name."""
+    """The types and predicates that some relations name."""
     ends, predicates = set(), set()
     for relation in relations:
         if found := _RELATION.fullmatch(relation):

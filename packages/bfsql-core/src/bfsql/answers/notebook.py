@@ -1,7 +1,7 @@
-"""An answer in a notebook: a picture and a table, as HTML without scripts and styles of its own.
+"""An answer in a notebook: a picture and a table, as HTML without scripts or styles of its own.
 
 Everything that comes from the graph is escaped. Picture, table and texts are bounded, so that an
-answer of any size makes a cell of some hundred kilobytes at most.
+answer of any size produces a cell of at most some hundred kilobytes.
 """
 
 from __future__ import annotations
@@ -18,34 +18,34 @@ from bfsql.answers.tables import Row, edge_rows, node_rows
 from bfsql.models.characters import escaped
 
 MAX_NODES, MAX_EDGES = 150, 400
-"""What a picture shows."""
+"""Maximum numbers of nodes and edges in a picture."""
 MAX_ROWS, MAX_LABELS, MAX_PREDICATES = 50, 40, 30
 MAX_NOTES, MAX_NOTE = 20, 1_000
 MAX_TEXT = 120
-"""Characters of a name or a value."""
+"""Maximum number of characters of a name or a value."""
 
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#999999")
-"""Okabe and Ito's, which people can tell apart who are colour-blind; types take them in turn."""
+"""The palette of Okabe and Ito, distinguishable by colour-blind readers; types cycle through it."""
 
 _WIDTH, _HEIGHT = 720, 440
 _MARGIN = (80, 30)
-"""Left and right, where names need room; above and below."""
+"""Horizontal margin, which leaves room for names, and vertical margin."""
 _ROUNDS = 80
 _RADIUS, _SEED_RADIUS = 6, 9
 _LABEL = 24
-"""Characters of a name in the picture."""
+"""Maximum number of characters of a name in the picture."""
 _LABEL_WIDTH, _LABEL_HEIGHT = 110, 13
 _OF_STUBS = frozenset({"id", "entity_type", "seed", "via", "paths", "distinct"})
-"""What is known of an entity without its metadata."""
+"""The fields of an entity without its metadata."""
 
 
 def as_html(content: Mapping[str, Any], notes: Sequence[str], tokens: int) -> str:
-    """An answer as HTML.
+    """Render an answer as HTML.
 
     Args:
-        content: Of the answer.
-        notes: Of the answer.
-        tokens: Of its text.
+        content: The structured content of the answer.
+        notes: The notes of the answer.
+        tokens: The number of tokens of its text.
     """
     nodes, edges = node_rows(content), edge_rows(content)
     said = [f"<p>{_text(note, MAX_NOTE)}</p>" for note in notes[:MAX_NOTES]]
@@ -64,7 +64,7 @@ def _summary(content: Mapping[str, Any], tokens: int) -> str:
 
 
 def _picture(nodes: Sequence[Row], edges: Sequence[Row]) -> str:
-    """Nodes and edges as an SVG; colours stand for types, pale nodes are stubs."""
+    """Nodes and edges as an SVG; colours represent types, and pale nodes are stubs."""
     shown = _shown(nodes, edges)
     number = {row["id"]: at for at, row in enumerate(shown)}
     drawn = [e for e in edges if e["subject"] in number and e["object"] in number][:MAX_EDGES]
@@ -97,7 +97,7 @@ def _dot(colour: str) -> str:
 
 
 def _shown(nodes: Sequence[Row], edges: Sequence[Row]) -> list[Row]:
-    """The nodes of the picture: those of the answer, and others at the ends of its edges."""
+    """The nodes of the picture: those of the answer, then the other ends of its edges."""
     found = {row["id"]: row for row in nodes}
     for edge in edges:
         for end in (edge["subject"], edge["object"]):
@@ -106,11 +106,11 @@ def _shown(nodes: Sequence[Row], edges: Sequence[Row]) -> list[Row]:
 
 
 def _layout(count: int, pairs: Sequence[tuple[int, int]]) -> npt.NDArray[np.float64]:
-    """Places for nodes, by Fruchterman and Reingold; the same graph has the same places.
+    """Positions for nodes, by Fruchterman and Reingold; equal graphs have equal positions.
 
     Args:
-        count: How many nodes.
-        pairs: The numbers of those that edges connect.
+        count: Number of nodes.
+        pairs: The numbers of the nodes that edges connect.
     """
     turn = np.arange(count) * 2.399963  # the golden angle, in radians
     places = np.sqrt((np.arange(count) + 0.5) / count)[:, None] * np.c_[np.cos(turn), np.sin(turn)]
@@ -133,7 +133,7 @@ def _layout(count: int, pairs: Sequence[tuple[int, int]]) -> npt.NDArray[np.floa
 
 
 def _labelled(places: npt.NDArray[np.float64]) -> set[int]:
-    """The first nodes whose names do not cover each other."""
+    """The first nodes whose names do not overlap."""
     taken: list[int] = []
     for at, place in enumerate(places):
         apart = np.abs(places[taken] - place)
@@ -145,7 +145,7 @@ def _labelled(places: npt.NDArray[np.float64]) -> set[int]:
 def _line(
     edge: Row, start: npt.NDArray[np.float64], end: npt.NDArray[np.float64], *, named: bool
 ) -> str:
-    """An edge with its head at the object's rim, and its predicate as a tooltip."""
+    """An edge with its arrowhead at the rim of the object, and a tooltip."""
     way = end - start
     length = float(np.hypot(*way))
     if length < 1:
@@ -194,7 +194,7 @@ def _circle(row: Row, place: npt.NDArray[np.float64], colour: str, *, labelled: 
 
 
 def _table(nodes: Sequence[Row]) -> str:
-    """A row for each of the first entities."""
+    """A table with a row for each of the first entities."""
     heads = "".join(f"<th>{head}</th>" for head in ("id", "entity_type", "name", "more"))
     more = len(nodes) - MAX_ROWS
     rest = f"<p>{more:,} more are not shown here; to_pandas() has all.</p>" if more > 0 else ""
@@ -239,6 +239,6 @@ def _name(row: Row) -> str:
 
 
 def _text(text: str, most: int = MAX_TEXT) -> str:
-    """Text that stays text, shortened; what hides or reorders it is shown as an escape."""
+    """Escaped and shortened text; characters that hide or reorder it are shown as escapes."""
     short = text if len(text) <= most else f"{text[: most - 1]}\N{HORIZONTAL ELLIPSIS}"
     return escape(escaped(short))

@@ -1,6 +1,6 @@
-"""The sentences on everything that makes an answer less than the truth (`protocol.md` 11).
+"""Sentences on everything that makes an answer incomplete or inexact (`protocol.md` 11).
 
-Each says what is missing and what call would get it.
+Each sentence states what is missing and which call would get it.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from bfsql.models import (
 from bfsql.models.condition import quoted
 
 SHOWN = 5
-"""Ids or names that a sentence lists."""
+"""Number of ids or names that a sentence lists."""
 
 
 class SizeBound(NamedTuple):
-    """What the size of an answer is held to, as sentences name it."""
+    """The bound on the size of an answer, as sentences name it."""
 
     name: str = "the token budget"
     cure: str = ", or a larger max_tokens"
-    """How a call gets a larger answer, behind other advice; empty where it cannot."""
+    """Advice to get a larger answer, appended to other advice; empty if no call can get one."""
 
 
 TOKEN_BUDGET = SizeBound()
-"""The bound of a call that may ask for more tokens."""
+"""The bound of a call that may request more tokens."""
 
 
 def subgraph_notes(
     result: BfsResult | IntersectionResult, bound: SizeBound = TOKEN_BUDGET
 ) -> list[str]:
-    """What a model has to know of the answer to a traversal.
+    """The notes on the answer to a traversal.
 
     Args:
-        result: What is answered.
-        bound: What cut it, where something did.
+        result: The result of the traversal.
+        bound: The bound that cut the answer, if any.
     """
     facts = result.facts
     if isinstance(result, BfsResult):
@@ -57,15 +57,15 @@ def subgraph_notes(
 
 
 def left_out(known: Iterable[Omission] = ()) -> Iterator[str]:
-    """What the backend left out in the call under way, and what redaction withheld.
+    """Notes on what the backend left out of the current call, and on withheld metadata.
 
     Args:
-        known: Omissions that a result carries from a call that is over.
+        known: Omissions that a result carries from an earlier call.
     """
     under_way = call.current()
     every = dict.fromkeys([*known, *(under_way.omissions if under_way else ())])
     yield from omissions(every)
-    records = sum(one.direction == "metadata" for one in every)  # withheld by a server behind
+    records = sum(one.direction == "metadata" for one in every)  # withheld by another server
     records += len(under_way.withheld) if under_way else 0
     if records:
         yield (
@@ -76,7 +76,7 @@ def left_out(known: Iterable[Omission] = ()) -> Iterator[str]:
 
 
 def omissions(left_out: Iterable[Omission]) -> Iterator[str]:
-    """What the backend had to leave out, in an order that does not depend on what was cached."""
+    """Notes on what the backend left out, in an order independent of the cache."""
     ways = {"out": "outgoing edges", "in": "incoming edges", "both": "edges"}
     left_out = list(left_out)
     searches = [one for one in left_out if one.direction == "search"]
@@ -324,11 +324,11 @@ def _detail(facts: Facts, bound: SizeBound) -> Iterator[str]:
 
 
 def connection_notes(pairs: Sequence[tuple[str, str, int | None]], most: int) -> Iterator[str]:
-    """How long the shortest connections of some pairs are, and which pairs have none.
+    """Notes on the lengths of the shortest connections, and on pairs without one.
 
     Args:
-        pairs: Seed, target, and the edges between them.
-        most: Edges of a connection at the most.
+        pairs: Seed, target, and the number of edges between them.
+        most: The largest number of edges of a connection.
     """
     lengths = sorted({length for _, _, length in pairs if length is not None})
     if lengths:
@@ -344,13 +344,13 @@ def connection_notes(pairs: Sequence[tuple[str, str, int | None]], most: int) ->
 def shared_notes(
     edges: Sequence[tuple[str, str, str]], k: int, shared: int, *, smallest: bool
 ) -> list[str]:
-    """How the seeds of an intersection stand to each other.
+    """Notes on the relations between the seeds of an intersection.
 
     Args:
-        edges: Those between two seeds.
+        edges: The edges between two seeds.
         k: The radius of the answer.
-        shared: Its nodes without the seeds.
-        smallest: Whether the radius was looked for.
+        shared: Number of nodes of the answer that are no seeds.
+        smallest: Whether the smallest radius was searched for.
     """
     notes = []
     if smallest and shared:
@@ -369,13 +369,13 @@ def shared_notes(
 
 
 def listed(values: Sequence[str]) -> str:
-    """A few of the values, and how many more there are."""
+    """The first values, and the number of further values."""
     more = f" and {len(values) - SHOWN} more" if len(values) > SHOWN else ""
     return ", ".join(map(plain, values[:SHOWN])) + more
 
 
 def counted(count: int, thing: str) -> str:
-    """A number and its noun."""
+    """A number with its noun, in the singular or plural."""
     return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
 
 

@@ -11,25 +11,25 @@ from bfsql.answers.notes import counted
 from bfsql.models import Outline, Property, Relation
 
 MOST_RELATIONS = 100
-"""Relations that an answer lists."""
+"""Maximum number of relations that an answer lists."""
 MOST_PROPERTIES = 20
-"""Properties of a type or predicate that an answer lists."""
+"""Maximum number of properties of a type or predicate that an answer lists."""
 
 
 _DIGITS = 8
-"""Characters of a float that is written as it is."""
+"""Maximum number of characters of a float that is written unrounded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """What `describe_schema` shows of an outline."""
+    """The parts of an outline that `describe_schema` shows."""
 
     relations: Sequence[str] = ()
-    """`Trial -studies-> Disease (2087)`, the most frequent first."""
+    """Texts such as `Trial -studies-> Disease (2087)`, the most frequent first."""
     properties: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """A type or predicate to texts as `phase: 1 | 2 | 3`."""
+    """Texts such as `phase: 1 | 2 | 3`, by type or predicate."""
     notes: Sequence[str] = ()
-    """What is not shown, and what is a sample."""
+    """Notes on parts that are not shown and on samples."""
 
     def part(self, share: int) -> Picture:
         """The picture with a share of its lists, in thousandths, and a note on the rest."""
@@ -48,14 +48,14 @@ class Picture:
 
 
 NO_PICTURE = Picture()
-"""Of a store that gives no outline."""
+"""The picture of a store that has no outline."""
 
 
 def picture(outline: Outline, stripped: Collection[str]) -> Picture:
-    """The texts of an outline.
+    """Describe an outline in texts.
 
     Args:
-        outline: Of the whole graph.
+        outline: The outline of the whole graph.
         stripped: Keys of edge metadata that traversals leave out; they are not shown.
     """
     owners = dict(outline.node_properties)
@@ -74,10 +74,10 @@ def picture(outline: Outline, stripped: Collection[str]) -> Picture:
 
 
 def relations_around(counts: Mapping[tuple[str, str, str], int]) -> Picture:
-    """The relations of a neighbourhood.
+    """Describe the relations of a neighbourhood in texts.
 
     Args:
-        counts: Edges by type of the subject, predicate and type of the object.
+        counts: Number of edges by subject type, predicate and object type.
     """
     ranked = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
     relations = [Relation(*ends, edges) for ends, edges in ranked]
@@ -85,13 +85,13 @@ def relations_around(counts: Mapping[tuple[str, str, str], int]) -> Picture:
 
 
 def relation_text(relation: Relation) -> str:
-    """A relation as a step of `path` is written, the first type in front, and its count."""
+    """A relation as a step of `path`, with the first type in front, and its count."""
     subject, predicate, obj, edges = relation
     return f"{plain(subject)} -{plain(predicate)}-> {plain(obj)} ({edges})"
 
 
 def property_text(known: Property) -> str:
-    """A property with its range, or with the values that it has most often."""
+    """A property with its range, or with its most frequent values."""
     name = clean_text(known.name)
     if known.values:
         more = ["..."] if known.further_values else []
@@ -103,7 +103,7 @@ def property_text(known: Property) -> str:
 
 
 def _bound(value: object) -> str:
-    """An end of a range; of a float of many digits the first four."""
+    """A bound of a range; a float with many digits is rounded to four digits."""
     text = str(value)
     return f"{value:.4g}" if isinstance(value, float) and len(text) > _DIGITS else text
 

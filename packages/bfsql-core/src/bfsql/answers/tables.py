@@ -17,13 +17,13 @@ _ENDS = ("subject", "predicate", "object")
 
 
 def node_rows(content: Mapping[str, Any]) -> list[Row]:
-    """The entities of an answer, in its order: `id`, `entity_type`, what else it has, metadata.
+    """The entities of an answer, in order: `id`, `entity_type`, other fields, and metadata.
 
-    In an answer with seeds, `seed` tells whether an entity is one of them. A metadata key that is
-    also the name of a field gets the prefix `metadata.`.
+    In an answer with seeds, `seed` states whether an entity is a seed. A metadata key that is
+    also the name of a field has the prefix `metadata.`.
 
     Args:
-        content: Of an answer.
+        content: The structured content of an answer.
     """
     seeds = frozenset(content.get("seeds", ()))
     return [
@@ -32,17 +32,17 @@ def node_rows(content: Mapping[str, Any]) -> list[Row]:
 
 
 def edge_rows(content: Mapping[str, Any]) -> list[Row]:
-    """The edges of an answer, in its order: `subject`, `predicate`, `object`, and metadata.
+    """The edges of an answer, in order: `subject`, `predicate`, `object`, and metadata.
 
     Args:
-        content: Of an answer.
+        content: The structured content of an answer.
     """
     edges = content.get("edges")
     return [_row(edge) for edge in edges] if isinstance(edges, list) else []
 
 
 def as_networkx(content: Mapping[str, Any]) -> nx.MultiDiGraph[Any]:
-    """An answer as a graph of networkx; see `Answer.to_networkx`."""
+    """An answer as a networkx graph; see `Answer.to_networkx`."""
     networkx = _library("networkx", "to_networkx")
     graph = networkx.MultiDiGraph()
     for row in node_rows(content):
@@ -67,7 +67,7 @@ def as_pandas(content: Mapping[str, Any], part: Part) -> pd.DataFrame:
 
 
 def _nodes(content: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The entities of an answer of any tool; the schema has none."""
+    """The entities in the answer of any tool; a schema has none."""
     if "nodes" in content or "result" in content:
         yield from content.get("nodes", content.get("result", ()))
     elif "id" in content:
@@ -75,7 +75,7 @@ def _nodes(content: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _row(record: Mapping[str, Any]) -> Row:
-    """A record of an answer with its metadata beside its fields."""
+    """A record of an answer, with its metadata merged into its fields."""
     fields = {name: value for name, value in record.items() if name != "metadata"}
     known = record.get("metadata", {})
     return fields | {f"metadata.{key}" if key in fields else key: known[key] for key in known}

@@ -1,4 +1,4 @@
-"""The objects of the protocol, from results (Appendix A, "Response format")."""
+"""The objects of the protocol, made from results (Appendix A, "Response format")."""
 
 from __future__ import annotations
 
@@ -37,32 +37,32 @@ Result: TypeAlias = BfsResult | IntersectionResult
 NO_EDGES: Mapping[str, int] = MappingProxyType({})
 
 _RESERVED = re.compile(r"(metadata\.)*(id|entity_type|edges|provenance|notes)")
-"""Keys of a flat record that metadata cannot have, or that stand in for them (`protocol.md` 15)."""
+"""Keys reserved in a flat record, and the prefixed keys that replace them (`protocol.md` 15)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a tool returns; the same bytes over MCP, REST and the command line."""
+    """The answer of a tool; the same bytes over MCP, REST and the command line."""
 
     text: str
-    """The answer as compact JSON, or in lines: the first text block."""
+    """The answer as compact JSON or in lines; the first text block."""
     content: dict[str, Any]
-    """The same as structured content; a list stands under `result` (`protocol.md` 20)."""
+    """The answer as structured content; a list is stored under `result` (`protocol.md` 20)."""
     notes: tuple[str, ...] = ()
-    """What is missing, and how to get it. Inside `text` where that is an object."""
+    """What is missing, and how to get it; also in `text` if that is an object."""
 
     @property
     def blocks(self) -> tuple[str, ...]:
-        """The text blocks: a list cannot hold its notes, so they follow in a second one."""
+        """The text blocks; the notes of a list, which cannot contain them, are a second block."""
         if self.notes and self.text.startswith("["):
             return (self.text, "\n".join(self.notes))
         return (self.text,)
 
     def to_networkx(self) -> nx.MultiDiGraph[Any]:
-        """The nodes and edges of the answer as a graph of networkx.
+        """The nodes and edges of the answer as a networkx graph.
 
-        Nodes are known by their ids, edges by their predicates as keys; fields and metadata are
-        their attributes (`to_pandas` describes them). A node that only edges name has none.
+        Nodes are identified by their ids, and edges have their predicates as keys; fields and
+        metadata are attributes (see `to_pandas`). A node that only edges name has no attributes.
 
         Raises:
             ImportError: networkx is not installed.
@@ -70,23 +70,23 @@ class Answer:
         return as_networkx(self.content)
 
     def to_pandas(self, part: Part = "nodes") -> pd.DataFrame:
-        """The entities or the edges of the answer as a data frame, a row each.
+        """The entities or the edges of the answer as a data frame, with one row each.
 
-        Entities have the columns `id`, `entity_type`, and in an answer with seeds `seed`, edges
-        the columns `subject`, `predicate` and `object`; each metadata key is a column too, with
-        the prefix `metadata.` where it is the name of another column.
+        Entities have the columns `id`, `entity_type` and, in an answer with seeds, `seed`; edges
+        have the columns `subject`, `predicate` and `object`. Each metadata key is also a column,
+        with the prefix `metadata.` if it is the name of another column.
 
         Args:
             part: `nodes` or `edges`.
 
         Raises:
             ImportError: pandas is not installed.
-            ValueError: There is no such part.
+            ValueError: `part` is neither `nodes` nor `edges`.
         """
         return as_pandas(self.content, part)
 
     def _repr_html_(self) -> str:
-        """A picture and a table of the answer, for notebooks; both are bounded."""
+        """A bounded picture and table of the answer, for notebooks."""
         from bfsql.answers.notebook import as_html
 
         return as_html(self.content, self.notes, third_of_bytes(self.text.encode()))
@@ -96,14 +96,14 @@ class SubgraphWriter:
     """Writes the results of one call, which a budget may need to see in many sizes.
 
     Args:
-        stripped: Edge metadata that traversals leave out.
-        notes: Sentences about the call itself, in front of those about the result.
-        answer_format: How the answer is written.
-        bound: What the size of the answer is held to.
+        stripped: Keys of edge metadata that traversals leave out.
+        notes: Sentences about the call itself, placed before those about the result.
+        answer_format: The format of the answer.
+        bound: The bound on the size of the answer.
 
     Attributes:
-        stripped: As given.
-        encode: Writes an answer.
+        stripped: The keys of edge metadata that are left out.
+        encode: The function that writes an answer.
     """
 
     def __init__(
@@ -117,16 +117,16 @@ class SubgraphWriter:
         self.encode = encode if answer_format == "json" else encode_in_lines
         self._notes = tuple(notes)
         self._bound = bound
-        # Cleaning is the expensive part, and every size of the same answer shares it.
+        # Cleaning is the expensive part, so all sizes of the same answer share its results.
         self._nodes: dict[str, Document] = {}
         self._edges: dict[Triple, Document] = {}
 
     def draft(self, result: Result) -> Draft:
-        """The answer that a result would make, not written yet."""
+        """The draft of an answer with a result, not written yet."""
         return Draft(self, result)
 
     def document(self, result: Result) -> Document:
-        """The answer; what explains it stands before what a host may cut off."""
+        """The answer; explanations precede the parts that a host may cut off."""
         if isinstance(result, BfsResult):
             name, depth, common, shown = "max_hops", result.max_hops, None, result.shown
         else:
@@ -178,7 +178,7 @@ class SubgraphWriter:
 
 
 def _counted(nodes: list[Document], shown: Shown | None) -> list[Document]:
-    """The nodes, those that the page of a path counts with their numbers."""
+    """The nodes; those counted by the page of a path have their numbers added."""
     if shown is None:
         return nodes
     paths, distinct = shown.paths, shown.distinct
@@ -191,7 +191,7 @@ def _counted(nodes: list[Document], shown: Shown | None) -> list[Document]:
 
 
 def _marked(nodes: list[Document], common: int | None) -> list[Document]:
-    """The nodes, those behind the common ones marked."""
+    """The nodes; those after the common ones are marked."""
     if common is None:
         return nodes
     return [*nodes[:common], *({**node, "via": True} for node in nodes[common:])]
@@ -199,7 +199,7 @@ def _marked(nodes: list[Document], common: int | None) -> list[Document]:
 
 @dataclass(frozen=True)
 class Draft:
-    """A result as the answer that it would be; written when its size or its text is asked for."""
+    """The answer of a result, written when its size or its text is requested."""
 
     writer: SubgraphWriter
     result: Result
@@ -211,22 +211,22 @@ class Draft:
 
     @cached_property
     def text(self) -> bytes:
-        """Its bytes."""
+        """The encoded answer."""
         return self.writer.encode(self.document)
 
     def answer(self) -> Answer:
-        """The answer on its way out, not encoded again."""
+        """The finished answer; it is not encoded again."""
         if self.writer.encode is encode:
             return document_answer(self.document, self.text)
         return replace(document_answer(self.document), text=self.text.decode())
 
 
 def document_answer(document: Document, text: bytes | None = None) -> Answer:
-    """An answer that is one object.
+    """Create an answer that is one object.
 
     Args:
         document: The object.
-        text: The same encoded, where that was done before.
+        text: The encoded object, if it is already available.
     """
     text = encode(document) if text is None else text
     content = as_sent(document, text)
@@ -234,7 +234,7 @@ def document_answer(document: Document, text: bytes | None = None) -> Answer:
 
 
 def list_answer(records: Sequence[Document], notes: Sequence[str]) -> Answer:
-    """An answer that is a list, its notes beside it (`protocol.md` 20)."""
+    """Create an answer that is a list, with its notes beside it (`protocol.md` 20)."""
     text = encode(records)
     content = {"result": as_sent(records, text)} | ({"notes": list(notes)} if notes else {})
     return Answer(text.decode(), content, tuple(notes))
@@ -245,12 +245,12 @@ def search_document(
     matches: Mapping[str, str],
     contexts: Mapping[str, Sequence[str]],
 ) -> list[Document]:
-    """Search hits; `score` is null unless vectors made it, a missing name is left out.
+    """Search hits; `score` is null unless it comes from vectors, and a missing name is left out.
 
     Args:
         stubs: The hits.
-        matches: The class of each match by id.
-        contexts: What tells namesakes apart, by id.
+        matches: The class of each match, by id.
+        contexts: Facts that tell namesakes apart, by id.
     """
     return [
         {"id": stub.id, "entity_type": stub.entity_type}
@@ -273,11 +273,11 @@ def entity_document(
     """A flat record: "the id, entity_type, and all metadata fields merged at the top level".
 
     Args:
-        entity_id: Canonical id.
-        entity_type: Its one type.
-        metadata: As the store has it.
-        edges: Steps of a path to the number of its edges.
-        provenance: Its evidence.
+        entity_id: The canonical id.
+        entity_type: The type of the entity.
+        metadata: The metadata as the store has it.
+        edges: The number of edges, by step of a path.
+        provenance: The evidence of the entity.
         notes: What is missing.
     """
     record: Document = {"id": entity_id, "entity_type": entity_type}
@@ -298,7 +298,7 @@ def entity_document(
 def schema_document(
     schema: SchemaDescription, notes: Sequence[str] = (), shown: Picture = NO_PICTURE
 ) -> Document:
-    """The schema, its lists sorted as they came."""
+    """The schema, with its lists in the given order."""
     return {
         "graph_description": clean_text(schema.graph_description),
         "comprehensive": schema.comprehensive,
@@ -322,10 +322,10 @@ def neighbourhood_document(
     """The schema of the edges that touch some entities.
 
     Args:
-        seeds: Their ids.
-        node_counts: They and their neighbours by type.
-        relations: The edges by type of the subject, predicate and type of the object.
-        shown: These as texts.
+        seeds: The ids of the entities.
+        node_counts: Number of the entities and their neighbours, by type.
+        relations: Number of edges by subject type, predicate and object type.
+        shown: The relations as texts.
         notes: What is missing.
     """
     return {
@@ -345,7 +345,7 @@ def _score(score: float | None) -> float | None:
 
 
 def evidence_item(item: Document) -> Document:
-    """An item of evidence: the triple unchanged, its text cleaned, empty fields left out."""
+    """An item of evidence with its triple unchanged, its text cleaned and empty fields left out."""
     triple = ("subject", "predicate", "object")
     return {
         key: value if key in triple else clean(value, key)
