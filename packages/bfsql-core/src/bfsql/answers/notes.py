@@ -31,7 +31,7 @@ class SizeBound(NamedTuple):
 
     name: str = "the token budget"
     cure: str = ", or a larger max_tokens"
-    """Advice to get a larger answer, appended to other advice; empty if no call can get one."""
+    """Advice to get a larger answer, appended to other advice; empty if the call cannot get one."""
 
 
 TOKEN_BUDGET = SizeBound()
@@ -65,7 +65,7 @@ def left_out(known: Iterable[Omission] = ()) -> Iterator[str]:
     under_way = call.current()
     every = dict.fromkeys([*known, *(under_way.omissions if under_way else ())])
     yield from omissions(every)
-    records = sum(one.direction == "metadata" for one in every)  # withheld by another server
+    records = sum(one.direction == "metadata" for one in every)  # withheld by a remote server
     records += len(under_way.withheld) if under_way else 0
     if records:
         yield (

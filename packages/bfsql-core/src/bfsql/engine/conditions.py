@@ -347,7 +347,7 @@ class _Tally:
 async def known_of_nodes(
     db: GraphDbInterface, columns: Columns, ids: Sequence[str], keys: set[str]
 ) -> Mapping[str, Metadata]:
-    """Some keys of the metadata of nodes: those that came along, and one batch for the rest.
+    """Some keys of the metadata of nodes, brought with the nodes or read in one batch.
 
     Raises:
         TimeoutError: The deadline passed.

@@ -96,7 +96,7 @@ def without_edge_metadata(pages: Pages, result: Result) -> Result:
 
 
 def with_absent_fields(pages: Pages, result: Result, stripped: Collection[str] = ()) -> Result:
-    """The result with the fields that nothing on its page has listed in its facts.
+    """Name the requested fields that nothing on the page has in the facts of the result.
 
     Args:
         pages: The pages that the result belongs to.

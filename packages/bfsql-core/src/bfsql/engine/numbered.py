@@ -74,7 +74,7 @@ class _Streamed:
 
 
 class NumberedColumns(Columns):
-    """The columns of a backend that speaks in strings, for one call.
+    """The columns of a backend that uses strings, for one call.
 
     Args:
         db: The backend, with or without a cache.
@@ -111,7 +111,7 @@ class NumberedColumns(Columns):
 
     @property
     def brought(self) -> Mapping[str, Metadata]:
-        """The metadata of the nodes that came with some, by id."""
+        """The metadata that came with nodes, by id."""
         return self._brought
 
     def read_ahead(self, ids: Sequence[str]) -> None:

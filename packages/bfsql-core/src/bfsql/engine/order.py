@@ -31,7 +31,7 @@ from bfsql.models.merge import fold
 Numbers: TypeAlias = npt.NDArray[np.integer[Any]]
 
 DEGREE, PATHS, DISTINCT = "degree", "paths", "distinct"
-"""The sort keys that are no properties."""
+"""The sort keys that are not properties."""
 
 _DIRECTION = re.compile(r"(.*\S)\s+(asc|desc)(ending)?", re.IGNORECASE | re.DOTALL)
 

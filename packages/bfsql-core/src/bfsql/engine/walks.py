@@ -86,7 +86,7 @@ class Walks:
         arcs = [one.marked(~p) for p, one in zip(passed, self.arcs, strict=True)]
         return Walks(self.columns, self.layers, arcs, self._starts, self._targets)
 
-    # --- what is on them ------------------------------------------------------------
+    # --- nodes and edges ------------------------------------------------------------
 
     @cached_property
     def nodes(self) -> IntArray:
