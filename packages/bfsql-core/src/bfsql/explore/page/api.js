@@ -1,9 +1,9 @@
 // @ts-check
 /**
- * Calls of the tools over the web API, as any program makes them.
+ * Calls the tools through the web API, as any other program would.
  */
 
-/** A call that failed, with a sentence for the reader. */
+/** A call that failed, with a message for the user. */
 export class ApiError extends Error {
   /**
    * @param {string} message
@@ -28,7 +28,7 @@ export class ApiError extends Error {
  * @property {number} bytes Of the text, in UTF-8.
  * @property {number} tokens A third of the bytes, rounded up: the estimate of the budget.
  * @property {number} ms From the request to the end of the answer.
- * @property {string[]} notes What the answer lacks, in sentences.
+ * @property {string[]} notes What is missing from the answer, in sentences.
  */
 
 let token = "";
@@ -39,12 +39,12 @@ let askForToken = null;
 /** @type {Promise<string> | null} */
 let asking = null;
 
-/** Who asks for the token, when the server wants one. @param {(refused: boolean) => Promise<string>} f */
+/** Set the function that asks for the token when the server requires one. @param {(refused: boolean) => Promise<string>} f */
 export function onTokenWanted(f) {
   askForToken = f;
 }
 
-/** Whether the server asked for a token and has one. */
+/** Whether the server required a token and has received one. */
 export function hasToken() {
   return token !== "";
 }
@@ -56,8 +56,8 @@ export function hasToken() {
  * @param {Record<string, any>} given Its arguments; those without a value are left out.
  * @param {AbortSignal} [signal]
  * @returns {Promise<Call>}
- * @throws {ApiError} The tool, the server or the way to it failed.
- * @throws {DOMException} `AbortError` where the signal ended the call.
+ * @throws {ApiError} The tool, the server or the connection to it failed.
+ * @throws {DOMException} `AbortError` if the signal ended the call.
  */
 export async function call(tool, given, signal) {
   const args = Object.fromEntries(
@@ -101,7 +101,7 @@ export async function read(path, signal) {
 }
 
 /**
- * The names of entities, for what holds ids alone; without those that have none.
+ * The names of entities by id; entities without a name are left out.
  *
  * @param {Iterable<string>} ids
  * @param {AbortSignal} [signal]
@@ -115,7 +115,7 @@ export async function namesOf(ids, signal) {
 }
 
 /**
- * Runs one call at a time: a new one ends the one before, whose answer is never seen.
+ * Run one call at a time: a new call aborts the previous one, whose answer is discarded.
  *
  * @returns {{run: <T>(f: (signal: AbortSignal) => Promise<T>) => Promise<T>, stop: () => void}}
  */
@@ -141,7 +141,7 @@ export function latest() {
   };
 }
 
-/** Whether an error only says that a newer call took the place of this one. @param {any} error */
+/** Whether an error only means that a newer call replaced this one. @param {any} error */
 export function isAbort(error) {
   return error instanceof DOMException && error.name === "AbortError";
 }
@@ -198,7 +198,7 @@ function parsed(content) {
   }
 }
 
-/** The list of an answer that has its notes beside it. @param {string} content @param {any} document */
+/** The list in an answer that has its notes in a separate field. @param {string} content @param {any} document */
 function resultText(content, document) {
   const end = document.notes ? content.lastIndexOf(',"notes":[') : content.length - 1;
   return content.slice('{"result":'.length, end);

@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * "As the model sees it": the tool calls behind a view, in forms that run elsewhere, and the
- * bytes of their answers.
+ * text of their answers.
  */
 
 import { hasToken } from "./api.js";
@@ -12,7 +12,7 @@ import { subscribe } from "./shown.js";
 
 /** @typedef {import("./api.js").Call} Call */
 
-/** Characters of an answer that are shown before the reader asks for all. */
+/** Characters of an answer that are shown until the user asks for all of it. */
 const SHOWN = 20_000;
 
 const FORMS = [
@@ -22,10 +22,10 @@ const FORMS = [
   { id: "curl", label: "curl", what: "the curl command", write: asCurl },
 ];
 
-/** What the reader chose; it stays from one view to the next. */
+/** The user's choices, which are kept from one view to the next. */
 const chosen = { form: "mcp", file: "graph.db" };
 
-/** A panel of the calls behind what is shown, closed at first; hidden where there are none. */
+/** A panel of the calls behind the current view, closed at first; hidden if there are none. */
 export function callPanel() {
   /** @type {Call[]} */
   let calls = [];
@@ -118,7 +118,7 @@ function theAnswer(call) {
     more);
 }
 
-/** Text that scrolls; the keyboard reaches it. @param {Element} code @param {string} label */
+/** Scrollable text that can be reached with the keyboard. @param {Element} code @param {string} label */
 function block(code, label) {
   return h("pre", { tabindex: "0", role: "region", "aria-label": label }, code);
 }

@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Characters that show nothing or reorder what is shown, as `bfsql.models.characters` lists them.
+ * Characters that are invisible or reorder text, as listed in `bfsql.models.characters`.
  */
 
 const HIDDEN = new RegExp(
@@ -13,7 +13,7 @@ const HIDDEN = new RegExp(
   "gu",
 );
 
-/** Whether a text has a character that cannot be seen where it stands. @param {string} text */
+/** Whether a text contains an invisible or reordering character. @param {string} text */
 export function hasHidden(text) {
   return text.search(HIDDEN) >= 0;
 }
@@ -22,13 +22,13 @@ export function hasHidden(text) {
  * The text with every such character replaced.
  *
  * @param {string} text
- * @param {(character: string) => string} written How one is written.
+ * @param {(character: string) => string} written The replacement for a character.
  */
 export function replaceHidden(text, written) {
   return text.replace(HIDDEN, written);
 }
 
-/** Each UTF-16 unit as JSON escapes it. @param {string} character */
+/** Each UTF-16 code unit as a JSON escape. @param {string} character */
 export function jsonEscape(character) {
   return Array.from({ length: character.length }, (_, at) => unit(character.charCodeAt(at))).join("");
 }

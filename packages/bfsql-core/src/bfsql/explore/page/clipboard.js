@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Copying text, with an answer that can be seen and heard.
+ * Copies text, and confirms it visibly and to screen readers.
  */
 
 import { announce, h } from "./dom.js";
@@ -10,10 +10,10 @@ const SHOWN_MS = 2000;
 /**
  * A button that copies a text.
  *
- * @param {string} what What is copied, for its name: "the command".
+ * @param {string} what What is copied, for the button's name: "the command".
  * @param {() => string} text
- * @param {() => Element | null} [shown] Where the text stands; it is selected where the browser
- *   lets no script copy.
+ * @param {() => Element | null} [shown] The element with the text; it is selected if the browser
+ *   does not allow scripts to copy.
  */
 export function copyButton(what, text, shown = () => null) {
   const label = "Copy";
@@ -37,7 +37,7 @@ export function copyButton(what, text, shown = () => null) {
 /** @param {string} text @param {Element | null} shown @returns {Promise<boolean>} */
 async function copied(text, shown) {
   try {
-    await navigator.clipboard.writeText(text); // needs https, or this machine
+    await navigator.clipboard.writeText(text); // requires https or localhost
     return true;
   } catch {
     const area = h("textarea", { class: "unseen", "aria-hidden": "true", tabindex: "-1" });

@@ -1,16 +1,16 @@
 // @ts-check
 /**
- * A text field with suggestions: the combobox of the ARIA practices, with a list.
+ * A text field with suggestions: the combobox with a list of the ARIA practices.
  */
 
 import { announce, fill, h, name, plural } from "./dom.js";
 
 /**
  * @typedef {object} Suggestion
- * @property {string} text What the field holds when it is chosen.
+ * @property {string} text The field's value when the suggestion is chosen.
  * @property {string} [hint]
- * @property {any} [of] What it stands for.
- * @property {any} [shown] An element in place of the text.
+ * @property {any} [of] The object that the suggestion stands for.
+ * @property {any} [shown] An element to show in place of the text.
  */
 
 /**
@@ -19,10 +19,10 @@ import { announce, fill, h, name, plural } from "./dom.js";
  * @property {string} [value]
  * @property {string} [placeholder]
  * @property {(text: string) => Suggestion[] | Promise<Suggestion[]>} suggest
- * @property {(text: string, suggestion?: Suggestion) => void} onChange When a suggestion is
- *   chosen, and when the field is left or Enter is pressed with another text.
+ * @property {(text: string, suggestion?: Suggestion) => void} onChange Called when a suggestion
+ *   is chosen, and when the field is left or Enter is pressed with another text.
  * @property {boolean} [labelHidden]
- * @property {boolean} [clears] Whether the field is empty again after a choice.
+ * @property {boolean} [clears] Whether the field is cleared after a choice.
  */
 
 let boxes = 0;
@@ -30,7 +30,7 @@ let boxes = 0;
 /**
  * @param {How} how
  * @returns {{element: HTMLElement, input: HTMLInputElement, problem: (sentence: string) => void}}
- *   `problem` shows a sentence at the field; an empty one takes it away.
+ *   `problem` shows a message at the field; an empty text removes it.
  */
 export function combobox({ label, value = "", placeholder = "", suggest, onChange, labelHidden = false, clears = false }) {
   boxes += 1;
@@ -57,7 +57,7 @@ export function combobox({ label, value = "", placeholder = "", suggest, onChang
     try {
       found = await suggest(input.value);
     } catch {
-      found = []; // a field without suggestions still takes text
+      found = []; // a field without suggestions still accepts text
     }
     if (own !== asked || document.activeElement !== input) return;
     const before = keyOf(offered[active]);
@@ -146,7 +146,7 @@ export function combobox({ label, value = "", placeholder = "", suggest, onChang
   return { element, input, problem };
 }
 
-/** By what a suggestion is found again among newer ones. @param {Suggestion} [one] */
+/** The key by which a suggestion is found again among newer ones. @param {Suggestion} [one] */
 function keyOf(one) {
   return one ? one.of?.id ?? one.text : null;
 }

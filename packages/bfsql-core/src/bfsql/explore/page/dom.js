@@ -1,13 +1,13 @@
 // @ts-check
 /**
- * Elements made from text. What a graph holds is set as text and never parsed as markup.
+ * Creates elements from text. Content from a graph is set as text and never parsed as markup.
  */
 
 const SVG = "http://www.w3.org/2000/svg";
 const SVG_TAGS = new Set(["svg", "path", "circle", "rect", "line", "g", "text"]);
 
 /**
- * Make an element.
+ * Create an element.
  *
  * Properties that are functions become listeners (`onclick`), true becomes an empty attribute,
  * and false, null and undefined are left out. Children are elements, texts, or lists of these.
@@ -34,8 +34,8 @@ export function h(tag, props = null, ...children) {
 }
 
 /**
- * A text of the graph: isolated from the direction of what surrounds it, and clamped by the
- * stylesheet; the whole text is its title.
+ * A text from the graph: isolated from the direction of the surrounding text, and clamped by the
+ * stylesheet; the full text is its title.
  *
  * @param {string} text
  * @param {string} [className]
@@ -45,7 +45,7 @@ export function name(text, className = "name") {
 }
 
 /**
- * A link to a state of the page (`#...`) or, for http and https alone, to another site.
+ * A link to a state of the page (`#...`) or, only for http and https, to another site.
  * Any other address is shown as text.
  *
  * @param {string} address
@@ -71,7 +71,7 @@ export function isWebAddress(text) {
 }
 
 /**
- * Replace what an element holds.
+ * Replace the children of an element.
  *
  * @param {Element} element
  * @param {...any} children
@@ -92,7 +92,7 @@ export function plural(value, one, many = `${one}s`) {
   return `${count(value)} ${value === 1 ? one : many}`;
 }
 
-/** Tell screen readers something. @param {string} text */
+/** Announce a text to screen readers. @param {string} text */
 export function announce(text) {
   const region = document.getElementById("live");
   if (region) region.textContent = text;

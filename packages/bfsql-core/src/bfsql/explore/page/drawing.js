@@ -1,25 +1,25 @@
 // @ts-check
-/** What sigma draws: a graphology graph that is made from the page's graph. */
+/** The drawing for sigma: a graphology graph made from the page's graph. */
 
 import { short } from "./overlay.js";
 import { markOf } from "./palette.js";
 
 /** @typedef {import("./graph.js").Graph} Graph */
 
-/** @typedef {{text: string, back: boolean}} Label The name of an edge; `back` where it runs against its line. */
+/** @typedef {{text: string, back: boolean}} Label The name of an edge; `back` if the edge runs against its line. */
 
 /** @typedef {{source: string, target: string, both: boolean, labels: Label[], width: number}} Line */
 
-/** Nodes from which on they are drawn smaller. */
+/** The number of nodes from which they are drawn smaller. */
 const MANY = 1500;
 
-/** Names that a line has at most; what is left is counted. */
+/** The maximum number of names on a line; the others are counted. */
 const MOST_LABELS = 5;
 const LABEL_LENGTH = 40;
 
 /**
- * The key of a node in the drawing. Sigma keeps what it knows of nodes in plain objects, so that
- * an id such as `__proto__` must not be a key.
+ * The key of a node in the drawing. Sigma stores data about nodes in plain objects, so an id such
+ * as `__proto__` must not be a key.
  *
  * @param {string} id
  */
@@ -28,20 +28,20 @@ export const keyOf = (id) => `n${id}`;
 /** The id behind a key. @param {string} key */
 export const idOf = (key) => key.slice(1);
 
-/** A drawing without nodes, as sigma takes it: a graphology graph. */
+/** An empty drawing for sigma: a graphology graph without nodes. */
 export function emptyDrawing() {
   return new /** @type {any} */ (globalThis).graphology.Graph({ type: "directed", multi: true, allowSelfLoops: true });
 }
 
 /**
- * Make the drawing of a graph; nodes that were drawn before keep their place. Edges between the
- * same two nodes are one line with a name for each.
+ * Create the drawing of a graph; nodes that were drawn before keep their position. Edges between
+ * the same two nodes are one line with a name for each edge.
  *
  * @param {Graph} graph
- * @param {any} before The drawing so far.
+ * @param {any} before The previous drawing.
  * @param {(edge: any) => string} edgeLabel
  * @returns {{drawing: any, bodies: import("./layout.js").Body[], links: {source: string, target: string}[]}}
- *   The nodes and lines for a layout; nodes with a place have x and y.
+ *   The nodes and lines for a layout; nodes with a position have x and y.
  */
 export function drawingOf(graph, before, edgeLabel) {
   const drawing = emptyDrawing();
@@ -106,7 +106,7 @@ function linesOf(graph, edgeLabel) {
   return [...lines.values()];
 }
 
-/** The names that are drawn, each once in a direction. @param {Label[]} labels */
+/** The names to draw, each once per direction. @param {Label[]} labels */
 function shortened(labels) {
   if (labels.length === 1) return [{ text: short(labels[0].text, LABEL_LENGTH), back: false }];
   const different = [...new Map(labels.map((label) => [`${label.back} ${label.text}`, label])).values()];

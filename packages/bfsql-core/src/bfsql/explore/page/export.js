@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Takes a view away as a file: the picture as PNG and SVG, the graph as CSV and GraphML, the
- * answer as JSON. Nothing leaves the page but by the browser's download.
+ * Saves a view as a file: the picture as PNG and SVG, the graph as CSV and GraphML, the answer as
+ * JSON. Data leaves the page only through the browser's download.
  */
 
 import { announce, h } from "./dom.js";
@@ -14,7 +14,7 @@ import { asSvg } from "./svg.js";
 /** @typedef {import("./shown.js").Shown} Shown */
 
 const SCALE = 2;
-/** Pixels that a canvas of every browser can have on a side. */
+/** The side length in pixels that every browser supports for a canvas. */
 const MOST_PIXELS = 8192;
 
 /** @type {{label: string, ending: string, make: (now: Shown) => Blob | Promise<Blob>, needs: "picture" | "graph" | "call"}[]} */
@@ -27,7 +27,7 @@ const KINDS = [
   { label: "Answer (JSON)", ending: ".json", make: ({ calls }) => file(calls.at(-1)?.text ?? "", "application/json"), needs: "call" },
 ];
 
-/** A menu of the files that what is shown can be saved as; hidden where there is nothing. */
+/** A menu of the files in which the view can be saved; hidden if there is nothing to save. */
 export function exportMenu() {
   const problem = h("p", { class: "error", role: "alert", hidden: true });
   const items = h("div", { class: "menu" });
@@ -78,7 +78,7 @@ function has({ graph, picture, calls }, part) {
 }
 
 /**
- * A file's name from the words of a view: letters, digits and dashes, 60 at most.
+ * A file name from the title of a view: letters, digits and dashes, at most 60 characters.
  *
  * @param {string} title
  * @param {string} ending
@@ -108,7 +108,7 @@ export function svg({ title, graph, picture }) {
   });
 }
 
-/** The SVG, drawn at twice its size. @param {Shown} now @returns {Promise<Blob>} */
+/** The SVG, rendered at twice its size. @param {Shown} now @returns {Promise<Blob>} */
 async function png(now) {
   const { text, width, height } = svg(now);
   const scale = Math.min(SCALE, MOST_PIXELS / width, MOST_PIXELS / height);

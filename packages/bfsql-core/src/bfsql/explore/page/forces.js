@@ -3,15 +3,15 @@
 
 /** @typedef {{x: number, y: number, vx: number, vy: number, size: number}} Moved */
 
-/** How much of an overlap a step takes away from each of the two. */
+/** The part of an overlap by which a step moves each of the two nodes. */
 const FIRMNESS = 0.4;
 
 /**
- * Every two nodes push each other away and do not overlap. Each pair is looked at, which up to a
- * thousand nodes or so is several times faster than d3's tree of nodes.
+ * A force by which nodes repel each other and do not overlap. It examines each pair, which for up
+ * to about a thousand nodes is several times faster than d3's tree of nodes.
  *
  * @param {{strength: number, reach: number, gap: number}} how `reach` is the distance up to which
- *   they push, and `gap` is left free around a node.
+ *   nodes repel each other, and `gap` is the free space around a node.
  */
 export function pushApart({ strength, reach, gap }) {
   /** @type {Moved[]} */
@@ -24,7 +24,7 @@ export function pushApart({ strength, reach, gap }) {
     });
     const farthest = reach * reach;
     const push = strength * alpha;
-    // Plain numbers alone: this runs for each pair.
+    // Only plain numbers: this runs for each pair.
     for (let i = 0; i < nodes.length; i += 1) {
       let sumX = 0;
       let sumY = 0;
@@ -63,7 +63,7 @@ export function pushApart({ strength, reach, gap }) {
 }
 
 /**
- * A force that acts on every nth step alone, and as much stronger then.
+ * A force that acts only on every nth step, and is n times as strong.
  *
  * @param {any} force @param {number} nth
  */

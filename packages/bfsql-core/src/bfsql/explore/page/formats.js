@@ -15,7 +15,7 @@ const BYTE_ORDER_MARK = "\ufeff";
 const NODE_COLUMNS = ["id", "type", "name"];
 const EDGE_COLUMNS = ["subject", "predicate", "object"];
 
-/** What a spreadsheet takes for the beginning of a formula, wide forms and leading blanks included. */
+/** What a spreadsheet takes for the start of a formula, including wide forms and leading blanks. */
 const FORMULA = /^[\s\0]*[=+\-@\uff1d\uff0b\uff0d\uff20]|^[\t\r\n]/;
 const NUMBER = /^[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
@@ -52,10 +52,10 @@ export function edgesAsCsv(edges) {
 }
 
 /**
- * Rows as CSV (RFC 4180) with a byte order mark, by which spreadsheets know UTF-8.
+ * Rows as CSV (RFC 4180) with a byte order mark, by which spreadsheets recognise UTF-8.
  *
- * Every cell is in quotes. A text that a spreadsheet would take for a formula has an apostrophe
- * in front; numbers have none.
+ * Every cell is quoted. A text that a spreadsheet would take for a formula is preceded by an
+ * apostrophe; numbers are not.
  *
  * @param {any[][]} rows
  */
@@ -70,7 +70,7 @@ function cell(value) {
   return `"${guarded.replaceAll('"', '""')}"`;
 }
 
-/** A metadata key that is the name of a column already. @param {string} key @param {string[]} columns */
+/** A metadata key that is already the name of a column. @param {string} key @param {string[]} columns */
 function apart(key, columns) {
   return columns.includes(key) ? `metadata.${key}` : key;
 }
@@ -81,7 +81,7 @@ const NODE_DATA = ["type", "name", "full", "seed"];
 const EDGE_DATA = ["predicate"];
 
 /**
- * GraphML as networkx, Gephi and yEd read it: a directed graph whose nodes have the graph's ids.
+ * GraphML that networkx, Gephi and yEd can read: a directed graph whose nodes have the graph's ids.
  *
  * @param {Node[]} nodes
  * @param {Edge[]} edges
@@ -110,7 +110,7 @@ export function asGraphml(nodes, edges) {
   ].join("\n");
 }
 
-/** The ids as XML can hold them; two that became the same are numbered. @param {Node[]} nodes */
+/** The ids without characters that XML cannot hold; ids that become equal are numbered. @param {Node[]} nodes */
 function distinctIds(nodes) {
   /** @type {Map<string, string>} */
   const found = new Map();
@@ -178,7 +178,7 @@ function dataLines(record, keys) {
 // --- text --------------------------------------------------------------------------------
 
 /**
- * Text inside XML, in elements and attributes. Characters that XML cannot hold become U+FFFD.
+ * Text for XML elements and attributes. Characters that XML cannot hold become U+FFFD.
  *
  * @param {string} text
  */
@@ -188,7 +188,7 @@ export function xml(text) {
     .replace(/[&<>"'\t\n\r\x7f-\x9f]/g, (sign) => `&#${sign.charCodeAt(0)};`);
 }
 
-/** A name as it can be read: hidden characters are written as escapes. @param {string} text */
+/** A readable name, with hidden characters written as escapes. @param {string} text */
 export function visible(text) {
   return replaceHidden(text, (character) => `\\u{${/** @type {number} */ (character.codePointAt(0)).toString(16)}}`);
 }

@@ -1,17 +1,17 @@
 // @ts-check
 /**
- * A tool call as it is made outside of the page: over MCP, in a shell, in Python, with curl.
+ * A tool call as it is made outside the page: over MCP, in a shell, in Python, with curl.
  *
- * What can be copied and run shows everything that it contains: characters that a terminal would
- * hide or act on are written as escapes.
+ * A text to copy and run shows everything that it contains: characters that a terminal would hide
+ * or act on are written as escapes.
  */
 
 import { hasHidden, jsonEscape, replaceHidden } from "./characters.js";
 
 /** @typedef {Record<string, any>} Arguments */
-/** @typedef {{text: string, problem?: string}} Written A form, or why there is none. */
+/** @typedef {{text: string, problem?: string}} Written A form, or the reason why there is none. */
 
-/** The argument that stands first, without an option. @type {Record<string, string>} */
+/** The argument that comes first, without an option. @type {Record<string, string>} */
 const POSITIONAL = {
   search_entities: "query",
   bfs_query: "seeds",
@@ -25,7 +25,7 @@ const TOOLS = new Set(["describe_schema", ...Object.keys(POSITIONAL)]);
 /** Options whose values the command line splits at commas. */
 const SEPARATED = new Set(["node_types", "exclude_node_types", "predicates"]);
 
-/** Options that are named otherwise than their argument: `--path` is the graph's file. */
+/** Options whose names differ from those of their arguments: `--path` is the graph's file. */
 const OPTIONS = new Map([["path", "step"]]);
 
 const IDENTIFIER = /^[a-z_][a-z0-9_]*$/;
@@ -94,8 +94,8 @@ export function asPython(tool, args, file) {
 /**
  * @param {string} tool
  * @param {Arguments} args
- * @param {string} url Of the web API's root, which ends with a slash.
- * @param {boolean} token Whether the server asks for one; the shell variable TOKEN stands for it.
+ * @param {string} url The web API's root, which ends with a slash.
+ * @param {boolean} token Whether the server requires one; the shell variable TOKEN stands for it.
  * @returns {Written}
  */
 export function asCurl(tool, args, url, token) {
@@ -113,7 +113,7 @@ function without(problem) {
   return { text: "", problem };
 }
 
-/** JSON in one line, in which every character can be seen. @param {unknown} value */
+/** JSON on one line, in which every character is visible. @param {unknown} value */
 function json(value) {
   return replaceHidden(JSON.stringify(value), jsonEscape);
 }
@@ -126,7 +126,7 @@ function list(value) {
   return (Array.isArray(value) ? value : [value]).map(String);
 }
 
-/** What keeps the arguments from a command line. @param {Arguments} args @returns {string} */
+/** The reason why a command line cannot express the arguments. @param {Arguments} args @returns {string} */
 function wrongForShell(args) {
   for (const [name, value] of Object.entries(args)) {
     if (!IDENTIFIER.test(name)) return `There is no option for the argument ${JSON.stringify(name)}.`;
@@ -149,7 +149,7 @@ function optionsOf(name, value) {
 }
 
 /**
- * A word of a POSIX shell. Line ends and hidden characters are written in `$'...'`, by their bytes.
+ * A word of a POSIX shell. Line ends and hidden characters are written in `$'...'` as their bytes.
  *
  * @param {string} text
  */

@@ -6,14 +6,14 @@
 /**
  * @typedef {object} Node
  * @property {string} id
- * @property {string} name The id where no name is known.
+ * @property {string} name The name, or the id if no name is known.
  * @property {string} type
- * @property {boolean} full Whether an answer had its record; a stub is identity alone.
+ * @property {boolean} full Whether an answer contained its record; a stub has only an identity.
  * @property {boolean} seed
  * @property {boolean} via Whether it is only on a connection (`intersect_subgraphs`).
  * @property {number} degree Edges on the page that touch it.
  * @property {Record<string, any>} metadata
- * @property {number} [paths] Walks of a path through it, where an answer counts them.
+ * @property {number} [paths] Walks of a path through it, if an answer counts them.
  * @property {number} [distinct] Distinct nodes on these walks.
  */
 
@@ -108,9 +108,9 @@ export function nameIn(metadata) {
 }
 
 /**
- * A relation of `describe_schema` (`"Trial -studies-> Disease (2087)"`) in its parts.
+ * The parts of a relation of `describe_schema` (`"Trial -studies-> Disease (2087)"`).
  *
- * Names may hold blanks and arrows, so the types and predicates of the schema decide.
+ * Names may contain blanks and arrows, so the types and predicates of the schema decide.
  *
  * @param {string} text
  * @param {{entity_types: string[], predicates: string[]}} schema

@@ -1,25 +1,25 @@
 // @ts-check
 /**
- * Where nodes stand: a force layout (d3-force) that runs in slices between frames.
+ * The positions of nodes: a force layout (d3-force) that runs in slices between frames.
  *
- * The number of steps is fixed and the start positions follow from the graph alone, so that the
- * same graph has the same picture however fast the machine is.
+ * The number of steps is fixed, and the start positions depend only on the graph, so that the same
+ * graph has the same picture on fast and on slow machines.
  */
 
 import { everyNth, pushApart } from "./forces.js";
 
 const GOLDEN = Math.PI * (3 - Math.sqrt(5));
 
-/** The layout runs so long at a time, and then lets the page answer. */
+/** How long the layout runs before it lets the page respond. */
 const SLICE_MS = 24;
 /**
- * From one frame to the next. Most layouts are done by the first, so that nothing moves then; and
- * where drawing is slow, few frames leave time for the layout.
+ * The time between frames. Most layouts are finished by the first frame, so that nothing moves
+ * afterwards; if drawing is slow, few frames leave time for the layout.
  */
 const FRAME_MS = 300;
-/** Nodes from which on a tree of them saves time. */
+/** The number of nodes from which a tree of them saves time. */
 const LARGE = 1200;
-/** Steps for which the forces from the tree are good enough. */
+/** The number of steps for which the forces from the tree are good enough. */
 const TREE_STEPS = 4;
 
 /** @typedef {{id: string, size: number, pinned?: boolean, x?: number, y?: number}} Body */
@@ -27,12 +27,12 @@ const TREE_STEPS = 4;
 /**
  * Lay out a graph.
  *
- * @param {Body[]} bodies Those with x and y start there; the others beside a neighbour.
+ * @param {Body[]} bodies Those with x and y start there, the others next to a neighbour.
  * @param {{source: string, target: string}[]} links
  * @param {{onStep: (at: Map<string, Body>, done: boolean) => void, warm?: boolean, still?: boolean, distance?: number, apart?: number, aspect?: number}} how
- *   `warm` moves nodes that have a place only a little; `still` shows the result alone; `aspect` is
- *   the width of the stage over its height, and `apart` how strongly nodes push each other away.
- * @returns {() => void} What stops it.
+ *   `warm` moves nodes that have a position only a little; `still` shows only the result; `aspect`
+ *   is the width of the stage divided by its height; `apart` tells how strongly nodes repel others.
+ * @returns {() => void} A function that stops the layout.
  */
 export function layout(bodies, links, { onStep, warm = false, still = false, distance = 90, apart = 1, aspect = 1 }) {
   const d3 = /** @type {any} */ (globalThis).d3;
@@ -41,7 +41,7 @@ export function layout(bodies, links, { onStep, warm = false, still = false, dis
   const large = bodies.length > LARGE;
   const steps = large ? 140 : warm ? 120 : 260;
   const joined = new Set(links.flatMap(({ source, target }) => [source, target]));
-  // What nothing holds would drift away.
+  // Nodes without links would drift away.
   const toMiddle = (/** @type {number} */ part) => (/** @type {Body} */ body) => (joined.has(body.id) ? 0.05 : 0.22) * part;
   const pull = Math.min(Math.max(aspect, 0.5), 2);
   const simulation = d3
@@ -86,13 +86,13 @@ function nextFrame() {
   return new Promise((resolve) => requestAnimationFrame(resolve));
 }
 
-/** Let the page answer what has come in meanwhile. */
+/** Let the page respond to events that have arrived meanwhile. */
 function pause() {
   return new Promise((resolve) => setTimeout(resolve));
 }
 
 /**
- * Start positions: beside the first neighbour that has one, on a spiral around it.
+ * Set start positions: next to the first neighbour that has one, on a spiral around it.
  *
  * @param {Body[]} bodies
  * @param {{source: string, target: string}[]} links

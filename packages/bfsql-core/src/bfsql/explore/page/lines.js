@@ -1,12 +1,12 @@
 // @ts-check
 /**
- * Reads answers in lines (`answer_format = "lines"`) back into what the JSON answer holds.
+ * Reads answers in lines (`answer_format = "lines"`) back into the content of the JSON answer.
  *
  * The grammar is in the reference of the six tools.
  */
 
 /** @typedef {Record<string, any>} Fields */
-/** @typedef {[string, any][]} Columns Keys, with the value that all rows have; VARIES if none. */
+/** @typedef {[string, any][]} Columns Keys, with the value that all rows share, or VARIES. */
 
 const VARIES = Symbol("varies");
 const START = /^(?:results: |entity |from |taken |graph_description: )/;
@@ -24,7 +24,7 @@ const RELATION = /^(.+) -(.+)-> (.+) \(\d+\)$/;
 const COUNTS = { hops: "max_hops", k: "k", shown: "shown_count", common: "common_count", nodes: "node_count", edges: "edge_count" };
 
 /**
- * Whether a text is an answer in lines, and no JSON.
+ * Whether a text is an answer in lines rather than JSON.
  *
  * @param {string} text
  */
@@ -34,7 +34,7 @@ export function isInLines(text) {
 
 /**
  * @param {string} text
- * @returns {any} The answer's fields; of a list `{result, notes}`.
+ * @returns {any} The answer's fields; for a list, `{result, notes}`.
  * @throws {SyntaxError} The text does not follow the grammar.
  */
 export function readLines(text) {
@@ -47,7 +47,7 @@ class Answer {
   constructor(lines) {
     this.lines = lines;
     this.place = 0;
-    /** @type {Map<string, string>} What stands for an id in the edges. */
+    /** @type {Map<string, string>} The ids by what stands for them in the edges. */
     this.ids = new Map();
     /** @type {string[]} */
     this.taken = [];
@@ -55,7 +55,7 @@ class Answer {
     this.notes = [];
   }
 
-  /** @param {string} sign Whether the line to come starts with it. */
+  /** Whether the next line starts with a sign. @param {string} sign */
   starts(sign) {
     return this.place < this.lines.length && this.lines[this.place].startsWith(sign);
   }
@@ -148,7 +148,7 @@ class Answer {
     return content;
   }
 
-  /** The ids behind `from`; whatever was taken for a name becomes a note. */
+  /** The ids behind `from`; every resolved name becomes a note. */
   names() {
     const seeds = [];
     while (["from ", "to ", "taken "].some((sign) => this.starts(sign))) {
@@ -298,7 +298,7 @@ class Line {
     return this.text.startsWith(sign, this.place);
   }
 
-  /** Whether a sign comes next; it is passed. @param {string} sign */
+  /** Whether a sign comes next; if so, skip it. @param {string} sign */
   take(sign) {
     const found = this.at(sign);
     if (found) this.place += sign.length;
@@ -314,7 +314,7 @@ class Line {
     return new SyntaxError(`This line is cut off or is not part of an answer: ${this.text.slice(0, 80)}`);
   }
 
-  /** What a sticky pattern finds here; it is passed. @param {RegExp} pattern */
+  /** The match of a sticky pattern here, which is skipped. @param {RegExp} pattern */
   found(pattern) {
     pattern.lastIndex = this.place;
     const found = pattern.exec(this.text);
@@ -338,7 +338,7 @@ class Line {
     return this.at('"') ? String(this.json()) : this.matched(bare);
   }
 
-  /** A value up to one of some signs. @param {string} ends */
+  /** A value that ends before one of the given signs. @param {string} ends */
   value(ends) {
     if (!this.over && '"[{'.includes(this.text[this.place])) return this.json();
     const start = this.place;
@@ -351,7 +351,7 @@ class Line {
     }
   }
 
-  /** Names with their numbers; a single one may leave out the total. @param {number} [total] */
+  /** Names with their numbers; a single name may omit its number, which is the total. @param {number} [total] */
   tally(total) {
     /** @type {Record<string, number>} */
     const found = {};
@@ -362,7 +362,7 @@ class Line {
     return found;
   }
 
-  /** The columns behind the brackets of a heading. */
+  /** The columns after the brackets of a heading. */
   heading() {
     this.take(" ");
     /** @type {Columns} */
@@ -382,7 +382,7 @@ class Line {
     return found;
   }
 
-  /** The record of the cells up to a sign. @param {Columns} columns @param {string} end */
+  /** The record given by the cells up to a sign. @param {Columns} columns @param {string} end */
   cells(columns, end) {
     const found = shared(columns) ?? {};
     const varying = columns.filter(([, value]) => value === VARIES).map(([key]) => key);
@@ -399,7 +399,7 @@ class Line {
     return found;
   }
 
-  /** A JSON text that ends before the line does. */
+  /** A JSON text that may end before the line does. */
   json() {
     const start = this.place;
     let depth = 0;
@@ -419,7 +419,7 @@ class Line {
   }
 }
 
-/** The metadata of a row without cells: what the heading gives, if anything. @param {Columns} columns */
+/** The metadata of a row without cells: the values in the heading, if any. @param {Columns} columns */
 function shared(columns) {
   const given = columns.filter(([, value]) => value !== VARIES);
   return given.length ? asObject(given.filter(([key]) => key)) : null;
@@ -430,7 +430,7 @@ function took(text, id, type) {
   return `${JSON.stringify(text)} was taken as ${id} (${type}).`;
 }
 
-/** The note on where the next page begins. @param {Fields} content @param {{end: number, limit: number}} following */
+/** The note that says where the next page begins. @param {Fields} content @param {{end: number, limit: number}} following */
 function continued(content, { end, limit }) {
   const walked = "shown_count" in content;
   const shown = content.nodes.filter((/** @type {Fields} */ node) => !walked || "paths" in node).length;
@@ -477,7 +477,7 @@ function asObject(pairs) {
   return found;
 }
 
-/** Set a key, `__proto__` included, as a key of the object itself. @param {Fields} object @param {string} key @param {any} value */
+/** Set a key, even `__proto__`, as a property of the object itself. @param {Fields} object @param {string} key @param {any} value */
 function set(object, key, value) {
   Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });
 }

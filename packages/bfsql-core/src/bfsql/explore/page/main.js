@@ -17,17 +17,17 @@ import { start } from "./views/start.js";
 import { walk } from "./views/walk.js";
 
 /**
- * A view fills the container and returns what ends it. A view that can follow a change of the
- * state without being made anew has the function `update` on what it returns.
+ * A view fills the container and returns a function that ends it. If a view can follow a change of
+ * the state without being created again, the returned function has the method `update`.
  *
  * @typedef {(container: HTMLElement, state: import("./state.js").State) =>
  *   (() => void) & {update?: (state: import("./state.js").State) => void}} View
  */
 
-/** Views by the name that they have in the address. @type {Record<string, View>} */
+/** Views by their names in the address. @type {Record<string, View>} */
 const VIEWS = { start, search, walk, entity, intersect, replay };
 
-/** What the navigation offers: a name, and the state that it leads to. @type {[string, any][]} */
+/** The items of the navigation: a name, and the state that it leads to. @type {[string, any][]} */
 const PLACES = [
   ["Overview", { view: "start" }],
   ["In common", { view: "intersect" }],
@@ -60,7 +60,7 @@ function route(state) {
   scrollTo(0, 0);
 }
 
-/** Put the focus at the beginning of the view, where a screen reader goes on reading. */
+/** Put the focus at the beginning of the view, where a screen reader continues reading. */
 function focusView() {
   const heading = container.querySelector("h1");
   heading?.setAttribute("tabindex", "-1");

@@ -1,43 +1,43 @@
 // @ts-check
 /**
- * Texts over the picture: names of nodes, predicates on edges, and self-loops. What would overlap
- * is left out; zooming in shows it.
+ * Texts over the picture: names of nodes, predicates on edges, and self-loops. A text that would
+ * overlap another is omitted; zooming in shows it.
  */
 
 /** @typedef {import("./drawing.js").Label} Label */
 
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif';
 const CELL = 64;
-/** Pixels of a node's radius from which on its name stands below it. */
+/** The radius of a node in pixels from which its name is placed below it. */
 const WIDE = 12;
 const MOST_LABELLED_EDGES = 800;
 
-/** Edges up to which each is named, level where there is no room along it. */
+/** The number of edges up to which each is named, horizontally if there is no room along it. */
 const FEW_EDGES = 60;
 
-/** Names that are tried; of more nodes no further one finds room. */
+/** The number of names that are tried; with more nodes, further names find no room. */
 const MOST_NAMES = 1200;
 
-/** Height of a line of an edge's names. */
+/** The height of a line of an edge's names. */
 const ROW = 13;
 
-/** Where along an edge its names may stand, the best place first. */
+/** The positions along an edge that its names may take, the best first. */
 const ALONG = [0.5, 0.36, 0.64, 0.25, 0.75];
 
-/** Width and height of the corner at the right and bottom that buttons cover. */
+/** The width and height of the bottom right corner, which buttons cover. */
 const CORNER = [52, 116];
 
-/** Rectangles that are taken, found by the cells of a grid. */
+/** Occupied rectangles, looked up by the cells of a grid. */
 export class Taken {
   /** @type {Map<string, number[][]>} */
   #cells = new Map();
 
-  /** Take a rectangle unless a part of it is taken. @param {number[]} box left, top, right, bottom */
+  /** Occupy a rectangle unless a part of it is occupied. @param {number[]} box left, top, right, bottom */
   take(box) {
     return this.takeAll([box]);
   }
 
-  /** Take all of some rectangles or none. @param {number[][]} boxes */
+  /** Occupy all of some rectangles, or none. @param {number[][]} boxes */
   takeAll(boxes) {
     const free = boxes.every((box) => cellsOf(box).every((key) => (this.#cells.get(key) ?? []).every((other) => !overlap(box, other))));
     if (free) for (const box of boxes) this.force(box);
@@ -83,8 +83,8 @@ function widthOf(context, text) {
 }
 
 /**
- * A text for a canvas: one line, without characters that turn the direction of what follows,
- * and shortened.
+ * A text for a canvas: one line, shortened, without characters that change the direction of the
+ * text after them.
  *
  * @param {string} text
  * @param {number} most Characters.
@@ -132,7 +132,7 @@ function drawName(context, view, n, taken, colours) {
     { align: "right", x: n.x - away, y: n.y, box: [n.x - away - width, n.y - 8, n.x - away, n.y + 8] },
     { align: "center", x: n.x, y: n.y - away - 7, box: [n.x - width / 2, n.y - away - 15, n.x + width / 2, n.y - away] },
   ];
-  // Beside a large node there are wide lines more often than below it.
+  // Next to a large node, wide lines are more frequent than below it.
   const places = (n.size > WIDE && !n.strong ? [...others, beside] : [beside, ...others]).filter(({ box }) => n.strong || (box[0] > 2 && box[2] < view.width - 2));
   const place = places.find(({ box }) => taken.take(box)) ?? (n.strong ? places[0] : null);
   if (!place) return;
@@ -141,13 +141,13 @@ function drawName(context, view, n, taken, colours) {
 }
 
 /**
- * The names of an edge, one below the other: along it where they fit, level elsewhere.
+ * The names of an edge, one below the other: along the edge if they fit, horizontally otherwise.
  *
  * @param {CanvasRenderingContext2D} context
  * @param {{from: any, to: any, labels: Label[]}} edge
  * @param {Taken} taken
  * @param {any} colours
- * @param {boolean} few Whether to look for room elsewhere than in the middle of the edge.
+ * @param {boolean} few Whether to look for room in other places than the middle of the edge.
  */
 function drawPredicates(context, { from, to, labels }, taken, colours, few) {
   const [dx, dy] = [to.x - from.x, to.y - from.y];
@@ -175,13 +175,13 @@ function drawPredicates(context, { from, to, labels }, taken, colours, few) {
   }
 }
 
-/** The names as they are written: with arrows where they run both ways. @param {Label[]} labels @param {boolean} leftwards Whether the edge runs to the left. */
+/** The names as they are written: with arrows if the edges run both ways. @param {Label[]} labels @param {boolean} leftwards Whether the edge runs to the left. */
 function rowsOf(labels, leftwards) {
   if (!labels.some(({ back }) => back)) return labels.map(({ text }) => text);
   return labels.map(({ text, back }) => (back === leftwards ? `${text} \u2192` : `\u2190 ${text}`));
 }
 
-/** What rows of text cover, in pieces that follow the slope. @param {number} x @param {number} y @param {number} slope @param {number} width @param {number} rows */
+/** The area that rows of text cover, in pieces that follow the slope. @param {number} x @param {number} y @param {number} slope @param {number} width @param {number} rows */
 function boxesOf(x, y, slope, width, rows) {
   const half = (rows * ROW) / 2;
   const [cos, sin] = [Math.cos(slope), Math.sin(slope)];

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Colours and shapes of types: Okabe and Ito's palette, which colour-blind people can tell apart;
- * where it is used up, the next shape begins.
+ * Colours and shapes of types: Okabe and Ito's palette, which colour-blind people can distinguish;
+ * when all colours are used, the next shape begins.
  */
 
 const COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#f0e442"];
@@ -14,7 +14,7 @@ export const SHAPES = ["circle", "square", "diamond", "triangle"];
 const marks = new Map();
 
 /**
- * Give types their marks in this order; types that have one keep it.
+ * Assign marks to types in this order; types that have a mark keep it.
  *
  * @param {Iterable<string>} types
  */
@@ -22,7 +22,7 @@ export function register(types) {
   for (const type of types) markOf(type);
 }
 
-/** The mark of a type, the same as long as the page is open. @param {string} type @returns {Mark} */
+/** The mark of a type, which stays the same as long as the page is open. @param {string} type @returns {Mark} */
 export function markOf(type) {
   let mark = marks.get(type);
   if (!mark) {

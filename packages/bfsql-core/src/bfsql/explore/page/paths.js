@@ -1,5 +1,5 @@
 // @ts-check
-/** The path language: relations to follow, where the walks end, and what is counted and sorted. */
+/** The form for paths: relations to follow, where the walks end, and what is counted and sorted. */
 
 import { combobox } from "./combobox.js";
 import { fill, h } from "./dom.js";
@@ -15,11 +15,11 @@ const MOST_STEPS = 8;
 const MOST_CONDITIONS = 200;
 
 /**
- * The form; every change asks anew.
+ * The form; every change makes a new call.
  *
  * @returns {{element: HTMLElement, update: (state: State) => void, problem: (error: any) => boolean}}
- *   `problem` shows an error of the API at the field of its argument, and returns whether there
- *   is one; without an error it takes all sentences away.
+ *   `problem` shows an error of the API at the field of its argument, and returns whether there is
+ *   such a field; without an error it removes all messages.
  */
 export function pathForm() {
   /** @type {State} */
@@ -99,7 +99,7 @@ export function pathForm() {
   return { element, update, problem };
 }
 
-/** What may be said of the steps, where there are so many. @param {number} count @param {State} state */
+/** The choices that are valid for this number of steps. @param {number} count @param {State} state */
 function withSteps(count, { show, count_distinct, sort_by }) {
   return {
     show: count === 0 || Number(show) > count ? "" : show,
@@ -120,7 +120,7 @@ function stepChoice(label, key, value, options) {
   return h("label", { class: "field" }, h("span", null, label), select);
 }
 
-/** The types of the seeds, where the picture has them. */
+/** The types of the seeds, if the picture contains them. */
 function seedTypes() {
   const seeds = (shown().graph?.nodes ?? []).filter((node) => node.seed);
   return seeds.length ? new Set(seeds.map((node) => node.type)) : null;

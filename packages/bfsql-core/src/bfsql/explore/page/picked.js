@@ -1,11 +1,11 @@
 // @ts-check
-/** Nodes that the reader picked, to walk from them together or to see what they have in common. */
+/** Nodes that the user picked, to walk from all of them or to see what they have in common. */
 
 import { announce, fill, h, plural } from "./dom.js";
 import { chip } from "./picker.js";
 import { go } from "./state.js";
 
-/** By id, with their names. @type {Map<string, string>} */
+/** The names of the picked nodes by id. @type {Map<string, string>} */
 const picked = new Map();
 
 /** @type {Set<() => void>} */
@@ -44,7 +44,7 @@ function sign(id) {
   return picked.has(id) ? "✓" : "+";
 }
 
-/** A bar with what is picked; it is hidden while that is nothing. @param {HTMLElement} container */
+/** A bar with the picked nodes, hidden while there are none. @param {HTMLElement} container */
 export function pickedBar(container) {
   const chips = h("div", { class: "chips" });
   const common = h("button", { type: "button", class: "primary", onclick: () => leave("intersect") }, "What they have in common");

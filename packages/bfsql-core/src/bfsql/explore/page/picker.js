@@ -1,5 +1,5 @@
 // @ts-check
-/** Fields that hold several values: entities found by search, and lists of texts. */
+/** Fields with several values: entities found by search, and lists of texts. */
 
 import { call, latest } from "./api.js";
 import { combobox } from "./combobox.js";
@@ -8,7 +8,7 @@ import { fill, h, name } from "./dom.js";
 const HITS = 8;
 
 /**
- * A search for entities as suggestions.
+ * Suggestions of entities, from a search.
  *
  * @returns {(text: string) => Promise<import("./combobox.js").Suggestion[]>}
  */
@@ -27,7 +27,7 @@ export function entitySuggestions() {
 
 /**
  * Entities as chips, and a field that adds one: from the suggestions, or an id or exact name as
- * it is typed, which the tool resolves.
+ * typed, which the tool resolves.
  *
  * @param {{label: string, placeholder?: string, nameOf?: (id: string) => string, onChange: (ids: string[]) => void}} how
  */
@@ -67,7 +67,7 @@ export function chip(text, onRemove) {
 }
 
 /**
- * A list of text fields with suggestions, and an empty one behind the last.
+ * A list of text fields with suggestions, followed by an empty one.
  *
  * @param {{legend: string, item: (nth: number) => string, placeholder: string, suggest: (text: string, before: string[]) => import("./combobox.js").Suggestion[] | Promise<import("./combobox.js").Suggestion[]>, most: number, onChange: (texts: string[]) => void}} how
  */
@@ -105,7 +105,7 @@ export function textList({ legend, item, placeholder, suggest, most, onChange })
     });
   }
 
-  /** @param {number} at @param {string} text @param {number} next Which field has the focus then. */
+  /** @param {number} at @param {string} text @param {number} next The field that gets the focus afterwards. */
   function change(at, text, next) {
     const now = [...texts.slice(0, at), text.trim(), ...texts.slice(at + 1)].filter((one) => one);
     if (JSON.stringify(now) === JSON.stringify(texts)) return;
@@ -116,7 +116,7 @@ export function textList({ legend, item, placeholder, suggest, most, onChange })
   return {
     element,
     update,
-    /** Show a sentence at the field that it speaks of, or else at the last. @param {string} sentence */
+    /** Show a message at the field that it is about, or else at the last field. @param {string} sentence */
     problem: (sentence) => {
       const named = Number(/\bstep (\d+)/.exec(sentence)?.[1] ?? NaN) - 1;
       const repeated = texts.findIndex((text) => sentence.includes(JSON.stringify(text)));

@@ -3,7 +3,7 @@
  * The picture of a graph: sigma over graphology, with texts on a canvas above it.
  *
  * A large graph is drawn without edges and texts while it is laid out or moved, so that the page
- * goes on answering where drawing is slow.
+ * remains responsive even if drawing is slow.
  */
 
 import { h } from "./dom.js";
@@ -17,25 +17,25 @@ import { ALL, takeStage } from "./stage.js";
 
 /**
  * @typedef {object} Picture
- * @property {boolean} works False where the browser has no WebGL; the functions do nothing then.
+ * @property {boolean} works False if the browser has no WebGL; the functions then do nothing.
  * @property {(graph: Graph, how?: {hidden?: Set<string>, edgeLabel?: (edge: any) => string, distance?: number, apart?: number}) => void} show
- *   Draw a graph; nodes that are drawn already keep their place.
+ *   Draw a graph; nodes that are already drawn keep their position.
  * @property {(hidden: Set<string>) => void} hide Types that are not drawn.
- * @property {(ids: Iterable<string> | null) => void} highlight Fade all but these and what joins them; of one node, its neighbours stay.
+ * @property {(ids: Iterable<string> | null) => void} highlight Fade everything except these nodes and the edges between them; for a single node, its neighbours are not faded.
  * @property {() => {id: string, x: number, y: number, size: number}[]} positions
- *   In pixels of the stage as if the whole graph was in view.
- * @property {Promise<void>} settled When the layout of the last graph is done.
+ *   In pixels of the stage, as if the whole graph were in view.
+ * @property {Promise<void>} settled Resolves when the layout of the last graph is finished.
  * @property {() => void} destroy
  */
 
-/** Lines from which on a graph is large. */
+/** The number of lines from which a graph counts as large. */
 const LARGE = 3000;
 
-/** After so long without a move, all of a large graph is drawn again. */
+/** The time without movement after which a large graph is drawn completely again. */
 const REST_MS = 150;
 
 /**
- * Put a picture into a container, which decides its size.
+ * Put a picture into a container, which determines its size.
  *
  * @param {HTMLElement} container
  * @param {{label: string, onClick?: (id: string) => void, onDoubleClick?: (id: string) => void, onHover?: (id: string | null) => void, unavailable?: string}} how
@@ -48,7 +48,7 @@ export function createPicture(container, { label, onClick, onDoubleClick, onHove
   const { element, sigma, texts, still } = stage;
   const dark = matchMedia("(prefers-color-scheme: dark)");
   let colours = coloursOf(element);
-  /** Fill and border of nodes, by their type's colour. @type {Map<string, string[]>} */
+  /** The fill and border of nodes, by their type's colour. @type {Map<string, string[]>} */
   const paints = new Map();
   let drawing = emptyDrawing();
   let large = false;
@@ -56,7 +56,7 @@ export function createPicture(container, { label, onClick, onDoubleClick, onHove
   let resting = 0;
   /** @type {Set<string>} */
   let hidden = new Set();
-  /** Nodes that are not faded; null where none is. @type {Set<string> | null} */
+  /** The nodes that are not faded; null if no node is faded. @type {Set<string> | null} */
   let lit = null;
   /** @type {string | null} */
   let hovered = null;
@@ -91,12 +91,12 @@ export function createPicture(container, { label, onClick, onDoubleClick, onHove
     const strong = hovered !== null ? from === hovered || to === hovered : lit !== null && lit.has(from) && lit.has(to);
     data.color = strong ? colours.strongLine : lit && !large ? colours.fadedLine : colours.line;
     data.size = data.width;
-    data.type = large ? "line" : "arrow"; // lines are thin and have no heads, and are fast
+    data.type = large ? "line" : "arrow"; // lines are thin, have no heads, and are fast
     data.zIndex = strong || !lit ? 1 : 0;
     return data;
   }
 
-  /** Whether a node stands back behind others; in a large graph none does. @param {string} id */
+  /** Whether a node is faded behind others; in a large graph, none is. @param {string} id */
   function isFaded(id) {
     return lit !== null && !large && !lit.has(id);
   }
@@ -145,7 +145,7 @@ export function createPicture(container, { label, onClick, onDoubleClick, onHove
     const before = hovered;
     [hovered, lit] = [id, among];
     const drawn = sigma.getGraph();
-    if (drawn !== drawing) return; // the layout has not begun to show it
+    if (drawn !== drawing) return; // the layout has not started to show it
     if (!large) return sigma.refresh({ schedule: true });
     const changed = [before, id].filter((one) => one !== null && drawn.hasNode(one));
     sigma.refresh({ partialGraph: { edges: changed.flatMap((one) => drawn.edges(one)) }, skipIndexation: true, schedule: true });
@@ -157,7 +157,7 @@ export function createPicture(container, { label, onClick, onDoubleClick, onHove
     sigma.refresh({ schedule: true });
   }
 
-  /** Bring the places of a layout into the picture. @param {Map<string, any>} at */
+  /** Apply the positions of a layout to the picture. @param {Map<string, any>} at */
   function place(at) {
     for (const [id, { x, y }] of at) Object.assign(drawing.getNodeAttributes(id), { x, y: -y, placed: true });
     if (sigma.getGraph() === drawing) sigma.refresh({ partialGraph: {}, schedule: true });

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Recorded tool calls: the lines of `--record`, and those of the example audit hook where they
- * hold the arguments.
+ * Recorded tool calls: the lines of `--record`, and those of the example audit hook if they
+ * contain the arguments.
  */
 
 import { tokensOf } from "./api.js";
@@ -10,20 +10,20 @@ import { isInLines, readLines } from "./lines.js";
 
 /**
  * @typedef {object} Recorded
- * @property {string} time ISO 8601; empty where it is unknown.
- * @property {string} session Empty where the transport has none.
- * @property {string} client What the client called itself.
+ * @property {string} time ISO 8601; empty if it is unknown.
+ * @property {string} session Empty if the transport has none.
+ * @property {string} client The name that the client gave itself.
  * @property {string} tool
  * @property {Record<string, any>} arguments
- * @property {string | null} answer The text as it was sent; null where it was not recorded.
- * @property {string} error The sentence or kind of a failure; empty where there was none.
+ * @property {string | null} answer The text as it was sent; null if it was not recorded.
+ * @property {string} error The message or kind of a failure; empty if there was none.
  * @property {number} ms
  * @property {number} tokens
  */
 
 /** @typedef {{key: string, client: string, begun: string, calls: Recorded[], tokens: number}} Session */
 
-/** Milliseconds without a call after which calls that name no session are another one. */
+/** Milliseconds without a call after which calls that name no session form a new one. */
 const PAUSE = 30 * 60 * 1000;
 
 /**
@@ -45,7 +45,7 @@ export function readFile(text) {
 }
 
 /**
- * What the server gives at `/recorded`.
+ * The calls that the server returns at `/recorded`.
  *
  * @param {any} document
  * @returns {{calls: Recorded[], broken: number, note: string}} The note says what is missing.
@@ -62,7 +62,7 @@ function whole(calls) {
 }
 
 /**
- * A line as a call; null where it says too little to be shown.
+ * A line as a call; null if it contains too little to be shown.
  *
  * @param {any} line
  * @returns {Recorded | null}
@@ -91,12 +91,12 @@ function errorOf(line) {
   if (line.error === true) return text(line.answer) || "The call failed.";
   if (isObject(line.error)) return text(line.error.message) || text(line.error.detail) || JSON.stringify(line.error);
   const kind = text(line.error) || (text(line.outcome) === "ok" ? "" : text(line.outcome));
-  return (kind && text(line.answer)) || kind; // the answer of a call that failed is its sentence
+  return (kind && text(line.answer)) || kind; // the answer of a failed call is its message
 }
 
 /**
- * Calls told apart by session, in the order in which these began. Calls without a session belong
- * together as long as the same client makes them without a pause of half an hour.
+ * Calls grouped by session, in the order in which the sessions began. Calls without a session
+ * belong together as long as the same client makes them without a pause of half an hour.
  *
  * @param {Recorded[]} calls
  * @returns {Session[]}
@@ -127,11 +127,11 @@ function begun(sessions, call) {
 }
 
 /**
- * What an answer holds for the picture and in words.
+ * The content of an answer, for the picture and in words.
  *
  * @param {Recorded} call
  * @returns {{nodes: any[], edges: any[], seeds: string[], count: string, notes: string[], readable: boolean}}
- *   Nodes as answers have them; `readable` is false where the answer can only be shown as text.
+ *   Nodes as in answers; `readable` is false if the answer can only be shown as text.
  */
 export function contentOf({ tool, answer, error }) {
   const nothing = { nodes: [], edges: [], seeds: [], count: "", notes: [], readable: false };
@@ -164,13 +164,13 @@ function parsed(answer) {
   return { list: Array.isArray(found.result) ? found.result : null, document: found };
 }
 
-/** The JSON of an answer, whose notes may follow as a second one. @param {string} answer */
+/** The JSON of an answer, whose notes may follow as a second JSON text. @param {string} answer */
 function asJson(answer) {
   for (const part of [answer, answer.slice(0, answer.indexOf("\n"))]) {
     try {
       return JSON.parse(part);
     } catch {
-      // the next form
+      // try the next form
     }
   }
   return null;

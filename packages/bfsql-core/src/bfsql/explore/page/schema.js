@@ -1,5 +1,5 @@
 // @ts-check
-/** The schema of the graph, asked for once, and again after a failure. */
+/** The schema of the graph, requested once, and again after a failure. */
 
 import { call, read } from "./api.js";
 import { relationOf } from "./graph.js";
@@ -12,7 +12,7 @@ import { register } from "./palette.js";
  * @property {string[]} types
  * @property {string[]} predicates
  * @property {{subject: string, predicate: string, object: string, count: number}[]} relations
- * @property {Map<string, number>} nodeCounts By type; empty where the store does not count them.
+ * @property {Map<string, number>} nodeCounts By type; empty if the store does not count them.
  * @property {string[]} notes
  * @property {Record<string, string[]>} properties
  * @property {import("./api.js").Call} call
@@ -33,11 +33,11 @@ export function schema({ again = false } = {}) {
 }
 
 /**
- * The schema, or null where it cannot be read. A missing token is an error here, since every
- * further call would ask the reader for it again.
+ * The schema, or null if it cannot be read. A missing token is an error here, since every further
+ * call would ask the user for it again.
  *
  * @returns {Promise<Schema | null>}
- * @throws {import("./api.js").ApiError} The server wants a token, and the reader gave none.
+ * @throws {import("./api.js").ApiError} The server requires a token, and the user gave none.
  */
 export async function schemaOrNull() {
   try {

@@ -1,12 +1,12 @@
 // @ts-check
 /**
- * How a node is drawn in WebGL: a shape by its type, filled where it is full and pale where it
- * is a stub, with a ring around it where it is a seed. The size of a seed includes its ring.
+ * Draws nodes in WebGL: the shape depends on the type; a full node is solid, a stub is pale, and a
+ * seed has a ring around it. The size of a seed includes its ring.
  */
 
 import { SHAPES } from "./palette.js";
 
-/** Each node is a triangle. Instances of one would be slow where WebGL runs in software. */
+/** Each node is a triangle. Instances of one would be slow if WebGL runs in software. */
 const CORNERS = [0, (2 * Math.PI) / 3, (4 * Math.PI) / 3];
 
 const VERTEX = `
@@ -78,7 +78,7 @@ void main(void) {
 }`;
 
 /**
- * The program for sigma; made when sigma is there.
+ * The program for sigma, created once sigma is loaded.
  *
  * @param {() => string} ringColour
  */

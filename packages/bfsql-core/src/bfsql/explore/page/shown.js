@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * What the page shows at the moment: the graph, its picture, and the calls behind it. Views say
- * so here; what lists the calls and writes files reads it here.
+ * The current content of the page: the graph, its picture, and the calls behind it. Views set it;
+ * the panel of calls and the menu of files read it.
  */
 
 /**
@@ -9,7 +9,7 @@
  * @property {import("./graph.js").Graph | null} graph
  * @property {import("./picture.js").Picture | null} picture
  * @property {import("./api.js").Call[]} calls In the order in which they were made.
- * @property {string} title Of the view, as in the title of the page.
+ * @property {string} title The title of the view, as in the title of the page.
  */
 
 /** @type {Set<(shown: Shown) => void>} */
@@ -22,7 +22,7 @@ export function shown() {
   return current;
 }
 
-/** Say what is shown now; what is left out is not shown. @param {Partial<Shown>} what */
+/** Set what is shown now; parts that are left out are not shown. @param {Partial<Shown>} what */
 export function show(what) {
   current = { graph: null, picture: null, calls: [], title: "", ...what };
   document.title = current.title ? `${current.title} · BFS-QL` : "BFS-QL";

@@ -1,8 +1,8 @@
 // @ts-check
 /**
- * Where pictures are drawn: sigma with its canvases, the buttons and keys that move the camera.
+ * The stage for pictures: sigma with its canvases, and the buttons and keys that move the camera.
  *
- * To set up WebGL takes longer than to draw, so a stage that a view gives back serves the next one.
+ * Setting up WebGL takes longer than drawing, so a stage that a view releases serves the next one.
  */
 
 import { h } from "./dom.js";
@@ -10,18 +10,18 @@ import { emptyDrawing, idOf } from "./drawing.js";
 import { shapeProgram } from "./shapes.js";
 
 /**
- * @typedef {object} Handlers What the picture on the stage decides.
+ * @typedef {object} Handlers The functions that the picture on the stage provides.
  * @property {(id: string, data: any) => any} reduceNode
  * @property {(id: string, data: any) => any} reduceEdge
  * @property {() => string} ring The colour of the ring around a seed, `#rrggbb`.
  * @property {() => boolean} withEdges Whether this frame has edges.
- * @property {() => void} onFrame After each frame.
+ * @property {() => void} onFrame Called after each frame.
  * @property {(id: string | null) => void} onHover
  * @property {(id: string) => void} [onClick]
  * @property {(id: string) => void} [onDoubleClick]
  */
 
-/** Where the camera sees everything. */
+/** The camera position from which everything is visible. */
 export const ALL = { x: 0.5, y: 0.5, ratio: 1, angle: 0 };
 
 const DOUBLE_CLICK_MS = 260;
@@ -30,11 +30,11 @@ const DOUBLE_CLICK_MS = 260;
 let free = null;
 
 /**
- * Put a stage into a container, which decides its size.
+ * Put a stage into a container, which determines its size.
  *
  * @param {HTMLElement} container
  * @param {Handlers} handlers
- * @returns {Stage | null} Null where the browser has no WebGL.
+ * @returns {Stage | null} Null if the browser has no WebGL.
  */
 export function takeStage(container, handlers) {
   if (!free) {
@@ -60,7 +60,7 @@ export class Stage {
     this.element = h("div", { class: "stage", role: "img", tabindex: "0" });
     container.append(this.element);
     this.sigma = new Sigma(emptyDrawing(), this.element, this.#settings(Sigma.rendering));
-    /** For texts, above nodes and edges. @type {CanvasRenderingContext2D} */
+    /** The layer for texts, above nodes and edges. @type {CanvasRenderingContext2D} */
     this.texts = this.sigma.createCanvasContext("texts", { beforeLayer: "hovers" }).canvasContexts.texts;
     this.sigma.resize(true);
     this.buttons = zoomButtons(this.sigma, this.still);
@@ -76,7 +76,7 @@ export class Stage {
     this.sigma.resize();
   }
 
-  /** Leave the container; the next picture has the stage. */
+  /** Leave the container; the next picture gets the stage. */
   leave() {
     this.handlers = { ...this.handlers, onFrame() {}, onHover() {}, onClick: undefined, onDoubleClick: undefined };
     this.sigma.setGraph(emptyDrawing());
@@ -119,7 +119,7 @@ export class Stage {
     };
   }
 
-  /** @param {any} Program Of edges. */
+  /** @param {any} Program The program for edges. */
   #whereFrameHasEdges(Program) {
     const stage = this;
     return class extends Program {
@@ -136,7 +136,7 @@ export class Stage {
     sigma.on("leaveNode", () => this.#hover(null));
     this.element.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => moveCamera(event, sigma.getCamera()));
     this.element.addEventListener("webglcontextlost", () => (this.lost = true), true);
-    // A click waits until it can be no double click.
+    // A click waits until it can no longer become a double click.
     let waiting = 0;
     sigma.on("clickNode", (/** @type {any} */ { node }) => {
       clearTimeout(waiting);
@@ -156,7 +156,7 @@ export class Stage {
     this.handlers.onHover(node);
   }
 
-  /** Whether the browser took WebGL away, as when its process for graphics ended. */
+  /** Whether the browser has taken WebGL away, for instance because its graphics process ended. */
   lost = false;
 }
 

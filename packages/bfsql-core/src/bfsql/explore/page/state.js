@@ -2,8 +2,8 @@
 /**
  * The state of the view, kept in the fragment of the address so that a link reproduces it.
  *
- * `#view=walk&seeds=a&seeds=b&hops=2`: a key with a list repeats, a key with its default value
- * is left out. Going back in the browser is going back in the walk.
+ * `#view=walk&seeds=a&seeds=b&hops=2`: a key with a list is repeated, a key with its default value
+ * is omitted. Going back in the browser goes back in the walk.
  */
 
 const TEXTS = { view: "start", q: "", id: "", show: "", direction: "both", details: "name", sort: "", sort_by: "", tab: "nodes", hub: "", connect: "yes" };
@@ -18,7 +18,7 @@ const subscribers = new Set();
 let current = parse(location.hash);
 
 /**
- * Read a fragment; what cannot be read has its default.
+ * Read a fragment; values that cannot be read get their defaults.
  *
  * @param {string} fragment
  * @returns {State}
@@ -50,7 +50,7 @@ export function format(state) {
   return `#${parts}`;
 }
 
-/** The state now; a frozen object in which every key has a value. */
+/** The current state: a frozen object in which every key has a value. */
 export function get() {
   return current;
 }
@@ -59,8 +59,8 @@ export function get() {
  * Change the state.
  *
  * @param {Partial<State>} change
- * @param {{replace?: boolean}} [how] Whether the change takes the place of the step before, so
- *   that going back skips it.
+ * @param {{replace?: boolean}} [how] Whether the change replaces the previous step, so that
+ *   going back skips it.
  */
 export function set(change, { replace = false } = {}) {
   const fragment = format({ ...current, ...change });
@@ -69,7 +69,7 @@ export function set(change, { replace = false } = {}) {
   changed();
 }
 
-/** Go to a view; nothing is kept of the one before. @param {Partial<State>} values */
+/** Go to a view, without keeping anything of the previous one. @param {Partial<State>} values */
 export function go(values) {
   history.pushState(null, "", format(values));
   changed();

@@ -1,12 +1,12 @@
 // @ts-check
 /**
- * What can be written next: steps of a path, conditions and sort keys, from the schema.
+ * Suggestions of what to write next: steps of a path, conditions and sort keys, from the schema.
  *
- * Nothing is checked here. The tool reads the spelling, and its sentence is shown at the field.
+ * Nothing is checked here: the tool reads the text, and its error is shown at the field.
  */
 
 /**
- * @typedef {object} Schema The part of it that is needed.
+ * @typedef {object} Schema The part of the schema that is needed.
  * @property {string[]} types
  * @property {string[]} predicates
  * @property {{subject: string, predicate: string, object: string, count: number}[]} relations
@@ -58,7 +58,7 @@ export function readStep(text, schema) {
 }
 
 /**
- * The types that a walk has reached behind some steps.
+ * The types that a walk has reached after some steps.
  *
  * @param {string[]} steps
  * @param {Types} seeds
@@ -100,10 +100,10 @@ function ends({ direction, predicates }, at, schema) {
 }
 
 /**
- * What a step may become.
+ * The completions of a step.
  *
- * @param {string} text What is written so far.
- * @param {Types} at The types where the step begins.
+ * @param {string} text The text so far.
+ * @param {Types} at The types at which the step begins.
  * @param {Schema} schema
  * @returns {Suggestion[]}
  */
@@ -115,7 +115,7 @@ export function suggestSteps(text, at, schema) {
   return wholeSteps(text, at, schema);
 }
 
-/** Types behind a complete arrow. @param {NonNullable<ReturnType<typeof readStep>>} step @param {Types} at @param {Schema} schema */
+/** The types after a complete arrow. @param {NonNullable<ReturnType<typeof readStep>>} step @param {Types} at @param {Schema} schema */
 function behindArrow({ arrow, direction, predicates, rest }, at, schema) {
   const [before, fragment] = split(rest);
   const known = ends({ direction, predicates }, at, schema);
@@ -133,7 +133,7 @@ function split(rest) {
   return [rest.slice(0, bar + 1), rest.slice(bar + 1)];
 }
 
-/** Further predicates behind a bar. @param {string} before @param {string} fragment @param {Types} at @param {Schema} schema */
+/** Further predicates after a bar. @param {string} before @param {string} fragment @param {Types} at @param {Schema} schema */
 function alternatives(before, fragment, at, schema) {
   const entering = before.trimStart().startsWith("<");
   const close = entering ? "-" : "->";
@@ -150,7 +150,7 @@ function predicatesAt(at, direction, schema) {
   return found.length ? [...new Set(found)] : schema.predicates;
 }
 
-/** Whole steps that hold the words of a text. @param {string} text @param {Types} at @param {Schema} schema */
+/** Complete steps that contain the words of a text. @param {string} text @param {Types} at @param {Schema} schema */
 function wholeSteps(text, at, schema) {
   const start = text.trimStart();
   const words = start.replace(/^(?:<-?|-|>)/, "").split(/\s+/).map((word) => word.replace(/->?$/, ""));
@@ -185,7 +185,7 @@ function add(counts, text, count) {
 const OPERATORS = ["=", "!=", "<", "<=", ">", ">=", "~"];
 
 /**
- * What a condition may become: a property, then an operator, then one of its values.
+ * The completions of a condition: a property, then an operator, then one of its values.
  *
  * @param {string} text
  * @param {Schema} schema
@@ -220,7 +220,7 @@ export function suggestOrder(text, schema, path) {
     .slice(0, MOST);
 }
 
-/** Properties, with and without what has them in front. @param {Schema} schema */
+/** Properties, with and without their type or predicate in front. @param {Schema} schema */
 function properties(schema) {
   /** @type {Map<string, {name: string, range: string, values: string[]}>} */
   const found = new Map();

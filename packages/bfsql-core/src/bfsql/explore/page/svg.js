@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * The picture as SVG: a file of its own, with background, labels, arrows and legend.
+ * The picture as an SVG file, with background, labels, arrows and legend.
  */
 
 import { visible, xml } from "./formats.js";
@@ -10,7 +10,7 @@ import { Taken } from "./overlay.js";
  * @typedef {object} Drawn
  * @property {string} title
  * @property {{id: string, name: string, type: string, full: boolean, seed: boolean, x: number, y: number, size: number}[]} nodes
- *   With their places, in any unit; y grows downwards. `size` is a radius in pixels.
+ *   With their positions, in any unit; y grows downwards. `size` is a radius in pixels.
  * @property {{subject: string, predicate: string, object: string}[]} edges
  * @property {{label: string, colour: string, shape: string, count: number}[]} legend Types, with their marks.
  * @property {{background: string, text: string, muted: string, edge: string}} theme
@@ -24,7 +24,7 @@ const LEGEND = { row: 22, column: 220 };
 const NAME_LENGTH = 40;
 const NAME = { size: 12, row: 15 };
 const PREDICATE = { size: 10, row: 11 };
-/** Width of a letter, as a part of the font's size. */
+/** The width of a letter, relative to the font size. */
 const LETTER = 0.58;
 
 /**
@@ -51,7 +51,7 @@ export function asSvg(drawn) {
   return { text, width, height: whole };
 }
 
-/** Places in pixels, in a frame that grows with the number of nodes. @param {Drawn} drawn */
+/** Positions in pixels, in a frame that grows with the number of nodes. @param {Drawn} drawn */
 function scaled({ nodes }) {
   const side = Math.min(SIDE.most, Math.max(SIDE.least, Math.sqrt(nodes.length) * SIDE.room));
   const [left, right] = extent(nodes.map((node) => node.x));
@@ -78,7 +78,7 @@ function extent(values) {
 
 /** @typedef {Point & {size: number}} Place */
 
-/** Edges under nodes under texts; a text that would cover another is left out, not its title. @param {Drawn} drawn @param {Map<string, Place>} places @param {number} width */
+/** Edges below nodes below texts; a text that would cover another is omitted, but its title is kept. @param {Drawn} drawn @param {Map<string, Place>} places @param {number} width */
 function pictureLines(drawn, places, width) {
   const { theme } = drawn;
   const taken = new Taken();
@@ -124,7 +124,7 @@ function predicateLabel({ label, angle, length, predicate }, taken) {
   return [`<text dy="3.5" transform="translate(${at(label)}) rotate(${round((upright * 180) / Math.PI)})">${named(predicate)}</text>`];
 }
 
-/** Names beside, under or over their nodes; those of seeds and large nodes come first. @param {Drawn} drawn @param {Map<string, Place>} places @param {Taken} taken @param {number} frame */
+/** Names next to, below or above their nodes; those of seeds and large nodes are placed first. @param {Drawn} drawn @param {Map<string, Place>} places @param {Taken} taken @param {number} frame */
 function nameLabels({ nodes }, places, taken, frame) {
   const ranked = [...nodes].sort((a, b) => Number(b.seed) - Number(a.seed) || b.size - a.size);
   return ranked.flatMap(({ id, name, seed }) => {
@@ -223,7 +223,7 @@ function outline(shape, size, paint) {
   return `<circle r="${round(size)}" ${paint}/>`;
 }
 
-/** What the marks mean, of those that are there. @param {Drawn} drawn @returns {string[]} */
+/** The meaning of the marks that occur in the picture. @param {Drawn} drawn @returns {string[]} */
 function legendEntries({ nodes, legend, theme }) {
   const found = legend.map(
     ({ label, shape, colour, count }) => mark(6, shape, colour, theme, {}) + legendText(`${label} (${count.toLocaleString("en")})`, theme),
@@ -245,14 +245,14 @@ function placed(content, place) {
 
 // --- text and numbers --------------------------------------------------------------------
 
-/** A name, cut where it is long. @param {string} text @param {number} [most] */
+/** A name, shortened if it is long. @param {string} text @param {number} [most] */
 function named(text, most = NAME_LENGTH) {
   const characters = Array.from(visible(text).replace(/\s+/g, " "));
   const cut = characters.length > most ? `${characters.slice(0, most - 1).join("")}\u2026` : characters.join("");
   return `<tspan unicode-bidi="plaintext">${xml(cut)}</tspan>`;
 }
 
-/** Text stays legible over lines. @param {string} color */
+/** A style that keeps text legible over lines. @param {string} color */
 function halo(color) {
   return `stroke="${color}" stroke-width="3" stroke-linejoin="round" paint-order="stroke"`;
 }

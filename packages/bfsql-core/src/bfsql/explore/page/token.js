@@ -5,7 +5,7 @@ import { h } from "./dom.js";
 
 /**
  * @param {boolean} refused Whether a token was sent and not accepted.
- * @returns {Promise<string>} Empty where the reader gave none.
+ * @returns {Promise<string>} Empty if the user gave none.
  */
 export function askForToken(refused) {
   const before = /** @type {HTMLElement | null} */ (document.activeElement);

@@ -1,20 +1,20 @@
 // @ts-check
 /**
- * The calls that a state of the walk stands for, and the graph that their answers make.
+ * The calls that a state of the walk stands for, and the graph formed by their answers.
  */
 
 import { call } from "./api.js";
 import { Graph } from "./graph.js";
 
-/** @typedef {{graph: Graph, calls: import("./api.js").Call[]}} Walked The calls, and what they answer in all. */
+/** @typedef {{graph: Graph, calls: import("./api.js").Call[]}} Walked The calls, and the graph formed by all their answers. */
 
 /** @typedef {import("./state.js").State} State */
 
 /**
  * The arguments of the main call.
  *
- * `predicates` and a direction are followed as a path, since the tool's own `predicates` chooses
- * what is returned in full and not what is followed.
+ * `predicates` and a direction are followed as a path, since the tool's own `predicates` selects
+ * what is returned in full, not what is followed.
  *
  * @param {State} state
  */
@@ -48,7 +48,7 @@ function detail(state) {
   return state.details === "all" ? {} : { fields: ["name"] };
 }
 
-/** The walk as one repeated step, where it is restricted. @param {State} state */
+/** The walk as one repeated step, if it is restricted. @param {State} state */
 function followed({ predicates, direction, hops }) {
   if (!predicates.length && direction === "both") return [];
   const step = `-${predicates.join("|")}-`;
@@ -57,7 +57,7 @@ function followed({ predicates, direction, hops }) {
 }
 
 /**
- * An expansion as it stands in the state: an id, and the step to follow where one was chosen.
+ * An expansion as it is written in the state: an id, and the step to follow if one was chosen.
  *
  * @param {string} id @param {string} [step]
  */
@@ -97,7 +97,7 @@ export function openingArguments(text, state) {
  *
  * @param {State} state
  * @param {AbortSignal} signal
- * @param {Map<string, import("./api.js").Call>} known Answers of expansions so far; added to.
+ * @param {Map<string, import("./api.js").Call>} known Answers of previous expansions; new ones are added.
  * @returns {Promise<Walked>}
  */
 export async function walk(state, signal, known) {

@@ -1,5 +1,5 @@
 // @ts-check
-/** What is asked: the seeds, how far and along what the walk goes, and how much of it is shown. */
+/** The controls of a walk: its seeds, its extent, its relations, and how much of it is shown. */
 
 import { count, fill, h, link, name, plural } from "../dom.js";
 import { schema } from "../schema.js";
@@ -14,7 +14,7 @@ const DETAILS = [["name", "names"], ["all", "whole records"], ["none", "ids alon
 const LIMITS = [50, 100, 300, 1000, 5000];
 const BUDGETS = [["", "the server's"], ["5000", "5,000 tokens"], ["20000", "20,000 tokens"], ["100000", "100,000 tokens"], ["0", "as much as allowed"]];
 
-/** Whether the further controls are open; it stays so from one state to the next. */
+/** Whether the further controls are open, which is kept from one state to the next. */
 let opened = false;
 
 /** @param {HTMLElement} container @param {State} state @param {(id: string) => string} nameOf */

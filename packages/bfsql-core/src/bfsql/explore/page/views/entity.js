@@ -11,7 +11,7 @@ import { failure, notesList, typeName } from "./parts.js";
 
 const OWN = new Set(["id", "entity_type", "notes", "edges", "provenance", "name"]);
 
-/** Neighbours that a relation lists. */
+/** The number of neighbours that a relation lists. */
 const LISTED = 50;
 
 /** @param {HTMLElement} container @param {import("../state.js").State} state */
@@ -57,7 +57,7 @@ export function entity(container, state) {
   return () => one.stop();
 }
 
-/** The ids that evidence names. @param {any} record @returns {string[]} */
+/** The ids that the evidence mentions. @param {any} record @returns {string[]} */
 function idsIn(record) {
   const items = record.provenance?.items ?? [];
   return items.flatMap((/** @type {any} */ item) => [item.subject, item.object, item.document_id]).filter((/** @type {any} */ id) => typeof id === "string");
@@ -89,7 +89,7 @@ function relationsPart(record) {
       : h("p", { class: "muted" }, record.edges ? "No relation touches this entity." : "The relations could not be counted; the notes say why."));
 }
 
-/** A predicate with its neighbours, which are asked for when it is opened. @param {string} id @param {string} step @param {number} n */
+/** A predicate with its neighbours, which are requested when it is opened. @param {string} id @param {string} step @param {number} n */
 function relation(id, step, n) {
   const body = h("div", { class: "neighbours" });
   const element = h("details", { ontoggle: () => element.open && !body.childElementCount && load() },

@@ -1,5 +1,5 @@
 // @ts-check
-/** What a pointed-at node is, in a corner of the picture. */
+/** A description of the node under the pointer, in a corner of the picture. */
 
 import { fill, h, name, plural } from "../dom.js";
 import { typeName } from "./parts.js";

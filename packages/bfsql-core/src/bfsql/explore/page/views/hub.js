@@ -1,5 +1,5 @@
 // @ts-check
-/** Hubs: an entity with many relations opens as counts by predicate first, and one chooses. */
+/** Hubs: an entity with many relations first shows counts by predicate, to choose from. */
 
 import { call } from "../api.js";
 import { count, h, name } from "../dom.js";
@@ -16,10 +16,10 @@ import { notesList } from "./parts.js";
  */
 
 /**
- * Look whether an entity has more relations than a picture shows.
+ * Check whether an entity has more relations than a picture shows.
  *
  * @param {string} id @param {number} most @param {AbortSignal} [signal]
- * @returns {Promise<Hub | null>} Null where it has no more than that.
+ * @returns {Promise<Hub | null>} Null if it has no more than that.
  */
 export async function hubAt(id, most, signal) {
   const { answer, notes } = await call("describe_entity", { id }, signal);
@@ -30,11 +30,11 @@ export async function hubAt(id, most, signal) {
 }
 
 /**
- * The choice of what to open.
+ * The choice of relations to open.
  *
  * @param {Hub} hub
- * @param {number} limit Nodes that an answer shows at the most.
- * @param {(step: string) => void} choose With an empty step: all relations.
+ * @param {number} limit The maximum number of nodes in an answer.
+ * @param {(step: string) => void} choose Called with a step, or with an empty one for all relations.
  * @param {() => void} [cancel]
  */
 export function hubChoice({ name: title, relations, total, notes }, limit, choose, cancel) {

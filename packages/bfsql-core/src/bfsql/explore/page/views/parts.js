@@ -1,5 +1,5 @@
 // @ts-check
-/** Parts that several views have: messages, notes, marks of types, sizes. */
+/** Parts that several views share: messages, notes, marks of types, sizes. */
 
 import { h, name, plural, count, announce } from "../dom.js";
 import { markOf, SHAPES } from "../palette.js";
@@ -24,7 +24,7 @@ export function typeName(type) {
   return h("span", { class: "type" }, mark(type), name(type, "type-name"));
 }
 
-/** A failure, with a way to go on. @param {any} error @param {() => void} [again] */
+/** A failure, with a way to continue. @param {any} error @param {() => void} [again] */
 export function failure(error, again) {
   const sentence = error?.name === "ApiError" ? error.message : `The page failed: ${error?.message ?? error}. Reload it.`;
   return h("div", { class: "message error", role: "alert" },
@@ -32,7 +32,7 @@ export function failure(error, again) {
     again && h("button", { type: "button", onclick: again }, "Try again"));
 }
 
-/** What an answer lacks. @param {string[]} notes */
+/** The notes on what is missing from an answer. @param {string[]} notes */
 export function notesList(notes) {
   if (!notes.length) return null;
   const items = notes.map((note) => h("li", { dir: "auto" }, note));
@@ -41,7 +41,7 @@ export function notesList(notes) {
     h("ul", null, items));
 }
 
-/** What an answer lacks, on one line that opens. @param {string[]} notes */
+/** The notes on what is missing from an answer, on one line that can be opened. @param {string[]} notes */
 export function notesLine(notes) {
   if (!notes.length) return null;
   const more = notes.length > 1 ? h("span", { class: "tag" }, `+${notes.length - 1}`) : null;
@@ -65,7 +65,7 @@ export function cost(calls) {
  * A type in the legend, which shows and hides its nodes.
  *
  * @param {string} type
- * @param {number} n Its nodes.
+ * @param {number} n The number of its nodes.
  * @param {import("../state.js").State} state
  */
 export function legendButton(type, n, state) {

@@ -1,5 +1,5 @@
 // @ts-check
-/** The replay: what a model asked, call by call, and the picture of what it had seen by then. */
+/** The replay: a model's calls, one by one, and a picture of what it had seen by then. */
 
 import { isAbort, latest, read } from "../api.js";
 import { announce, count, fill, h, name, plural } from "../dom.js";
@@ -17,7 +17,7 @@ const PLAY_MS = 1500;
 const ANSWER_SHOWN = 8000;
 const ARGUMENT_SHOWN = 60;
 
-/** The file that the reader opened, as long as the page is open. @type {{name: string, calls: Recorded[], broken: number} | null} */
+/** The file that the user opened, kept as long as the page is open. @type {{name: string, calls: Recorded[], broken: number} | null} */
 let opened = null;
 
 /** @param {HTMLElement} container @param {import("../state.js").State} state */
@@ -201,13 +201,13 @@ export function replay(container, state) {
   }, { update });
 }
 
-/** Scroll a list, and not the page, until it shows an item. @param {Element} item @param {Element} list */
+/** Scroll a list, but not the page, until it shows an item. @param {Element} item @param {Element} list */
 function reveal(item, list) {
   const [inner, outer] = [item.getBoundingClientRect(), list.getBoundingClientRect()];
   list.scrollTop += Math.min(inner.top - outer.top, 0) + Math.max(inner.bottom - outer.bottom, 0);
 }
 
-/** The calls that the server has, where it was started with a file of them. @param {AbortSignal} signal */
+/** The recorded calls of the server, if it was started with a file of them. @param {AbortSignal} signal */
 async function recorded(signal) {
   const { paths } = await read("openapi.json", signal);
   return readDocument(Object.hasOwn(paths ?? {}, "/recorded") ? await read("recorded", signal) : null);
@@ -226,7 +226,7 @@ function sessionTitle({ key, client, begun, calls, tokens }) {
   return [`${key}.`, client.slice(0, 40) || "unknown client", when, plural(calls.length, "call"), plural(tokens, "token")].filter(Boolean).join("  ");
 }
 
-/** A call in a line: its tool and what it was mainly asked. @param {Recorded} call */
+/** A call on one line: its tool and its main arguments. @param {Recorded} call */
 function headline({ tool, arguments: args }) {
   const main = args.query ?? args.id ?? args.ids ?? args.seeds;
   const further = [args.path, args.to].filter((one) => one !== undefined);
@@ -240,7 +240,7 @@ function written(value) {
   return text.length > ARGUMENT_SHOWN ? `${text.slice(0, ARGUMENT_SHOWN)}…` : text;
 }
 
-/** What came of a call, in a few words. @param {Recorded} call @param {ReturnType<typeof contentOf>} content */
+/** The result of a call, in a few words. @param {Recorded} call @param {ReturnType<typeof contentOf>} content */
 function outcome(call, content) {
   if (call.error) return "refused";
   if (call.answer === null) return "its answer was not recorded";
@@ -265,7 +265,7 @@ function callDetail(call, content, last) {
   ];
 }
 
-/** A recorded call as one that the page made itself. @param {Recorded} call @param {ReturnType<typeof contentOf>} content */
+/** A recorded call in the form of a call made by the page itself. @param {Recorded} call @param {ReturnType<typeof contentOf>} content */
 function asCall(call, content) {
   const text = call.answer ?? "";
   return { tool: call.tool, arguments: call.arguments, answer: null, text, bytes: new TextEncoder().encode(text).length, tokens: call.tokens, ms: call.ms, notes: content.notes };

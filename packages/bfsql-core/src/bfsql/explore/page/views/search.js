@@ -1,5 +1,5 @@
 // @ts-check
-/** Search as one types: the field in the header with its list, and the page of all hits. */
+/** Search while typing: the field in the header with its list, and the page of all hits. */
 
 import { call, isAbort, latest } from "../api.js";
 import { announce, fill, h, link, name, plural } from "../dom.js";
@@ -10,7 +10,7 @@ import { failure, notesList, typeName } from "./parts.js";
 
 const WAIT_MS = 120;
 
-/** What is said of a hit that is not simply called so. @type {Record<string, string>} */
+/** The labels of matches that the name itself does not explain. @type {Record<string, string>} */
 const MATCHES = { alias: "another name", similar: "spelt alike", meaning: "by meaning", other: "by other text" };
 
 /** @param {any} hit */
@@ -153,7 +153,7 @@ export function searchField(container) {
   }
 }
 
-/** What a hit is, and what tells it from its namesakes. @param {any} hit */
+/** A description of a hit, and what distinguishes it from its namesakes. @param {any} hit */
 function hitParts(hit) {
   return [
     h("span", { class: "hit-name" }, name(hit.name ?? hit.id)),
@@ -164,7 +164,7 @@ function hitParts(hit) {
   ];
 }
 
-/** All hits of a text. @param {HTMLElement} container @param {import("../state.js").State} state */
+/** All hits for a text. @param {HTMLElement} container @param {import("../state.js").State} state */
 export function search(container, state) {
   const one = latest();
   const hits = h("div", { class: "hits", "aria-busy": "true" });

@@ -1,5 +1,5 @@
 // @ts-check
-/** The graph as a table: the same answer as the picture, sortable, for everybody. */
+/** The graph as a table: the same answer as the picture, sortable and accessible to everybody. */
 
 import { count, fill, h, link, name } from "../dom.js";
 import { pickButton } from "../picked.js";
@@ -65,7 +65,7 @@ function recordText({ metadata }) {
     .join("; ");
 }
 
-/** What a path counted for its shown nodes. @param {string} key */
+/** A column of what a path counted for its shown nodes. @param {string} key */
 function countColumn(key) {
   const of = (/** @type {any} */ n) => n[key] ?? -1;
   return { key, title: key === "paths" ? "Paths" : "Distinct", number: true, of, cell: (/** @type {any} */ n) => h("td", { class: "number" }, n[key] === undefined ? "" : count(n[key])) };

@@ -22,7 +22,7 @@ import { table } from "./table.js";
 export function walk(container, state) {
   const one = latest();
   const opened = latest();
-  /** Answers by their arguments, so that going back asks nothing. @type {Map<string, import("../api.js").Call>} */
+  /** Answers by their arguments, so that going back makes no calls. @type {Map<string, import("../api.js").Call>} */
   const known = new Map();
   /** @type {Walked | null} */
   let answer = null;
@@ -31,7 +31,7 @@ export function walk(container, state) {
   const path = pathForm();
   const parts = skeleton(container, path.element);
   const over = h("div", { class: "over" });
-  update(state); // the question is on its way while the picture is prepared
+  update(state); // the call is in progress while the picture is prepared
   const picture = createPicture(parts.stage, {
     label: "The neighbourhood",
     onClick: expand,
@@ -41,7 +41,7 @@ export function walk(container, state) {
   const point = hoverCard(parts.stage);
   parts.stage.append(over);
 
-  /** Open a node by one hop; a hub asks first. @param {string} id */
+  /** Expand a node by one hop; a hub shows a choice first. @param {string} id */
   async function expand(id) {
     const { limit } = get();
     fill(over);
@@ -162,7 +162,7 @@ async function seedHub(now, signal) {
   }
 }
 
-/** What is shown, of how much, and what it costs. @param {Walked} walked */
+/** How much is shown, out of how much, and at what cost. @param {Walked} walked */
 function statusOf({ graph, calls }) {
   const { node_count: nodes, edge_count: edges } = calls[0].answer;
   const cut = calls.length === 1 && (nodes > graph.nodes.length || edges > graph.edges.length);
