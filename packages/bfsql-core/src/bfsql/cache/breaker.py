@@ -1,14 +1,14 @@
 """The circuit breaker in front of a store: while the store does not answer, calls fail at once.
 
-    closed      Calls go to the store.
-    open        The store did not answer a probe: calls fail at once, until the next probe is due.
+    closed      Calls reach the store.
+    open        The store did not answer a probe: calls fail at once until the next probe.
     half-open   A probe is under way: calls wait for it briefly, then fail.
 
-A call that fails, or that ends without any sign of life of the store, does not open the breaker: a
-statement may be too slow, or be refused, while the store is well. It starts a probe, the smallest
-question there is (`GraphDbInterface.ping`), and the breaker opens when the probe fails too. Further
-probes follow with growing pauses until one is answered. The cache stands in front of all of this,
-so what it holds is still answered.
+A call that fails, or ends without any response from the store, does not open the breaker: the
+store may be healthy and the statement too slow or refused. Instead the call starts a probe, the
+smallest possible request (`GraphDbInterface.ping`), and the breaker opens if the probe fails too.
+Further probes follow at growing intervals until one is answered. The cache is in front of the
+breaker, so cached answers remain available.
 """
 
 from __future__ import annotations
@@ -43,26 +43,26 @@ FIRST_PAUSE = 0.5
 PROBE_SECONDS = 5.0
 """Seconds that a probe may take."""
 HALF_OPEN_SECONDS = 1.0
-"""Seconds that a call waits for a probe which is under way."""
+"""Seconds that a call waits for a probe that is under way."""
 SILENT_SECONDS = 5.0
-"""Seconds without a sign of life after which a call that is cancelled starts a probe."""
+"""Seconds without a response after which a cancelled call starts a probe."""
 
 log = logging.getLogger("bfsql")
 
 
 class Breaker:
-    """Whether a store answers, as far as the calls to it and the probes show.
+    """Tracks whether a store answers, judged by the calls to it and by probes.
 
     Args:
-        ping: Returns when the store has answered a small question; raises `StoreUnavailable`
-            where it does not.
+        ping: Returns once the store has answered a small request; raises `StoreUnavailable`
+            if it does not answer.
         max_pause: Longest pause between two probes, in seconds.
 
     Attributes:
         state: closed, open or half-open.
-        failures: Calls and probes in a row that the store did not answer.
+        failures: Consecutive calls and probes that the store did not answer.
         retry_at: `time.monotonic()` of the next probe; None while the breaker is closed.
-        last_error: Why the last of them failed; None after an answer.
+        last_error: Reason for the latest failure; None after an answer.
     """
 
     def __init__(self, ping: Callable[[], Awaitable[None]], max_pause: float) -> None:
@@ -78,14 +78,14 @@ class Breaker:
 
     @property
     def seconds(self) -> float:
-        """Until the next probe; 0 while one is under way or none is due."""
+        """Seconds until the next probe; 0 while one is under way or none is scheduled."""
         return 0.0 if self.retry_at is None else max(0.0, self.retry_at - time.monotonic())
 
     async def admit(self) -> None:
         """Let a call pass while the breaker is closed.
 
         Raises:
-            CircuitOpen: It is open, or half-open for longer than a call waits.
+            CircuitOpen: The breaker is open, or half-open for longer than a call waits.
         """
         if self.state == "half-open" and self._watch is not None:
             left = call.remaining()
@@ -96,7 +96,7 @@ class Breaker:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Learn from a call to the store how it ends; `answered` reports a part of an answer."""
+        """Observe the outcome of a call to the store; `answered` reports a part of an answer."""
         began = time.monotonic()
         try:
             yield
@@ -113,13 +113,13 @@ class Breaker:
             if took >= SILENT_SECONDS or call.remaining() == 0:
                 self._suspect(_silent(took), began)
             raise
-        except KeyError:  # an answer: there is no such node or edge
+        except KeyError:  # an answer: the node or edge does not exist
             self.answered()
             raise
         self.answered()
 
     def answered(self) -> None:
-        """Take note of a sign of life."""
+        """Record that the store has responded."""
         self._heard = time.monotonic()
         if self.state != "closed":
             self._end_probes()
@@ -128,7 +128,7 @@ class Breaker:
             self.failures, self.last_error = 0, None
 
     def stop(self) -> None:
-        """Send no more probes."""
+        """Stop probing."""
         self._stopped = True
         self._end_probes()
 
@@ -138,7 +138,7 @@ class Breaker:
             self._watch = None
 
     def _suspect(self, error: StoreUnavailable, began: float) -> None:
-        """Probe the store, unless it gave a sign of life since the call began."""
+        """Probe the store, unless it has responded since the call began."""
         if self._stopped or (self._heard > began and error.retry_after is None):
             return
         self.failures, self.last_error = self.failures + 1, error
@@ -149,7 +149,7 @@ class Breaker:
     async def _probes(self, error: StoreUnavailable) -> None:
         """Probe until the store answers; the breaker is open from the first failure on."""
         pause = FIRST_PAUSE
-        # A store that asked for a pause is not asked before.
+        # A store that requested a pause is not probed before the pause is over.
         failed = error if error.retry_after is not None else await self._probe()
         while failed is not None:
             wait = min(max(pause, failed.retry_after or 0.0), self._max_pause)
@@ -162,7 +162,7 @@ class Breaker:
         self._close()
 
     async def _probe(self) -> StoreUnavailable | None:
-        """Why the store does not answer; None where it does, if only with an error."""
+        """The reason why the store does not answer; None if it answers, even with an error."""
         began = time.monotonic()
         with call.scope(seconds=PROBE_SECONDS):
             try:
@@ -204,11 +204,11 @@ class GuardedGraphDb(TransparentGraphDb):
     """A backend behind a breaker.
 
     Args:
-        inner: The backend to ask.
+        inner: The backend to call.
         max_pause: Longest pause between two probes, in seconds.
 
     Attributes:
-        breaker: Whether the store answers.
+        breaker: The breaker, which tracks whether the store answers.
     """
 
     def __init__(self, inner: GraphDbInterface, max_pause: float) -> None:
@@ -227,7 +227,7 @@ class GuardedGraphDb(TransparentGraphDb):
         predicates: Collection[str] | None = None,
         direction: EdgeDirection | None = None,
     ) -> AsyncGenerator[Sequence[Triple] | Sequence[TypedTriple]]:
-        """A ring in batches, each of them a sign of life."""
+        """A ring in batches; each batch counts as a response of the store."""
         await self.breaker.admit()
         with self.breaker.watching():
             ring = super().edges_stream(ids, predicates=predicates, direction=direction)
@@ -237,7 +237,7 @@ class GuardedGraphDb(TransparentGraphDb):
                     yield rows
 
     async def close(self) -> None:
-        """Send no more probes, and close the backend."""
+        """Stop probing and close the backend."""
         self.breaker.stop()
         await super().close()
 

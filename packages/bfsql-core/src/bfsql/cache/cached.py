@@ -51,7 +51,7 @@ BATCHES = (
     "metadata_for_nodes_batch",
     "metadata_for_edges_batch",
 )
-"""Methods with a default, which runs over the cache where the backend has none of its own."""
+"""Methods with a default; it runs over the cache if the backend has no version of its own."""
 
 
 class CachedGraphDb(AdaptedGraphDb):
@@ -59,17 +59,17 @@ class CachedGraphDb(AdaptedGraphDb):
 
     Each distinct call reaches the backend at most once while its answer is held;
     concurrent equal calls share one call to the backend. Failures are not cached,
-    and unknown ids for a few seconds only.
+    and unknown ids only for a few seconds.
 
     Args:
-        backend: The backend to ask.
-        maxsize: Records to hold at the most; a hub is one key and 60,000 of
-            them. An answer larger than half of it is passed on and not held.
-        ttl: Seconds for which an answer is good; None for as long as the cache lives.
-        max_nodes: Ends of a ring that is read at once; None for no bound.
-        max_edges: Edges of such a ring, likewise.
-        clock: Seconds, never going back; for tests.
-        observers: Those of the graph.
+        backend: The backend to call.
+        maxsize: Maximum number of records to hold; a hub is one key and 60,000 records.
+            An answer larger than half of `maxsize` is passed on without being held.
+        ttl: Seconds for which an answer is valid; None for the lifetime of the cache.
+        max_nodes: Maximum number of ends of a ring that is read at once; None for no bound.
+        max_edges: Maximum number of edges of such a ring; None for no bound.
+        clock: A monotonic clock in seconds; replaced in tests.
+        observers: The observers of the graph.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class CachedGraphDb(AdaptedGraphDb):
             "metadata_for_edges_batch", policy, **part
         )
         self._provenance: CachedMethod[Any] = CachedMethod("provenance_for_node", policy, **detail)
-        # Small, and used by every session: a budget of its own, so that it is never evicted.
+        # Small and used by every session, so it has its own budget and is never evicted.
         schema = CachePolicy(CacheBudget(1_000), lifetime, clock, observers)
         self._schema: CachedMethod[str] = CachedMethod("", schema, **brief)
 
@@ -122,7 +122,7 @@ class CachedGraphDb(AdaptedGraphDb):
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
     ) -> list[EntityStub]:
-        """Candidates; a search that finds nothing is remembered for a few seconds only."""
+        """Candidates; a search without matches is cached only for a few seconds."""
         key = (query, tuple(node_types or ()))
 
         async def fetch(_: list[Any]) -> dict[Any, tuple[EntityStub, ...]]:
@@ -166,19 +166,19 @@ class CachedGraphDb(AdaptedGraphDb):
         return metadata
 
     async def entity_types(self) -> list[str]:
-        """The types, asked once."""
+        """The types, requested once."""
         ask = lambda: _tuple(self._inner.entity_types())
         return list(await self._schema.one("entity_types", ask))
 
     async def predicates(self) -> list[str]:
-        """The predicates, asked once."""
+        """The predicates, requested once."""
         ask = lambda: _tuple(self._inner.predicates())
         return list(await self._schema.one("predicates", ask))
 
     # --- batches ------------------------------------------------------------
 
     async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
-        """The nodes that exist; those not held are asked for in one batch."""
+        """The nodes that exist; those not in the cache are requested in one batch."""
         if "get_nodes_batch" not in self._own:
             return list(await super().get_nodes_batch(ids))
         nodes = await self._nodes.many(ids, self._fetch_nodes)
@@ -191,7 +191,7 @@ class CachedGraphDb(AdaptedGraphDb):
         predicates: Collection[str] | None = None,
         direction: EdgeDirection | None = None,
     ) -> list[Triple]:
-        """A ring or a part of it; what is not held is asked for in one batch."""
+        """A ring or a part of it; edges not in the cache are requested in one batch."""
         rings = self.numbered()
         if rings is None:
             whole = super().edges_batch(ids, predicates=predicates, direction=direction)
@@ -205,11 +205,11 @@ class CachedGraphDb(AdaptedGraphDb):
         predicates: Collection[str] | None = None,
         direction: EdgeDirection | None = None,
     ) -> AsyncGenerator[Sequence[Triple]]:
-        """A ring or a part of it, which is held as a whole."""
+        """A ring or a part of it, held as a whole."""
         yield await self.edges_batch(ids, predicates=predicates, direction=direction)
 
     def columns(self) -> Columns | None:
-        """The graph in integers, with what earlier calls found in it."""
+        """The graph in integers, together with the results of earlier calls."""
         columns = super().columns()
         if columns is None:
             return None
@@ -226,7 +226,7 @@ class CachedGraphDb(AdaptedGraphDb):
             return await super().few_edges(ids, most)
 
     def numbered(self) -> HeldRings | None:
-        """The rings that are held; None where the backend gives edges of one node only."""
+        """The rings that are held; None if the backend returns edges one node at a time."""
         if self._own.isdisjoint({"edges_batch", "edges_stream"}):
             return None
         if len(self._rings.numbering) > self._policy.budget.maxsize:
@@ -241,7 +241,7 @@ class CachedGraphDb(AdaptedGraphDb):
     async def metadata_for_nodes_batch(
         self, ids: Sequence[str], keys: Collection[str] | None = None
     ) -> dict[str, Metadata]:
-        """Metadata by id; what is not held is asked for in one batch."""
+        """Metadata by id; records not in the cache are requested in one batch."""
         if "metadata_for_nodes_batch" not in self._own:
             return await super().metadata_for_nodes_batch(ids, keys)
         if keys is not None and accepts(self._inner, "metadata_for_nodes_batch", "keys"):
@@ -252,7 +252,7 @@ class CachedGraphDb(AdaptedGraphDb):
     async def metadata_for_edges_batch(
         self, edges: Collection[Triple], keys: Collection[str] | None = None
     ) -> dict[Triple, Metadata]:
-        """Metadata by triple; what is not held is asked for in one batch."""
+        """Metadata by triple; records not in the cache are requested in one batch."""
         if "metadata_for_edges_batch" not in self._own:
             return await super().metadata_for_edges_batch(edges, keys)
         asked = [(s, p, o) for s, p, o in edges]
@@ -267,24 +267,24 @@ class CachedGraphDb(AdaptedGraphDb):
         return dict(await self._provenance.one((entity_id, limit), ask))
 
     async def comprehensive(self) -> bool:
-        """Whether the two lists are complete, asked once."""
+        """Whether the two lists are complete, requested once."""
         return bool(await self._schema.one("comprehensive", super().comprehensive))
 
     async def next_steps(self) -> str:
-        """The backend's advice, asked once."""
+        """The backend's advice, requested once."""
         return str(await self._schema.one("next_steps", super().next_steps))
 
     async def outline(self) -> Outline | None:
-        """What the graph is made of, asked once."""
+        """An outline of the graph, requested once."""
         outline: Outline | None = await self._schema.one("outline", super().outline)
         return outline
 
     def forget_schema(self) -> None:
-        """Ask for the lists, the outline and the advice again when they are wanted next."""
+        """Request the lists, the outline and the advice again when they are next needed."""
         self._schema.forget()
 
     async def release(self) -> None:
-        """End the calls under way, and leave the backend open."""
+        """End the calls under way and leave the backend open."""
         for part in [v for v in vars(self).values() if isinstance(v, CachedMethod | HeldRings)]:
             await part.close()
 
@@ -314,14 +314,14 @@ async def _part(
     keys: Collection[str],
     ask: Callable[[list[K], Collection[str]], Awaitable[Mapping[K, Metadata]]],
 ) -> dict[K, Metadata]:
-    """Some keys of metadata: from whole records that are held, and one batch for the rest.
+    """Some keys of metadata, taken from whole records in the cache and one batch for the rest.
 
     Args:
-        whole: Whole records by what they describe.
-        parts: Records with some keys alone, by what they describe and these keys.
-        asked: What the records describe.
-        keys: Those that are wanted.
-        ask: The backend's batch.
+        whole: Whole records, by subject.
+        parts: Records with only some keys, by subject and those keys.
+        asked: The subjects of the records.
+        keys: The requested keys.
+        ask: The backend's batch method.
     """
     wanted = frozenset(keys)
     found = only(whole.complete(asked), wanted)

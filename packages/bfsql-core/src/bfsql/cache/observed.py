@@ -1,4 +1,4 @@
-"""The columns of a store, whose calls are observed."""
+"""A store's columns with observed calls."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from bfsql.observer import Observers
 
 
 class ObservedColumns(Columns):
-    """The same graph in integers; observers learn of every call to the store.
+    """The same graph in integers; observers are notified of every call to the store.
 
     Args:
         inner: The store's own columns.
-        observers: Those of the graph.
+        observers: The observers of the graph.
     """
 
     def __init__(self, inner: Columns, observers: Observers) -> None:
@@ -25,17 +25,17 @@ class ObservedColumns(Columns):
 
     @property
     def size(self) -> int:
-        """All handles that occur are below it."""
+        """Upper bound (exclusive) of all handles in use."""
         return self._inner.size
 
     @property
     def type_names(self) -> Sequence[str]:
-        """Name of each type, by its number."""
+        """The name of each type, by its number."""
         return self._inner.type_names
 
     @property
     def predicate_names(self) -> Sequence[str]:
-        """Name of each predicate, by its number."""
+        """The name of each predicate, by its number."""
         return self._inner.predicate_names
 
     @property
@@ -49,7 +49,7 @@ class ObservedColumns(Columns):
             return await self._inner.find(ids)
 
     def read_ahead(self, ids: Sequence[str]) -> None:
-        """Begin to read a ring."""
+        """Start reading a ring."""
         self._inner.read_ahead(ids)
 
     async def ids(self, handles: IntArray) -> list[str]:
@@ -69,7 +69,7 @@ class ObservedColumns(Columns):
         predicates: Collection[str] | None = None,
         direction: EdgeDirection | None = None,
     ) -> AsyncGenerator[Ring]:
-        """Every edge with an asked node at either end; its time is that of all batches."""
+        """Every edge with a requested node at either end; the time reported covers all batches."""
         spent, failed = 0.0, True
         began = time.perf_counter()
         try:
@@ -80,7 +80,7 @@ class ObservedColumns(Columns):
                     try:
                         yield batch
                     except GeneratorExit:
-                        failed = False  # the reader has had enough
+                        failed = False  # the reader stopped early
                         raise
                     finally:
                         began = time.perf_counter()

@@ -1,8 +1,8 @@
-"""Rings in the cache, in numbers: 20 bytes an edge, whatever the length of its ids.
+"""Rings in the cache, in numbers: 20 bytes per edge, whatever the length of its ids.
 
-The numbers belong to the rings that are held. Ids whose rings were evicted keep theirs, so a
-numbering only grows; when it is too large, the cache begins with a new one (`cached.py`), and
-the calls under way end with the one that they began with.
+The numbering belongs to the rings in the cache. Ids whose rings were evicted retain their numbers,
+so a numbering only grows. When it becomes too large, the cache starts a new one (`cached.py`), and
+calls under way finish with the numbering they began with.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ _EDGE_BYTES = ROW * np.dtype(np.int32).itemsize
 
 
 class HeldRings:
-    """Rings by the ends that they were asked for, each as `Numbering.rows` has it, in bytes.
+    """Rings by the ids they were requested for, each as `Numbering.rows` returns it, in bytes.
 
     Args:
-        backend: Gives the rings.
-        policy: How long they are good, and how many are held.
-        max_nodes: Ends of a ring that is read at once for a traversal; None for no bound.
-        max_edges: Edges of a ring that is read at once; None for no bound.
-        typed: Whether rows may have the types of their ends.
+        backend: The source of the rings.
+        policy: How long rings are valid and how many are held.
+        max_nodes: Maximum number of ends of a ring that a traversal reads; None for no bound.
+        max_edges: Maximum number of edges of a ring that is read at once; None for no bound.
+        typed: Whether rows may include the types of their ends.
 
     Attributes:
-        numbering: What the numbers mean.
+        numbering: The meaning of the numbers.
     """
 
     def __init__(
@@ -66,12 +66,12 @@ class HeldRings:
         predicates: Collection[str] | None = None,
         direction: EdgeDirection | None = None,
     ) -> AsyncGenerator[IntArray]:
-        """A ring, or a part of it; what is not held is asked for in one call.
+        """A ring or a part of it; edges not in the cache are requested in one call.
 
-        Of a part, the ends are not bounded: some are left out by who asked for it.
+        The ends of a part are not bounded, because the caller leaves some of them out.
 
         Raises:
-            BoundMet: What is not held has more ends or edges than may be read.
+            BoundMet: The rings to be read have more ends or edges than allowed.
         """
         part: Part = {"predicates": predicates, "direction": direction}
         rows = await self._rows(ids, part, self._max_nodes)
@@ -85,7 +85,7 @@ class HeldRings:
         predicates: Collection[str] | None = None,
         direction: EdgeDirection | None = None,
     ) -> list[Triple]:
-        """The same in strings, with any number of ends."""
+        """The ring or part as triples of strings, with any number of ends."""
         rows = await self._rows(ids, {"predicates": predicates, "direction": direction}, None)
         names = self.numbering.names.__getitem__
         columns = (map(names, rows[:, place].tolist()) for place in range(3))
@@ -97,7 +97,7 @@ class HeldRings:
         await self._parts.close()
 
     def drop(self) -> None:
-        """Hold nothing from now on."""
+        """Stop holding anything."""
         self._whole.drop()
         self._parts.drop()
 
@@ -130,8 +130,8 @@ class HeldRings:
         found = await self._read(missing, whole, max_nodes)
         under_way = call.current()
         if under_way is not None and under_way.omissions:
-            return found  # and with each ring what was left out of it
-        # An id without edges may be unknown, which is not remembered for long.
+            return found  # and the omissions of each ring
+        # An id without edges may be unknown, which is only remembered briefly.
         return {entity_id: ring for entity_id, ring in found.items() if ring}
 
     async def _fetch_part(self, missing: list[_Key]) -> dict[_Key, bytes]:
@@ -153,13 +153,13 @@ class HeldRings:
 
 
 class _Batches:
-    """A ring while it is read.
+    """A ring that is being read.
 
     Args:
-        numbering: What its numbers mean.
-        asked: The ids that it was asked for.
-        max_nodes: Ends that it may have; None for no bound.
-        max_edges: Edges, likewise.
+        numbering: The meaning of its numbers.
+        asked: The ids that the ring was requested for.
+        max_nodes: Maximum number of ends; None for no bound.
+        max_edges: Maximum number of edges; None for no bound.
     """
 
     def __init__(
@@ -173,7 +173,7 @@ class _Batches:
         self._max_nodes, self._max_edges = max_nodes, max_edges
         self._batches: list[IntArray] = [np.empty((0, ROW), np.int32)]
         self._count = 0
-        # The bounds are far where there are few rows; the batches are looked at from there on.
+        # With few rows the bounds are still far away; the batches are checked only after that.
         self._ends: Handles | None = None
         self._nodes = self._of_ends = 0
         self._joining = self._of_joining = 0
@@ -182,7 +182,7 @@ class _Batches:
         """Add a batch.
 
         Raises:
-            BoundMet: There are more edges or ends than there may be.
+            BoundMet: There are more edges or ends than allowed.
         """
         self._batches.append(rows)
         self._count += len(rows)
@@ -190,10 +190,10 @@ class _Batches:
             for batch in self._batches[self._of_joining :]:
                 self._joining += self._joining_in(batch)
             self._of_joining = len(self._batches)
-            # An edge between two asked nodes may come twice.
+            # An edge between two requested nodes may occur twice.
             if self._count - self._joining // 2 > self._max_edges:
                 raise BoundMet("edges", self._max_edges)
-        # One end of each edge was asked for.
+        # One end of each edge is a requested id.
         if self._max_nodes is not None and self._count + len(self._asked) > self._max_nodes:
             for batch in self._batches[self._of_ends :]:
                 self._nodes += self._new_ends_in(batch)
@@ -206,13 +206,13 @@ class _Batches:
         return np.concatenate(self._batches)
 
     def _joining_in(self, rows: IntArray) -> int:
-        """How many edges have both ends among the asked ids."""
+        """The number of edges whose ends are both among the requested ids."""
         handles = np.sort(self._numbering.of(self._asked, len(self._asked)))
         ends = (places_in(handles, rows[:, place]) >= 0 for place in (0, 2))
         return int(np.logical_and(*ends).sum())
 
     def _new_ends_in(self, rows: IntArray) -> int:
-        """How many ends were in no batch before."""
+        """The number of ends that occur in no earlier batch."""
         size = len(self._numbering.names)
         if self._ends is None:
             self._ends = Handles(size)
@@ -224,7 +224,7 @@ class _Batches:
 
 
 def _edges(held: Collection[bytes]) -> int:
-    """Records in some rings: their edges; the ring itself counts, too."""
+    """The number of records in some rings: their edges, plus one for each ring itself."""
     return sum(1 + len(ring) // _EDGE_BYTES for ring in held)
 
 
@@ -235,9 +235,9 @@ def _joined(held: Iterable[bytes]) -> IntArray:
 def _by_end(
     ring: IntArray, asked: Sequence[str], numbering: Numbering, direction: EdgeDirection | None
 ) -> dict[str, bytes]:
-    """A ring by the asked ends; an edge between two of them is under both.
+    """A ring grouped by the requested ends; an edge between two of them is in both groups.
 
-    Of a ring in one direction an edge is under the end that it was asked for.
+    In a ring of one direction, an edge belongs to the end that it was requested for.
     """
     handles = numbering.of(asked, len(asked))
     order = np.argsort(handles)
@@ -247,7 +247,7 @@ def _by_end(
     place = places_in(in_order, ends)
     under = place >= 0
     if direction is None:
-        under[len(ring) :] &= subjects != objects  # a loop is there once
+        under[len(ring) :] &= subjects != objects  # a loop is listed once
     elif direction == "out":
         under[len(ring) :] = False
     else:

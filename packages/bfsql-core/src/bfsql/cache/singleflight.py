@@ -1,7 +1,7 @@
-"""Single-flight: concurrent callers that ask a backend the same share one call, and its answer.
+"""Single-flight: concurrent callers with the same request share one call and its answer.
 
-The call runs in a task and a context of its own, so that no caller's cancellation
-or deadline ends it; when the last one leaves, it is cancelled (`protocol.md` 25).
+The call runs in its own task and context, so no caller's cancellation or deadline ends it; it is
+cancelled when the last caller leaves (`protocol.md` 25).
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from bfsql.observer import NO_OBSERVERS, Observers
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 Fetch: TypeAlias = Callable[[list[K]], Awaitable[dict[K, Any]]]
-"""Asks the backend for these keys; those that it has nothing for are left out."""
+"""Requests these keys from the backend; keys for which it has nothing are left out."""
 
 UNKNOWN_SECONDS = 5.0
-"""How long an unknown id is remembered as such, and an answer that is brief."""
+"""Seconds for which an unknown id, or a brief answer, is held."""
 
 
 class SharedCall(Generic[T]):
-    """A call under way, which any number of callers await.
+    """A call under way, which any number of callers can await.
 
     Args:
-        ask: Makes the call; runs inside the shared call's own scope, which it is given.
-        on_end: Called with this call when no caller may join any more: the last waiter has
-            left, or the call has ended. Where both happen it is called twice.
+        ask: Makes the call; it runs inside the shared call's own scope, which is its argument.
+        on_end: Called with this call when callers can no longer join it: after the last waiter has
+            left, or after the call has ended. If both happen, it is called twice.
     """
 
     def __init__(
@@ -56,11 +56,11 @@ class SharedCall(Generic[T]):
 
         Raises:
             StoreUnavailable: `close` ended the call.
-            BaseException: What the backend raised, in every waiter alike.
+            BaseException: The backend's error, raised in every waiter.
         """
         self._waiters += 1
         mine, deadline = self._scope.deadline, _deadline()
-        # The call may take as long as the most patient of its waiters.
+        # The call may take as long as its most patient waiter allows.
         self._scope.deadline = None if mine is None or deadline is None else max(mine, deadline)
         try:
             return await asyncio.shield(self._task)
@@ -75,7 +75,7 @@ class SharedCall(Generic[T]):
                 self._task.cancel()
 
     async def close(self) -> None:
-        """Cancel the call, whether or not callers wait for it."""
+        """Cancel the call, whether or not callers are waiting for it."""
         self._closed = True
         self._task.cancel()
         await asyncio.wait([self._task])
@@ -98,53 +98,53 @@ class SharedCall(Generic[T]):
     def _ended(self, task: asyncio.Task[T]) -> None:
         self._on_end(self)
         if not task.cancelled():
-            task.exception()  # read here, since the last waiter may have left before it came
+            task.exception()  # read here, since the last waiter may have left before it was raised
 
 
 @dataclass(frozen=True, slots=True)
 class CachePolicy:
-    """How long answers are good, and how much of them is held."""
+    """How long answers are valid, and how many of them are held."""
 
     budget: CacheBudget
     ttl: float = FOREVER
-    """Seconds."""
+    """Lifetime of an answer, in seconds."""
     clock: Callable[[], float] = time.monotonic
-    """Seconds, never going back."""
+    """A monotonic clock in seconds."""
     observers: Observers = NO_OBSERVERS
-    """Those of the graph."""
+    """The observers of the graph."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Fetched(Generic[K]):
-    """What a shared call returned."""
+    """The result of a shared call."""
 
     values: dict[K, Any]
     """As the backend returned it, for the caller that started the call."""
     kept: dict[K, Any]
-    """As it is held, for all others."""
+    """As it is cached, for all other callers."""
     omissions: dict[K, tuple[Omission, ...]]
     asked: frozenset[K]
 
     @property
     def respelled(self) -> bool:
-        """Whether answers have keys that were not asked for; whose they are is unknown."""
+        """Whether answers have keys that were not requested; their owners are unknown."""
         return not self.kept.keys() <= self.asked
 
 
 class CachedMethod(Generic[K]):
-    """One method of a backend: its answers by key, held, under way, or asked for now.
+    """One backend method and its answers by key: cached, under way, or requested now.
 
     Args:
-        method: Its name, for observers; of several methods in one, that of the batch. Empty where
-            the keys are names of methods.
-        policy: How long answers are good, and how much of them is held.
+        method: The name of the method, for observers. If it covers several methods, the name of
+            the batch method. Empty if the keys are names of methods.
+        policy: How long answers are valid, and how many of them are held.
         keep: Converts answers to immutable values for the cache; None if they are
             immutable already.
         give: Converts cached values back to answers; None if no conversion is needed.
-        weigh: Number of records in some answers, as they are held.
+        weigh: Returns the number of records in some answers in their cached form.
         ids: Whether the keys are ids, so that KeyError is an answer.
-        id_of: The id that a key is about, whose omissions belong to it.
-        is_brief: Whether an answer is held for `UNKNOWN_SECONDS` only, because the store may
+        id_of: The id that a key is about; omissions reported for that id belong to the key.
+        is_brief: Whether an answer is held only for `UNKNOWN_SECONDS`, because the store may
             soon have more: an empty list, for instance.
     """
 
@@ -170,9 +170,9 @@ class CachedMethod(Generic[K]):
         self._give = give
         self._held: GenerationalCache[K] = GenerationalCache(policy.budget, weigh)
         # The value: whether the absence is certain. In a batch that found other ids, a missing id
-        # may be another spelling of one of them; only a request for that id alone is proof.
+        # may be another spelling of one of them; only a request for just that id is proof.
         self._unknown: GenerationalCache[K] = GenerationalCache(policy.budget, len)
-        self._any_omission = False  # of an answer that is or was held
+        self._any_omission = False  # of an answer that is or was cached
         self._calls: dict[SharedCall[_Fetched[K]], frozenset[K]] = {}
 
     async def one(
@@ -181,12 +181,12 @@ class CachedMethod(Generic[K]):
         """The answer for one key.
 
         Args:
-            key: What is asked for.
-            ask: Asks the backend.
-            method: Name of the method, for observers, where it is not that of the batch.
+            key: The requested key.
+            ask: Calls the backend.
+            method: The name of the method, for observers, if it is not the batch method.
 
         Raises:
-            KeyError: The store does not have it; the backend raised it now or just before.
+            KeyError: The store does not have the key; the backend raised it now or recently.
         """
 
         async def fetch(_: list[K]) -> dict[K, Any]:
@@ -203,10 +203,10 @@ class CachedMethod(Generic[K]):
     async def many(
         self, keys: Iterable[K], fetch: Fetch[K], method: str | None = None
     ) -> dict[K, Any]:
-        """The answers by key: held ones, those under way, and one batch for the rest.
+        """The answers by key: cached answers, answers under way, and one batch for the rest.
 
-        Keys that the store has nothing for are left out. Omissions of any of the
-        answers are reported to the current call again.
+        Keys for which the store has nothing are left out. Omissions that belong to any of the
+        answers are reported again to the current call.
         """
         wanted = list(dict.fromkeys(keys))
         now = self._policy.clock()
@@ -235,20 +235,20 @@ class CachedMethod(Generic[K]):
         return answers
 
     def complete(self, keys: Sequence[K]) -> dict[K, Any]:
-        """The answers that are held and that nothing was left out of, by key."""
+        """The cached answers without omissions, by key."""
         found = self._held.find(keys, self._policy.clock())
         if self._any_omission:
             found = {key: value for key, value in found.items() if not self._held.omissions([key])}
         return found if self._give is None else self._give(found)
 
     def forget(self) -> None:
-        """Hold nothing of what was asked before."""
+        """Discard all cached answers."""
         for held in (self._held, self._unknown):
             held.turn()
             held.turn()
 
     def drop(self) -> None:
-        """Take no part in the budget any more; what is held goes with this object."""
+        """Leave the shared budget; the cached answers are freed together with this object."""
         self._policy.budget.caches.remove(self._held)
         self._policy.budget.caches.remove(self._unknown)
 
@@ -258,12 +258,12 @@ class CachedMethod(Generic[K]):
             await shared_call.close()
 
     def _joinable(self, missing: list[K]) -> dict[SharedCall[_Fetched[K]], list[K]]:
-        """The calls under way that ask for some of these keys, each with those keys."""
+        """The calls under way that request some of these keys, each with those keys."""
         shared: dict[SharedCall[_Fetched[K]], list[K]] = {}
         for shared_call, asked in self._calls.items():
             keys = [key for key in missing if key in asked]
-            # One that has just ended is still here: what it fetched is held, and what ended it
-            # would end this caller at once, and again on the next attempt.
+            # A call that has just ended is still listed here: its result is cached, and whatever
+            # ended it would end this caller at once, and again on the next attempt.
             if keys and not shared_call.done:
                 shared[shared_call] = keys
         return shared
@@ -275,7 +275,7 @@ class CachedMethod(Generic[K]):
         fetch: Fetch[K],
         method: str | None,
     ) -> dict[K, Any]:
-        """The answers of a call that another caller began; if that ends it, those of a new one."""
+        """The answers of a call that another caller began; if it is ended, those of a new call."""
         try:
             fetched = await shared_call.join()
         except TimeoutError:
@@ -307,7 +307,7 @@ class CachedMethod(Generic[K]):
                 self._hold(fetched)
             return fetched
 
-        # A function that names the call would keep it in a reference cycle.
+        # A function that refers to the call would keep it in a reference cycle.
         shared_call = SharedCall(ask, lambda ended: self._calls.pop(ended, None))
         self._calls[shared_call] = asked
         return shared_call
@@ -344,7 +344,7 @@ def _by_key(
     own: dict[Any, tuple[Omission, ...]] = dict.fromkeys(map(id_of, keys), ())
     common: list[Omission] = []
     for omission in omissions:
-        if omission.id in own:  # keys that are no ids match none
+        if omission.id in own:  # keys that are not ids match none
             own[omission.id] += (omission,)
         else:
             common.append(omission)

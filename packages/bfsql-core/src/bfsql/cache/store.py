@@ -1,11 +1,11 @@
-"""What the cache holds: answers by key, bounded by the records in them, that no caller can change.
+"""The contents of the cache: answers by key, bounded by their records and immutable for callers.
 
-Two generations: new answers go to the young one; when that has half of the
-budget, it becomes the old one, and what was old is evicted. An answer that is used
-again moves to the young one. So what is in use stays, 60,000 neighbours cost a
-dictionary update, and no list of keys has to be kept in order.
+There are two generations. New answers enter the young generation; when it has used half of the
+budget, it becomes the old one, and the previous old generation is evicted. An answer that is used
+again moves to the young generation. Answers in use therefore stay in the cache, 60,000 neighbours
+cost one dictionary update, and no ordered list of keys is needed.
 
-Metadata is held as a pickle: the cheapest copy there is, made and read in C, and
+Metadata is held as a pickle: the cheapest copy available, made and read in C, and
 smaller than the objects. It never leaves the process.
 """
 
@@ -22,10 +22,10 @@ from bfsql.models import NO_METADATA, Metadata, Node, Omission
 K = TypeVar("K", bound=Hashable)
 
 FOREVER = float("inf")
-"""Expiry of an answer that is good for the life of the cache."""
+"""Expiry of an answer that is valid for the lifetime of the cache."""
 
 PAGE = 1024
-"""Bytes of metadata that count as a record."""
+"""Bytes of metadata that count as one record."""
 
 
 @dataclass(slots=True)
@@ -33,7 +33,7 @@ class CacheBudget:
     """The bound on records, shared by the methods of one cache.
 
     Args:
-        maxsize: Records to hold at the most.
+        maxsize: Maximum number of records to hold.
     """
 
     maxsize: int
@@ -42,12 +42,12 @@ class CacheBudget:
     """Records in the young generations."""
 
     def take(self, records: int) -> bool:
-        """Reserve room, evicting as needed; False for what is too large to be held at all."""
+        """Reserve room, evicting as needed; return False if there are too many records to hold."""
         half = self.maxsize // 2
         if records > half:
             return False
         if self.young + records > half:
-            for cache in self.caches:  # also those that are no longer used
+            for cache in self.caches:  # includes caches that are no longer used
                 cache.turn()
             self.young = 0
         self.young += records
@@ -60,7 +60,7 @@ class _Generation(Generic[K]):
     expiry: dict[K, float] = field(default_factory=dict)
     """Only for answers that expire."""
     omissions: dict[K, tuple[Omission, ...]] = field(default_factory=dict)
-    """Only for answers that something was left out of."""
+    """Only for answers with omissions."""
 
     def find(self, keys: Sequence[K], now: float) -> dict[K, Any]:
         """The answers that are held and have not expired; expired ones are evicted."""
@@ -88,11 +88,11 @@ def _move(keys: Collection[K], part: dict[K, Any], other: dict[K, Any]) -> None:
 
 
 class GenerationalCache(Generic[K]):
-    """The held answers of one method.
+    """The cached answers of one method.
 
     Args:
         budget: The bound, shared with the other methods.
-        weigh: Number of records in some answers.
+        weigh: Returns the number of records in some answers.
     """
 
     def __init__(self, budget: CacheBudget, weigh: Callable[[Collection[Any]], int]) -> None:
@@ -112,7 +112,7 @@ class GenerationalCache(Generic[K]):
         return found
 
     def omissions(self, keys: Iterable[K]) -> list[Omission]:
-        """What was left out of the held answers of these keys."""
+        """The omissions of the cached answers for these keys."""
         young, old = self._young.omissions, self._old.omissions
         if not young and not old:
             return []
@@ -146,8 +146,8 @@ class HeldAnswers:
 
     Args:
         budget: The bound, shared with the methods of the cache.
-        ttl: Seconds for which an answer is good.
-        clock: Seconds, never going back.
+        ttl: Seconds for which an answer is valid.
+        clock: A monotonic clock in seconds.
     """
 
     def __init__(self, budget: CacheBudget, ttl: float, clock: Callable[[], float]) -> None:
@@ -156,12 +156,12 @@ class HeldAnswers:
         self._clock = clock
 
     def find(self, asked: Hashable) -> Any:
-        """What was found; None where nothing is held."""
+        """The result of this request; None if it is not held."""
         found = self._held.find([asked], self._clock())
         return found[asked][0] if found else None
 
     def keep(self, asked: Hashable, found: Any, records: int) -> None:
-        """Hold what was found, unless it is too large."""
+        """Hold a result, unless it is too large."""
         self._held.put({asked: (found, records)}, self._clock() + self._ttl, {})
 
 
@@ -173,12 +173,12 @@ def _records(held: Collection[tuple[Any, int]]) -> int:
 
 
 def lengths(answers: Collection[Sequence[Any]]) -> int:
-    """Records in answers that are lists of them; the answer itself counts, too."""
+    """The number of records in answers that are lists, plus one for each answer itself."""
     return sum(1 + len(answer) for answer in answers)
 
 
 def pages(snapshots: Collection[Any]) -> int:
-    """Records in metadata: one a snapshot, and one more for every page of evidence in it."""
+    """The number of records in metadata: one per snapshot, plus one per page of evidence."""
     return sum(1 + len(s) // PAGE if isinstance(s, bytes) else 1 for s in snapshots)
 
 
@@ -187,13 +187,13 @@ def pages(snapshots: Collection[Any]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Original:
-    """Something that cannot be pickled; copied at every reading."""
+    """A value that cannot be pickled; copied at every reading."""
 
     value: Any
 
 
 def snapshots(metadata: Mapping[K, Metadata]) -> dict[K, Any]:
-    """Metadata by key, as it is now."""
+    """Snapshots of the metadata in its current state, by key."""
     return {key: _snapshot(value) for key, value in metadata.items()}
 
 
@@ -224,7 +224,7 @@ def _snapshot(metadata: Metadata) -> bytes | _Original:
 
 
 def _copied(value: Any) -> Any:
-    """A copy of what pickle refuses: read-only mappings and views of memory have no copy."""
+    """A copy of a value that pickle refuses; mappings become dictionaries, memory views bytes."""
     match value:
         case Mapping():
             return {key: _copied(item) for key, item in value.items()}
