@@ -1,4 +1,4 @@
-"""The contract between core and a store: its methods, and backends in front of another one."""
+"""The contract between core and a store: the backend methods, and backends that wrap another."""
 
 from bfsql.abc.delegating import (
     AdaptedGraphDb,

@@ -1,7 +1,7 @@
-"""Backends in front of another one: what changes its answers, and how its abilities are found out.
+"""Backends that wrap another backend: to change its answers, and to find out its abilities.
 
-A backend may leave out optional methods, and optional arguments of those that it has. `adapted`
-gives it all of them, so that core asks every backend alike.
+A backend may leave out optional methods, and optional arguments of the methods it has. `adapted`
+adds the missing ones, so that core calls every backend in the same way.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from bfsql.models.outline import Outline
 from bfsql.models.parts import Part, TypedTriple, only, part_of
 from bfsql.models.records import Edge, EdgeDirection, EntityStub, Metadata, Node, Triple
 
-if TYPE_CHECKING:  # numpy is imported by those who use columns, not by everyone
+if TYPE_CHECKING:  # numpy is imported only by users of columns
     from bfsql.columns import Columns, NumberedRings
 
 _Value = TypeVar("_Value")
@@ -32,7 +32,7 @@ _P = ParamSpec("_P")
 
 
 def implements(db: GraphDbInterface, method: str) -> bool:
-    """Whether a backend has its own version of a method that has a default here."""
+    """Whether a backend overrides a method that has a default in the interface."""
     return getattr(type(_behind(db)), method) is not getattr(GraphDbInterface, method)
 
 
@@ -44,14 +44,14 @@ def accepts(db: GraphDbInterface, method: str, argument: str) -> bool:
 class DelegatingGraphDb(GraphDbInterface):
     """A backend that passes every call on to another one; subclasses override what they change.
 
-    Backends written before this contract are called by their own signatures:
-    `search_entities` may lack `node_types` or take them by position alone (chapter
+    Backends written before this contract are called with their own signatures:
+    `search_entities` may lack `node_types` or take them only by position (chapter
     12: "Do not filter by entity type here -- that is the caller's job"), and
     `comprehensive` and `next_steps` may be plain methods. A batch method that the
-    inner backend lacks runs over this object, so over what a subclass changes.
+    inner backend lacks runs over this object, and thus over what a subclass changes.
 
     Args:
-        inner: The backend to ask.
+        inner: The backend to call.
     """
 
     def __init__(self, inner: GraphDbInterface) -> None:
@@ -60,14 +60,14 @@ class DelegatingGraphDb(GraphDbInterface):
     async def _ask(
         self, method: Callable[_P, Awaitable[_Value]], *args: _P.args, **named: _P.kwargs
     ) -> _Value:
-        """Call a method of the inner backend, plain or async; every call passes here."""
+        """Call a method of the inner backend, plain or async; every call passes through here."""
         answer: Any = method(*args, **named)
         return cast("_Value", await answer if inspect.isawaitable(answer) else answer)
 
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
     ) -> Iterable[EntityStub]:
-        """Candidates; filtered here where the signature of the inner backend takes no types."""
+        """Candidates, filtered here if the inner backend's signature takes no types."""
         types = list(node_types or ())
         if not types:
             return await self._ask(self._inner.search_entities, query)
@@ -120,7 +120,7 @@ class DelegatingGraphDb(GraphDbInterface):
         predicates: Collection[str] | None = None,
         direction: EdgeDirection | None = None,
     ) -> Iterable[Triple]:
-        """A ring, or a part of it, which is filtered here where the inner signature lacks it."""
+        """A ring or a part of it, filtered here if the inner signature lacks the arguments."""
         part: Part = {"predicates": predicates, "direction": direction}
         if not implements(self._inner, "edges_batch"):
             return await super().edges_batch(ids, **part)
@@ -147,7 +147,7 @@ class DelegatingGraphDb(GraphDbInterface):
                 yield rows if pushed else part_of(cast("Sequence[Triple]", rows), ids, **part)
 
     def columns(self) -> Columns | None:
-        """The graph in integers, which a subclass that changes the topology has to replace."""
+        """The graph in integers; a subclass that changes the topology has to override this."""
         return self._inner.columns()
 
     async def metadata_for_nodes_batch(
@@ -171,7 +171,7 @@ class DelegatingGraphDb(GraphDbInterface):
         return only(await self._ask(self._inner.metadata_for_edges_batch, edges), keys)
 
     async def outline(self) -> Outline | None:
-        """What the graph is made of."""
+        """An outline of the graph."""
         return await self._ask(self._inner.outline)
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
@@ -193,11 +193,11 @@ class DelegatingGraphDb(GraphDbInterface):
         return self._inner.changed()
 
     async def ping(self) -> None:
-        """Ask the inner backend the smallest question."""
+        """Send the inner backend the smallest possible request."""
         await self._ask(self._inner.ping)
 
     async def may_write(self) -> str | None:
-        """Why the account could change the graph."""
+        """The reason why the account could change the graph."""
         return await self._ask(self._inner.may_write)
 
     async def close(self) -> None:
@@ -206,7 +206,7 @@ class DelegatingGraphDb(GraphDbInterface):
 
 
 class TransparentGraphDb(DelegatingGraphDb):
-    """A backend that changes nothing: what it has of its own is what the inner one has."""
+    """A backend that changes nothing; its optional abilities are those of the inner backend."""
 
 
 def _behind(db: GraphDbInterface) -> GraphDbInterface:
@@ -214,17 +214,17 @@ def _behind(db: GraphDbInterface) -> GraphDbInterface:
 
 
 class AdaptedGraphDb(DelegatingGraphDb):
-    """A backend of any signature as core asks it.
+    """A backend of any signature, as core calls it.
 
-    The candidates of a search are filtered by type in every case, and each id
-    comes once. The cache and the redaction are such backends; `adapted` makes one
-    of a backend that core uses without either.
+    The candidates of a search are always filtered by type, and each id occurs once.
+    The cache and the redaction are such backends; `adapted` wraps a backend that
+    core uses without either.
     """
 
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
     ) -> list[EntityStub]:
-        """Candidates of the wanted types, each once, in the backend's order."""
+        """Candidates of the requested types, each once, in the backend's order."""
         wanted = frozenset(node_types or ())
         first: dict[str, EntityStub] = {}
         for stub in await super().search_entities(query, node_types):
@@ -233,14 +233,14 @@ class AdaptedGraphDb(DelegatingGraphDb):
         return list(first.values())
 
     def forget_schema(self) -> None:
-        """Have a cache, where there is one, ask for the schema again."""
+        """If there is a cache, make it request the schema again."""
         if isinstance(self._inner, AdaptedGraphDb):
             self._inner.forget_schema()
 
     async def few_edges(self, ids: Sequence[str], most: int) -> set[Triple] | None:
-        """The ring of a few nodes, from the store itself; None where it has more than `most` edges.
+        """The ring of a few nodes, from the store itself; None if it has more than `most` edges.
 
-        The store is asked to stop there. No cache holds the ring.
+        Reading from the store stops there. No cache holds the ring.
         """
         if isinstance(self._inner, AdaptedGraphDb):
             return await self._inner.few_edges(ids, most)
@@ -253,19 +253,19 @@ class AdaptedGraphDb(DelegatingGraphDb):
         return edges
 
     def numbered(self) -> NumberedRings | None:
-        """The rings that a cache holds in numbers, for one call; None where there is no cache."""
+        """The rings that a cache holds in numbers, for one call; None if there is no cache."""
         return self._inner.numbered() if isinstance(self._inner, AdaptedGraphDb) else None
 
 
 def adapted(db: GraphDbInterface) -> AdaptedGraphDb:
-    """The backend as core asks it, whichever signatures it has."""
+    """The backend as core calls it, whatever its signatures."""
     return db if isinstance(db, AdaptedGraphDb) else AdaptedGraphDb(db)
 
 
 def _takes_node_types(db: GraphDbInterface) -> tuple[bool, bool]:
-    """Whether the backend's search takes the types by name, and whether by position alone.
+    """Whether the backend's search takes the types by name, and whether only by position.
 
-    A second parameter of another name may be anything, a limit for instance.
+    A second parameter with another name may be anything, a limit for instance.
     """
     parameters = inspect.signature(db.search_entities).parameters.values()
     named = {p.kind for p in parameters if p.name == "node_types"}

@@ -1,8 +1,8 @@
 """The contract between core and a store: eight required methods, and faster optional ones.
 
-Eight abstract methods are all that a backend has to have (chapter 8: "deliberately
+A backend only has to implement eight abstract methods (chapter 8: "deliberately
 primitive -- eight methods, all basic graph navigation, no traversal
-intelligence"). The others have a working default, made from the eight; a backend
+intelligence"). The others have a working default, built on the eight; a backend
 overrides those that its store can answer faster.
 """
 
@@ -28,15 +28,16 @@ from bfsql.models.outline import Outline
 from bfsql.models.parts import Part, TypedTriple, only, part_of
 from bfsql.models.records import Edge, EdgeDirection, EntityStub, Metadata, Node, Triple
 
-if TYPE_CHECKING:  # numpy is imported by those who use columns, not by everyone
+if TYPE_CHECKING:  # numpy is imported only by users of columns
     from bfsql.columns import Columns
 
 CONTRACT = "1.1"
-"""Number of this contract, MAJOR.MINOR. A plugin states the one that it was written for; a whole
-number is that MAJOR with MINOR 0. What is added with a default raises MINOR."""
+"""The number of this contract, MAJOR.MINOR. A plugin states the number it was written for; a whole
+number is that MAJOR with MINOR 0. Additions with a default raise MINOR.
+"""
 
 PROVENANCE_EDGES = 50
-"""Edges that the default `provenance_for_node` looks at (`protocol.md` 16)."""
+"""Number of edges that the default `provenance_for_node` reads (`protocol.md` 16)."""
 
 FAN_OUT = 16
 """Concurrent single calls of a default batch method."""
@@ -54,7 +55,7 @@ _Value = TypeVar("_Value")
 
 
 class GraphDbInterface(ABC):
-    """Primitive graph navigation over one store, read only.
+    """Primitive, read-only graph navigation over one store.
 
     A backend returns fresh data on every call and never caches: core does that
     (chapter 8: "Backends stay simple").
@@ -70,24 +71,24 @@ class GraphDbInterface(ABC):
 
         Args:
             query: What a person would call the entity, or its id.
-            node_types: Types to keep, or None for all. A backend may leave this
+            node_types: Types to include, or None for all. A backend may leave this
                 argument out of its signature: core filters in every case.
         """
 
     @abstractmethod
     async def edges_from(self, entity_id: str) -> Iterable[Edge]:
-        """All edges that leave the entity.
+        """All edges that leave the entity; empty if there are none.
 
         Raises:
-            KeyError: No such entity. One without edges gives nothing.
+            KeyError: No such entity.
         """
 
     @abstractmethod
     async def edges_to(self, entity_id: str) -> Iterable[Edge]:
-        """All edges that enter the entity.
+        """All edges that enter the entity; empty if there are none.
 
         Raises:
-            KeyError: No such entity. One without edges gives nothing.
+            KeyError: No such entity.
         """
 
     @abstractmethod
@@ -100,7 +101,7 @@ class GraphDbInterface(ABC):
 
     @abstractmethod
     async def metadata_for_node(self, entity_id: str) -> Metadata:
-        """Everything the store knows of the entity.
+        """All the metadata that the store has for the entity.
 
         Raises:
             KeyError: No such entity.
@@ -108,7 +109,7 @@ class GraphDbInterface(ABC):
 
     @abstractmethod
     async def metadata_for_edge(self, edge: Edge) -> Metadata:
-        """Everything the store knows of the edge; verbose evidence under `provenance`.
+        """All the metadata that the store has for the edge; verbose evidence under `provenance`.
 
         Raises:
             KeyError: No such edge.
@@ -136,17 +137,17 @@ class GraphDbInterface(ABC):
         predicates: Collection[str] | None = None,
         direction: EdgeDirection | None = None,
     ) -> Iterable[Triple]:
-        """Every edge with an asked id at either end: one ring, or a part of it.
+        """Every edge with a requested id at either end: one ring, or a part of it.
 
-        An id that is no node gives nothing. An edge may come twice, in any
+        An id that is not a node has no edges. An edge may occur twice, in any
         order; core removes duplicates and sorts. A backend may leave `predicates`
-        and `direction` out of its signature: then it is asked for the whole ring,
-        and core filters.
+        and `direction` out of its signature: core then requests the whole ring
+        and filters.
 
         Args:
             ids: Canonical ids.
-            predicates: Only edges of these predicates; None for all.
-            direction: Only edges that leave the asked ids ("out") or enter them ("in");
+            predicates: Only edges with these predicates; None for all.
+            direction: Only edges that leave the requested ids ("out") or enter them ("in");
                 None for both.
         """
         nodes = [node.id for node in await self.get_nodes_batch(ids)]
@@ -162,19 +163,19 @@ class GraphDbInterface(ABC):
         predicates: Collection[str] | None = None,
         direction: EdgeDirection | None = None,
     ) -> AsyncGenerator[Sequence[Triple] | Sequence[TypedTriple]]:
-        """A ring in batches, each of some ten thousand rows: `edges_batch` where it is large.
+        """A ring in batches of some ten thousand rows each: `edges_batch` for large rings.
 
-        A backend overrides it that can read a large ring by a cursor, or that knows the
-        types of the two ends in the same statement, which saves asking for them.
+        Override this method in a backend that can read a large ring with a cursor, or that can
+        read the types of the two ends in the same statement, which saves a request for them.
 
         Args:
             ids: As in `edges_batch`.
-            predicates: Likewise; a signature may lack it.
-            direction: Likewise.
+            predicates: As in `edges_batch`; a signature may lack it.
+            direction: As in `edges_batch`; a signature may lack it.
 
         Yields:
-            Rows as `edges_batch` gives them; or rows of five, with the types of the subject
-            and of the object behind the triple, None for an end that is no node. All rows
+            Rows as `edges_batch` returns them; or rows of five, with the types of the subject
+            and of the object after the triple, None for an end that is not a node. All rows
             of a ring are of one kind.
         """
         part: Part = {"predicates": predicates, "direction": direction}
@@ -185,9 +186,9 @@ class GraphDbInterface(ABC):
         yield [(s, p, o) for s, p, o in ring]
 
     def columns(self) -> Columns | None:
-        """The graph in integers, for one call; None where the store has none.
+        """The graph in integers, for one call; None if the store has no such form.
 
-        A backend that has them brings no metadata with its nodes, and an id has one spelling.
+        A backend with columns returns no metadata with its nodes, and each id has one spelling.
         """
         return None
 
@@ -198,8 +199,8 @@ class GraphDbInterface(ABC):
 
         Args:
             ids: Canonical ids.
-            keys: Only these keys of the metadata are wanted; None for all. A backend may
-                give more, or leave this argument out of its signature.
+            keys: Only these keys of the metadata are needed; None for all. A backend may
+                return more, or leave this argument out of its signature.
         """
         return only(_found(ids, await each(ids, self.metadata_for_node)), keys)
 
@@ -216,9 +217,9 @@ class GraphDbInterface(ABC):
         return only(_found(asked, await each(asked, self.metadata_for_edge)), keys)
 
     async def outline(self) -> Outline | None:
-        """What the graph is made of, in counts; None where the store cannot tell (`asking.md` 4).
+        """An outline of the graph in counts; None if the store cannot provide one (`asking.md` 4).
 
-        It may take as long as `schema_timeout`: core asks for it in the background.
+        It may take as long as `schema_timeout`: core requests it in the background.
         """
         return None
 
@@ -227,12 +228,12 @@ class GraphDbInterface(ABC):
 
         Args:
             entity_id: An entity that exists.
-            limit: Items to give at the most.
+            limit: Maximum number of items to return.
 
         Returns:
             `{"total": n, "items": [...]}` where an item has `subject`, `predicate`,
             `object`, `document_id`, `section`, `text_span` and `confidence`; and
-            `edges_read` where not all edges were looked at (`total` is then None).
+            `edges_read` if not all edges were read (`total` is then None).
         """
         edges = sorted(set(await self.edges_batch([entity_id])))
         looked_at = edges[:PROVENANCE_EDGES]
@@ -247,28 +248,28 @@ class GraphDbInterface(ABC):
         return True
 
     async def next_steps(self) -> str:
-        """Advice for the model that only this backend can give."""
+        """Advice for the model that only this backend can provide."""
         return DEFAULT_NEXT_STEPS
 
     def changed(self) -> Hashable | None:
         """Whether the store holds another graph than the one that was opened.
 
-        A server asks before every call, so it has to be cheap: at most some microseconds,
-        without a question to another machine. Where the answer is not None, the server opens
-        the store anew, for the calls from then on.
+        A server calls this before every call, so it has to be cheap: at most a few microseconds,
+        without a request to another machine. If the result is not None, the server reopens the
+        store for all subsequent calls.
 
         Returns:
-            None while the graph is the one that was opened. Otherwise a value that
-            differs whenever the store has changed once more, such as the identity and the time
-            of a file; as long as it stays the same, opening that failed is seldom tried again.
+            None while the graph is the one that was opened. Otherwise a value that differs
+            each time the store has changed again, such as the identity and the time of a file.
+            While the value stays the same, a failed attempt to reopen is seldom repeated.
         """
         return None
 
     async def ping(self) -> None:
-        """Return when the store has answered the smallest question there is.
+        """Return once the store has answered the smallest possible request.
 
-        Asked after calls that the store did not answer, to find out whether it answers at all.
-        A backend overrides it that can answer `get_node` without its store.
+        Called after calls that the store did not answer, to find out whether it answers at all.
+        A backend that can answer `get_node` without its store has to override this method.
 
         Raises:
             StoreUnavailable: The store does not answer.
@@ -279,9 +280,9 @@ class GraphDbInterface(ABC):
             return
 
     async def may_write(self) -> str | None:
-        """Why the account could change the graph, for its operator; None where it could not.
+        """Why the account could change the graph, for its operator; None if it could not.
 
-        A sentence that names the account, the right, and how to take it away. It is asked for
+        A sentence that names the account, the right, and how to revoke it. This method is called
         once, when a server starts; nothing is ever written to find out.
         """
         return None
@@ -291,7 +292,7 @@ class GraphDbInterface(ABC):
 
 
 class BatchGraphDb(GraphDbInterface):
-    """A backend whose batch methods are its own: what is asked of one key is a batch of one."""
+    """A backend with its own batch methods; a request for one key is a batch of one."""
 
     async def get_node(self, entity_id: str) -> Node:
         """Id and type of the entity, by `get_nodes_batch`."""
@@ -300,11 +301,11 @@ class BatchGraphDb(GraphDbInterface):
         raise KeyError(entity_id)
 
     async def metadata_for_node(self, entity_id: str) -> Metadata:
-        """Everything the store knows of the entity, by `metadata_for_nodes_batch`."""
+        """All the metadata that the store has for the entity, by `metadata_for_nodes_batch`."""
         return (await self.metadata_for_nodes_batch([entity_id]))[entity_id]
 
     async def metadata_for_edge(self, edge: Edge) -> Metadata:
-        """Everything the store knows of the edge, by `metadata_for_edges_batch`."""
+        """All the metadata that the store has for the edge, by `metadata_for_edges_batch`."""
         triple = (edge[0], edge[1], edge[2])
         return (await self.metadata_for_edges_batch([triple]))[triple]
 
@@ -312,7 +313,7 @@ class BatchGraphDb(GraphDbInterface):
 async def each(
     keys: Sequence[_Key], ask: Callable[[_Key], Awaitable[_Value]]
 ) -> list[_Value | None]:
-    """Ask for every key, `FAN_OUT` at once; None where the answer was KeyError."""
+    """Call `ask` for every key, `FAN_OUT` at a time; None for keys that raised KeyError."""
     answers: list[_Value | None] = [None] * len(keys)
     waiting = iter(enumerate(keys))
 
@@ -338,6 +339,6 @@ def _found(keys: Sequence[_Key], values: Sequence[_Value | None]) -> dict[_Key, 
 
 @cache
 def takes(function: Callable[..., Any], argument: str) -> bool:
-    """Whether a function has an argument of a name, or takes any."""
+    """Whether a function has an argument with this name, or accepts any keyword argument."""
     parameters = inspect.signature(function).parameters.values()
     return any(p.name == argument or p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
