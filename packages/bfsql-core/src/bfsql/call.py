@@ -45,7 +45,7 @@ T = TypeVar("T")
 MAX_NODES, MAX_EDGES = 200_000, 2_000_000
 """Most nodes and edges of a traversal over strings (`protocol.md` 10)."""
 MAX_NODES_IN_COLUMNS, MAX_EDGES_IN_COLUMNS = 5_000_000, 50_000_000
-"""Likewise where the store has columns: 12 bytes an edge."""
+"""Most nodes and edges of a traversal if the store has columns: 12 bytes an edge."""
 
 Estimator: TypeAlias = Callable[[bytes], int]
 """Maps UTF-8 text to a number of tokens."""
@@ -59,7 +59,7 @@ STRIPPED = (
     "created_at",
     "text_span",
 )
-"""Edge metadata that traversals leave out; `describe_entity` brings it back (`protocol.md` 16)."""
+"""Edge metadata that traversals leave out; `describe_entity` includes it (`protocol.md` 16)."""
 
 Record = tuple[str, str | Triple]
 """The subject of a redaction: `node`, `edge` or `evidence`, and the id or the triple."""
@@ -101,7 +101,7 @@ class Caller:
     client: str | None = None
     """The client's name for itself, which is not verified."""
     subject: str | None = None
-    """To whom the access token was issued, if one was verified."""
+    """The subject to which the access token was issued, if one was verified."""
     session: str | None = None
     """The session that the call belongs to, in transports that have them."""
     address: str | None = None
@@ -128,9 +128,9 @@ class Scope:
     withheld: set[Record] = field(default_factory=set)
     """Records whose metadata must not be returned, because its redaction failed."""
     nodes: int = 0
-    """Number of nodes whose types were read so far, from the store or from the cache."""
+    """Number of nodes whose types have been read so far, from the store or from the cache."""
     edges: int = 0
-    """Number of edges that were read so far, likewise."""
+    """Number of edges that have been read so far, from the store or from the cache."""
     bounds_met: set[str] = field(default_factory=set)
     """Limits that made its answer incomplete: `tokens`, `bytes`, `nodes`, `edges`, `deadline`."""
     _omissions: dict[Omission, None] = field(default_factory=dict)
@@ -151,14 +151,14 @@ class Scope:
         self._omissions.update(dict.fromkeys(omissions))
 
     def begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Start a task that runs beside the call, until the call ends at the latest."""
+        """Start a task that runs alongside the call, until the call ends at the latest."""
         task = asyncio.ensure_future(work)
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
         self._begun.append(task)
         return task
 
     def end(self) -> None:
-        """Cancel tasks that nothing is waiting for any more."""
+        """Cancel the tasks that nothing is waiting for."""
         for task in self._begun:
             task.cancel()
         self._begun.clear()  # a task holds its context, which holds this scope
@@ -179,7 +179,7 @@ def scope(
 
     Args:
         seconds: How long the call may take, from now; None for no limit.
-        caller: Who asks.
+        caller: The caller, if known.
         request_id: The id that the client sent; None for that of the enclosing call, or else a new
             one.
         part: Whether it is a part of the enclosing call, if there is one, and ends no later than
@@ -267,7 +267,7 @@ async def within(answer: Awaitable[T], share: float = 1.0) -> T:
 
 
 def begun(work: Coroutine[Any, Any, T]) -> asyncio.Task[T] | None:
-    """Start a task whose result the current call needs soon; None, unstarted, outside of a call."""
+    """Start a task whose result the current call needs soon; outside of a call, return None."""
     under_way = _current.get()
     if under_way is None:
         work.close()
@@ -276,14 +276,14 @@ def begun(work: Coroutine[Any, Any, T]) -> asyncio.Task[T] | None:
 
 
 def omitted(*omissions: Omission) -> None:
-    """Report that something is missing in the returned data; ignored outside of a call."""
+    """Report that something is missing from the returned data; ignored outside of a call."""
     under_way = _current.get()
     if under_way is not None:
         under_way.add(omissions)
 
 
 def has_read(*, nodes: int = 0, edges: int = 0) -> None:
-    """Count what was read for the current call; ignored outside of a call."""
+    """Count records that were read for the current call; ignored outside of a call."""
     under_way = _current.get()
     if under_way is not None:
         under_way.nodes += nodes
@@ -298,7 +298,7 @@ def cut_by(bound: str) -> None:
 
 
 def withheld(record: Record) -> bool:
-    """Report that a record's metadata must not be returned; whether it is the call's first."""
+    """Report that a record's metadata must not be returned; True for the call's first."""
     under_way = _current.get()
     if under_way is None:
         return True

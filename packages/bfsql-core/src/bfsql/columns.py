@@ -1,7 +1,7 @@
-"""Graphs in integers: what a traversal works on.
+"""Graphs in integers: the form in which a traversal works.
 
 A node is a handle, a predicate and a type are numbers, and a ring is three arrays. A store
-that keeps its graph in integers gives them as `Columns`; for one that speaks in strings
+that represents its graph in integers provides them as `Columns`; for a store of strings,
 `bfsql.engine` numbers the strings as they arrive.
 """
 
@@ -21,26 +21,26 @@ IntArray: TypeAlias = npt.NDArray[np.int32]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 BATCH_EDGES = 250_000
-"""Edges in a batch of a ring, about: so much is read between two looks at the bounds of a call."""
+"""Approximate number of edges in a batch of a ring, read between two checks of a call's bounds."""
 NO_NODE = -1
-"""Type of a handle that is no node, but only the end of edges."""
+"""Type of a handle that is not a node but only an end of edges."""
 UNTOLD = -2
-"""Type of a handle that has not been asked for its type."""
+"""Type of a handle whose type has not been requested."""
 _SMALL, _SPARSE = 65_536, 1_000
-"""So few handles need no thought; so many times more places take longer than a look-up."""
+"""An array is sparse if it has more places than `_SMALL` and over `_SPARSE` times the handles."""
 TRIPLE, ROW = 3, 5
-"""Numbers of an edge, without and with the types of its two ends."""
+"""Numbers per edge, without and with the types of its two ends."""
 
 
 class Ring(NamedTuple):
-    """Edges in columns, all of one length."""
+    """Edges in columns of equal length."""
 
     subjects: IntArray
-    """Handles."""
+    """Handles of the subjects."""
     predicates: IntArray
-    """Numbers of predicates."""
+    """Numbers of the predicates."""
     objects: IntArray
-    """Handles."""
+    """Handles of the objects."""
 
 
 class Found(NamedTuple):
@@ -48,19 +48,19 @@ class Found(NamedTuple):
 
     handle: int
     id: str
-    """In the store's own spelling."""
+    """The id in the store's own spelling."""
     type: int
-    """Number of its type."""
+    """The number of its type."""
 
 
 class Columns(ABC):
     """A graph in integers, for one call.
 
-    Handles are 0 to `size` - 1. Of a store's own columns they ascend with the ids in code
-    point order, so that sorting needs no strings.
+    Handles are 0 to `size` - 1. In a store's own columns they ascend with the ids in code
+    point order, so sorting needs no strings.
 
     Attributes:
-        kept: Answers in integers of earlier calls, where a cache holds them.
+        kept: Answers of earlier calls in integers, if a cache holds them.
     """
 
     kept: KeptAnswers | None = None
@@ -68,36 +68,36 @@ class Columns(ABC):
     @property
     @abstractmethod
     def size(self) -> int:
-        """All handles that occur are below it. It may grow while rings are read."""
+        """Upper bound (exclusive) of all handles in use. It may grow while rings are read."""
 
     @property
     @abstractmethod
     def type_names(self) -> Sequence[str]:
-        """Name of each type, by its number."""
+        """The name of each type, by its number."""
 
     @property
     @abstractmethod
     def predicate_names(self) -> Sequence[str]:
-        """Name of each predicate, by its number."""
+        """The name of each predicate, by its number."""
 
     @property
     def repeats(self) -> bool:
-        """Whether a ring may hold an edge more than once, so that core has to look."""
+        """Whether a ring may hold an edge more than once, so that core has to check."""
         return False
 
     @property
     def brought(self) -> Mapping[str, Metadata]:
-        """Metadata that came with the types of nodes, by id."""
+        """Metadata that was read together with the types of nodes, by id."""
         return {}
 
     @abstractmethod
     async def find(self, ids: Sequence[str]) -> list[Found | None]:
-        """The node of each id, in the order of the ids; None for an id that is no node."""
+        """The node of each id, in the order of the ids; None for an id that is not a node."""
 
     def read_ahead(self, ids: Sequence[str]) -> None:  # noqa: B027 - an option
-        """Begin to read the ring of some ids that will be looked up, and then asked for it.
+        """Start reading the ring of some ids that are about to be looked up and requested.
 
-        Asking for what is no node does no harm; a store whose columns are at hand does nothing.
+        Ids that are not nodes do no harm; a store whose columns are in memory does nothing.
         """
 
     @abstractmethod
@@ -106,7 +106,7 @@ class Columns(ABC):
 
     @abstractmethod
     async def types(self, handles: IntArray) -> IntArray:
-        """The number of each handle's type; `NO_NODE` for one that is only the end of edges."""
+        """The number of each handle's type; `NO_NODE` for one that is only an end of edges."""
 
     @abstractmethod
     def rings(
@@ -116,16 +116,16 @@ class Columns(ABC):
         predicates: Collection[str] | None = None,
         direction: EdgeDirection | None = None,
     ) -> AsyncGenerator[Ring]:
-        """Every edge with an asked node at either end, each once, in any order.
+        """Every edge with a requested node at either end, each once, in any order.
 
         Args:
-            handles: Each once. One that is no node gives nothing.
-            predicates: Only edges of these predicates; None for all.
-            direction: Only edges that leave the asked nodes ("out") or enter them ("in");
+            handles: Distinct handles. One that is not a node has no edges.
+            predicates: Only edges with these predicates; None for all.
+            direction: Only edges that leave the requested nodes ("out") or enter them ("in");
                 None for both.
 
         Yields:
-            Batches of `BATCH_EDGES` edges or, where a store cannot cut that finely, somewhat more.
+            Batches of `BATCH_EDGES` edges or, if a store cannot cut that finely, somewhat more.
         """
 
     async def ordered(self, handles: IntArray) -> IntArray:
@@ -134,7 +134,7 @@ class Columns(ABC):
 
 
 def is_sparse(count: int, size: int) -> bool:
-    """Whether an array with a place for each handle costs more than to look so many up."""
+    """Whether an array with a place for each handle costs more than looking up `count` handles."""
     return size > _SMALL and count * _SPARSE < size
 
 
@@ -150,7 +150,7 @@ def marked(ring: Ring, kept: BoolArray) -> Ring:
 
 
 def places_in(ordered: IntArray, wanted: IntArray) -> IntArray:
-    """Where each wanted number stands in an ascending array; -1 for one that does not."""
+    """The position of each wanted number in an ascending array; -1 if it does not occur."""
     if not len(ordered):
         return np.full(len(wanted), -1, np.int32)
     place = np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
@@ -158,11 +158,11 @@ def places_in(ordered: IntArray, wanted: IntArray) -> IntArray:
 
 
 class Handles:
-    """A set of handles: a few in an ascending array, more as a mark for each handle.
+    """A set of handles: a few as an ascending array, more as a mark for each handle.
 
     Args:
-        size: All handles are below it; `cover` makes room for more.
-        handles: Those in the set.
+        size: Upper bound (exclusive) of the handles; `cover` raises it.
+        handles: The handles in the set.
     """
 
     def __init__(self, size: int, handles: IntArray | None = None) -> None:
@@ -176,7 +176,7 @@ class Handles:
         return len(self._few) > 0 or self._marks is not None
 
     def add(self, handles: IntArray) -> None:
-        """Put handles into the set."""
+        """Add handles to the set."""
         if not len(handles):
             return
         if self._marks is None:
@@ -206,7 +206,7 @@ class Handles:
 
 
 class Numbering(dict[str, int]):
-    """Strings to numbers, in the order of their first use.
+    """A mapping from strings to numbers, in the order of their first use.
 
     Attributes:
         names: The strings by number.
@@ -222,7 +222,7 @@ class Numbering(dict[str, int]):
         return number
 
     def of(self, names: Iterable[str], count: int) -> IntArray:
-        """The numbers of so many strings."""
+        """The numbers of `count` strings."""
         return np.fromiter(map(self.__getitem__, names), np.int32, count)
 
     def rows(self, rows: Sequence[Sequence[str | None]]) -> IntArray:
@@ -232,8 +232,8 @@ class Numbering(dict[str, int]):
             rows: Triples, or triples with the types of their two ends.
 
         Returns:
-            Subject, predicate, object and the types of the two ends, one row an edge;
-            a type is `NO_NODE` or `UNTOLD` where it has no number.
+            Subject, predicate, object and the types of the two ends, one row per edge;
+            a type without a number is `NO_NODE` or `UNTOLD`.
         """
         count = len(rows)
         numbered = np.empty((count, ROW), np.int32)
@@ -249,7 +249,7 @@ class Numbering(dict[str, int]):
 
 
 class _Types(dict[str | None, int]):
-    """Numbers of types, where none is the type of an end that is no node."""
+    """The numbers of types; None is the type of an end that is not a node."""
 
     def __init__(self, numbering: Numbering) -> None:
         super().__init__({None: NO_NODE})
@@ -264,21 +264,21 @@ class _Types(dict[str | None, int]):
 
 
 class KeptAnswers(Protocol):
-    """What was found in a store's own columns, by what was asked; values are not changed."""
+    """Results found in a store's own columns, by request; the values are never modified."""
 
     def find(self, asked: Hashable) -> Any:
-        """What was found; None where nothing is held."""
+        """The result of this request; None if it is not held."""
 
     def keep(self, asked: Hashable, found: Any, records: int) -> None:
-        """Hold what was found, unless it is too large."""
+        """Hold a result, unless it is too large."""
 
 
 class NumberedRings(Protocol):
-    """Rings of a backend that speaks in strings, in numbers that belong to them."""
+    """Rings of a backend that works in strings, in numbers that belong to the rings."""
 
     numbering: Numbering
     typed: bool
-    """Whether rows may have the types of their ends."""
+    """Whether rows may include the types of their ends."""
 
     def rings(
         self,
@@ -287,7 +287,7 @@ class NumberedRings(Protocol):
         predicates: Collection[str] | None = None,
         direction: EdgeDirection | None = None,
     ) -> AsyncGenerator[IntArray]:
-        """A ring or a part of it, in batches as `Numbering.rows` has them.
+        """A ring or a part of it, in batches as `Numbering.rows` returns them.
 
-        An edge may come more than once.
+        An edge may occur more than once.
         """

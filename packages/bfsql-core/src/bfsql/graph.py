@@ -1,9 +1,9 @@
-"""open_graph: settings, plugin, cache and tools, put together in one place.
+"""open_graph: settings, plugin, cache and tools, assembled in one place.
 
     async with bfsql.open_graph("sqlite", path="graph.db") as graph:
         answer = await graph.bfs_query(seeds=["RxNorm:3251"], max_hops=2)
 
-Server, REST and command line call the methods of the object that it yields.
+The server, the REST interface and the command line call the methods of the object it yields.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ Backend: TypeAlias = (
     | type[GraphDbInterface]
     | Callable[..., GraphDbInterface | Awaitable[GraphDbInterface]]
 )
-"""A plugin's name, an open backend, or what opens one."""
+"""A plugin's name, an open backend, or a function or class that opens one."""
 
 SCHEMA_SECONDS = 3.0
-"""How long the start waits for the schema (`protocol.md` 21)."""
+"""How long startup waits for the schema (`protocol.md` 21)."""
 
 RIGHTS_SECONDS = 3.0
-"""How long the start waits for what the store's account may do."""
+"""How long startup waits for the rights of the store's account."""
 
 NO_DESCRIPTION = "A knowledge graph. Its operator has given no description of it."
 
@@ -53,19 +53,19 @@ class Graph:
     """An open graph with the six operations as methods.
 
     Each takes the protocol's arguments by name, checks them, and returns an
-    `Answer` whose `text` is what every client of the same graph gets.
+    `Answer` whose `text` is the same for every client of the graph.
 
     Args:
         db: The backend behind its cache.
         description: The operator's description of the graph.
-        limits: What one call may cost.
-        schema: The vocabulary, where it was known at the start.
+        limits: The limits of one call.
+        schema: The vocabulary, if it was known at startup.
         hooks: The hook plugins of the six operations; `db` itself is not redacted.
-        observers: They learn of every call.
-        breaker: Whether the store answers; None where nothing looks after that.
+        observers: Notified of every call.
+        breaker: Tracks whether the store answers; None if this is not monitored.
 
     Attributes:
-        shown: The same graph with its metadata redacted by the hooks, for faces that
+        shown: The same graph with its metadata redacted by the hooks, for interfaces that
             send records to clients.
     """
 
@@ -100,11 +100,11 @@ class Graph:
         """Run a tool by name on raw arguments, as a client sends them.
 
         Args:
-            tool: One of the six.
-            arguments: Raw, by name.
+            tool: The name of one of the six tools.
+            arguments: The raw arguments, by name.
             caller: The client and its subject, for hooks and observers.
-            request_id: Names the call in logs; None for that of the call around this one, or
-                else a new one.
+            request_id: Identifies the call in logs; None for the id of the enclosing call, or else
+                a new one.
 
         Raises:
             ToolError: A sentence for the model.
@@ -143,7 +143,7 @@ class Graph:
         return await self.call("intersect_subgraphs", {"seeds": seeds, "k": k, **arguments})
 
     def changed(self) -> Hashable | None:
-        """What the store holds now, where that is another graph; None while it is this one."""
+        """Identifies the store's content if it is now another graph; None if it is unchanged."""
         return self.db.changed()
 
     @property
@@ -152,7 +152,7 @@ class Graph:
         return self.schema is not None or self._operations.known.latest is not None
 
     async def reach(self) -> None:
-        """Ask the store itself a small question, and for the schema where that is not known.
+        """Send the store itself a small request, and request the schema if it is not known.
 
         Raises:
             BfsqlError: The store does not answer, or refuses.
@@ -162,41 +162,41 @@ class Graph:
             await self._operations.schema()
 
     def begin(self) -> None:
-        """Begin to count what the graph is made of, in the background."""
+        """Start counting the contents of the graph in the background."""
         self._operations.known.count()
 
     async def counted(self) -> None:
-        """Wait until what the graph is made of is counted, or cannot be."""
+        """Wait until the contents of the graph are counted, or cannot be."""
         await self._operations.known.outline(OUTLINE_SECONDS)
 
     async def outline(self) -> tuple[Outline | None, bool]:
-        """What the graph is made of, as the hooks let it be seen, and whether it is being counted.
+        """The outline of the graph after the hooks, and whether it is still being counted.
 
-        A call waits for it some seconds at the most.
+        A call waits for the outline at most a few seconds.
         """
         return await self._operations.known.outline()
 
     async def node_counts(self) -> Mapping[str, int]:
-        """Nodes by type, as far as they are counted within some seconds; empty otherwise."""
+        """The number of nodes by type if they are counted within a few seconds; empty otherwise."""
         outline, _ = await self._operations.known.outline()
         return outline.node_counts if outline else {}
 
     async def end(self) -> None:
-        """Stop what runs in the background."""
+        """Stop all background tasks."""
         await self._operations.known.close()
 
     def definitions(self) -> tuple[ToolDefinition, ...]:
-        """The six as a client lists them, this graph's schema injected where it is small."""
+        """The six tools as a client lists them, with the graph's schema inserted if it is small."""
         known = self._operations.known
         return tools.definitions(known.latest or self.schema, known.known_outline)
 
     async def listed(self) -> tuple[ToolDefinition, ...]:
-        """The same, after some seconds at the most in which the graph may be counted."""
+        """The definitions, after waiting at most a few seconds for the graph to be counted."""
         await self._operations.known.outline()
         return self.definitions()
 
     def instructions(self, operator: str | None = None) -> str:
-        """What a client reads before its first call; the operator's own text stands last."""
+        """The text a client reads before its first call; the operator's own text comes last."""
         own = (INSTRUCTIONS, LINES) if self.limits.answer_format == "lines" else (INSTRUCTIONS,)
         return "\n\n".join([*own, *([operator] if operator else [])])
 
@@ -216,22 +216,22 @@ async def open_graph(
     require_read_only: bool | None = None,
     **backend_settings: Any,
 ) -> AsyncIterator[Graph]:
-    """Open a graph for reading, and close what was opened.
+    """Open a graph for reading, and close it at the end of the context.
 
     Args:
         backend: A plugin's name, a backend class or factory, or an open backend,
             which stays open when the context ends.
         graph_description: The description of the graph that the model reads.
-        limits: What one call may cost; generous by default.
-        cache_records: Records that the cache holds at the most.
-        cache_ttl: Seconds for which a cached answer is good; None for no end.
+        limits: The limits of one call; generous by default.
+        cache_records: Maximum number of records in the cache.
+        cache_ttl: Seconds for which a cached answer is valid; None for no expiry.
         hooks: The hook plugins to use; None for the installed ones.
-        observers: They learn of calls, of those to the store, and of the cache.
-        max_pause: Calls fail at once while the store does not answer; it is probed meanwhile
-            with pauses of so many seconds at most. None: each call tries the store.
-        require_read_only: What happens where the store's account could write: with True
-            nothing is opened, with False a warning is logged. None: nobody looks.
-        **backend_settings: The backend's own; what is missing comes from the
+        observers: Notified of calls, of calls to the store, and of the cache.
+        max_pause: Calls fail at once while the store does not answer; meanwhile it is probed
+            at intervals of at most this many seconds. None: each call tries the store.
+        require_read_only: What happens if the store's account could write: with True
+            nothing is opened, with False a warning is logged. None: the rights are not checked.
+        **backend_settings: The backend's own settings; missing ones come from the
             environment variables that its settings model names.
 
     Raises:
@@ -292,14 +292,14 @@ async def _open(backend: Backend, given: dict[str, Any]) -> GraphDbInterface:
 
 @asynccontextmanager
 async def _rights_checked(db: GraphDbInterface, *, require: bool | None) -> AsyncIterator[None]:
-    """See, beside what runs inside, whether the store's account may only read.
+    """Check, while the body of the context runs, whether the store's account may only read.
 
     Args:
         db: The backend.
-        require: Whether an account that could write is refused; None for not to look.
+        require: Whether an account that could write is refused; None to skip the check.
 
     Raises:
-        StoreError: It could write, or nobody can tell, and it must not.
+        StoreError: The account could write or its rights are unknown, and it must not write.
     """
     if require is None:
         yield
@@ -319,7 +319,7 @@ async def _rights_checked(db: GraphDbInterface, *, require: bool | None) -> Asyn
 
 
 async def _rights(db: GraphDbInterface) -> str | None:
-    """Why the account could write, or why that is not known; None where it could not."""
+    """The reason why the account could write, or why that is unknown; None if it could not."""
     try:
         return await asyncio.wait_for(db.may_write(), RIGHTS_SECONDS)
     except Exception as fault:  # noqa: BLE001 - a driver's own; a server starts all the same
@@ -328,10 +328,10 @@ async def _rights(db: GraphDbInterface) -> str | None:
 
 
 async def _schema_in_time(operations: Operations) -> Schema | None:
-    """The schema, or None where the store is too slow; serving starts without it.
+    """The schema, or None if the store is too slow; serving then starts without it.
 
     Raises:
-        BfsqlError: The store has a sentence for the operator, and waiting would not help.
+        BfsqlError: The store reports a fault for the operator, and waiting would not help.
     """
     try:
         return await asyncio.wait_for(operations.schema(), SCHEMA_SECONDS)
