@@ -1,7 +1,7 @@
-"""Backends and hooks as plugins: what each is, and how the installed ones are found.
+"""Backends and hooks as plugins: their declarations, and how installed plugins are found.
 
-The names are imported when they are first used: the version is read without
-pydantic, and pluggy is imported only where a hook plugin is installed.
+The names are imported on first use: the version is read without pydantic, and
+pluggy is imported only if a hook plugin is installed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What the entry points of plugins name: a backend's three verbs, and a hook's declarations.
+"""The objects that entry points of plugins name: a backend's functions, a hook's declarations.
 
-A backend is open, load and prepare over one settings model; only the first is
-required. The functions import their driver when they are called, so that
-listing the installed backends imports none of them.
+A backend has the functions open, load and prepare, which share one settings model;
+only `open` is required. The functions import their driver when they are called, so
+listing the installed backends imports no driver.
 """
 
 from __future__ import annotations
@@ -17,27 +17,28 @@ from bfsql.models.records import GraphRecord
 from bfsql.settings import BackendSettings
 
 Open = Callable[[Any], Awaitable[GraphDbInterface]]
-"""Settings to an open backend. Runs in the event loop that will use it."""
+"""Takes settings and returns an open backend. Runs in the event loop that will use the backend."""
 
 Load = Callable[[Any, Iterable[GraphRecord], LoadOptions], Awaitable[LoadReport]]
-"""Settings, a stream and how to load it, to a filled store: all of it or nothing. A function of
-the first two alone replaces whatever is there; `bfsql load` calls it only with `--replace`."""
+"""Takes settings, a stream and load options, and fills a store completely or not at all. A function
+of only the first two replaces existing content; `bfsql load` calls it only with `--replace`.
+"""
 
 Prepare = Callable[[Any, bool], Awaitable[list[str]]]
-"""Settings and whether to apply, to the statements that the store lacks (or lacked)."""
+"""Takes settings and whether to apply; returns the statements that the store lacks (or lacked)."""
 
 
 @dataclass(frozen=True, slots=True)
 class GraphFiles:
-    """The files that a backend serves as they are."""
+    """The kind of files that a backend serves without loading them."""
 
     setting: str
-    """The field of its settings that takes the path of one."""
+    """The settings field that takes the path of such a file."""
     endings: tuple[str, ...]
-    """Of their names, in lower case, as `.db`."""
+    """The endings of their names, in lower case, as `.db`."""
 
     def has(self, name: str) -> bool:
-        """Whether a file of this name is one of them."""
+        """Whether a file with this name is one of them."""
         return name.lower().endswith(self.endings)
 
 
@@ -48,31 +49,33 @@ class BackendPlugin:
     summary: str
     """One line for `bfsql backends`."""
     settings: type[BackendSettings]
-    """The model that all its options come from."""
+    """The settings model that defines all its options."""
     open: Open
-    """Opens the store for reading, and never writes."""
+    """Opens the store for reading; it never writes."""
     load: Load | None = None
-    """Fills a store from graph files; None where that makes no sense."""
+    """Fills a store from graph files; None if the backend does not support loading."""
     prepare: Prepare | None = None
-    """Prints or creates what the store lacks for speed or search."""
+    """Prints or creates what the store lacks for speed or search, such as indexes."""
     keeps_iris: bool = False
-    """Whether ids in the store are IRIs: then RDF files are loaded with whole ones, `<http://...>`,
-    which the prefixes of files would make into others."""
+    """Whether ids in the store are IRIs. RDF files are then loaded with whole IRIs, `<http://...>`,
+    instead of ids shortened by the prefixes of the files.
+    """
     files: GraphFiles | None = None
-    """What `bfsql serve FILE` opens with this backend; None where a file is not enough."""
+    """The files that `bfsql serve FILE` opens with this backend; None if a file is not enough."""
     contract: int | str = 1
     """Number of the backend contract (`bfsql.abc.CONTRACT`) that it was written for, as in 1 or
-    "1.1"; a plugin that states none was written for the first."""
+    "1.1"; a plugin that states no number was written for the first.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class CommandDeclaration:
-    """Enough to list a command without importing it."""
+    """The data needed to list a command without importing it."""
 
     name: str
-    """What a person types after `bfsql`."""
+    """The name that a person types after `bfsql`."""
     help: str
-    """Its line in `bfsql --help`."""
+    """The command's line in `bfsql --help`."""
     place: str
     """`module:attribute` of a `click.Command`, imported when the command is called."""
 
@@ -82,13 +85,14 @@ class CallOutcome:
     """The size of a tool call's answer, or the error that took its place."""
 
     size: int = 0
-    """Bytes of the answer's text, UTF-8; 0 where there was none."""
+    """Size of the answer's text in bytes, UTF-8; 0 if there was none."""
     rows: Mapping[str, int] = field(default_factory=dict)
-    """How much of what is in the answer: `nodes` and `edges` of a traversal, `items` of a list
-    or a description, `entity_types` and `predicates` of a schema; empty where there was none."""
+    """Number of items of each kind in the answer: `nodes` and `edges` of a traversal, `items` of a
+    list or a description, `entity_types` and `predicates` of a schema; empty without an answer.
+    """
     error: str | None = None
-    """The `kind` of the `ToolError`, `cancelled` where the client took the call back, or None."""
+    """The `kind` of the `ToolError`, `cancelled` if the client cancelled the call, or None."""
 
 
 Outcome = CallOutcome
-"""The name that hook plugins import it by."""
+"""The name under which hook plugins import it."""

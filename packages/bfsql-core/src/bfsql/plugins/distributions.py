@@ -1,7 +1,7 @@
-"""What installed distributions declare; reads their metadata and imports none of them.
+"""Declarations of installed distributions, read from their metadata without importing them.
 
-Apart from the other modules of plugins, so that neither pydantic nor pluggy is
-imported for `bfsql --version`, or where no hook plugin is installed.
+A module separate from the other modules of plugins, so that neither pydantic nor pluggy
+is imported for `bfsql --version`, or if no hook plugin is installed.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from weakref import WeakKeyDictionary
 __version__ = version("bfsql-core")
 
 BACKENDS = "bfsql.backends"
-"""The entry points' group of backends."""
+"""The entry point group of backends."""
 
 HOOKS = "bfsql.hooks"
-"""The entry points' group of hook plugins."""
+"""The entry point group of hook plugins."""
 
 
 def entry_points_of(group: str) -> list[EntryPoint]:
     """Every entry point of a group, sorted by name, then by distribution.
 
-    To read the metadata of a hundred distributions takes 10 ms, so they are read again only when a
-    folder of `sys.path` has changed, as one does when something is installed in it or removed.
+    Reading the metadata of a hundred distributions takes 10 ms, so they are read again only when a
+    folder of `sys.path` has changed, as happens when something is installed in it or removed.
     """
     return list(_declared(group, tuple((path, _state(path)) for path in sys.path)))
 
@@ -37,7 +37,7 @@ def _declared(group: str, _folders: tuple[object, ...]) -> list[EntryPoint]:
 
 
 def _state(path: str) -> tuple[int, int] | None:
-    """Changes when an entry of the folder is added or removed; None where there is no folder."""
+    """A value that changes when a folder entry is added or removed; None if there is no folder."""
     try:
         found = Path(path).stat()
     except OSError:
@@ -51,7 +51,7 @@ def origin(point: EntryPoint) -> tuple[str, str]:
     if dist is None:
         return "an unnamed distribution", ""
     if dist not in _origins:
-        metadata = dist.metadata  # which is parsed each time
+        metadata = dist.metadata  # which is parsed at each access
         _origins[dist] = metadata["Name"], metadata["Version"]
     return _origins[dist]
 
@@ -67,9 +67,9 @@ class PluginState:
     distribution: str
     version: str
     state: str
-    """`ok`, or the sentence that says why it cannot be used."""
+    """`ok`, or a sentence with the reason why the plugin cannot be used."""
 
     @property
     def ok(self) -> bool:
-        """Whether it can be used."""
+        """Whether the plugin can be used."""
         return self.state == "ok"

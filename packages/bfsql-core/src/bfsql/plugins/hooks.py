@@ -1,8 +1,7 @@
-"""The hook plugins: each loaded and asked by itself, so that a failing one breaks no answer.
+"""The hook plugins: each loaded and called separately, so that a failing one breaks no answer.
 
-pluggy's own loader lets one broken plugin stop the host. Here each has a plugin
-manager of its own; what it raises, or implements wrongly, is reported and left
-out.
+pluggy's own loader lets one broken plugin stop the host. Here each plugin has its own plugin
+manager; errors that it raises, and hooks that it implements wrongly, are reported and skipped.
 """
 
 from __future__ import annotations
@@ -25,27 +24,27 @@ from bfsql.plugins.distributions import HOOKS, PluginState, entry_points_of, ori
 log = logging.getLogger("bfsql.hooks")
 
 FAULTS = (Exception, SystemExit)
-"""What a hook may raise without harm; a cancelled call ends all the same."""
+"""Exceptions that a hook may raise without harm; cancellation is not suppressed."""
 
 
 @dataclass(frozen=True, slots=True)
 class HookPlugin:
-    """A plugin that implements at least one hook, as it has to be implemented."""
+    """A plugin that implements at least one hook correctly."""
 
     name: str
     distribution: str | None
     version: str
     hooks: tuple[str, ...]
-    """Those that it implements, sorted."""
+    """The names of the hooks that it implements, sorted."""
     _relay: Any
 
     def ask(self, hook: str, **arguments: Any) -> Any:
-        """Call a hook; what it raises is not caught here."""
+        """Call a hook; its exceptions are not caught here."""
         return getattr(self._relay, hook)(**arguments)
 
     @contextmanager
     def guard(self, hook: str) -> Iterator[None]:
-        """Log what a hook raises in this block, and go on after it."""
+        """Log an exception that a hook raises in this block, and continue after the block."""
         try:
             yield
         except FAULTS as fault:
@@ -59,11 +58,11 @@ class HookPlugin:
 
 
 class Hooks:
-    """The hook plugins of one graph; false where there are none.
+    """The hook plugins of one graph; false if there are none.
 
     Args:
-        plugins: In the order in which they are asked; each one's result is what
-            the next one is given.
+        plugins: The plugins, in the order in which they are called; each receives the result
+            of the previous one.
     """
 
     def __init__(self, plugins: Sequence[HookPlugin] = ()) -> None:
@@ -113,7 +112,7 @@ class Hooks:
         return None
 
     def redacted(self, kind: str, key: str | Triple, metadata: Metadata) -> Metadata:
-        """What of a record may leave; nothing where a redaction failed."""
+        """The part of a record's metadata that may be returned; empty if a redaction failed."""
         if not metadata:
             return metadata
         given = _own(metadata)
@@ -130,7 +129,7 @@ class Hooks:
     async def reranked(
         self, query: str, node_types: Sequence[str], candidates: list[EntityStub]
     ) -> list[EntityStub]:
-        """The same candidates, in the order that the hooks give them."""
+        """The same candidates, in the order determined by the hooks."""
         for plugin in self._of("rerank_candidates"):
             with plugin.guard("rerank_candidates"):
                 asked = plugin.ask(
@@ -162,7 +161,7 @@ class Hooks:
 
 
 NO_HOOKS: Final = Hooks()
-"""No plugin at all."""
+"""An empty collection of plugins."""
 
 
 # --- loading ------------------------------------------------------------------
@@ -173,7 +172,7 @@ class HookState(PluginState):
     """A hook plugin's line of `bfsql backends`."""
 
     hooks: tuple[str, ...]
-    """Those that it implements; empty where it cannot be used."""
+    """The names of the hooks that it implements; empty if it cannot be used."""
 
 
 def load_hooks(plugins: Iterable[object] | None = None) -> Hooks:
@@ -181,10 +180,10 @@ def load_hooks(plugins: Iterable[object] | None = None) -> Hooks:
 
     Args:
         plugins: Plugin objects passed by the program; None for the installed ones,
-            of which those that cannot be used are reported and left out.
+            of which unusable ones are reported and left out.
 
     Raises:
-        HookPluginUnusable: One of those passed cannot be used.
+        HookPluginUnusable: One of the plugins passed cannot be used.
     """
     if plugins is not None:
         return Hooks([registered(_named(one), None, "", one) for one in plugins])
@@ -232,14 +231,14 @@ def registered(name: str, distribution: str | None, version: str, plugin: object
     """A plugin, checked against the specifications.
 
     Args:
-        name: How reports call it.
-        distribution: Where it comes from; None for one that a program passed by itself.
-        version: Of the distribution.
+        name: The plugin's name in reports.
+        distribution: The distribution that declares it; None for a plugin passed by a program.
+        version: The version of the distribution.
         plugin: A module, an object, or a class to be called without arguments.
 
     Raises:
         HookPluginUnusable: It implements no hook, one that core does not know, or
-            one with arguments that it does not have.
+            one with arguments that the hook does not have.
     """
     import pluggy
 
@@ -292,7 +291,7 @@ def _caller() -> call.Caller | None:
 
 
 def _own(value: Any) -> Any:
-    """A copy of maps, lists and sets, at every level: a hook may change it."""
+    """A copy of mappings, lists and sets at every level, so that a hook may modify it."""
     if isinstance(value, Mapping):
         return {key: _own(item) for key, item in value.items()}
     if isinstance(value, list | tuple) and type(value) in (list, tuple):

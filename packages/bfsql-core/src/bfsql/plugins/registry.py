@@ -1,11 +1,11 @@
 """The installed backends: found by their entry points, loaded one at a time.
 
-Finding them reads metadata and imports nothing; `load` imports the one that is
-asked for and no other, so that a broken backend affects only its own users. An
-entry point may name a `GraphDbInterface` subclass without a plugin: one is derived
-from the signature of its `create` (a class method, awaitable or not) or else of
-its `__init__`, each parameter a setting with its annotation and its default. Behind the
-`**kwargs` of a `create` stand the parameters of `__init__` that an option can give.
+Finding backends reads metadata and imports nothing; `load` imports only the requested
+backend, so a broken one affects only its own users. An entry point may also name a
+`GraphDbInterface` subclass without a plugin. A plugin is then derived from the signature of
+its `create` (a class method, awaitable or not) or else of its `__init__`; each parameter becomes
+a setting with its annotation and its default. The `**kwargs` of a `create` stand for those
+parameters of `__init__` that an option can set.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from bfsql.plugins.distributions import BACKENDS, PluginState, entry_points_of, 
 from bfsql.settings import BackendSettings
 
 KNOWN = ("sqlite", "postgres", "sparql", "neo4j", "jsonld")
-"""Backends that have a distribution `bfsql-<name>` of this project."""
+"""Backends with a distribution `bfsql-<name>` of this project."""
 
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """A backend that some installed distribution declares."""
+    """A backend declared by an installed distribution."""
 
     name: str
     distribution: str
@@ -52,7 +52,7 @@ class BackendState(PluginState):
     """A backend's line of `bfsql backends`."""
 
     summary: str
-    """The plugin's own summary; empty where it cannot be loaded."""
+    """The plugin's own summary; empty if it cannot be loaded."""
 
 
 def installed() -> list[Installed]:
@@ -61,17 +61,17 @@ def installed() -> list[Installed]:
 
 
 def load(name: str) -> BackendPlugin:
-    """The plugin of one backend; only that one is imported.
+    """The plugin of one backend; no other is imported.
 
     Args:
         name: The name of the entry point, such as `sqlite`.
 
     Raises:
         UnknownBackend: No installed distribution declares it.
-        AmbiguousBackend: Two or more do.
+        AmbiguousBackend: Two or more distributions declare it.
         BackendImportFailed: Its module cannot be imported; the cause is chained.
         NotABackend: It is neither a plugin nor a complete backend class.
-        ContractMismatch: It was written for a contract that this core does not speak.
+        ContractMismatch: It was written for a contract that this core does not support.
     """
     everything = installed()
     claims = [one for one in everything if one.name == name]
@@ -84,25 +84,25 @@ def load(name: str) -> BackendPlugin:
 
 
 def backend_of(path: Path, first: str) -> str | None:
-    """The installed backend that serves such a file, by the ending of its name, or None.
+    """The installed backend that serves a file with this ending, or None.
 
     Args:
-        path: Whether it exists does not matter.
-        first: The backend that is asked first. Others are imported only where it does not serve
+        path: The file; it need not exist.
+        first: The backend to try first. Others are imported only if it does not serve
             the file.
     """
     for name in sorted((one.name for one in installed()), key=lambda name: name != first):
         try:
             files = load(name).files
         except PluginError:
-            continue  # `bfsql backends` says what is wrong with it
+            continue  # `bfsql backends` reports the fault
         if files is not None and files.has(path.name):
             return name
     return None
 
 
 def states() -> list[BackendState]:
-    """Every declared backend and whether it can be used; a broken one stops no other."""
+    """Every declared backend and whether it can be used; a broken one does not affect others."""
     return [_state(one) for one in installed()]
 
 
@@ -139,7 +139,7 @@ _CONTRACT = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?")
 
 
 def _check_contract(one: Installed, stated: object) -> None:
-    """Refuse another MAJOR of the contract, or a MINOR whose additions this core lacks."""
+    """Reject another MAJOR of the contract, or a MINOR whose additions this core lacks."""
     spoken, own = _contract_number(stated), _contract_number(CONTRACT)
     assert own is not None
     if spoken is None or spoken[0] < own[0] or spoken > own:
@@ -148,7 +148,7 @@ def _check_contract(one: Installed, stated: object) -> None:
 
 
 def _contract_number(stated: object) -> tuple[int, int] | None:
-    """MAJOR and MINOR of a number as plugins state it; None where it is none."""
+    """MAJOR and MINOR of a number as plugins state it; None if it is not such a number."""
     found = _CONTRACT.fullmatch(str(stated)) if isinstance(stated, (int, str)) else None
     return (int(found[1]), int(found[2] or 0)) if found else None
 
@@ -166,25 +166,25 @@ class _Derived(BackendSettings):
 
 @dataclass(frozen=True, slots=True)
 class _Argument:
-    """A parameter of the class, and the field that stands for it."""
+    """A parameter of the class, and the field that represents it."""
 
     name: str
     field: str
     positional: bool
     hidden: bool
-    """Whether the field is a `SecretStr` where the class takes a text."""
+    """Whether the field is a `SecretStr` and the class takes a string."""
 
 
 def plugin_for(name: str, distribution: str, backend: type[GraphDbInterface]) -> BackendPlugin:
     """A `BackendPlugin` around a bare class.
 
     Args:
-        name: The backend's name, for sentences.
-        distribution: Where it comes from, for sentences.
-        backend: The class; all of the eight methods have to be there.
+        name: The backend's name, for messages.
+        distribution: The distribution that declares it, for messages.
+        backend: The class; it has to implement all eight methods.
 
     Raises:
-        NotABackend: It lacks methods.
+        NotABackend: The class lacks methods.
     """
     missing = sorted(getattr(backend, "__abstractmethods__", ()))
     if missing:
@@ -203,10 +203,10 @@ def plugin_for(name: str, distribution: str, backend: type[GraphDbInterface]) ->
 async def created(
     name: str, distribution: str, create: Callable[..., Any], /, *positional: Any, **named: Any
 ) -> GraphDbInterface:
-    """The backend that a class, a class method or a factory makes, awaited where it is awaitable.
+    """The backend that a class, a class method or a factory returns, awaited if it is awaitable.
 
     Raises:
-        NotABackend: It makes something else.
+        NotABackend: The result is not a backend.
     """
     made = create(*positional, **named)
     opened = await made if inspect.isawaitable(made) else made
@@ -230,7 +230,7 @@ def _derived(
         if hidden:
             annotation = SecretStr if annotation is str else SecretStr | None
             default = SecretStr(default) if isinstance(default, str) and default else default
-        # A field may not hide a name of pydantic's own; `Option.key` drops the underscore again.
+        # A field may not hide one of pydantic's own names; `Option.key` drops the underscore again.
         field = name.strip("_") + ("_" if hasattr(_Derived, name) else "")
         positional = parameter.kind is inspect.Parameter.POSITIONAL_ONLY
         arguments.append(_Argument(name, field, positional, hidden))
@@ -239,7 +239,7 @@ def _derived(
 
 
 def _parameters(create: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    """The parameters of a signature; those behind its `**kwargs`, where they can be known."""
+    """The parameters of a signature, including those behind its `**kwargs` if they can be known."""
     own = _signature(create)
     if all(parameter.kind is not inspect.Parameter.VAR_KEYWORD for parameter in own.values()):
         return own
@@ -251,8 +251,8 @@ def _parameters(create: Callable[..., Any]) -> dict[str, inspect.Parameter]:
         if parameter.kind not in _VARIADIC and name not in own
     }
     if not all(_is_plain(parameter) for parameter in named.values()):
-        return own  # the class is made of something that `create` opens
-    # What the class needs `create` may know itself, so it is never required.
+        return own  # the class takes an object that `create` opens
+    # `create` may supply the parameters of the class itself, so they are never required.
     optional = {
         name: parameter.replace(default=None) if parameter.default is parameter.empty else parameter
         for name, parameter in named.items()
@@ -263,12 +263,12 @@ def _parameters(create: Callable[..., Any]) -> dict[str, inspect.Parameter]:
 def _signature(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     try:
         return dict(inspect.signature(function, eval_str=True).parameters)
-    except NameError:  # an annotation that only a type checker can see
+    except NameError:  # an annotation that only a type checker can resolve
         return dict(inspect.signature(function).parameters)
 
 
 def _is_plain(parameter: inspect.Parameter) -> bool:
-    """Whether an option of the command line can give it, as far as the signature says."""
+    """Whether a command-line option can set the parameter, as far as the signature tells."""
     annotation, default = parameter.annotation, parameter.default
     if default is None and annotation is parameter.empty:
         return True
@@ -289,7 +289,7 @@ def _annotation(parameter: inspect.Parameter) -> Any:
 
 
 def _call(arguments: list[_Argument], chosen: BackendSettings) -> tuple[list[Any], dict[str, Any]]:
-    """Arguments for the class; one that is not set keeps the default of the signature."""
+    """The arguments for the class; one that is not set takes the default of the signature."""
     positional: list[Any] = []
     named: dict[str, Any] = {}
     for argument in arguments:

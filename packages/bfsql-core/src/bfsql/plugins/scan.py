@@ -18,7 +18,7 @@ def may_declare(group: str) -> bool:
         group: Name of the group, such as `bfsql.hooks`.
 
     Returns:
-        False only if no distribution does; True also if the search path has something that only
+        False only if no distribution does; True also if the search path has an entry that only
         `importlib.metadata` can read, such as an archive.
     """
     if any(f is not PathFinder and hasattr(f, "find_distributions") for f in sys.meta_path):
