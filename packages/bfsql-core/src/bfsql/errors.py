@@ -1,10 +1,10 @@
 """Every error that the project raises on purpose.
 
 The model reads `ToolError` as the answer to its call; the operator reads all
-others on standard error. Each class takes facts,
-keeps them as attributes and writes the sentence itself, so that a program can
-act on what a person reads: what happened, with which value, what would be
-right, and what to do next (`protocol.md` 12).
+others on standard error. Each class takes facts, stores them as attributes and
+composes the message itself, so that a program can act on the same facts that a
+person reads: what happened, with which value, what would be right, and what to
+do next (`protocol.md` 12).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class BfsqlError(Exception):
 
 
 def system_reason(error: Exception) -> str:
-    """Why a file could not be used: in the system's words, or in Python's for an impossible path.
+    """Why a file could not be used, as worded by the system, or by Python for an invalid path.
 
     Args:
         error: An `OSError`, or the `ValueError` of a path that contains NUL.
@@ -33,15 +33,15 @@ def system_reason(error: Exception) -> str:
 
 
 class ToolError(BfsqlError, ValueError):
-    """A tool call that cannot be answered as it was made.
+    """A tool call that cannot be answered in its present form.
 
     Args:
         message: The sentence for the model.
-        kind: What was wrong, one word a program can compare: `unknown_tool`,
+        kind: The kind of fault, one word that a program can compare: `unknown_tool`,
             `unknown_argument`, `missing_argument`, `bad_value`,
             `unknown_entity`, `ambiguous_name`, `too_large`, `busy`, `deadline`, `store`,
             `refused`, `stopping` or `internal`.
-        argument: The argument's name, or None where no single one is at fault.
+        argument: The argument's name, or None if no single argument is at fault.
     """
 
     def __init__(self, message: str, *, kind: str, argument: str | None = None) -> None:
@@ -51,11 +51,11 @@ class ToolError(BfsqlError, ValueError):
 
 
 class Busy(ToolError):
-    """A call that the server has no place for at present; the same call may be made later.
+    """A call for which the server has no capacity at present; the same call may be made later.
 
     Args:
-        why: A sentence.
-        seconds: Until a call is worth while; rounded up.
+        why: The reason, as a sentence.
+        seconds: Time until a retry is worthwhile; rounded up.
     """
 
     def __init__(self, why: str, seconds: float) -> None:
@@ -85,9 +85,9 @@ class FirstRingUnfinished(BfsqlError, TimeoutError):
     """The deadline passed before the first ring was read (`protocol.md` 10).
 
     Args:
-        seeds: The nodes whose edges were asked for.
+        seeds: The nodes whose edges were requested.
         seconds: The deadline of the call.
-        degree: Number of edges known to be there, or None.
+        degree: The known number of edges, or None.
     """
 
     def __init__(self, seeds: Sequence[str], seconds: float | None, degree: int | None) -> None:
@@ -107,8 +107,8 @@ class BoundMet(BfsqlError):
     """A ring has more nodes or edges than a traversal may have; `engine` stops before it.
 
     Args:
-        bound: Which bound was met.
-        most: The bound.
+        bound: The bound that was met.
+        most: The value of the bound.
     """
 
     def __init__(self, bound: Literal["nodes", "edges"], most: int) -> None:
@@ -121,9 +121,9 @@ class FirstRingTooLarge(BfsqlError, ValueError):
     """The first ring has more nodes or edges than a traversal may have (`protocol.md` 10).
 
     Args:
-        seeds: The nodes whose edges were asked for.
-        bound: Which bound was met.
-        most: The bound.
+        seeds: The nodes whose edges were requested.
+        bound: The bound that was met.
+        most: The value of the bound.
     """
 
     def __init__(self, seeds: Sequence[str], bound: Literal["nodes", "edges"], most: int) -> None:
@@ -137,14 +137,14 @@ class FirstRingTooLarge(BfsqlError, ValueError):
 
 
 class StepUnfinished(BfsqlError):
-    """A step of a path that has no time, or more nodes or edges than a traversal may have.
+    """A path step for which the time is too short, or with too many nodes or edges for a traversal.
 
     Args:
-        step: Its number, from 1.
-        text: As `path` takes it.
-        nodes: How many nodes it starts from.
+        step: The number of the step, from 1.
+        text: The step as written in `path`.
+        nodes: The number of nodes it starts from.
         seconds: The deadline of the call.
-        met: The bound that it passes; None where the deadline passed.
+        met: The bound that it exceeds; None if the deadline passed.
     """
 
     def __init__(
@@ -169,7 +169,7 @@ class StepUnfinished(BfsqlError):
 
 
 class NodesUncounted(BfsqlError, TimeoutError):
-    """The deadline passed while the different nodes of one step of a path were counted.
+    """The deadline passed while the distinct nodes of one step of a path were counted.
 
     Args:
         first: The earlier of the two steps.
@@ -187,14 +187,14 @@ class NodesUncounted(BfsqlError, TimeoutError):
 
 
 class NothingFits(BfsqlError, ValueError):
-    """The budget is too small for what every answer has to say; `tools` makes the sentence."""
+    """The budget is too small for the fixed part of every answer; `tools` composes the message."""
 
 
 # --- read by the operator ---------------------------------------------------
 
 
 class _ForTheOperator(BfsqlError):
-    """An error whose sentence may quote a setting or a driver; secrets in it are hidden."""
+    """An error whose message may quote a setting or a driver; secrets in it are hidden."""
 
     def __init__(self, *args: object) -> None:
         super().__init__(*(hide_secrets(arg) if isinstance(arg, str) else arg for arg in args))
@@ -208,23 +208,23 @@ class StoreError(_ForTheOperator):
     """The store is missing, unreadable, or not what the backend needs.
 
     Backends raise it with a sentence that names the store, what was found and
-    what would cure it. The model reads only that the graph cannot be reached.
+    a remedy. The model only learns that the graph cannot be reached.
     """
 
 
 class LoadRefused(StoreError):
-    """A load that could be carried out and is not: a graph is in its place, or it makes none.
+    """A feasible load that is refused: a graph already exists, or the result would not be one.
 
-    The store is as it was.
+    The store is unchanged.
     """
 
 
 class StoreUnavailable(StoreError, ConnectionError):
-    """The store went away or does not answer; the same call may work later.
+    """The store went away or does not answer; the same call may succeed later.
 
     Attributes:
-        retry_after: Seconds for which the store asked not to be asked again; None where it
-            did not.
+        retry_after: Seconds that the store asked clients to wait before a retry; None if it
+            did not say.
     """
 
     retry_after: float | None = None
@@ -234,8 +234,8 @@ class CircuitOpen(StoreUnavailable):
     """The store did not answer a moment ago, and this call did not try it.
 
     Args:
-        cause: Why it did not answer, where that is known.
-        seconds: Until it is tried again.
+        cause: The reason why it did not answer, if known.
+        seconds: Time until it is tried again.
     """
 
     def __init__(self, cause: StoreUnavailable | None, seconds: float) -> None:
@@ -245,12 +245,12 @@ class CircuitOpen(StoreUnavailable):
 
 
 class EmbeddingFailed(StoreUnavailable):
-    """There is no vector for a text; a search can still go by names.
+    """There is no vector for a text; a search can still match names.
 
     Args:
         message: What happened, for the operator.
-        lasting: Whether asking again cannot help until the settings or the service
-            are corrected; False where it may pass.
+        lasting: Whether a retry is useless until the settings or the service are
+            corrected; False if the fault may pass.
     """
 
     def __init__(self, message: str, *, lasting: bool = False) -> None:
@@ -259,12 +259,12 @@ class EmbeddingFailed(StoreUnavailable):
 
 
 class SourceError(BfsqlError, ValueError):
-    """A graph file that cannot be read as what it should be.
+    """A graph file that cannot be read in its expected format.
 
     Args:
         path: The file.
-        reason: What is wrong with it.
-        line: 1-based number of the line, or None where the whole file is meant.
+        reason: The fault.
+        line: 1-based number of the line, or None if the fault concerns the whole file.
     """
 
     def __init__(self, path: object, reason: str, line: int | None = None) -> None:
@@ -276,7 +276,7 @@ class SourceError(BfsqlError, ValueError):
 
 
 class PluginError(BfsqlError):
-    """A backend or a hook plugin that cannot be used; its cases are the subclasses."""
+    """A backend or a hook plugin that cannot be used; the subclasses are the individual cases."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(message)
@@ -287,8 +287,8 @@ class UnknownBackend(PluginError, LookupError):
     """No installed distribution offers a backend of this name.
 
     Args:
-        name: What was asked for.
-        installed: The names that are there.
+        name: The requested name.
+        installed: The names of the installed backends.
         suggestion: The distribution to install, if one is known.
     """
 
@@ -333,14 +333,14 @@ class BackendImportFailed(PluginError, ImportError):  # type: ignore[misc]  # na
 
 
 class NotABackend(PluginError, TypeError):
-    """The entry point names something that is neither a plugin nor a backend class.
+    """The entry point names an object that is neither a plugin nor a backend class.
 
     Args:
         name: The entry point's name.
-        distribution: Where it was found.
-        found: What it names.
-        lack: Why a backend class cannot be used, as in `lacks get_node`; None
-            where it is no backend class at all.
+        distribution: The distribution that declares it.
+        found: The object that it names.
+        lack: The reason why a backend class cannot be used, as in `lacks get_node`; None
+            if it is not a backend class at all.
     """
 
     def __init__(
@@ -359,14 +359,14 @@ class NotABackend(PluginError, TypeError):
 
 
 class ContractMismatch(PluginError):
-    """The backend was written for a contract that this core does not speak.
+    """The backend was written for a contract that this core does not support.
 
     Args:
         name: The backend.
-        distribution: Where it was found.
+        distribution: The distribution that declares it.
         spoken: The contract's number that the plugin states.
         expected: The number of `bfsql.abc.CONTRACT`.
-        newer: Whether the plugin's is the newer one; None where it states no number.
+        newer: Whether the plugin's number is the newer one; None if it states no number.
     """
 
     def __init__(
@@ -395,12 +395,12 @@ class ContractMismatch(PluginError):
 
 
 class HookPluginUnusable(PluginError):
-    """A hook plugin that cannot have a say.
+    """A hook plugin that cannot be used.
 
     Args:
         name: The plugin.
-        distribution: Where it was found; None for one that a program passed by itself.
-        reason: What is wrong with it.
+        distribution: The distribution that declares it; None for a plugin passed by a program.
+        reason: The fault.
     """
 
     def __init__(self, name: str, distribution: str | None, reason: str) -> None:

@@ -1,9 +1,9 @@
-"""Names of a package, and functions of a plugin, imported when they are first used.
+"""Names of a package, and functions of a plugin, imported on first use.
 
     __getattr__, __dir__ = lazy_names(__name__, {"bfsql.cache": ("CachedGraphDb",)})
     open = lazy_call("bfsql_sqlite.backend:SqliteBackend.open")
 
-So listing the installed backends imports no driver, and `import bfsql` no pydantic.
+As a result, listing the installed backends imports no driver, and `import bfsql` no pydantic.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def lazy_names(
 
     Args:
         package: The package's `__name__`.
-        modules: Module to the public names that it defines.
+        modules: The public names that each module defines.
     """
     home = {name: module for module, names in modules.items() for name in names}
 
@@ -57,7 +57,7 @@ class _LazyCall:
 
     @property
     def __signature__(self) -> Signature:
-        """What `inspect.signature` gives: that of the function, which is imported for it."""
+        """The signature for `inspect.signature`: that of the function, which is imported for it."""
         from inspect import signature
 
         return signature(self._function())

@@ -1,7 +1,7 @@
 """MemoryBackend: a graph in dictionaries, and the reference for every other backend.
 
-It answers in the plainest way. For the same records every other backend has to
-give the same bytes.
+It computes answers in the plainest way. For the same records every other backend has to
+return the same bytes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from bfsql.models.parts import only
 SEARCH_LIMIT = 20
 """Candidates of a search (chapter 12: "at most 10-20 candidates")."""
 ENOUGH = 5
-"""With so many matches, or an exact one, misspellings are not looked for."""
+"""With this many matches, or an exact one, misspellings are not searched."""
 
 
 class MemoryBackend(GraphDbInterface):
@@ -44,7 +44,7 @@ class MemoryBackend(GraphDbInterface):
 
     Args:
         records: Nodes, edges and evidence in any order; several records of one
-            thing are merged by the rules of `bfsql.models.merge`.
+            item are merged by the rules of `bfsql.models.merge`.
     """
 
     def __init__(self, records: Iterable[GraphRecord] = ()) -> None:
@@ -77,9 +77,9 @@ class MemoryBackend(GraphDbInterface):
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
     ) -> list[EntityStub]:
-        """By id, name and synonyms, in the order of `MatchClass`; ties by length of name, then id.
+        """Search ids, names and synonyms, ordered by `MatchClass`; ties by length of name, then id.
 
-        Names that are spelt alike are looked for where no other match is exact or there are few.
+        Similarly spelt names are searched if there are few other matches and none of them is exact.
         """
         wanted = Wanted(query)
         types = set(node_types or ())
@@ -117,12 +117,12 @@ class MemoryBackend(GraphDbInterface):
         return Node(entity_id, self._types[entity_id])
 
     async def metadata_for_node(self, entity_id: str) -> Metadata:
-        """Everything in the records of the entity."""
+        """All the metadata in the records of the entity."""
         self._known(entity_id)
         return copy.deepcopy(self._node_metadata[entity_id])
 
     async def metadata_for_edge(self, edge: Edge) -> Metadata:
-        """Everything in the records of the edge, evidence under `provenance`."""
+        """All the metadata in the records of the edge, evidence under `provenance`."""
         return copy.deepcopy(self._edge_metadata[edge.subject, edge.predicate, edge.object])
 
     async def entity_types(self) -> list[str]:
@@ -147,7 +147,7 @@ class MemoryBackend(GraphDbInterface):
         predicates: Collection[str] | None = None,
         direction: EdgeDirection | None = None,
     ) -> list[Triple]:
-        """Every edge with an asked node at either end, or a part of them."""
+        """Every edge with a requested node at either end, or a part of these edges."""
         asked = [i for i in ids if i in self._types]
         ring: list[Triple] = []
         if direction != "in":
@@ -171,7 +171,7 @@ class MemoryBackend(GraphDbInterface):
         return copy.deepcopy(only({edge: known[edge] for edge in edges if edge in known}, keys))
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
-        """The evidence of the edges that touch the entity, and what it supplied as a document."""
+        """The evidence of the edges that touch the entity, and that from it as a document."""
         touching = {*self._leaving.get(entity_id, ()), *self._entering.get(entity_id, ())}
         items = [
             item
@@ -182,7 +182,7 @@ class MemoryBackend(GraphDbInterface):
         return {"total": len(items), "items": items[:limit]}
 
     async def outline(self) -> Outline:
-        """What the graph is made of, counted over all of it."""
+        """An outline of the graph, counted over all of it."""
         types = self._types
         whole = [edge for edge in self._edge_metadata if edge[0] in types and edge[2] in types]
         return outline_of(
@@ -193,7 +193,7 @@ class MemoryBackend(GraphDbInterface):
         )
 
     async def next_steps(self) -> str:
-        """The generic advice, and how many nodes each type has."""
+        """The generic advice, followed by the number of nodes of each type."""
         counts = sorted(Counter(self._types.values()).items(), key=lambda one: (-one[1], one[0]))
         by_type = ", ".join(f"{entity_type} {n}" for entity_type, n in counts[:10])
         return f"{await super().next_steps()} Nodes by type: {by_type}."

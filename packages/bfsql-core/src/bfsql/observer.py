@@ -1,4 +1,4 @@
-"""Observers: what happens to a graph while it is asked, for metrics, logs, audits and traces.
+"""Observers: notifications of calls to a graph, for metrics, logs, audits and traces.
 
     class Slow(Observer):
         def call_ended(self, seen):
@@ -8,8 +8,8 @@
     async with bfsql.open_graph("sqlite", path="graph.db", observers=[Slow()]) as graph:
         ...
 
-Observers run in the event loop, between a call and its answer, so they must not wait. What they
-raise breaks no call: it is logged once. Where nobody observes, nothing is measured.
+Observers run in the event loop, between a call and its answer, so they must not wait. Their
+exceptions do not break a call; the first is logged. Without observers nothing is measured.
 """
 
 from __future__ import annotations
@@ -30,79 +30,82 @@ log = logging.getLogger("bfsql.observer")
 
 @dataclass(slots=True)
 class ObservedCall:
-    """A call, as far as it is known; complete when it has ended."""
+    """A call, as far as it is known; complete once it has ended."""
 
     request_id: str
-    """As the client sent it, or as it was made here."""
+    """The call's id, as the client sent it or as it was generated here."""
     tool: str
-    """Name of the tool, as the client gave it; of the web API, verb and path of the route."""
+    """The name of the tool, as the client sent it; for the web API, verb and path of the route."""
     sent: Mapping[str, Any]
     """The arguments as the client sent them."""
     caller: Caller | None
-    """Who asks, as far as the transport knows."""
+    """The caller, as far as the transport knows it."""
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    """With defaults filled in, where they were accepted; otherwise as the client sent them."""
+    """The arguments with defaults filled in if they were accepted; otherwise as the client sent
+    them.
+    """
     seconds: float = 0.0
-    """How long it took."""
+    """The duration of the call in seconds."""
     error: str | None = "internal"
-    """The `kind` of the `ToolError`, `cancelled` where the client took the call back, or None."""
+    """The `kind` of the `ToolError`, `cancelled` if the client cancelled the call, or None."""
     answer: str = ""
-    """The text that the client gets of a tool: the answer, or the sentence of the error."""
+    """The tool's text for the client: the answer, or the sentence of the error."""
     size: int = 0
-    """Bytes of the answer's text, UTF-8."""
+    """Size of the answer's text in bytes, UTF-8."""
     tokens: int = 0
-    """Its tokens, as the server counts them."""
+    """Size of the answer's text in tokens, as the server counts them."""
     rows: Mapping[str, int] = field(default_factory=dict)
-    """How much of what is in the answer (`CallOutcome.rows`)."""
+    """Number of items of each kind in the answer (`CallOutcome.rows`)."""
     nodes: int = 0
-    """Nodes whose types were read, from the store or from the cache."""
+    """Number of nodes whose types were read, from the store or from the cache."""
     edges: int = 0
-    """Edges that were read, likewise."""
+    """Number of edges that were read, from the store or from the cache."""
     cut: tuple[str, ...] = ()
-    """Why the answer is less than the whole: `tokens`, `nodes`, `edges` or `deadline`, which are
-    bounds of the call, or `store`, where the store left something out; sorted."""
+    """Reasons for an incomplete answer: the limits `tokens`, `nodes`, `edges` and `deadline`, and
+    `store` if the store left something out; sorted.
+    """
 
 
 class Observer:
-    """Base class of observers: each method is called when something has happened, and does nothing.
+    """Base class of observers: each method is called after an event, and does nothing by default.
 
-    A subclass overrides those that it wants; only they are called.
+    A subclass overrides the methods it needs; only these are called.
     """
 
     def call_began(self, seen: ObservedCall) -> None:
-        """A call begins; of it, only the first five fields are known."""
+        """A call begins; only the first five fields of its record are known."""
 
     def call_ended(self, seen: ObservedCall) -> None:
-        """A call has ended, however it did."""
+        """A call has ended, successfully or not."""
 
     def store_called(self, method: str, seconds: float, *, failed: bool) -> None:
         """The store has answered a call, or failed.
 
         Args:
-            method: Of `GraphDbInterface`; or of `Columns`, as `columns.rings`.
-            seconds: How long it took.
-            failed: Whether it raised, for any reason but an id that it does not have.
+            method: A method of `GraphDbInterface`; or of `Columns`, as `columns.rings`.
+            seconds: The duration of the call.
+            failed: Whether it raised, for any reason other than an unknown id.
         """
 
     def cache_asked(self, method: str, hits: int, misses: int) -> None:
-        """The cache was asked.
+        """The cache was read.
 
         Args:
-            method: Of `GraphDbInterface`.
-            hits: Keys whose answer was held.
-            misses: All other keys.
+            method: A method of `GraphDbInterface`.
+            hits: Number of keys whose answer was held.
+            misses: Number of all other keys.
         """
 
 
 class Observers:
-    """The observers of one graph; false where there are none.
+    """The observers of one graph; false if there are none.
 
     Args:
-        observers: In the order in which they are called.
+        observers: The observers, in the order in which they are called.
 
     Attributes:
-        watch_store: Whether any of them wants the calls to the store.
-        watch_cache: Whether any of them wants those to the cache.
+        watch_store: Whether any of them overrides the method for calls to the store.
+        watch_cache: Whether any of them overrides the method for reads of the cache.
     """
 
     def __init__(self, observers: Iterable[Observer] = ()) -> None:
@@ -121,15 +124,15 @@ class Observers:
 
     @contextmanager
     def observed(self, tool: str, arguments: Any, scope: Scope) -> Iterator[ObservedCall]:
-        """Observe a call: what runs inside.
+        """Observe a call, which is the body of the context.
 
         Args:
-            tool: Its name.
-            arguments: As the client sent them.
+            tool: The name of the tool.
+            arguments: The arguments as the client sent them.
             scope: The call.
 
         Yields:
-            The record of the call, to be given the checked arguments and the answer.
+            The record of the call; the caller adds the checked arguments and the answer.
         """
         given = arguments if isinstance(arguments, Mapping) else {}
         seen = ObservedCall(scope.request_id, tool, given, scope.caller, given)
@@ -153,9 +156,9 @@ class Observers:
         """Observe a call that was refused before it could begin.
 
         Args:
-            error: Why.
-            tool: Its name.
-            arguments: As the client sent them.
+            error: The reason.
+            tool: The name of the tool.
+            arguments: The arguments as the client sent them.
             scope: The call.
         """
         with suppress(ToolError), self.observed(tool, arguments, scope):
@@ -163,7 +166,7 @@ class Observers:
 
     @contextmanager
     def store_call(self, method: str) -> Iterator[None]:
-        """Observe a call to the store: what runs inside."""
+        """Observe a call to the store, which is the body of the context."""
         began, failed = time.perf_counter(), True
         try:
             yield
@@ -175,11 +178,11 @@ class Observers:
             self.store_called(method, time.perf_counter() - began, failed=failed)
 
     def store_called(self, method: str, seconds: float, *, failed: bool) -> None:
-        """Pass a call to the store on."""
+        """Notify the observers of a call to the store."""
         self._tell(self._store, method, seconds, failed=failed)
 
     def cache_asked(self, method: str, hits: int, misses: int) -> None:
-        """Pass what the cache had on."""
+        """Notify the observers of a read of the cache."""
         self._tell(self._cache, method, hits, misses)
 
     def _wanting(self, event: str) -> tuple[Callable[..., None], ...]:
@@ -204,4 +207,4 @@ class Observers:
 
 
 NO_OBSERVERS: Final = Observers()
-"""No observer at all."""
+"""An empty collection of observers."""

@@ -1,7 +1,7 @@
-"""Outlines of stores behind a connection: from ids and edges, by the batches of the backend.
+"""Outlines of stores behind a connection, computed from ids and edges by the backend's batches.
 
-A backend lists its nodes and edges, or a sample where they are many; types and metadata
-come from its own batches, so that the outline shows what answers show.
+A backend lists its nodes and edges, or a sample if they are many; types and metadata are
+read by its own batch methods, so the outline agrees with the answers.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from bfsql.abc import GraphDbInterface
 from bfsql.models import Metadata, Outline, Triple, outline_of
 
 MOST_NODES = 20_000
-"""Nodes up to which all are looked at; of more a sample of about so many."""
+"""Up to this number of nodes all are read; of larger graphs, a sample of about this size."""
 MOST_EDGES = 50_000
-"""Likewise for edges, parallel ones counted apart."""
+"""Up to this number of edges all are read, parallel ones counted separately; otherwise a sample."""
 DESCRIBED = 10_000
-"""Nodes and edges of a sample whose metadata is read."""
+"""Number of nodes and edges of a sample whose metadata is read."""
 
 _CHUNK = 2_500
 _Key = TypeVar("_Key")
@@ -37,10 +37,10 @@ async def outline_by_batches(
 
     Args:
         db: The backend.
-        ids: Ids of all nodes, or of a sample.
-        edges: All edges, or a sample; each may come several times.
-        sampled: Whether one of them is a sample.
-        node_counts: Nodes by type, where the store counts them better.
+        ids: The ids of all nodes, or of a sample.
+        edges: All edges, or a sample; each may occur several times.
+        sampled: Whether either of them is a sample.
+        node_counts: The number of nodes by type, if the store has better counts.
     """
     types: dict[str, str] = {}
     distinct = sorted(set(edges))
@@ -70,7 +70,7 @@ def _chunks(keys: Sequence[_Key]) -> list[Sequence[_Key]]:
 
 
 def _spread(keys: Sequence[_Key], most: int | None) -> Sequence[_Key]:
-    """So many of the keys at the most, evenly spread."""
+    """At most `most` of the keys, evenly spread."""
     if most is None or len(keys) <= most:
         return keys
     return [keys[place * len(keys) // most] for place in range(most)]
