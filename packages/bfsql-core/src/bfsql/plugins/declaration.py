@@ -55,7 +55,7 @@ class BackendPlugin:
     load: Load | None = None
     """Fills a store from graph files; None if the backend does not support loading."""
     prepare: Prepare | None = None
-    """Prints or creates what the store lacks for speed or search, such as indexes."""
+    """Prints or creates what the store lacks for speed or search."""
     keeps_iris: bool = False
     """Whether ids in the store are IRIs. RDF files are then loaded with whole IRIs, `<http://...>`,
     instead of ids shortened by the prefixes of the files.

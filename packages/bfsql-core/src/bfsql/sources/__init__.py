@@ -1,4 +1,4 @@
-"""Readers of graph files: one format a module, each a stream that memory does not grow with."""
+"""Readers of graph files: one module per format, each a stream with bounded memory use."""
 
 from bfsql.sources.formats import FORMATS, Format, SourceOptions
 from bfsql.sources.open import RDF, Source, open_source, open_sources, read_all

@@ -1,7 +1,7 @@
-"""Nodes and edges as bags of attributes: which attribute is what, and the record it becomes.
+"""Nodes and edges as bags of attributes: the meaning of each attribute, and the resulting records.
 
-The rows of a table have the same columns. Of the nodes that networkx and others write each may
-have attributes of its own, so what gives the type or the name is found for each of them.
+The rows of a table have the same columns. In contrast, each node that networkx and others write
+may have its own attributes, so its type and name are determined for every node separately.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _UNDIRECTED = "undirected edges keep the direction in which they are written"
 
 
 class Attributes:
-    """Makes the records of one file, and notes in its account which attributes have a meaning.
+    """Creates the records of one file, and enters the attributes with a meaning into its account.
 
     Args:
         options: Column options, which name attributes here, and defaults.
-        account: Of the file.
+        account: The account of the file.
     """
 
     def __init__(self, options: SourceOptions, account: SourceAccount) -> None:
@@ -42,7 +42,8 @@ class Attributes:
         self._known: Sequence[str] | None = None
         self._names: tuple[Names, Names] | None = None
         self._nodes: dict[tuple[str, str | None, str | None, str | None], NodeColumns] = {}
-        """By the keys of id, type, name and aliases, when these are in the account."""
+        """Combinations of keys of id, type, name and aliases that are already in the account.
+        """
         self._edges: dict[tuple[str, str | None, str], EdgeColumns] = {}
         self._noted: set[tuple[str | None, str]] = set()
 
@@ -52,10 +53,10 @@ class Attributes:
         """The node with these attributes.
 
         Args:
-            attributes: All of them, the id included.
+            attributes: All attributes, including the id.
             id_: Key of the id.
-            known: The attributes that the nodes of this file have, by which `label`
-                is a name or a type; None where the format makes it the name.
+            known: The attributes that the nodes of this file have; they determine whether `label`
+                is a name or a type. None if the format defines it as the name.
 
         Raises:
             Unusable: The id is missing, or a field is of the wrong kind.
@@ -79,10 +80,10 @@ class Attributes:
         return record
 
     def edge(self, attributes: Mapping[str, Any], subject: str, object_: str) -> EdgeRecord:
-        """The edge with these attributes; the `key` of a multigraph counts when it is text.
+        """The edge with these attributes; the `key` of a multigraph is used if it is text.
 
         Args:
-            attributes: All of them, the ends included.
+            attributes: All attributes, including the ends.
             subject: Key of the id that the edge leaves.
             object_: Key of the id that the edge enters.
 
@@ -104,23 +105,23 @@ class Attributes:
     def _told(
         self, attributes: Mapping[str, Any], keys: Sequence[str | None], meanings: Sequence[str]
     ) -> bool:
-        """Enter the attributes into the account; whether all of them have a value here."""
+        """Enter the attributes into the account; return whether all of them have a value here."""
         for key, meaning in zip(keys, meanings, strict=True):
             self.note(attributes, key, meaning)
         return all(key is None or attributes.get(key) is not None for key in keys)
 
     def note_undirected(self) -> None:
-        """Enter into the account, once, what becomes of edges without a direction."""
+        """Note once in the account how undirected edges are treated."""
         if _UNDIRECTED not in self._account.notes:
             self._account.notes.append(_UNDIRECTED)
 
     def note(self, attributes: Mapping[str, Any], key: str | None, meaning: str) -> None:
-        """Enter an attribute into the account, with its value as the example, unless it is there.
+        """Enter an attribute into the account, with its value as the example, unless it is listed.
 
         Args:
-            attributes: Those of one node or edge.
-            key: The attribute's; nothing is entered where the node or edge has no value of it.
-            meaning: One of those that `ColumnAccount` lists.
+            attributes: The attributes of one node or edge.
+            key: The key of the attribute; ignored if the node or edge has no value for it.
+            meaning: One of the meanings that `ColumnAccount` lists.
         """
         if (key, meaning) in self._noted or key is None or attributes.get(key) is None:
             return
@@ -131,7 +132,7 @@ class Attributes:
 
 
 def _with_label(known: Collection[str] | None, options: SourceOptions) -> tuple[Names, Names]:
-    """The names of type and name: `label` is a type only where something else is the name."""
+    """The keys of type and name: `label` is a type only if another attribute is the name."""
     if known is None:
         return _TYPE, ("name", "label", *NAME)
     if options.name_column is not None or any(key.casefold() in NAME for key in known):

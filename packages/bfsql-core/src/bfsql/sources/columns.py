@@ -1,4 +1,4 @@
-"""Which column of a table is what, and the record that a row becomes."""
+"""The meaning of each column of a table, and the record that a row becomes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Row: TypeAlias = Mapping[str, Any]
 """Column to value; a column without a value may be absent or None."""
 
 Names: TypeAlias = tuple[str, ...]
-"""Usual names of a column in lower case, the likelier first; a colon begins a Neo4j one."""
+"""Usual names of a column in lower case, the likelier first; a colon starts a Neo4j name."""
 
 ID: Names = (
     *(":id", "id", "entity_id", "node_id", "identifier", "curie", "iri", "uri", "key"),
@@ -43,12 +43,12 @@ PREDICATE: Names = (
 
 _LISTED = 40
 _SEPARATED = {":label": SEPARATOR, "category": "|"}
-"""Columns whose cells hold several types, as Neo4j and KGX have them, and what is between."""
+"""Columns whose cells hold several types, as in Neo4j and KGX files, and their separators."""
 _NO_NULLS: frozenset[str] = frozenset({""})
 
 
 def given(value: Any, nulls: frozenset[str]) -> Any:
-    """The value, or None where it is a text that means none, or not a number."""
+    """The value, or None if it is a text for a missing value, or not a number."""
     if isinstance(value, str):
         return None if value in nulls else value
     return None if isinstance(value, float) and math.isnan(value) else value
@@ -64,15 +64,15 @@ class NodeColumns:
     aliases: str | None
     default_type: str
     null_texts: frozenset[str] = _NO_NULLS
-    """Texts that are no id, type, name or alias."""
+    """Texts that do not count as an id, type, name or alias."""
     separator: str = ""
-    """Between several types in one text."""
+    """The separator of several types in one text."""
     group: str = ""
-    """What goes in front of every id."""
+    """The prefix of every id."""
 
     @property
     def meanings(self) -> dict[str, str]:
-        """From a column to what it is."""
+        """The meaning of each column."""
         named = {"aliases": self.aliases, "name": self.name, "type": self.type, "id": self.id}
         return {column: meaning for meaning, column in named.items() if column is not None}
 
@@ -94,14 +94,14 @@ class NodeColumns:
     def node(
         self, id_: Any, type_: Any, name: Any, aliases: Any, metadata: dict[str, Any]
     ) -> NodeRecord:
-        """The node of these values.
+        """The node with these values.
 
         Args:
-            id_: Of the column of ids, as the file has it.
-            type_: Of the column of types, or None; the others likewise.
+            id_: The value of the id column, as the file has it.
+            type_: The value of the type column, or None; the same applies to the others.
             name: The display name.
-            aliases: Further names, a list or one text with `|` or `;` between.
-            metadata: What it is given besides; changed.
+            aliases: Further names, a list or one text separated by `|` or `;`.
+            metadata: The other fields of the node; modified.
 
         Raises:
             Unusable: The id is missing, or a field is of the wrong kind.
@@ -121,7 +121,7 @@ class NodeColumns:
         return NodeRecord(self.group + identifier(given(id_, nulls), self.id), type_, metadata)
 
     def _first_type(self, value: Any, metadata: dict[str, Any]) -> str:
-        """The first of several types; the others go into the metadata."""
+        """The first of several types; the others are added to the metadata."""
         several = value if isinstance(value, list) else [value]
         if isinstance(value, str) and self.separator:
             several = value.split(self.separator)
@@ -148,14 +148,14 @@ class EdgeColumns:
     object: str
     default_predicate: str
     null_texts: frozenset[str] = _NO_NULLS
-    """Texts that are no id or predicate."""
+    """Texts that do not count as an id or predicate."""
     subject_group: str = ""
-    """What goes in front of the subject's id."""
+    """The prefix of the subject's id."""
     object_group: str = ""
 
     @property
     def meanings(self) -> dict[str, str]:
-        """From a column to what it is."""
+        """The meaning of each column."""
         named = {"predicate": self.predicate, "object": self.object, "subject": self.subject}
         return {column: meaning for meaning, column in named.items() if column is not None}
 
@@ -172,7 +172,7 @@ class EdgeColumns:
     def edge(
         self, subject: Any, predicate: Any, object_: Any, metadata: dict[str, Any]
     ) -> EdgeRecord:
-        """The edge of these values, as the file has them; errors as with `NodeColumns.node`."""
+        """The edge with these values, as the file has them; errors as with `NodeColumns.node`."""
         nulls = self.null_texts
         return EdgeRecord(
             self.subject_group + identifier(given(subject, nulls), self.subject),
@@ -187,21 +187,20 @@ class EdgeColumns:
 def columns_of(
     path: Path, have: Sequence[str], options: SourceOptions, *, groups: bool = False
 ) -> NodeColumns | EdgeColumns:
-    """What a table with these columns is, by the options or else by usual names.
+    """The kind of a table with these columns, determined by the options or else by usual names.
 
-    It is an edge table when it has a subject and an object column, otherwise a
-    node table when it has an id column. A node table without another name
-    takes `label` for the name; with one, for the type.
+    A table with a subject and an object column is an edge table, otherwise one with
+    an id column is a node table. In a node table, `label` is the name if there is no
+    other name column; otherwise it is the type.
 
     Args:
-        path: The file, for the sentence.
+        path: The file, for the error message.
         have: Its columns, as the file has them.
-        options: The names that the caller gives.
-        groups: Whether ids are written `group:id` where the header names their group.
+        options: The names that the caller specifies.
+        groups: Whether ids are written `group:id` if the header names their group.
 
     Raises:
-        SourceError: A column that is needed is not there; the sentence lists
-            the columns that are.
+        SourceError: A required column is missing; the message lists the existing columns.
     """
     header = _Header(have)
     subject = header.pick(options.subject_column, SUBJECT)
@@ -243,15 +242,15 @@ def named_columns(options: SourceOptions) -> dict[str, str]:
 
 
 def check_each_once(path: Path, have: Sequence[str], line: int | None = None) -> None:
-    """Make sure that no column occurs twice.
+    """Check that no column occurs twice.
 
     Args:
-        path: The file, for the sentence.
+        path: The file, for the error message.
         have: Its columns.
-        line: Where they are named, in formats with lines.
+        line: The line that names them, in formats with lines.
 
     Raises:
-        SourceError: One does.
+        SourceError: A column occurs twice.
     """
     for name, count in Counter(have).most_common(1):
         if count > 1:
@@ -259,15 +258,15 @@ def check_each_once(path: Path, have: Sequence[str], line: int | None = None) ->
 
 
 def has_column(have: Sequence[str], named: str) -> bool:
-    """Whether one of the columns has this name, apart from case and blanks around it."""
+    """Whether one of the columns has this name, ignoring case and surrounding blanks."""
     return _Header(have).pick(named, ()) is not None
 
 
 class _Header:
     """The columns of a table, found by their plain names.
 
-    That is the name in lower case; of the columns of Neo4j's import the property's without its
-    type, or `:id`, `:label` and so on.
+    A plain name is the name in lower case; for columns of Neo4j's import it is the property's
+    name without its type, or `:id`, `:label` and so on.
     """
 
     def __init__(self, have: Sequence[str]) -> None:
@@ -286,7 +285,7 @@ class _Header:
     def pick(
         self, named: str | None, usual: Sequence[str], taken: Sequence[str] = ()
     ) -> str | None:
-        """The column with the name that is given, or else the first with a usual name."""
+        """The column with the specified name, or else the first with a usual name."""
         if named is not None:
             return named if named in self._have else self._names.get(named.strip().casefold())
         found = (self._plain.get(name) for name in usual)
@@ -295,7 +294,7 @@ class _Header:
         )
 
     def with_label(self, options: SourceOptions) -> tuple[Names, Names]:
-        """The names of type and name: `label` is a type only where something else is the name."""
+        """The columns of type and name: `label` is a type only if another column is the name."""
         if options.name_column is not None or self.pick(None, NAME) is not None:
             return (*TYPE, "label"), NAME
         return TYPE, (*NAME, "label")
@@ -305,13 +304,13 @@ class _Header:
         return next((plain for plain, have in self._plain.items() if have == column), "")
 
     def group(self, column: str) -> str:
-        """What goes in front of the ids of a column whose group is named."""
+        """The prefix of the ids in a column whose group is named."""
         parsed = self._columns[list(self._have).index(column)]
         return f"{parsed.group}:" if parsed is not None and parsed.group else ""
 
 
 def listed(columns: Sequence[str]) -> str:
-    """Columns as a sentence lists them, the first forty."""
+    """Up to forty columns, as error messages list them."""
     more = f" and {len(columns) - _LISTED:,} more" if len(columns) > _LISTED else ""
     return (", ".join(columns[:_LISTED]) or "none") + more
 

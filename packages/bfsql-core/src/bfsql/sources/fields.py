@@ -1,4 +1,4 @@
-"""The values of graph files: what an id, a text or a table's cell may be in a record."""
+"""The values of graph files: the valid ids, texts and table cells of a record."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _MAYBE = frozenset("-0123456789tTfF")
 
 
 class Unusable(ValueError):
-    """Why a line cannot be used; readers make a `Refusal` of it."""
+    """The reason why a line cannot be used; readers turn it into a `Refusal`."""
 
 
 def identifier(value: Any, what: str) -> str:
     """An id or a predicate, exactly as it is written; a whole number as its digits.
 
     Args:
-        value: What the file has there.
-        what: The field's name, for the sentence.
+        value: The value in the file.
+        what: The field's name, for the error message.
 
     Raises:
-        Unusable: There is nothing, something else than text, or a lone
+        Unusable: There is no value, it is not text, or it contains a lone
             surrogate, which no store can hold (`protocol.md` 19).
     """
     if isinstance(value, str):
@@ -41,15 +41,15 @@ def identifier(value: Any, what: str) -> str:
 
 
 def optional_identifier(value: Any, what: str, default: str) -> str:
-    """As `identifier`; the default where the file has nothing."""
+    """Like `identifier`; the default if the file has no value."""
     return default if value is None or value == "" else identifier(value, what)
 
 
 def texts(value: Any, what: str) -> list[str]:
-    """A list of texts, from a list of them or from one text with `|` or `;` between.
+    """A list of texts, from a list of them or from one text separated by `|` or `;`.
 
     Raises:
-        Unusable: It is something else.
+        Unusable: The value is neither.
     """
     if value is None:
         return []
@@ -62,13 +62,13 @@ def texts(value: Any, what: str) -> list[str]:
 
 
 def value_of(cell: str) -> str | int | float | bool:
-    """A number or a truth value where the text can mean nothing else, otherwise the text.
+    """A number or a boolean if the text can mean nothing else, otherwise the text.
 
     Whole numbers have at most 15 digits and no leading zero, since `0042` and
     long rows of digits are codes. Decimals are `1.5`, `0.90`, `1e-05`.
 
     Args:
-        cell: As the table has it, not empty.
+        cell: The cell's text, not empty.
     """
     if cell[0] not in _MAYBE:
         return cell
@@ -104,11 +104,11 @@ def sound(value: Any) -> Any:
 
 
 def without_nulls(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The mapping without the fields that have no value."""
+    """The mapping without fields that have no value."""
     return {key: value for key, value in record.items() if value is not None}
 
 
 def shown(value: Any) -> str:
-    """A value as a sentence shows it: quoted, escaped and not too long."""
+    """A value as messages show it: quoted, escaped and not too long."""
     text = ascii(value) if isinstance(value, str) and not is_sound(value) else repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

@@ -1,4 +1,4 @@
-"""Opening graph files, plain or packed, and sentences for the faults of a file itself."""
+"""Opening graph files, plain or compressed, and error messages for their faults."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from bfsql.sources.formats import check_library
 _T = TypeVar("_T")
 
 ZSTD = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
-"""The module that unpacks `.zst`."""
+"""The module that decompresses `.zst`."""
 
 _BLOCK = 1 << 17
 
 Stamp = tuple[int, int, int]
-"""Device-independent identity of what a file holds: inode, size, time of the last change."""
+"""Device-independent identity of a file's content: inode, size, time of the last change."""
 
 
 def open_bytes(path: Path) -> gzip.GzipFile | io.BufferedReader:
-    """The bytes of a file, unpacked when its name ends in `.gz` or `.zst`.
+    """The bytes of a file, decompressed if its name ends in `.gz` or `.zst`.
 
     Raises:
-        SourceError: The library that unpacks it is not installed.
-        OSError: The file cannot be opened; `guarded` makes a sentence of it.
+        SourceError: The library for decompression is not installed.
+        OSError: The file cannot be opened; `guarded` turns this into a message.
     """
     stream: gzip.GzipFile | io.BufferedReader
     match path.suffix.lower():
@@ -48,11 +48,11 @@ def open_bytes(path: Path) -> gzip.GzipFile | io.BufferedReader:
 
 
 class _Unpacked(io.RawIOBase):
-    """The bytes of a file that Zstandard packed.
+    """The decompressed bytes of a Zstandard file.
 
     Attributes:
-        name: Of the file.
-        fileobj: The file.
+        name: The name of the file.
+        fileobj: The underlying file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -78,14 +78,14 @@ class _Unpacked(io.RawIOBase):
 
 
 _OPENED: WeakSet[gzip.GzipFile | io.BufferedReader] = WeakSet()
-"""What is open, for `ReadSoFar`."""
+"""The open files, for `ReadSoFar`."""
 
 
 class ReadSoFar:
     """How much of some files has been read, in bytes as they are on disk.
 
     Args:
-        paths: Files, and folders of files; where one is a pipe, nothing is known.
+        paths: Files, and folders of files; if one is a pipe, the share is unknown.
     """
 
     def __init__(self, paths: Iterable[Path]) -> None:
@@ -94,7 +94,7 @@ class ReadSoFar:
         self._read = dict.fromkeys(files, 0) if all(file.is_file() for file in files) else {}
 
     def share(self) -> float | None:
-        """The share that has been read, 0 to 1; None where it is not known."""
+        """The share that has been read, 0 to 1; None if it is not known."""
         for stream in list(_OPENED):
             path = Path(stream.name)
             unpacks: Any = stream if isinstance(stream, gzip.GzipFile) else stream.raw
@@ -105,20 +105,20 @@ class ReadSoFar:
 
 
 def stamp(path: Path) -> Stamp:
-    """What tells whether a file was changed.
+    """A stamp that shows whether a file was changed.
 
     Raises:
-        OSError: The file is not there.
+        OSError: The file does not exist.
     """
     found = path.stat()
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def check_unchanged(stamps: Iterable[tuple[Path, Stamp]]) -> None:
-    """Make sure that files are as they were when reading began.
+    """Check that files have not changed since reading began.
 
     Raises:
-        SourceError: One of them has changed, or is no longer there.
+        SourceError: A file has changed, or no longer exists.
     """
     for path, before in stamps:
         try:
@@ -135,11 +135,11 @@ def check_unchanged(stamps: Iterable[tuple[Path, Stamp]]) -> None:
 
 @contextmanager
 def faults_of(path: Path) -> Iterator[None]:
-    """Makes sentences of the faults of a file itself.
+    """Turn faults of a file itself into error messages.
 
     Raises:
-        SourceError: The file cannot be opened or read, is damaged where it is packed, or is no text
-            in its encoding where the format cannot go on after that.
+        SourceError: The file cannot be opened or read, its compressed data is damaged, or it is
+            not text in its encoding and the format cannot continue after that.
     """
     try:
         yield

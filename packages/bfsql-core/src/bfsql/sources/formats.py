@@ -1,4 +1,4 @@
-"""The formats of graph files, how a path tells its own, and the options of reading."""
+"""The formats of graph files, how the format of a path is determined, and the reading options."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from bfsql.errors import SourceError
 
 
 class Format(NamedTuple):
-    """What help texts say of a format."""
+    """A format as help texts describe it."""
 
     summary: str
-    """What such a file holds."""
+    """The content of such a file."""
     suffixes: tuple[str, ...]
-    """Endings that tell the format; each of them may be followed by one of `PACKED`."""
+    """Endings that identify the format; each may be followed by one of `PACKED`."""
 
 
 FORMATS: dict[str, Format] = {
@@ -42,25 +42,27 @@ FORMATS: dict[str, Format] = {
     "rdfxml": Format("RDF in RDF/XML", (".rdf", ".owl")),
     "jsonld": Format("RDF in JSON-LD, read whole", (".jsonld",)),
 }
-"""Name of a format to what help texts say of it."""
+"""The formats by name, as help texts describe them."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """How to read graph files; every field can be left out."""
+    """How to read graph files; every field is optional."""
 
     format: str | None = None
-    """Format of all files, by its name in `FORMATS`; otherwise the suffix decides."""
+    """Format of all files, by its name in `FORMATS`; by default the suffix decides."""
     encoding: str | None = None
-    """Of text that does not say its own, by the name that Python has for it: `cp1252`. A byte order
-    mark in a file counts more. Without it text is UTF-8."""
+    """Encoding of text that does not declare its own, by its Python name: `cp1252`. A byte order
+    mark in a file takes precedence. The default is UTF-8.
+    """
     null_texts: tuple[str, ...] = ("NaN", "nan", "null", "NULL", "None")
-    """Texts that are no id, type, name, alias or predicate, as an empty one is; in metadata they
-    stay. With an empty tuple, or one empty text, every other text counts."""
+    """Texts that, like an empty one, do not count as an id, type, name, alias or predicate; in
+    metadata they are preserved. With an empty tuple, or one empty text, all other texts count.
+    """
     id_column: str | None = None
-    """Column of a node table with the node's id."""
+    """Column of a node table with the id of the node."""
     type_column: str | None = None
-    """Column of a node table with the node's type."""
+    """Column of a node table with the type of the node."""
     name_column: str | None = None
     """Column of a node table with the display name."""
     alias_column: str | None = None
@@ -68,52 +70,53 @@ class SourceOptions:
     subject_column: str | None = None
     """Column of an edge table with the id of the node that the edge leaves."""
     predicate_column: str | None = None
-    """Column of an edge table with what the relationship is."""
+    """Column of an edge table with the kind of relationship."""
     object_column: str | None = None
     """Column of an edge table with the id of the node that the edge enters."""
     default_type: str = ""
-    """Type of nodes that name none."""
+    """Type of nodes without a type."""
     default_predicate: str = "related_to"
-    """Predicate of edges that name none."""
+    """Predicate of edges without a predicate."""
     prefixes: Mapping[str, str] | None = field(default_factory=dict)
     """RDF: prefix to namespace, used to shorten ids before the prefixes of the files are. With
-    None ids are whole IRIs in angle brackets."""
+    None ids are whole IRIs in angle brackets.
+    """
     languages: tuple[str, ...] = ()
-    """RDF: languages of the texts to keep, for instance `en`; without any, all are kept."""
+    """RDF: languages of the texts to load, for instance `en`; if empty, all are loaded."""
 
 
 NO_OPTIONS = SourceOptions()
-"""Everything as the files have it."""
+"""Default options: everything is read exactly as it is in the files."""
 
 BUNDLE_FILES = ("manifest.json", "entities.jsonl", "entities.jsonl.gz")
-"""Files of which one makes a folder a kgraph bundle."""
+"""Files that identify a folder as a kgraph bundle; one of them is enough."""
 
 _FOLDERS = {
     "kgraph": BUNDLE_FILES,
     "graphrag": ("entities.parquet", "create_final_entities.parquet"),
 }
-"""Formats of folders to the files of which one makes a folder such."""
+"""Formats of folders, each with the files that identify it; one of them is enough."""
 
 PACKED = frozenset({".gz", ".zst"})
-"""Endings of files that are packed."""
+"""Endings of compressed files."""
 
 FORMER_NAMES = {"node-link": "json"}
-"""Names that formats had before."""
+"""Former names of formats."""
 
 _BY_SUFFIX = {suffix: name for name, known in FORMATS.items() for suffix in known.suffixes}
 
 
 def check_library(path: Path, what: str, module: str, extra: str) -> None:
-    """Make sure that a library is installed, without importing it.
+    """Check that a library is installed, without importing it.
 
     Args:
         path: The file that needs it.
-        what: What is read with it.
-        module: What is imported.
-        extra: Of bfsql-core, that brings it.
+        what: What the library reads.
+        module: The module to import.
+        extra: The extra of bfsql-core that installs it.
 
     Raises:
-        SourceError: It is not; the sentence names the command that installs it.
+        SourceError: The library is not installed; the message names the command that installs it.
     """
     if not _is_there(module):
         raise SourceError(
@@ -126,20 +129,20 @@ def check_library(path: Path, what: str, module: str, extra: str) -> None:
 def _is_there(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # of the package that it is in
+    except ModuleNotFoundError:  # raised for the package that contains the module
         return False
 
 
 def format_of(path: Path, named: str | None) -> str:
-    """Name of the format of a file or folder.
+    """The name of the format of a file or folder.
 
     Args:
-        path: What is to be read.
-        named: The format that the caller insists on, or None.
+        path: The file or folder to read.
+        named: The format that the caller specified, or None.
 
     Raises:
-        SourceError: The path is not there, or its format is unknown; the
-            sentence lists the formats that are known.
+        SourceError: The path does not exist, or its format is unknown; the
+            message lists the known formats.
     """
     named = FORMER_NAMES.get(named or "", named)
     if named is not None and named not in FORMATS:

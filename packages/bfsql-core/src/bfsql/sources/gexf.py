@@ -1,4 +1,4 @@
-"""GEXF, as Gephi and networkx write it, read as a stream: an element at a time.
+"""GEXF, as Gephi and networkx write it, read as a stream, one element at a time.
 
 | in the file | becomes |
 |---|---|
@@ -7,8 +7,8 @@
 | `type="mutual"` of an edge | two edges, one each way |
 | several values of an attribute over time | a list of them |
 
-Undirected edges, as all are that do not say otherwise, keep the direction in
-which they are written. Positions, colours and sizes are left out.
+Edges are undirected by default; undirected edges retain the direction in which they are written.
+Positions, colours and sizes are left out.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ def open_gexf(path: Path, options: SourceOptions, account: SourceAccount) -> Gra
     Args:
         path: The file.
         options: Names of attributes, and defaults.
-        account: Of the file.
+        account: The account of the file.
 
     Raises:
-        SourceError: It is not well-formed XML, no GEXF, or declares a document
-            type; raised while it is read.
+        SourceError: The file is not well-formed XML, not GEXF, or declares a document type; raised
+            during reading.
     """
     return _Gexf(path, options, account).records()
 
@@ -94,7 +94,7 @@ class _Gexf(XmlGraph):
         if not self.open or not attributes.get("value"):
             return
         element = self.open[-1]
-        # What no attribute declares keeps its own name; `for` was `id` in the first versions.
+        # Undeclared attributes retain their own names; `for` was called `id` in the first versions.
         key = attributes.get("for", attributes.get("id", ""))
         declared = self._declared.get((element.kind, key), Declared(key, "string", element.kind))
         value = typed(attributes["value"], declared.type)

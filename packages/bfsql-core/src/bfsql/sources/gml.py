@@ -1,13 +1,13 @@
-"""GML, the Graph Modelling Language, read as a stream: a node or an edge at a time.
+"""GML, the Graph Modelling Language, read as a stream: one node or edge at a time.
 
     graph [ directed 1
       node [ id 1 label "Ann" ]
       edge [ source 1 target 1 label "knows" ] ]
 
-A node's `label` is its name, unless it has an attribute `name`. Other blocks in
-it are objects of metadata, keys that are there several times lists. Undirected
-edges keep the direction in which they are written. `graphics` are left out.
-With an attribute named as the id, memory holds the numbers that edges use.
+The `label` of a node is its name, unless the node has an attribute `name`. Nested blocks
+become metadata objects, and repeated keys become lists. Undirected edges retain the
+direction in which they are written. `graphics` are left out. If an attribute is chosen as
+the id, the numbers that edges use are held in memory.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from bfsql.sources.formats import SourceOptions
 from bfsql.sources.text import encoding_of, open_text
 
 _LONGEST = 1 << 24
-"""Characters of a line, and of a text."""
+"""Maximum number of characters in a line and in a text."""
 
 _DEEPEST = 50
-"""Blocks inside each other."""
+"""Maximum nesting depth of blocks."""
 
 _IN_GRAPH = 2
-"""Blocks that are open inside of the graph: that of the file and the graph's own."""
+"""Number of blocks that are open inside the graph: the file's block and the graph's own."""
 
 _TOKEN = re.compile(
     r'(?P<space>\s+|\#.*)|(?P<key>[A-Za-z_]\w*)|(?P<text>"[^"]*")|(?P<bracket>[\[\]])'
@@ -44,7 +44,7 @@ _TOKEN = re.compile(
 _ENTITY = re.compile(r"&(?:\w+|#\d+|#[xX][0-9a-fA-F]+);", re.ASCII)
 _DRAWING = {"graphics", "labelgraphics"}
 _LIST_START = "_networkx_list_start"
-"""What networkx writes in front of the only item of a list."""
+"""The item that networkx inserts before the only item of a list."""
 
 
 class _Token(NamedTuple):
@@ -55,14 +55,14 @@ class _Token(NamedTuple):
 
 @dataclass(slots=True)
 class _Block:
-    """What stands between two brackets."""
+    """The content between two brackets."""
 
     key: str
     line: int
     values: dict[str, Any] = field(default_factory=dict)
 
     def put(self, key: str, value: Any) -> None:
-        """Add a value; of a key that is there already, to the list of its values."""
+        """Add a value; if the key already exists, extend it to a list of values."""
         if key not in self.values:
             self.values[key] = value
         elif isinstance(have := self.values[key], list):
@@ -77,11 +77,11 @@ def open_gml(path: Path, options: SourceOptions, account: SourceAccount) -> Grap
     Args:
         path: The file.
         options: Names of attributes, and defaults.
-        account: Of the file.
+        account: The account of the file.
 
     Raises:
-        SourceError: It is no text, no GML, holds no graph, or ends too early;
-            raised while it is read.
+        SourceError: The file is not text, is not GML, contains no graph, or ends too early;
+            raised during reading.
     """
     account.encoding = encoding_of(path, options.encoding)
     reading = _Reading(options, account)
@@ -99,7 +99,7 @@ def open_gml(path: Path, options: SourceOptions, account: SourceAccount) -> Grap
 
 
 class _Reading:
-    """Makes records of the blocks of one file."""
+    """Turns the blocks of one file into records."""
 
     def __init__(self, options: SourceOptions, account: SourceAccount) -> None:
         self._id = options.id_column or "id"
@@ -133,7 +133,7 @@ class _Reading:
 
 
 class _Parser:
-    """Takes a token after the other, and gives the nodes and edges that they complete."""
+    """Takes one token after another, and returns the nodes and edges that they complete."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -143,14 +143,14 @@ class _Parser:
 
     @property
     def directed(self) -> bool:
-        """Whether the graph that is open says so of its edges."""
+        """Whether the open graph declares its edges as directed."""
         return len(self._open) > 1 and self._open[1].values.get("directed") == 1
 
     def take(self, token: _Token) -> _Block | None:
         """The node or edge that ends with this token.
 
         Raises:
-            SourceError: The token cannot stand here.
+            SourceError: The token is not valid here.
         """
         key, self._key = self._key, None
         if key is None and token.kind == "key":
@@ -181,10 +181,10 @@ class _Parser:
         return None
 
     def finish(self) -> None:
-        """There are no more tokens.
+        """Check the state at the end of the tokens.
 
         Raises:
-            SourceError: Something is still open, or no graph was there.
+            SourceError: A block is still open, or there was no graph.
         """
         last = self._open[-1]
         if len(self._open) > 1:

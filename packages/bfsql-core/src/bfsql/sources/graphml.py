@@ -1,9 +1,9 @@
-"""GraphML, read as a stream: an element at a time.
+"""GraphML, read as a stream, one element at a time.
 
-The `<key>`s declare names, types and defaults of the attributes; data under a
-key without a name (drawing tools write such) is left out. Undirected edges keep
-the direction in which they are written. A file of LightRAG is known by what it
-declares, and has evidence.
+The `<key>` elements declare names, types and defaults of the attributes; data under a
+key without a name (as written by drawing tools) is left out. Undirected edges retain
+the direction in which they are written. A LightRAG file is recognised by its declarations;
+it also contains evidence.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ def open_graphml(path: Path, options: SourceOptions, account: SourceAccount) -> 
     Args:
         path: The file.
         options: Names of attributes, and defaults.
-        account: Of the file.
+        account: The account of the file.
 
     Raises:
-        SourceError: It is not well-formed XML, no GraphML, or declares a
-            document type; raised while it is read.
+        SourceError: The file is not well-formed XML, not GraphML, or declares a
+            document type; raised during reading.
     """
     return _GraphML(path, options, account).records()
 

@@ -1,15 +1,14 @@
-"""Graphs in one JSON value: the file is read whole, and its form is recognised.
+"""Graphs in one JSON value: the whole file is read, and its form is recognised.
 
 | form | what it has |
 |---|---|
 | networkx node-link | lists `nodes` and `links` or `edges`, as with D3, vis.js and graphology |
 | networkx adjacency | lists `nodes` and `adjacency`, the neighbours of each node |
-| Cytoscape | `elements`: lists `nodes` and `edges`, or one list, which may stand alone |
+| Cytoscape | `elements`: lists `nodes` and `edges`, or one list, possibly without `elements` |
 | a list of objects | the rows of a table of nodes or of edges |
 
-Undirected edges keep the direction in which they are written, and adjacency,
-which lists them at both of their ends, gives them once. Numbers that count the
-parallel edges of a multigraph are left out.
+Undirected edges retain the direction in which they are written; adjacency lists them at both ends,
+but they are read once. Numbers that count the parallel edges of a multigraph are left out.
 """
 
 from __future__ import annotations
@@ -40,17 +39,17 @@ _FORMS = (
 )
 _SHOWN = 80
 _SUBJECT, _OBJECT = ":edge source", ":edge target"
-"""Keys of an edge's ends among its attributes, where the form does not have them there."""
+"""Keys of an edge's ends among its attributes, in forms that store them elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Graph:
-    """What every form with nodes and edges becomes."""
+    """The common representation of all forms with nodes and edges."""
 
     form: str
     nodes: Sequence[Any]
     edges: Iterable[tuple[str, Any]]
-    """Each with the words that name its place in the file."""
+    """The items, each with a phrase for its place in the file."""
     id: str
     """Key of a node's id."""
     ends: tuple[str, str]
@@ -63,11 +62,11 @@ def open_json(path: Path, options: SourceOptions, account: SourceAccount) -> Gra
     Args:
         path: The file.
         options: Names of attributes or columns, and defaults.
-        account: Of the file; its notes name the form.
+        account: The account of the file; its notes name the form.
 
     Raises:
-        SourceError: It is not JSON, not text, or has none of the forms; raised with the
-            first record, for the file is read then.
+        SourceError: The file is not JSON, not text, or has none of the forms; raised with the
+            first record, because the file is read at that point.
     """
     account.encoding = encoding_of(path, options.encoding)
     with open_utf8(path, account.encoding) as stream:
@@ -77,7 +76,7 @@ def open_json(path: Path, options: SourceOptions, account: SourceAccount) -> Gra
 
 
 def _document(path: Path, content: bytes) -> tuple[Any, bool]:
-    """The value, and whether a text in it may hold an escaped lone surrogate."""
+    """The value, and whether its texts may contain an escaped lone surrogate."""
     try:
         return from_json(content, cache_strings="keys"), False
     except ValueError as error:
@@ -150,7 +149,7 @@ def _node_link(document: JsonObject, options: SourceOptions) -> _Graph:
     )
     named = [(f"edge {n} of 'links'", link) for n, link in enumerate(links, 1)]
     named += [(f"edge {n} of 'edges'", edge) for n, edge in enumerate(edges, 1)]
-    if id_ == "key":  # as graphology has it, where the key of an edge is an id, too
+    if id_ == "key":  # as in graphology, where the key of an edge is also an id
         named = [(place, _without(edge, "key")) for place, edge in named]
     return _Graph("a node-link graph", nodes, named, id_, ends)
 
@@ -195,7 +194,7 @@ def _cytoscape(elements: Any) -> _Graph:
     ids = {str(node.get("id")) for node in nodes if isinstance(node, dict)}
     values = {str(node.get("value")) for node in nodes if isinstance(node, dict)}
     ends = {str(e.get(key)) for e in edges if isinstance(e, dict) for key in ("source", "target")}
-    # networkx names the ends of edges by `value` where nodes have an attribute `id`.
+    # networkx refers to the ends of edges by `value` if nodes have an attribute `id`.
     id_ = "value" if ends <= values and not ends <= ids else "id"
     if id_ == "id" and ids == values:
         nodes = [_without(node, "value") for node in nodes]
@@ -253,7 +252,7 @@ def _object(item: Any) -> JsonObject:
 
 
 def _resolved(graph: _Graph, account: SourceAccount) -> _Graph:
-    """The graph; where the edges name their ends by position in the list of nodes, by id."""
+    """The graph; ends given as positions in the list of nodes are replaced by ids."""
     if not isinstance(graph.edges, list) or not graph.edges:
         return graph
     size = len(graph.nodes)
@@ -277,7 +276,7 @@ def _resolved(graph: _Graph, account: SourceAccount) -> _Graph:
 
 
 def _usual(names: Names, default: str, items: Sequence[Any]) -> str:
-    """The key of an id: the default where it occurs, otherwise the likeliest that does."""
+    """The key of an id: the default if it occurs, otherwise the likeliest key that does."""
     keys = _keys(items)
     if default in keys:
         return default
@@ -290,7 +289,7 @@ def _keys(items: Sequence[Any]) -> list[str]:
 
 
 def _lifted(item: Any) -> Any:
-    """A node or edge with what the objects `attributes` and `properties` in it have."""
+    """A node or edge merged with the content of its objects `attributes` and `properties`."""
     if not isinstance(item, dict):
         return item
     for field in ("attributes", "properties"):

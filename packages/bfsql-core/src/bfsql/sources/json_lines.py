@@ -1,4 +1,4 @@
-"""JSON Lines: an object a line. A bad line is refused, and reading goes on behind it."""
+"""JSON Lines: one object per line. A bad line is refused, and reading continues after it."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ JsonObject: TypeAlias = dict[str, Any]
 
 
 class _Mended(dict[str, Any]):
-    """An object with an escaped lone surrogate somewhere; only ids are refused for it."""
+    """An object with an escaped lone surrogate; it is refused only if an id contains it."""
 
 
 def objects(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, JsonObject | Refusal]]:
-    """Every line that is not blank: its 1-based number, and its object or why there is none."""
+    """Every line that is not blank: its 1-based number, and its object or why it has none."""
     with open_utf8(path, encoding) as stream:
         for number, line in enumerate(lines(stream), 1):
             try:
@@ -53,12 +53,12 @@ def records(
     make: Callable[[JsonObject], Iterable[GraphRecord | Refusal]],
     encoding: str = "utf-8",
 ) -> GraphStream:
-    """What a function makes of each line's object; what it finds unusable is refused.
+    """The records of each line's object; objects that `make` finds unusable are refused.
 
     Args:
         path: The file.
-        make: Gives the records of one object, or raises `Unusable`.
-        encoding: As `encoding_of` gives it.
+        make: Returns the records of one object, or raises `Unusable`.
+        encoding: As `encoding_of` returns it.
     """
     for number, found in objects(path, encoding):
         if isinstance(found, Refusal):
@@ -83,8 +83,8 @@ def sound_record(record: GraphRecord | Refusal) -> GraphRecord | Refusal:
 
 
 def _second_try(line: bytes, error: ValueError, encoding: str) -> Any:
-    # The fast parser does not take an escaped lone surrogate. Whether that matters depends on the
-    # field that it is in.
+    # The fast parser rejects an escaped lone surrogate. Whether the surrogate matters depends on
+    # the field that contains it.
     if len(line) > LONGEST_LINE:
         raise Unusable(
             f"is longer than {LONGEST_LINE >> 20} MB; a JSONL file has one object per line"

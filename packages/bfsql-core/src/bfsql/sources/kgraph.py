@@ -1,25 +1,25 @@
 """A kgraph bundle: a folder of entities, relationships, evidence and mentions.
 
-| file | wanted | becomes |
+| file | required | becomes |
 |---|---|---|
 | `manifest.json` | no | the names of the other files; without it they have their usual ones |
-| `entities.jsonl` | yes | nodes; those whose status is `merged` are left out |
+| `entities.jsonl` | yes | nodes; entities with the status `merged` are left out |
 | `relationships.jsonl` | yes | edges, and evidence from `properties.provenance` |
 | `evidence.jsonl` | no | evidence |
-| `mentions.jsonl` | no | counts, for entities that bring none |
+| `mentions.jsonl` | no | counts, for entities without counts of their own |
 
-Fields of `properties` stand beside the record's own; where both have one of
-the same name, the record's own keeps it and the other is `properties.NAME`;
-the `synonyms` of both become one list.
+Fields of `properties` are treated like the record's own fields. If both have a field of
+the same name, the record's own field retains the name and the other becomes
+`properties.NAME`; the `synonyms` of both become one list.
 
-Mentions say in which document an entity was read. What the protocol needs of
-them is `total_mentions` and `supporting_documents`, and the pipeline has
-usually written both into the entity. So they are counted only for entities
-that lack one of the two, and not read at all where there is none. The passages
-of mentions are those of the evidence, so that nothing is lost by it.
+Mentions record in which documents an entity was read. The protocol only needs
+`total_mentions` and `supporting_documents` from them, and the pipeline has
+usually written both into the entity. Mentions are therefore counted only for entities
+that lack one of the two, and not read at all if there are no such entities. The passages
+of mentions are also those of the evidence, so nothing is lost.
 
 Memory holds the distinct predicates, the ids of entities without counts, and
-up to 10,000 pieces of evidence whose key can be read in more than one way.
+up to 10,000 pieces of evidence whose key is ambiguous.
 """
 
 from __future__ import annotations
@@ -59,20 +59,20 @@ _WANTED = ("entities", "relationships")
 _OPTIONAL = ("evidence", "mentions")
 
 _WAITING = 10_000
-"""Pieces of evidence with an ambiguous key that are kept at the most."""
+"""Maximum number of pieces of evidence with an ambiguous key that are held."""
 
 
 def open_bundle(folder: Path, options: SourceOptions, account: SourceAccount) -> GraphStream:
     """The records of a bundle: nodes, edges with their own evidence, then the rest.
 
     Args:
-        folder: Where the files are.
-        options: `encoding` is used.
-        account: Where it is noted which files are read, and what was left out.
+        folder: The folder with the files.
+        options: Only `encoding` is used.
+        account: Records which files are read, and what was left out.
 
     Raises:
-        SourceError: The manifest cannot be read, the entities or relationships are not
-            there, or a file is not in the encoding.
+        SourceError: The manifest cannot be read, the entities or relationships are
+            missing, or a file is not in the encoding.
     """
     files = _files(folder)
     for part in _WANTED:
@@ -229,7 +229,7 @@ def _lifted(line: JsonObject) -> dict[str, Any]:
 
 
 class _Counts:
-    """The mentions of an entity that does not bring their number itself."""
+    """The mentions of an entity whose record has no counts."""
 
     __slots__ = ("documents", "documents_wanted", "mentions", "number_wanted")
 
@@ -261,17 +261,17 @@ class _Counts:
 
 
 class RelationshipKeys:
-    """Splits the keys `subject:predicate:object` of evidence at the predicates that occur.
+    """Splits the keys `subject:predicate:object` of evidence at known predicates.
 
-    Ids hold colons themselves (`RxNorm:3251:TREATS:DBPedia:Cushing's_disease`), and
-    predicates may. A key is split where a known predicate stands between two colons.
-    Where there are several such places, the right one gives a triple that is a
-    relationship, and the relationships are read once more to find it. That is rare,
-    so only ambiguous keys are kept for it.
+    Ids may contain colons (`RxNorm:3251:TREATS:DBPedia:Cushing's_disease`), and so may
+    predicates. A key is split at a known predicate between two colons. If there are several
+    such places, the right one yields the triple of an existing relationship; to find it, the
+    relationships are read a second time. This is rare, so only ambiguous keys are stored
+    for the second pass.
 
     Args:
-        relationships: The file that decides between several readings.
-        encoding: Of that file.
+        relationships: The file that resolves ambiguous keys.
+        encoding: The encoding of that file.
     """
 
     def __init__(self, relationships: Path, encoding: str = "utf-8") -> None:
@@ -295,7 +295,7 @@ class RelationshipKeys:
             item: The passage.
 
         Raises:
-            Unusable: No known predicate stands in the key.
+            Unusable: The key contains no known predicate.
         """
         ways = self.ways(key)
         if not ways:
@@ -325,7 +325,7 @@ class RelationshipKeys:
         return [t for t in triples if t[0] and t[1] in self._predicates and t[2]]
 
     def settled(self) -> Iterator[EvidenceRecord]:
-        """The passages that waited; one that fits no relationship takes its first reading."""
+        """The passages that waited; one without a relationship takes its first possible triple."""
         if not self._waiting:
             return
         waiting, self._waiting = self._waiting, []

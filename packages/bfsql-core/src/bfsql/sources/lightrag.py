@@ -1,4 +1,4 @@
-"""What LightRAG writes into its GraphML file (`graph_chunk_entity_relation.graphml`).
+"""The attributes of LightRAG's GraphML file (`graph_chunk_entity_relation.graphml`).
 
 | attribute | of nodes | of edges |
 |---|---|---|
@@ -8,9 +8,9 @@
 | `source_id` | `total_mentions`: how many chunks name it | `chunk_ids` of the evidence |
 | `file_path` | `supporting_documents` | `document_id` of the evidence |
 
-Several values stand in one text with `<SEP>` between them. Which description
-comes from which chunk is not written, so that only a single file is the
-`document_id` of a passage; of several, each passage has all as `document_ids`.
+Several values are joined into one text with `<SEP>`. The file does not record which description
+comes from which chunk. Therefore only a single file becomes the `document_id` of a passage; several
+files all become the `document_ids` of each passage.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from collections.abc import Collection
 from typing import Any
 
 NAME = "entity_id"
-"""The attribute that has the name."""
+"""The attribute with the name."""
 
 _OF_NODES = {"entity_id", "entity_type", "source_id"}
 _OF_EDGES = {"keywords", "description", "source_id"}
 _SEPARATOR = "<SEP>"
 _UNKNOWN = {"UNKNOWN", "unknown_source"}
-"""What LightRAG writes where it has no value."""
+"""The value that LightRAG writes for a missing value."""
 
 
 def is_lightrag(of_nodes: Collection[str], of_edges: Collection[str]) -> bool:
-    """Whether a file that declares these attributes is one of LightRAG's."""
+    """Whether these declared attributes are those of a LightRAG file."""
     return set(of_nodes) >= _OF_NODES and set(of_edges) >= _OF_EDGES
 
 
 def refine_node(attributes: dict[str, Any]) -> None:
-    """Put in place of a node's own attributes what they mean."""
+    """Replace a node's own attributes by their meaning."""
     if attributes.get("entity_type") in _UNKNOWN:
         del attributes["entity_type"]
     _put(attributes, "description", _unpacked(_parts(attributes.pop("description", None))))
@@ -43,11 +43,11 @@ def refine_node(attributes: dict[str, Any]) -> None:
 
 
 def refine_edge(attributes: dict[str, Any], predicate: str | None) -> list[dict[str, Any]]:
-    """Put in place of an edge's own attributes what they mean.
+    """Replace an edge's own attributes by their meaning.
 
     Args:
-        attributes: Of the edge.
-        predicate: The attribute that is to be the predicate, and stays one text.
+        attributes: The attributes of the edge.
+        predicate: The attribute that becomes the predicate, and remains one text.
 
     Returns:
         The items of its evidence, one for each description.

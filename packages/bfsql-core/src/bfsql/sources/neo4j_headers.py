@@ -25,17 +25,18 @@ _PROPERTIES = _INTEGERS | _DECIMALS | _TEXTS | {"boolean"}
 _INTEGER = re.compile(r"[+-]?\d{1,18}\Z", re.ASCII)
 
 SEPARATOR = ";"
-"""Between the labels and the values of an array."""
+"""Separator of labels and of array values."""
 
 
 class Neo4jColumn(NamedTuple):
-    """What a header says of one column."""
+    """The header of one column."""
 
     name: str
-    """Of the property; may be empty where the column is special."""
+    """The name of the property; may be empty if the column is special."""
     kind: str
     """`id`, `start_id`, `end_id`, `label`, `type`, `ignore`, or the type of a property; empty
-    where the header gives none."""
+    if the header names no type.
+    """
     group: str
     """The id space of an id."""
     many: bool
@@ -43,17 +44,17 @@ class Neo4jColumn(NamedTuple):
 
     @property
     def special(self) -> bool:
-        """Whether the column is no property."""
+        """Whether the column is not a property."""
         return self.kind in _SPECIAL
 
     def value(self, default: Callable[[str], Any]) -> Callable[[str], Any]:
-        """What makes a value of a cell; the default where the header gives no type."""
+        """The conversion from a cell to a value; the default if the header names no type."""
         make = _VALUES.get(self.kind, default)
         return partial(_array, make) if self.many else make
 
 
 def neo4j_columns(header: Sequence[str]) -> list[Neo4jColumn] | None:
-    """What a header says of every column, or None where it has no column of ids in this form."""
+    """The parsed header of every column, or None if no id column has this form."""
     columns = [_column(cell) for cell in header]
     return columns if any(column.kind in _IDS for column in columns) else None
 

@@ -1,4 +1,4 @@
-"""From a path to its records: finds the format, checks what can be checked, reads."""
+"""From a path to its records: determine the format, check everything possible, read."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ _GRAPHS = {
     "graphrag": open_graphrag,
 }
 RDF = frozenset({"turtle", "ntriples", "nquads", "trig", "rdfxml", "jsonld"})
-"""Formats of RDF."""
+"""The RDF formats."""
 
 
 def open_source(path: Path | str, options: SourceOptions = NO_OPTIONS) -> GraphStream:
-    """The records of one graph file or bundle, read as they are asked for.
+    """The records of one graph file or bundle, read on demand.
 
-    A line that cannot be used comes as a `Refusal`, and reading goes on. The
+    A line that cannot be used is yielded as a `Refusal`, and reading continues. The
     file is closed with the stream.
 
     Args:
         path: A file, or the folder of a kgraph bundle.
-        options: What the file does not say itself.
+        options: Options for what the file does not declare itself.
 
     Raises:
-        SourceError: The path is not there, has no known format, lacks a column
-            or a part that is needed, or needs an extra that is not installed:
-            all that before the first record. Faults that only reading shows,
-            such as damaged gzip or broken XML, raise it later.
+        SourceError: The path does not exist, has no known format, lacks a required
+            column or part, or needs an extra that is not installed: all these are
+            raised before the first record. Faults that only appear during reading,
+            such as damaged gzip or broken XML, are raised later.
     """
     return read_all([path], options)
 
@@ -67,29 +67,30 @@ class Source(NamedTuple):
     """How it is read; its counts are complete after the last record."""
     records: GraphStream
     table: AnyTable | None = None
-    """What the records are made of, where that is one table in a file that is read in place. Its
-    own records are not counted in the account."""
+    """The table behind the records, if there is only one and its file is read in place. The
+    table's own records are not counted in the account.
+    """
     stamp: Stamp | None = None
-    """Of the file of the table, before it is read."""
+    """The stamp of the table's file before reading."""
 
 
 def read_all(paths: Sequence[Path | str], options: SourceOptions = NO_OPTIONS) -> GraphStream:
-    """The records of several files as one graph; arguments and errors as `open_sources`."""
+    """The records of several files as one graph; arguments and errors as in `open_sources`."""
     return chain.from_iterable(source.records for source in open_sources(paths, options))
 
 
 def open_sources(paths: Sequence[Path | str], options: SourceOptions = NO_OPTIONS) -> list[Source]:
-    """Several files that make one graph, in the order of the paths.
+    """Several files that form one graph, in the order of the paths.
 
-    A column that the options name has to be in one of the tables at least.
-    RDF files share their prefixes, so that one IRI is one id in all of them.
-    A file with nothing but a header of neo4j-admin's import is the header of the
-    tables behind it that have none. What comes from standard input (`-`) or
-    another pipe is copied to a temporary file first.
+    At least one of the tables must have each column that the options name.
+    RDF files share their prefixes, so that an IRI has the same id in all of them.
+    A file with only a header in neo4j-admin's form provides the header of the
+    following tables without one. Input from standard input (`-`) or another
+    pipe is first copied to a temporary file.
 
     Args:
         paths: Files and bundle folders, of the same or of different formats.
-        options: What the files do not say themselves; they hold for all.
+        options: Options for what the files do not declare themselves; they apply to all.
 
     Raises:
         SourceError: As with `open_source`, for any of the files, before the
@@ -125,17 +126,17 @@ def open_sources(paths: Sequence[Path | str], options: SourceOptions = NO_OPTION
 
 
 class _Input(NamedTuple):
-    """What is to be read."""
+    """An input to be read."""
 
     path: Path
-    """Of the file, or of the copy."""
+    """The path of the file, or of the copy."""
     name: str
-    """What sentences call it."""
+    """The name of the input in messages."""
     format: str
     stamp: Stamp | None
-    """Of a file, before it is read."""
+    """The stamp of a file before reading."""
     copy: Copy | None
-    """Of a pipe."""
+    """The copy of a pipe."""
 
 
 def _input(path: Path, format_: str) -> _Input:
@@ -148,7 +149,7 @@ def _input(path: Path, format_: str) -> _Input:
 
 @contextmanager
 def _faults(given: _Input) -> Iterator[None]:
-    """As `faults_of`, under the name of what was copied."""
+    """Like `faults_of`, but with the name of the original input."""
     try:
         with faults_of(given.path):
             yield
@@ -191,7 +192,7 @@ def _open(path: Path, options: SourceOptions, account: SourceAccount) -> Parquet
 
 
 def _heads(inputs: Sequence[_Input], options: SourceOptions) -> dict[Path, Head]:
-    """The heads of the tables; a header in a file of its own is that of those behind it."""
+    """The heads of the tables; a header in its own file applies to the tables after it."""
     heads: dict[Path, Head] = {}
     header: Head | None = None
     for given in inputs:

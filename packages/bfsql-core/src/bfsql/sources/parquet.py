@@ -4,11 +4,11 @@
 |---|---|
 | dates, times, timestamps | ISO 8601 text, to the microsecond; with a time zone in UTC |
 | lists; structs and maps | lists; objects |
-| decimals | the number, or its digits where no float is that number |
-| binary | text, where it is UTF-8; other values are left out |
+| decimals | the number, or its digits if no float equals it |
+| binary | text if it is UTF-8; other values are left out |
 
-Columns of other types are left out, and a note of the account names them.
-Memory holds one batch, and what the library keeps of the group of rows that it is from.
+Columns of other types are left out, and a note of the account names them. Memory holds one batch,
+and the library's data for its row group.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _BATCH = 4096
-"""Rows that are taken at once."""
+"""Number of rows per batch."""
 _DEEPEST = 50
-"""Types inside each other."""
+"""Maximum nesting depth of types."""
 
 Convert = Callable[[Any], Any]
 
 
 class ParquetTable:
-    """A Parquet file that was looked at; its rows can be read any number of times.
+    """An inspected Parquet file; its rows can be read any number of times.
 
     Args:
         path: The file.
-        account: Of the file, where it is noted what is left out.
+        account: The account of the file, which notes what is left out.
 
     Raises:
-        SourceError: The library is not installed, or the file is no Parquet.
+        SourceError: The library is not installed, or the file is not Parquet.
     """
 
     def __init__(self, path: Path, account: SourceAccount) -> None:
@@ -65,14 +65,14 @@ class ParquetTable:
 
     @property
     def names(self) -> list[str]:
-        """The columns that can be read, in the order of the file."""
+        """The readable columns, in the order of the file."""
         return list(self._readings)
 
     def rows(self, only: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
-        """Every row, from column to value; what has no value is absent.
+        """Every row as a mapping from column to value; missing values are absent.
 
         Args:
-            only: The columns wanted, where not all are.
+            only: The columns to read, if not all.
 
         Raises:
             SourceError: The file is damaged.
@@ -130,7 +130,7 @@ def _values(column: pa.Array, reading: _Reading) -> list[Any]:
         values: list[Any] = column.to_pylist()
     except UnicodeDecodeError:
         values = [_surrogates(value) for value in column.cast(pa.binary()).to_pylist()]
-    except (ValueError, OverflowError):  # a year that Python's dates do not reach
+    except (ValueError, OverflowError):  # a year outside the range of Python's dates
         values = column.cast(pa.string()).to_pylist()
         convert = None
     if convert is None:
@@ -147,7 +147,7 @@ def _faults(path: Path) -> Iterator[None]:
     except pa.ArrowException as error:
         raise SourceError(path, _damaged(error)) from error
     except OSError as error:
-        # pyarrow raises plain OSErrors about the content, which have no number.
+        # pyarrow raises plain OSErrors without an errno for faults of the content.
         if error.errno is not None:
             raise
         raise SourceError(path, _damaged(error)) from error
@@ -159,14 +159,14 @@ def _damaged(error: Exception) -> str:
 
 
 class _Reading(NamedTuple):
-    """As which type values of a column are read, and what makes plain values of them."""
+    """The type as which a column is read, and the conversion to plain values."""
 
     type: Any
     convert: Convert | None = None
 
 
 def _reading(type_: Any, binary: Convert, depth: int = 0) -> _Reading | None:
-    """How values of a type are read, or None where they cannot be."""
+    """How values of a type are read, or None if they cannot be."""
     import pyarrow as pa
 
     if depth > _DEEPEST:

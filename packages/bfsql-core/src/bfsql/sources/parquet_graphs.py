@@ -1,19 +1,19 @@
-"""Graphs in Parquet: tables of nodes or of edges, and what Microsoft GraphRAG writes.
+"""Graphs in Parquet: tables of nodes or of edges, and the output of Microsoft GraphRAG.
 
-GraphRAG's output is a folder, or tables of it:
+GraphRAG's output is a folder, or single tables from it:
 
 | table | becomes |
 |---|---|
-| `entities` | nodes; the id is the `title`, by which relationships name their ends |
-| `relationships` | edges with the default predicate, for there is no column of predicates |
+| `entities` | nodes; the id is the `title`, to which the ends of relationships refer |
+| `relationships` | edges with the default predicate, since there is no predicate column |
 | `text_units` | the passages of the edges that name them |
-| `documents` | the titles by which passages name their document |
+| `documents` | the document titles that passages use |
 
-`description` is metadata, and of an edge a piece of evidence, too. Tables were called
+`description` is metadata, and for edges also a piece of evidence. Tables were called
 `create_final_entities` and so on before version 2, and the title of an entity `name` before 1.
 
-Of a folder memory holds the ends and the text unit ids of the relationships, and the ids and titles
-of the documents, but neither descriptions nor passages.
+For a folder, memory holds the ends and the text unit ids of the relationships, and the ids and
+titles of the documents, but neither descriptions nor passages.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _PARTS = {
     "community_reports": ({"community", "level", "title", "full_content"}, set()),
     "covariates": ({"id", "covariate_type", "text_unit_id"}, set()),
 }
-"""Name of a table of GraphRAG's to columns that it has, and to those that it has not."""
+"""GraphRAG's tables by name, with columns that they have and columns that they lack."""
 
 _LEFT_OUT = {"id", "graph_embedding", "x", "y"}
 _UNITS = "text_unit_ids"
@@ -53,11 +53,11 @@ Row = dict[str, Any]
 
 
 class ParquetGraph(NamedTuple):
-    """The table in a Parquet file, and the records that it makes."""
+    """The table in a Parquet file, and its records."""
 
     path: Path
     columns: NodeColumns | EdgeColumns
-    """What the columns are."""
+    """The meaning of the columns."""
     table: ParquetTable
     account: SourceAccount
 
@@ -74,13 +74,13 @@ def open_parquet(
 
     Args:
         path: The file.
-        options: Column names and defaults; where they name the format, a table of GraphRAG's is
-            read as any other.
-        account: Of the file.
+        options: Column names and defaults; if they name the format, a GraphRAG table is
+            read like any other.
+        account: The account of the file.
 
     Raises:
-        SourceError: The library for Parquet is not installed; the file is none, lacks a
-            column that is needed, or is a table of GraphRAG's without nodes or edges.
+        SourceError: The library for Parquet is not installed; the file is not Parquet, lacks a
+            required column, or is a GraphRAG table without nodes or edges.
     """
     table = ParquetTable(path, account)
     part = None if options.format is not None else _part(table.names)
@@ -97,15 +97,15 @@ def open_parquet(
 
 
 def open_graphrag(folder: Path, options: SourceOptions, account: SourceAccount) -> GraphStream:
-    """The nodes, edges and evidence of a folder that GraphRAG wrote.
+    """The nodes, edges and evidence of a GraphRAG output folder.
 
     Args:
-        folder: Where the tables are.
+        folder: The folder with the tables.
         options: Names of columns, and defaults.
-        account: Of the folder.
+        account: The account of the folder.
 
     Raises:
-        SourceError: The library for Parquet is not installed; a table is not there, or damaged.
+        SourceError: The library for Parquet is not installed; a table is missing, or damaged.
     """
     tables = {}
     for part in (*_WANTED, *_OPTIONAL):
@@ -136,11 +136,11 @@ def _rows(table: ParquetTable, make: Any) -> GraphStream:
 
 
 class _Reading:
-    """Makes records of GraphRAG's tables.
+    """Creates records from GraphRAG's tables.
 
     Args:
         options: Names of columns, and defaults.
-        account: Of what is read.
+        account: The account of the input.
     """
 
     def __init__(self, options: SourceOptions, account: SourceAccount) -> None:
@@ -148,7 +148,7 @@ class _Reading:
         self._account = account
         self._triples: list[Triple] = []
         self._waiting: dict[str, list[int]] = {}
-        """Id of a text unit to the places of the edges that name it."""
+        """The places of the edges that refer to a text unit, by the unit's id."""
 
     def records(self, part: str, table: ParquetTable, *, units: bool = False) -> GraphStream:
         """The nodes of the entities, or the edges and evidence of the relationships.
@@ -246,11 +246,11 @@ class _Reading:
 
 
 class _Told:
-    """Makes the records of one table, and enters its columns into the account.
+    """Creates the records of one table, and enters its columns into the account.
 
     Args:
-        account: Of the file.
-        table: What stands in front of its columns, where there are several tables.
+        account: The account of the file.
+        table: The prefix of its columns, if there are several tables.
     """
 
     def __init__(self, account: SourceAccount, table: str = "") -> None:
@@ -264,9 +264,9 @@ class _Told:
         """The record of a row; errors as with `NodeColumns.record`.
 
         Args:
-            columns: What the columns are.
-            row: What counts of the row.
-            written: The row as the file has it, if that is more.
+            columns: The meaning of the columns.
+            row: The relevant part of the row.
+            written: The row as the file has it, if it has more.
         """
         record = columns.record(row)
         for column in written or row:
@@ -276,7 +276,7 @@ class _Told:
         return record
 
     def note(self, row: Row, column: str, meaning: str) -> None:
-        """Enter what a column is, with its value as the example."""
+        """Enter the meaning of a column, with its value as the example."""
         if column not in row:
             return
         told = self._columns.get(column)
@@ -288,7 +288,7 @@ class _Told:
 
 
 def _items(value: Any) -> list[str]:
-    """The ids of a list without those that are missing or there twice."""
+    """The ids of a list, without missing ids and duplicates."""
     items = value if isinstance(value, list) else []
     return list(dict.fromkeys(str(item) for item in items if item is not None))
 

@@ -1,4 +1,4 @@
-"""Standard input and pipes as files: what comes from them is copied, since it is read twice."""
+"""Standard input and pipes as files: their content is copied, since it is read twice."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _ZSTD = b"\x28\xb5\x2f\xfd"
 
 
 def name_of(path: Path) -> str:
-    """What sentences call a path."""
+    """The name of a path in messages."""
     return "standard input" if path == STANDARD_INPUT else str(path)
 
 
 def is_pipe(path: Path) -> bool:
-    """Whether a path is standard input, or something that can be read only once, as a FIFO is."""
+    """Whether a path is standard input, or can be read only once, as a FIFO can."""
     if path == STANDARD_INPUT:
         return True
     try:
@@ -38,10 +38,10 @@ def is_pipe(path: Path) -> bool:
 
 
 def format_of_pipe(path: Path, named: str | None) -> str:
-    """As `format_of`; standard input has no name that could tell its format.
+    """Like `format_of`; standard input has no name that could identify its format.
 
     Raises:
-        SourceError: The format is unknown, or one of folders.
+        SourceError: The format is unknown, or is a folder format.
     """
     if path != STANDARD_INPUT:
         return format_of(path, named)
@@ -56,13 +56,13 @@ def format_of_pipe(path: Path, named: str | None) -> str:
 
 
 class Copy:
-    """A temporary file with all that came from a pipe; removed with this object.
+    """A temporary file with the whole content of a pipe; removed together with this object.
 
     Args:
-        pipe: Where it comes from.
+        pipe: The pipe to copy.
 
     Raises:
-        SourceError: Nothing came, it cannot be read, or there is no room for the copy.
+        SourceError: The pipe was empty, it cannot be read, or there is no room for the copy.
     """
 
     def __init__(self, pipe: Path) -> None:

@@ -3,14 +3,13 @@
 | statement | becomes |
 |---|---|
 | `s rdf:type t` | the type of node `s` |
-| `s p "text"` | metadata `p` of node `s`; `name` and `synonyms` where `p` says so |
+| `s p "text"` | metadata `p` of node `s`; `name` or `synonyms` if `p` means that |
 | `s p o`, both IRIs | an edge, and the nodes `s` and `o` |
 
-Subjects and objects are nodes without a type until a record gives them one
-(`protocol.md` 8). Blank nodes lead nowhere, so statements with them are left
-out, and a note of the account says how many. N-Triples, N-Quads, Turtle, TriG
-and RDF/XML are streams; JSON-LD is read whole. The graphs of N-Quads, TriG and
-JSON-LD become one.
+Subjects and objects are nodes without a type until a record assigns one (`protocol.md` 8).
+Statements with blank nodes are left out, because these lead nowhere; a note of the account has
+their number. N-Triples, N-Quads, Turtle, TriG and RDF/XML are read as streams, JSON-LD as a whole.
+The graphs of N-Quads, TriG and JSON-LD become one.
 """
 
 from __future__ import annotations
@@ -61,12 +60,12 @@ def open_rdf(
     Args:
         path: The file.
         format_: `turtle`, `ntriples`, `nquads`, `trig`, `rdfxml` or `jsonld`.
-        options: `prefixes` (all that are to hold) and `languages`.
-        account: Where what was left out is noted.
+        options: `prefixes` (all prefixes that apply) and `languages`.
+        account: Notes what was left out.
 
     Raises:
         SourceError: The library for RDF is not installed; later, a syntax
-            error, with its line where the format has lines.
+            error, with its line if the format has lines.
     """
     check_library(path, format_, "rdflib", "rdf")
     from bfsql.sources.rdf_parsers import quads
@@ -101,7 +100,7 @@ def _records(
 
 
 class _Graph:
-    """Makes records of statements."""
+    """Turns statements into records."""
 
     def __init__(self, options: SourceOptions) -> None:
         prefixes = options.prefixes
@@ -114,8 +113,8 @@ class _Graph:
         """The records of one statement without blank nodes.
 
         Raises:
-            Unusable: An id in it holds a lone surrogate, or a literal stands
-                where an IRI has to be.
+            Unusable: An id in it contains a lone surrogate, or there is a literal
+                in place of an IRI.
         """
         id_, relation = self._id(subject, "subject"), self._id(predicate, "predicate")
         if isinstance(object_, Literal):
@@ -149,29 +148,29 @@ class _Graph:
         return {relation: value}
 
     def _remember(self, id_: str) -> None:
-        # What is forgotten is only said again: records of one id are merged.
+        # Forgotten nodes are merely emitted again: records of one id are merged.
         if len(self._said) >= _REMEMBERED:
             self._said.clear()
         self._said.add(id_)
 
 
 def _bracketed(iri: str) -> str:
-    """The spelling of an id that means this IRI, whichever prefixes are bound."""
+    """The spelling of an id that means this IRI, regardless of the bound prefixes."""
     return f"<{iri}>"
 
 
 def prefixes_of(path: Path, format_: str, encoding: str | None = None) -> dict[str, str]:
-    """The prefixes that a file declares, of two for one prefix the first.
+    """The prefixes that a file declares; of two declarations of one prefix, the first.
 
-    One IRI must have one id, in the first statement of the first file as in the last of the
-    last. So the prefixes are collected before anything is read, and stay the same from then on.
-    Turtle and TriG are looked through to the end, a line at a time; of RDF/XML
-    the first 64 KB are, where the root element stands.
+    An IRI must have the same id in the first statement of the first file and in the last of
+    the last. The prefixes are therefore collected before any records are read, and then fixed.
+    Turtle and TriG are scanned to the end, one line at a time; for RDF/XML only the
+    first 64 KB, which contain the root element.
 
     Args:
         path: The file.
         format_: One of the RDF formats.
-        encoding: Of the text, which is UTF-8 otherwise; RDF/XML says its own.
+        encoding: Encoding of the text, UTF-8 by default; RDF/XML declares its own.
 
     Raises:
         SourceError: The file cannot be read, or is not in the encoding.
@@ -202,7 +201,7 @@ def _in_context(content: bytes) -> Any:
     try:
         document = from_json(content)
     except ValueError:
-        return  # the reader says it better
+        return  # the reader reports the fault better
     context = document.get("@context") if isinstance(document, dict) else None
     for part in context if isinstance(context, list) else [context]:
         if isinstance(part, dict):

@@ -1,11 +1,11 @@
-"""Statements of RDF files, by rdflib's parsers but without its store.
+"""Statements of RDF files, from rdflib's parsers but without its store.
 
 The parsers push statements into a collector, which holds them only until they are taken, so
-that memory does not grow with the file. Turtle and TriG, whose parser wants the whole text, are
-fed statement by statement from a window on the file: a run of whole lines. When a statement
-does not end in the window, what it gave is dropped and the window grows. JSON-LD is read whole.
+memory does not grow with the file. The parser of Turtle and TriG expects the whole text; it is
+fed statement by statement from a window on the file: a run of whole lines. If a statement does
+not end in the window, its partial result is dropped and the window grows. JSON-LD is read whole.
 
-Nothing is fetched while reading: contexts of JSON-LD have to stand in the file, and external
+Nothing is fetched while reading: contexts of JSON-LD have to be in the file, and external
 entities of XML are not resolved.
 """
 
@@ -50,7 +50,7 @@ _WINDOW = 1 << 16
 _LONGEST_STATEMENT = 1 << 26
 _WORD = re.compile(r"\S")
 _UNCLOSED = "newline found in string literal"
-"""What rdflib says where a text has no closing quote."""
+"""rdflib's message for a text without a closing quote."""
 _XSD = str(rdflib.XSD)
 _NUMBERS = ((int, "integer"), (Decimal, "decimal"), (sfloat, "double"))
 
@@ -61,9 +61,9 @@ A blank node is None, or in `exact` reading an `rdflib.BNode`.
 """
 
 exact_literal = partial(rdflib.Literal, normalize=False)
-"""Makes a literal of rdflib whose text stays as it is: `0042` does not become `42`."""
+"""Creates rdflib literals whose text is unchanged: `0042` does not become `42`."""
 
-# rdflib writes a traceback to stderr for every literal that is no value of its datatype.
+# rdflib writes a traceback to stderr for every literal that is invalid for its datatype.
 logging.getLogger("rdflib.term").setLevel(logging.ERROR)
 
 
@@ -75,13 +75,13 @@ def quads(
     Args:
         path: The file.
         format_: `turtle`, `ntriples`, `nquads`, `trig`, `rdfxml` or `jsonld`.
-        exact: Whether blank nodes and graphs are told apart, and literals of RDF/XML and JSON-LD
-            keep their text. Memory grows with the number of labelled blank nodes then.
-        encoding: Of the text, which is UTF-8 otherwise; RDF/XML says its own.
+        exact: Whether blank nodes and graphs are distinguished, and literals of RDF/XML and
+            JSON-LD retain their text. Memory then grows with the number of labelled blank nodes.
+        encoding: Encoding of the text, UTF-8 by default; RDF/XML declares its own.
 
     Raises:
-        SourceError: A syntax error, in the formats that cannot go on after one; with its line
-            where the format has lines; or the file is not in the encoding.
+        SourceError: A syntax error, in formats that cannot continue after one, with its line if
+            the format has lines; or the file is not in the encoding.
     """
     if format_ == "rdfxml":
         return _rdf_xml(path, exact=exact)
@@ -95,7 +95,7 @@ class _Collector(rdflib.Graph):
         self, *, exact: bool, name: Term = None, waiting: list[Quad] | None = None
     ) -> None:
         super().__init__(bind_namespaces="none")
-        self.context_aware = True  # so that the parser of JSON-LD asks for named graphs
+        self.context_aware = True  # so that the parser of JSON-LD requests named graphs
         self.default_context = self
         self.name = name
         self._exact = exact
@@ -116,7 +116,7 @@ class _Collector(rdflib.Graph):
         return waiting
 
     def term(self, term: Any) -> Term:
-        """What one of the parsers made, as a plain term."""
+        """A term from one of the parsers, as a plain term."""
         if type(term) is str or isinstance(term, Literal):
             return term
         if isinstance(term, rdflib.BNode):
@@ -236,7 +236,7 @@ def _turtle(
 
 
 class _Fault(NamedTuple):
-    """What is wrong with a statement, and where in the window."""
+    """The fault of a statement, and its position in the window."""
 
     at: int
     reason: str
@@ -244,20 +244,20 @@ class _Fault(NamedTuple):
 
 
 def _more(stream: TextIOWrapper, size: int) -> tuple[str, bool]:
-    """At least so many characters, up to the end of a line; and whether they are the last."""
+    """At least `size` characters, up to the end of a line; and whether they are the last."""
     text = stream.read(size)
     return text + stream.readline(LONGEST_LINE), len(text) < size
 
 
 def _next(parser: _TurtleParser, text: str, at: int) -> tuple[int, _Fault | None]:
-    """Where the statement at a position ends, or -1 and what is wrong with it."""
+    """The end of the statement at a position, or -1 and its fault."""
     start = at
     try:
         start = parser.skipSpace(text, at)
         after = len(text) if start < 0 else parser.directiveOrStatement(text, start)
-    except BadSyntax as error:  # its own text shows the window
+    except BadSyntax as error:  # its own message quotes the window
         place, reason = error._i, error._why  # noqa: SLF001
-        if not reason.startswith(_UNCLOSED):  # raised at its place, others before the bad word
+        if not reason.startswith(_UNCLOSED):  # raised at its place, others before the faulty word
             place = _word_after(text, place)
         return -1, _Fault(place, reason, error)
     except Exception as error:  # noqa: BLE001 - a statement cut off runs into errors of any kind
@@ -273,13 +273,13 @@ def _word_after(text: str, at: int) -> int:
 
 
 class _Sink(RDFSink):
-    """Hands the statements of the parser to a collector, with plain terms."""
+    """Passes the parser's statements to a collector, with plain terms."""
 
     def __init__(self, collector: _Collector, *, exact: bool) -> None:
         super().__init__(collector)
         self._any_blank = None if exact else rdflib.BNode()
 
-    # The names are the parser's.
+    # The names are those of the parser's interface.
 
     def newSymbol(self, *args: str) -> Any:  # noqa: N802
         return str(args[0])
@@ -296,10 +296,10 @@ class _Sink(RDFSink):
 
 
 class _TurtleParser(SinkParser):
-    """The parser; unless it is exact, labels of blank nodes are not remembered."""
+    """The Turtle parser; unless it is exact, labels of blank nodes are not remembered."""
 
     inside = False
-    """Whether a graph of TriG is open."""
+    """Whether a TriG graph is open."""
 
     def __init__(self, collector: _Collector, base: str, *, exact: bool) -> None:
         super().__init__(_Sink(collector, exact=exact), baseURI=base, turtle=True)
@@ -311,7 +311,7 @@ class _TurtleParser(SinkParser):
 
 
 class _TrigParser(_TurtleParser, TrigSinkParser):
-    """The same with named graphs, whose braces are statements that say nothing."""
+    """The Turtle parser with named graphs; their braces are parsed as empty statements."""
 
     def directiveOrStatement(self, argstr: str, h: int) -> int:  # noqa: N802
         i = self.skipSpace(argstr, h)
@@ -324,7 +324,7 @@ class _TrigParser(_TurtleParser, TrigSinkParser):
         return opened if opened >= 0 else SinkParser.directiveOrStatement(self, argstr, i)
 
     def _opened(self, argstr: str, i: int) -> int:
-        """Where the content of the graph that begins here starts; -1 where none begins."""
+        """The start of the content of the graph that begins here; -1 if none begins."""
         after = self.sparqlTok("GRAPH", argstr, i)
         names: list[Any] = []
         label = self.labelOrSubject(argstr, i if after < 0 else after, names)
@@ -343,11 +343,11 @@ class _TrigParser(_TurtleParser, TrigSinkParser):
 
 @cache
 def _parser_module(name: str, *, exact: bool) -> ModuleType:
-    """One of rdflib's modules that make literals inside themselves.
+    """One of rdflib's modules that create literals internally.
 
-    rdflib rewrites each literal when it makes it, and what would prevent that is one switch for
-    the whole process. So for exact literals the module is loaded a second time, with a maker of
-    literals that keep their text; it never asks whether something is a `Literal`.
+    rdflib normalises each literal on creation, and the only switch against it applies to the whole
+    process. For exact literals the module is therefore loaded a second time, with a factory for
+    literals that retain their text; the module never tests whether an object is a `Literal`.
     """
     full = f"rdflib.plugins.parsers.{name}"
     if not exact:
@@ -362,7 +362,7 @@ def _parser_module(name: str, *, exact: bool) -> ModuleType:
 
 
 class _Locator(sax.xmlreader.Locator):
-    """Where the parser is, and the base of relative IRIs."""
+    """The position of the parser, and the base of relative IRIs."""
 
     def __init__(self, source: InputSource, parser: Any) -> None:
         self._source = source
@@ -391,7 +391,7 @@ def _rdf_xml(path: Path, *, exact: bool) -> Iterator[Quad]:
         reason = f"is not well-formed XML: {error.getMessage()}"
         raise SourceError(path, reason, error.getLineNumber()) from error
     except (ParserError, sax.SAXException) as error:
-        reason = re.sub(r"^\S*: ", "", _short(error))  # without its own account of the place
+        reason = re.sub(r"^\S*: ", "", _short(error))  # without its own description of the position
         raise SourceError(path, f"is not RDF/XML: {reason}", parser.getLineNumber()) from error
     yield from collector.taken()
 
@@ -411,16 +411,16 @@ def _json_ld(path: Path, encoding: str, *, exact: bool) -> Iterator[Quad]:
         _parser_module("jsonld", exact=exact).to_rdf(
             document, collector, base=path.absolute().as_uri()
         )
-    except Exception as error:  # the parser lets through whatever goes wrong inside of it
+    except Exception as error:  # the parser lets all internal errors through
         raise SourceError(path, f"is not JSON-LD: {_short(error)}") from error
     yield from collector.taken()
 
 
 def _with_local_contexts(path: Path, value: Any) -> Any:
-    """A JSON-LD document without contexts that would be fetched; schema.org's is its vocabulary.
+    """A JSON-LD document without remote contexts; schema.org's is replaced by its vocabulary.
 
     Raises:
-        SourceError: Another context is a document elsewhere.
+        SourceError: Another context is a remote document.
     """
     if isinstance(value, list):
         return [_with_local_contexts(path, item) for item in value]

@@ -1,8 +1,8 @@
-"""The rows of a CSV file, read in blocks, with what is no row among them.
+"""The rows of a CSV file, read in blocks, including the lines that are not rows.
 
-A quote that is never closed would swallow the rows behind it. So quotes are read strictly, and
-where that fails, the line in which the row begins is looked at alone: one whose quotes are merely
-untidy is read as it is, one that leaves a quote open is refused, and reading goes on behind it.
+A quote that is never closed would swallow the following rows. Quotes are therefore read strictly.
+If that fails, the line in which the row begins is examined separately: if its quotes are merely
+untidy, it is read as it is; if a quote remains open, it is refused and reading continues after it.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ Row: TypeAlias = "tuple[int, list[str] | Unusable]"
 """The 1-based number of the line in which a row begins; and its cells, or why it has none."""
 
 _LONGEST = 1 << 24
-"""Characters of a row, or of a cell; a longer one is rather a quote that is never closed."""
+"""Maximum characters of a row or a cell; a longer one probably has a quote that is never closed."""
 _BLOCK = 1 << 15
 _SKIPPED = 1 << 22
 _SEPARATORS = ",;\t|"
 _NAMED = re.compile(r"sep=(.)[\r\n]*\Z", re.IGNORECASE)
 """The first line by which Excel names the separator."""
 _OPEN = "unexpected end of data"
-"""What the csv module says where a quote is open at the end of the last line."""
+"""The csv module's message for a quote that is open at the end of the last line."""
 _QUOTED = re.compile(r'"[^"]*"')
 
 
@@ -37,9 +37,9 @@ class Dialect(NamedTuple):
 
     separator: str
     skip: int = 0
-    """Lines in front of the header."""
+    """Number of lines before the header."""
     trim: bool = False
-    """Whether blanks around cells are no part of them."""
+    """Whether blanks around cells are ignored."""
 
 
 def dialect_of(path: Path, encoding: str, *, tabs: bool) -> Dialect:
@@ -47,7 +47,7 @@ def dialect_of(path: Path, encoding: str, *, tabs: bool) -> Dialect:
 
     Args:
         path: The file.
-        encoding: As `encoding_of` gives it.
+        encoding: As `encoding_of` returns it.
         tabs: Whether the separator is known to be a tab.
     """
     with open_text(path, encoding, strict=False) as stream:
@@ -64,7 +64,7 @@ def rows_of(path: Path, encoding: str, dialect: Dialect) -> Iterator[Row]:
 
     Args:
         path: The file.
-        encoding: As `encoding_of` gives it.
+        encoding: As `encoding_of` returns it.
         dialect: How cells are written.
     """
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST))
@@ -73,23 +73,23 @@ def rows_of(path: Path, encoding: str, dialect: Dialect) -> Iterator[Row]:
 
 
 def lone_row(line: str, encoding: str, dialect: Dialect) -> list[str] | Unusable | None:
-    """The row that a line is by itself, as `rows_of` gives it where no quote is open before it.
+    """The row of a single line, as `rows_of` returns it if no quote is open before the line.
 
     Args:
-        line: With its end; one in which no carriage return stands before it.
-        encoding: As `encoding_of` gives it.
+        line: The line with its end; it contains no carriage return before the end.
+        encoding: As `encoding_of` returns it.
         dialect: How cells are written; blanks around them are part of them.
 
     Returns:
-        Its cells, none for an empty line; or why it has none. None where a quote is open at its
-        end, so that the row may go on in the next line.
+        Its cells, none for an empty line; or why it has none. None if a quote is open at its
+        end, so that the row may continue on the next line.
     """
     rows = _Rows(Path(), encoding, dialect)
     return rows.lone(line)
 
 
 class _Rows:
-    """Lines that were read and are not rows yet, and where the first of them stands."""
+    """Lines that were read but are not rows yet, and the position of the first of them."""
 
     def __init__(self, path: Path, encoding: str, dialect: Dialect) -> None:
         self._path = path
@@ -101,7 +101,7 @@ class _Rows:
         self._width = 0
 
     def trimmed(self) -> Iterator[Row]:
-        """As `read`, without the blanks around cells."""
+        """Like `read`, without the blanks around cells."""
         for line, cells in self.read():
             yield line, cells if isinstance(cells, Unusable) else [c.strip() for c in cells]
 
@@ -152,7 +152,7 @@ class _Rows:
         self._lines = lines[at:]
 
     def lone(self, line: str) -> list[str] | Unusable | None:
-        """As `lone_row`."""
+        """See `lone_row`."""
         self._dirty = True
         try:
             cells: list[str] = next(self._reader([line]))
@@ -165,13 +165,13 @@ class _Rows:
         return csv.reader(lines, delimiter=separator, skipinitialspace=trim, strict=strict)
 
     def _swallowed(self, lines: Sequence[str]) -> bool:
-        """Whether the lines within a cell are rather rows, each with a separator per column."""
+        """Whether the lines within a cell look like rows, each with a separator per column."""
         within = lines[1:-1]
         separators, width = self._dialect.separator, self._width
         return len(within) > 1 < width and all(x.count(separators) == width - 1 for x in within)
 
     def _alone(self, line: str) -> list[str] | Unusable:
-        """The cells of a line that is a row by itself; or why it is none."""
+        """The cells of a line that is a row by itself; or the reason why it is not a row."""
         try:
             for _ in self._reader([line]):
                 pass
@@ -188,7 +188,7 @@ class _Rows:
         return self._fault(cells) if self._dirty else cells
 
     def _fault(self, cells: list[str]) -> list[str] | Unusable:
-        """The cells, unless they are no text."""
+        """The cells, or the fault if they are not text."""
         text = "".join(cells)
         if not is_sound(text):
             return Unusable(
@@ -204,7 +204,7 @@ def _whole_lines(text: str) -> tuple[str, str]:
 
 
 def _behind_line(stream: io.TextIOWrapper) -> str:
-    """Read on to the next line, and give what of it has been read."""
+    """Read on to the next line, and return its part that has been read."""
     while block := stream.read(_SKIPPED):
         ends = [end for end in (block.find("\n"), block.find("\r")) if end >= 0]
         if ends:

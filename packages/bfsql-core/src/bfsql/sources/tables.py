@@ -1,6 +1,6 @@
-"""Tables of nodes and of edges: CSV, TSV and JSON Lines, a record at a time.
+"""Tables of nodes and of edges: CSV, TSV and JSON Lines, one record at a time.
 
-An empty cell is no value. Memory holds a block of rows.
+An empty cell has no value. Memory holds one block of rows.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ from bfsql.sources.rows import Dialect, dialect_of, rows_of
 from bfsql.sources.text import encoding_of
 
 _SAMPLE = 100
-"""Rows that are looked at before the first is read."""
+"""Number of rows that are inspected before the first is read."""
 _DIRECTIONS = frozenset({"directed", "undirected", "mutual", "mixed"})
-"""What Gephi has in the column `Type` of edges, in lower case."""
+"""Gephi's values of the column `Type` of edges, in lower case."""
 _RELATION = {"directed"}
-"""In lower case throughout it is rather what a director did to a film."""
+"""In lower case throughout, this is more likely the relation of a director to a film."""
 _KGX = ("knowledge_source", "provided_by", "category")
-"""Ends of columns of which an edge table of KGX has one."""
+"""Endings of columns; an edge table of KGX has one of them."""
 _SINGLE = frozenset({"name", "description", "iri", "deprecated", "id"})
-"""Properties that KGX never writes as several values with a bar between."""
+"""Properties that KGX never writes as several values separated by bars."""
 
 
 class Head(NamedTuple):
-    """What the first rows of a table tell."""
+    """The findings from the first rows of a table."""
 
     columns: list[str]
-    """Their names, each once; of JSONL the keys of the first hundred lines."""
+    """The names of the columns, each once; for JSONL the keys of the first hundred lines."""
     encoding: str
     sample: list[dict[str, Any]]
     """The first rows."""
     dialect: Dialect = Dialect(",")
     notes: tuple[str, ...] = ()
     path: Path = Path()
-    """Of the file where the header stands."""
+    """The path of the file with the header."""
 
     @property
     def groups(self) -> set[str]:
@@ -53,7 +53,7 @@ class Head(NamedTuple):
 
     @property
     def alone(self) -> bool:
-        """Whether this is a header of neo4j-admin's import, and no row follows."""
+        """Whether this is a header of neo4j-admin's import without any rows."""
         return not self.sample and neo4j_columns(self.columns) is not None
 
 
@@ -67,10 +67,10 @@ def open_table(
         head: Its head.
         options: Column names and defaults.
         account: Records how the table is read.
-        groups: Whether ids are written `group:id` where the header names their group.
+        groups: Whether ids are written `group:id` if the header names their group.
 
     Raises:
-        SourceError: The table lacks a column that is needed.
+        SourceError: The table lacks a required column.
     """
     account.encoding = head.encoding
     if not head.columns:
@@ -106,13 +106,13 @@ def head_of(path: Path, format_: str, options: SourceOptions, header: Head | Non
     Args:
         path: The file.
         format_: `csv`, `tsv` or `jsonl`.
-        options: `encoding` is used.
-        header: A header in a file of its own that came before, and that is this table's, unless
-            the table begins with one.
+        options: Only `encoding` is used.
+        header: The header from a preceding header-only file; it applies to this table unless
+            the table begins with its own.
 
     Raises:
         SourceError: There are no columns, one occurs twice, none of the first lines is JSON, or
-            the text is not in its encoding. An empty JSONL file is one without columns.
+            the text is not in its encoding. An empty JSONL file has no columns.
     """
     encoding = encoding_of(path, options.encoding)
     if format_ == "jsonl":
@@ -184,7 +184,7 @@ def _tell(account: SourceAccount, head: Head, columns: NodeColumns | EdgeColumns
 
 
 def _tells_direction(column: str, sample: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether this is Gephi's column that tells which edges are directed."""
+    """Whether this is Gephi's column for the direction of edges."""
     told = {row[column] for row in sample if column in row}
     if column.casefold() != "type" or told in (set(), _RELATION):
         return False
@@ -192,12 +192,12 @@ def _tells_direction(column: str, sample: Sequence[Mapping[str, Any]]) -> bool:
 
 
 class JsonTable(NamedTuple):
-    """The table in a JSONL file, and the records that it makes."""
+    """The table in a JSONL file, and its records."""
 
     path: Path
     head: Head
     columns: NodeColumns | EdgeColumns
-    """What the columns are."""
+    """The meaning of the columns."""
 
     def records(self) -> GraphStream:
         """The records, and refusals of lines that cannot be used."""
@@ -206,22 +206,22 @@ class JsonTable(NamedTuple):
 
 
 class Table:
-    """The table in a CSV file, and the records that it makes.
+    """The table in a CSV file, and its records.
 
     Args:
         path: The file.
         head: Its head.
         have: The columns that are not ignored.
-        columns: What they are.
-        account: Of the file.
+        columns: The meaning of the columns.
+        account: The account of the file.
 
     Attributes:
         path: The file.
         head: Its head.
-        columns: What the columns are.
-        account: Of the file.
-        converts: Of each column the key in the metadata, or None, and what makes a value of a cell
-            that is not empty.
+        columns: The meaning of the columns.
+        account: The account of the file.
+        converts: For each column its metadata key, or None, and the conversion of cells that are
+            not empty.
     """
 
     def __init__(
@@ -272,21 +272,21 @@ class Table:
         return self.head.path == self.path
 
     def place(self, column: str) -> int:
-        """Which of the cells of a row a column is, from 0."""
+        """The position of a column among the cells of a row, from 0."""
         return self.head.columns.index(column)
 
     def tell_header(self, line: int) -> None:
-        """Enter into the account that a line was left out."""
+        """Note in the account that a line was left out."""
         self.account.notes.append(f"line {line} repeats the header and was left out")
 
     def tell_short(self, count: int) -> None:
-        """Enter into the account how many rows are short, if any."""
+        """Note in the account how many rows are short, if any."""
         if count:
             have = "1 row has" if count == 1 else f"{count:,} rows have"
             self.account.notes.append(f"{have} fewer cells than the table has columns")
 
     def _rows(self) -> Iterator[tuple[int, list[str] | Unusable]]:
-        """The rows behind the header; further copies of it are left out, and noted."""
+        """The rows after the header; repeated headers are left out and noted."""
         rows = rows_of(self.path, self.head.encoding, self.head.dialect)
         if not self.has_header:
             yield from rows
@@ -302,7 +302,7 @@ class Table:
         """The cells of a row, as many as there are columns.
 
         Raises:
-            Unusable: There are more, and not all of these are empty.
+            Unusable: There are more cells, and not all of the extra ones are empty.
         """
         width = len(self.converts)
         if any(cells[width:]):
@@ -310,7 +310,7 @@ class Table:
         return (cells + [""] * (width - len(cells)))[:width]
 
     def maker(self) -> Callable[[Sequence[str]], NodeRecord | EdgeRecord]:
-        """What makes a record of the cells of a row; it raises `Unusable`."""
+        """A function from the cells of a row to its record; it raises `Unusable`."""
         columns, converts = self.columns, self.converts
         places = {column: at for at, column in enumerate(self.head.columns)}
 
@@ -347,7 +347,7 @@ class Table:
 
 
 def _is_kgx(have: Sequence[str], columns: NodeColumns | EdgeColumns) -> bool:
-    """Whether this is a table of KGX, whose cells hold several values with a bar between."""
+    """Whether this is a KGX table, whose cells hold several values separated by bars."""
     if isinstance(columns, NodeColumns):
         return columns.type == "category"
     return columns.meanings.keys() >= {"subject", "predicate", "object"} and any(

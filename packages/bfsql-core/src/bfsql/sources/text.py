@@ -1,9 +1,9 @@
 """The encoding of text files, and opening them as text or as UTF-8 bytes.
 
-Text is UTF-8 unless a byte order mark or the option `encoding` says otherwise. The first megabyte
-is looked at before anything is read, so that a file in another encoding is an error that shows
-what its first strange line would be in each of the likely ones. A bad line further down is
-refused by the reader of the format, with the same kind of sentence.
+Text is UTF-8 unless a byte order mark or the option `encoding` specifies another encoding. The
+first megabyte is checked before reading starts, so that a wrong encoding is an error that shows
+the first affected line in each of the likely encodings. A bad line further down is refused by
+the reader of the format, with a similar message.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from bfsql.sources.fields import shown
 from bfsql.sources.files import open_bytes
 
 LONGEST_LINE = 1 << 25
-"""Bytes; a longer line is refused, since it would have to be held in memory whole."""
+"""Maximum bytes per line; a longer line is refused, because it would be held in memory whole."""
 
 _HEAD = 1 << 20
 _CHUNK = 1 << 16
 _BEFORE, _AFTER = 32, 32
-"""Bytes of a sample around the first that is not UTF-8."""
+"""Size in bytes of a sample around the first byte that is not UTF-8."""
 _SHARE = 4
-"""Of UTF-16 every other byte is zero in Western text: more than one byte in so many."""
+"""UTF-16 is likely if more than one byte in this many is zero; in Western text every other is."""
 
 _MARKS = (  # the mark of UTF-32 begins with that of UTF-16
     (codecs.BOM_UTF8, "utf-8"),
@@ -50,11 +50,11 @@ _NO_TEXT = {
 
 
 def encoding_of(path: Path, named: str | None) -> str:
-    """The encoding of a text file, by a name that Python knows.
+    """The encoding of a text file, by its Python name.
 
     Args:
         path: The file.
-        named: What the caller says; a byte order mark counts more.
+        named: The encoding that the caller specified; a byte order mark takes precedence.
 
     Raises:
         SourceError: The name is unknown, or none is given and the head of the file is not UTF-8.
@@ -72,13 +72,13 @@ def encoding_of(path: Path, named: str | None) -> str:
 
 
 def open_text(path: Path, encoding: str = "utf-8", *, strict: bool = True) -> io.TextIOWrapper:
-    """The text of a file, a byte order mark left out, line ends as they are.
+    """The text of a file, without a byte order mark and with unchanged line ends.
 
     Args:
         path: The file.
-        encoding: As `encoding_of` gives it.
-        strict: Whether bytes that are no such text raise UnicodeDecodeError. Otherwise
-            they become lone surrogates, by which a reader tells the bad line.
+        encoding: As `encoding_of` returns it.
+        strict: Whether invalid bytes raise UnicodeDecodeError. Otherwise
+            they become lone surrogates, by which a reader recognises the bad line.
     """
     return io.TextIOWrapper(
         open_bytes(path),
@@ -91,11 +91,11 @@ def open_text(path: Path, encoding: str = "utf-8", *, strict: bool = True) -> io
 def open_utf8(path: Path, encoding: str = "utf-8") -> io.BufferedIOBase:
     """The text of a file as bytes in UTF-8, without a byte order mark.
 
-    Bytes that are no text in the encoding are passed through, and are no UTF-8 then.
+    Bytes that are invalid in the encoding are passed through, and are then not valid UTF-8.
 
     Args:
         path: The file.
-        encoding: As `encoding_of` gives it.
+        encoding: As `encoding_of` returns it.
     """
     stream = open_bytes(path)
     if encoding != "utf-8":
@@ -110,9 +110,9 @@ def open_utf8(path: Path, encoding: str = "utf-8") -> io.BufferedIOBase:
 
 
 def lines(stream: io.BufferedIOBase) -> Iterator[bytes]:
-    """The lines of a stream; of one that is longer than `LONGEST_LINE` only the beginning.
+    """The lines of a stream; only the beginning of a line longer than `LONGEST_LINE`.
 
-    Lines end as Unix, Windows or old Macs write them; the last of these three up to that length.
+    Lines end in Unix, Windows or old Mac style; old Mac line ends are recognised up to that length.
     """
     first = stream.readline(LONGEST_LINE + 1)
     if b"\r" in first.rstrip(b"\r\n") and not first.endswith(b"\n"):  # line ends of old Macs
@@ -131,11 +131,11 @@ def _bounded(line: bytes, stream: io.BufferedIOBase) -> bytes:
 
 
 def not_text(raw: bytes, encoding: str) -> str:
-    """What is wrong with a line that holds bytes which are no text, and what to do.
+    """The fault of a line with bytes that are not text, and a remedy.
 
     Args:
         raw: The line as the file has it.
-        encoding: In which it should be.
+        encoding: Its expected encoding.
     """
     if encoding == "utf-8":
         try:
@@ -192,7 +192,7 @@ def _advice(text: bytes, at: int) -> str:
 
 
 def _readings(text: bytes, at: int) -> Iterator[tuple[str, str]]:
-    """The likely encodings in which all of the text can be read, and a sample in each."""
+    """The likely encodings that can decode the whole text, and a sample in each."""
     start = max(text.rfind(b"\n", 0, at), text.rfind(b"\r", 0, at)) + 1
     if at - start > _BEFORE:  # at a byte that is a character of its own in all of them
         start = next((i + 1 for i in range(at - _BEFORE, at) if text[i] in b' ,;\t|"'), at)

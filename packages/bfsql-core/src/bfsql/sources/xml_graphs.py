@@ -1,4 +1,4 @@
-"""What the readers of GraphML and GEXF share: XML as a stream, an element at a time.
+"""Shared parts of the GraphML and GEXF readers: XML as a stream, one element at a time.
 
 A document type declaration is refused, since neither format needs one and
 entities can make a small file huge.
@@ -41,7 +41,7 @@ class Declared:
 
 @dataclass(slots=True)
 class Element:
-    """A node or an edge whose end has not come yet."""
+    """A node or an edge whose end has not been read yet."""
 
     kind: str
     line: int
@@ -50,12 +50,12 @@ class Element:
 
 
 class XmlGraph(ABC):
-    """A file that is being read: what is open, and the records that are ready.
+    """A file that is being read: the open elements and the finished records.
 
     Args:
         path: The file.
         options: Names of attributes, and defaults.
-        account: Of the file.
+        account: The account of the file.
     """
 
     root: str
@@ -81,8 +81,8 @@ class XmlGraph(ABC):
         """The nodes and edges of the file, in its order.
 
         Raises:
-            SourceError: It is not well-formed XML, begins with another element than
-                it should, or declares a document type.
+            SourceError: The file is not well-formed XML, begins with an unexpected element,
+                or declares a document type.
         """
         self.account.encoding = "utf-8"
         with open_bytes(self.path) as stream:
@@ -95,49 +95,49 @@ class XmlGraph(ABC):
 
     @property
     def line(self) -> int:
-        """1-based, of what is being read."""
+        """1-based number of the line that is being read."""
         return self._parser.CurrentLineNumber
 
     @abstractmethod
     def begin(self, name: str, attributes: dict[str, str]) -> None:
-        """An element begins.
+        """Handle the start of an element.
 
         Args:
-            name: Without its namespace.
-            attributes: Of the element, in the same way.
+            name: The name without its namespace.
+            attributes: The attributes of the element, also without namespaces.
         """
 
     @abstractmethod
     def end(self, name: str, text: str) -> None:
-        """An element ends.
+        """Handle the end of an element.
 
         Args:
-            name: Without its namespace.
-            text: What `listen` let be collected, otherwise empty.
+            name: The name without its namespace.
+            text: The text collected because of `listen`, otherwise empty.
         """
 
     def listen(self) -> None:
-        """Collect text, until the next element ends."""
+        """Collect text until the next element ends."""
         self._text = []
 
     def begin_node(self, attributes: dict[str, str]) -> Element:
-        """A node is open from now on."""
+        """Open a node."""
         element = Element("node", self.line, {ID: attributes.get("id")})
         self.open.append(element)
         return element
 
     def begin_edge(self, attributes: dict[str, str], *, undirected: bool) -> Element:
-        """An edge is open from now on."""
+        """Open an edge."""
         ends = {SUBJECT: attributes.get("source"), OBJECT: attributes.get("target")}
         element = Element("edge", self.line, dict(ends), undirected)
         self.open.append(element)
         return element
 
     def finish(self, known: list[str] | None = None) -> None:
-        """The node or edge that was opened last is complete, and becomes a record.
+        """Turn the node or edge that was opened last into a record.
 
         Args:
-            known: The attributes that nodes have; None where `label` is a node's name.
+            known: The attributes that nodes have; None if `label` is a node's name.
         """
         element = self.open.pop()
         try:
@@ -193,7 +193,7 @@ class XmlGraph(ABC):
 
 
 def typed(text: str, type_: str) -> Any:
-    """The value of a text by its declared type; the text where it is no such value."""
+    """The value of a text by its declared type; the text itself if it is not such a value."""
     if type_ == "boolean":
         return _TRUTH.get(text.strip().lower(), text)
     try:
