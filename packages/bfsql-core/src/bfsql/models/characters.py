@@ -1,12 +1,12 @@
-"""Characters that show nothing or reorder what is shown, in one table.
+"""Characters that are invisible or reorder the visible text, in one table.
 
-Answers, terminals and web pages go by it. These characters can hide an instruction in a
-name, or make two names look alike. In text they are removed; in ids, types and
-predicates, which are never altered, they are written as escapes. What a script needs
-stays where it needs it: a joiner behind a letter of a script that joins its letters,
-joiners and variation selectors inside emoji, and the selectors of Mongolian. Tab and
-newline stay; line and paragraph separators stay in text and are escaped where it is
-written.
+Answers, terminals and web pages all use this table. These characters can hide an instruction
+in a name, or make two names look alike. They are removed from text; in ids, types and
+predicates, which are never altered, they are written as escapes. Characters that a script
+needs are preserved in their proper places: a joiner after a letter of a script that joins its
+letters, joiners and variation selectors inside emoji, and the selectors of Mongolian. Tab and
+newline are preserved; line and paragraph separators are preserved in text and escaped when it
+is written.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import re
 
 _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f"
 _BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
-# Unicode's Default_Ignorable_Code_Point, interlinear annotations and deprecated tags among them.
+# Includes Unicode's Default_Ignorable_Code_Point, interlinear annotations and deprecated tags.
 _IGNORABLE = (
     "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200d\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
@@ -24,15 +24,15 @@ _IGNORABLE = (
 _SEPARATORS = "\u2028\u2029"
 
 HIDDEN = re.compile(f"[{_CONTROLS}{_BIDI}{_IGNORABLE}]")
-"""One character of the table; some of them are needed where they stand."""
+"""One character of the table; some of them are needed in their places."""
 
 _ESCAPED = re.compile(f"[{_CONTROLS}{_BIDI}{_IGNORABLE}{_SEPARATORS}\ud800-\udfff]")
-# Those of the table that Python calls printable.
+# The characters of the table that Python considers printable.
 _PRINTABLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
 
-# Arabic, Syriac and their like, the scripts of India and those that descend from them.
+# Arabic, Syriac and similar scripts, and the scripts of India and their descendants.
 _JOINING = re.compile(
     "[\u0600-\u061b\u061d-\u0dff\u0f00-\u109f\u1780-\u17b3\u17b6-\u180a\u1810-\u1bff\ua800-\uabff"
     "\ufb50-\ufdff\ufe70-\ufefc\U00010a00-\U00011fff\U0001e900-\U0001e95f]"
@@ -46,14 +46,14 @@ _KEYCAP = re.compile("[#*0-9][\ufe0e\ufe0f]\u20e3")
 
 
 def without_hidden(text: str) -> str:
-    """The text without the characters of the table, those that its script needs excepted."""
+    """The text without the characters of the table, except for those that its script needs."""
     if is_ascii_line(text):
         return text
     return HIDDEN.sub(lambda found: found[0] if _is_needed(found) else "", text)
 
 
 def escaped(text: str) -> str:
-    r"""The text with JSON's escapes for the same characters, line separators and half characters.
+    r"""The text with JSON escapes for the same characters, line separators and lone surrogates.
 
     U+202E becomes `\u202e`, and U+E0041 the two escapes `\udb40\udc41`.
     """
@@ -63,12 +63,12 @@ def escaped(text: str) -> str:
 
 
 def is_visible(text: str) -> bool:
-    """Whether every character shows something: one line, and nothing of the table."""
+    """Whether every character is visible: a single line, without characters of the table."""
     return text.isprintable() and (text.isascii() or _PRINTABLE.search(text) is None)
 
 
 def is_ascii_line(text: str) -> bool:
-    """Whether the text is ASCII without control characters, as most is."""
+    """Whether the text is ASCII without control characters, as most texts are."""
     return text.isascii() and text.isprintable()
 
 
@@ -78,7 +78,7 @@ def _escape(character: str) -> str:
 
 
 def _is_needed(found: re.Match[str]) -> bool:
-    """Whether the character makes the one in front of it what it is."""
+    """Whether the character determines how the preceding one is displayed."""
     text, at = found.string, found.start()
     before, after = text[max(at - 1, 0) : at], text[at + 1 : at + 2]
     match found[0]:

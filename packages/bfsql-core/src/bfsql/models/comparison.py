@@ -1,7 +1,7 @@
-"""How metadata compares with what a condition says, and how it is ordered (`asking.md` 8).
+"""How metadata is compared with the values of a condition, and how it is sorted (`asking.md` 8).
 
-Text compares without case and accents. Numbers compare as numbers and ISO dates as dates,
-also where a store keeps them as text. What a condition says decides: a number is compared
+Text is compared without case and accents, numbers as numbers, and ISO dates as dates, even if
+a store holds them as text. The condition determines the comparison: a number is compared
 with numbers, a date with dates, other text with text.
 """
 
@@ -32,32 +32,32 @@ _DATE = re.compile(
 )
 _YEAR = re.compile(r"[0-9]{4}")
 MOST_DIGITS = 400
-"""Characters of a number; longer ones are text."""
+"""Maximum characters of a number; longer ones are text."""
 _DAY, _SECOND = 3, 6
-"""Parts of a moment that names a day, or a second."""
+"""Number of parts of a moment that specifies a day, or a second."""
 _FIRST = (1, 1, 1, 0, 0, 0)
-"""The parts of a moment where they are not written."""
+"""Default parts of a moment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A value as a condition writes it, in the forms in which it can be compared."""
+    """A value as a condition writes it, in all the forms in which it can be compared."""
 
     text: str
-    """Folded."""
+    """The text, folded."""
     number: int | float | None
     moment: Moment | None
-    """Of a date with a month at least; or of a year, which `number` has as well."""
+    """The moment of a date with at least a month; or of a year, which also has a `number`."""
 
     @classmethod
     def of(cls, written: str) -> Literal:
-        """What is written, without quotes."""
+        """A literal from its written form, without quotes."""
         written = written.strip()
         return cls(fold(written), number_in(written), _moment(written))
 
 
 def scalars(value: Any) -> list[Scalar]:  # noqa: PLR0911 - one line a kind
-    """The values that a condition can compare: those of a list, or the one.
+    """The values that a condition can compare: the items of a list, or the single value.
 
     Mappings and binary values have none.
     """
@@ -87,11 +87,11 @@ def compared(value: Scalar, literal: Literal) -> int | None:
     """Whether a value is smaller than a literal (-1), equal (0) or larger (1).
 
     Args:
-        value: From metadata.
-        literal: A date without a day, or without a time, stands for all of that time.
+        value: A value from the metadata.
+        literal: The literal; a date without a day, or without a time, covers all of that time.
 
     Returns:
-        None where the two do not compare, such as text with a number.
+        None if the two cannot be compared, such as text with a number.
     """
     if isinstance(value, bool):
         return 0 if literal.text == ("true" if value else "false") else None
@@ -112,14 +112,14 @@ def contains(value: Scalar, literal: Literal) -> bool:
 
 
 def shown_as(value: Scalar) -> str:
-    """The text of a value as an answer shows it."""
+    """The text of a value as an answer displays it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return value if isinstance(value, str) else repr(value)
 
 
 def number_in(text: str) -> int | float | None:
-    """The number that a text is, or None."""
+    """The number that a text represents, or None."""
     text = text.strip()
     if len(text) > MOST_DIGITS or not _NUMBER.fullmatch(text):
         return None
@@ -156,7 +156,7 @@ def _moment(text: str) -> Moment | None:
 
 
 def _in_time(moment: Moment, literal: Moment) -> int:
-    """A moment against a span of time: in it, before or after."""
+    """The position of a moment relative to a span of time: in it, before or after."""
     start = (*moment, *_FIRST[len(moment) :])
     return _sign(start[: len(literal)], literal)
 

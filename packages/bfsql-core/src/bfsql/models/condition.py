@@ -3,8 +3,8 @@
     condition  = [step "."] [scope "."] key operator value ("|" value)*
     operator   = "=" | "!=" | "<" | "<=" | ">" | ">=" | "~"
 
-`==` is `=`, `<>` is `!=`, `=<` is `<=`, `=>` is `>=`. Key, scope and values may stand in quotes.
-The scope is the longest known name in front of a dot, a type rather than a predicate.
+`==` is `=`, `<>` is `!=`, `=<` is `<=`, `=>` is `>=`. Key, scope and values may be quoted. The
+scope is the longest known name before a dot; a type takes precedence over a predicate.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from bfsql.models.records import Metadata
 Operator: TypeAlias = OneOf["=", "!=", "<", "<=", ">", ">=", "~"]
 
 MOST_SHOWN = 80
-"""Characters of a condition that a sentence repeats."""
+"""Maximum characters of a condition that a message repeats."""
 
 _SPELLINGS: dict[str, Operator] = {
     "=": "=",
@@ -42,7 +42,7 @@ _SPELLINGS: dict[str, Operator] = {
 _OPERATOR = re.compile(r"[=!<>~]+")
 _QUOTES = "\"'`"
 _DIGITS = 9
-"""Digits of a step's number that are read."""
+"""Maximum digits of a step number."""
 _STEP = re.compile(r"\s*([0-9]+)\s*\.")
 _JOINED = re.compile(r"\s(and|or)\s.*[=<>~]|&&|\|\|", re.IGNORECASE | re.DOTALL)
 _HOLDS: dict[Operator, tuple[int, ...]] = {
@@ -58,8 +58,8 @@ class Names:
     """The types and predicates that a scope may name.
 
     Args:
-        types: Names of types.
-        predicates: Names of predicates.
+        types: The names of types.
+        predicates: The names of predicates.
     """
 
     def __init__(self, types: Iterable[str], predicates: Iterable[str]) -> None:
@@ -69,7 +69,7 @@ class Names:
             self._folded.setdefault(name.casefold(), set()).add(name)
 
     def find(self, written: str) -> str | None:
-        """The known name that is written, if need be in another case that only one name has."""
+        """The known name as written, or else the only name that differs from it just in case."""
         if written in self.types or written in self.predicates:
             return written
         same = self._folded.get(written.casefold(), set())
@@ -78,32 +78,32 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One condition, its names resolved."""
+    """One condition with resolved names."""
 
     text: str
-    """As it was written."""
+    """The text of the condition."""
     step: int | None
-    """The step of a path that it is about; None where it names none."""
+    """The step of a path to which it applies; None if it names none."""
     type: str | None
-    """The type whose nodes it is about; None where it names none."""
+    """The type of the nodes to which it applies; None if it names none."""
     predicate: str | None
-    """The predicate whose edges it is about; None where it names none."""
+    """The predicate of the edges to which it applies; None if it names none."""
     key: str
-    """Of the metadata."""
+    """The key of the metadata."""
     operator: Operator
     literals: tuple[Literal, ...]
-    """One of them is enough; of `!=`, none may be equal."""
+    """The alternatives: one of them has to match; with `!=`, none may be equal."""
     written_scope: str | None
     """The type or the predicate as it was written, perhaps in another case."""
 
     @property
     def scope(self) -> str | None:
-        """The type or the predicate that it is about."""
+        """The type or the predicate to which it applies."""
         return self.type if self.predicate is None else self.predicate
 
     @property
     def shown(self) -> str:
-        """The condition, as a sentence repeats it."""
+        """The condition as messages repeat it."""
         return quoted(self.text)
 
     def holds(self, metadata: Metadata) -> bool | None:
@@ -112,7 +112,7 @@ class Condition:
         return None if value is None else self.met_by(scalars(value))
 
     def met_by(self, values: Sequence[Scalar]) -> bool:
-        """Whether one of the values of a property does; with `!=`, whether none is equal."""
+        """Whether one of the values of a property meets it; with `!=`, whether none is equal."""
         if self.operator == "~":
             return any(contains(value, literal) for value in values for literal in self.literals)
         if self.operator == "!=":
@@ -120,7 +120,7 @@ class Condition:
         return self._one(values, _HOLDS[self.operator])
 
     def compares_with(self, values: Sequence[Scalar]) -> bool:
-        """Whether one of the values is of a kind that has an order with what is written."""
+        """Whether one of the values is of a kind that can be compared with the written ones."""
         return self.operator in ("=", "!=", "~") or self._one(values, (-1, 0, 1))
 
     def _one(self, values: Sequence[Scalar], signs: tuple[int, ...]) -> bool:
@@ -129,35 +129,36 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class ConditionFacts:
-    """What a condition found, where a note may have to tell it."""
+    """The findings of a condition that a note may have to report."""
 
     condition: Condition
     hidden: bool
-    """Whether traversals leave its key out of edges, so that it counts as absent there."""
+    """Whether traversals leave its key out of edges, so that the key counts as absent there."""
     judged: int
-    """Nodes and edges that it was about."""
+    """Number of nodes and edges to which it applied."""
     had: int
-    """Of these, those that have the property."""
+    """Number of these that have the property."""
     met: int
-    """Of these, those that meet it."""
+    """Number of these that meet the condition."""
     kept: bool
-    """Whether it left what lacks the property in the answer."""
+    """Whether records without the property remained in the answer."""
     unlike: int
-    """Of those that do not, those whose value cannot be compared with what is written."""
+    """Number of those not meeting it whose value cannot be compared with the written ones.
+    """
     values: tuple[str, ...]
-    """The most common values, where none meets it."""
+    """The most common values, if none meets the condition."""
 
 
 def condition(text: str, names: Names, steps: int | None) -> Condition:
     """A condition from its text.
 
     Args:
-        text: As a call gives it.
-        names: What a scope may name.
+        text: The text as written in a call.
+        names: The names that a scope may use.
         steps: The number of steps of the path; None in a call without a path.
 
     Raises:
-        ToolError: It is none.
+        ToolError: The text is not a condition.
     """
     step, rest = _step(text, names, steps)
     scope, written_scope, rest = _scope(rest, names)
@@ -185,7 +186,7 @@ def condition(text: str, names: Names, steps: int | None) -> Condition:
 
 
 def quoted(text: str) -> str:
-    """A condition in a sentence: as JSON, shortened."""
+    """A condition in a message: as JSON, shortened."""
     short = text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + "..."
     return escaped(json.dumps(short, ensure_ascii=False))
 
@@ -203,7 +204,7 @@ def _step(text: str, names: Names, steps: int | None) -> tuple[int | None, str]:
 
 
 def _scope(text: str, names: Names) -> tuple[str | None, str | None, str]:
-    """The scope, the same as it was written, and what follows it."""
+    """The scope, its written form, and the text after it."""
     for place in reversed([place for place, letter in enumerate(text) if letter == "."]):
         written = _unquoted(text[:place])
         name = names.find(written)
@@ -213,7 +214,7 @@ def _scope(text: str, names: Names) -> tuple[str | None, str | None, str]:
 
 
 def _end_of_quotes(text: str) -> int:
-    """Where the quoted key at the start ends; 0 where there is none."""
+    """The end of the quoted key at the start; 0 if there is none."""
     start = text.lstrip()
     if start[:1] not in _QUOTES or not start:
         return 0
@@ -221,7 +222,7 @@ def _end_of_quotes(text: str) -> int:
 
 
 def _alternatives(written: str) -> list[str]:
-    """The values between bars that stand outside of quotes."""
+    """The values between bars outside of quotes."""
     parts, quote = [""], ""
     for letter in written:
         if letter == "|" and not quote:
@@ -232,7 +233,7 @@ def _alternatives(written: str) -> list[str]:
         elif letter in _QUOTES and not parts[-1].strip():
             quote = letter
         parts[-1] += letter
-    if quote:  # never closed, so it opens nothing
+    if quote:  # never closed, so the quote opens nothing
         parts = written.split("|")
     return [part.strip() for part in parts]
 

@@ -1,8 +1,8 @@
-"""How values that JSON lacks become JSON, and metadata as JSON text for stores that keep it so.
+"""Conversion of values that JSON lacks, and metadata as JSON text for stores that use this form.
 
-Dates become ISO 8601 text, bytes base64 text, a Decimal the number that it is
-or its own text where no float is that number, NaN and the infinities their
-names. Integers keep every digit.
+Dates become ISO 8601 text, bytes base64 text, a Decimal an equal number or,
+if no float equals it, its own text. NaN and the infinities become their
+names. Integers retain all their digits.
 """
 
 from __future__ import annotations
@@ -20,19 +20,18 @@ from pydantic_core import to_json
 from bfsql.models.merge import sorted_union
 
 MAX_BITS = 4096
-"""Bits of an integer that is written in digits; Python refuses those of far longer ones."""
+"""Maximum bits of an integer that is written in digits; Python refuses far longer ones."""
 MAX_DIGITS = 64
-"""Digits of a whole Decimal that is written as a number, as answers write it: `1E+999999` stays
-short."""
+"""Maximum digits of a whole Decimal that answers write as a number: `1E+999999` stays short."""
 
 _SEPARATORS = (",", ":")
 _LEAST, _MOST = 1e-4, 1e16
-"""Between them, a float is written without an exponent."""
+"""Between these limits, a float is written without an exponent."""
 _INT64 = 1 << 63
 
 
 def json_number(value: Decimal) -> int | float | str:
-    """The JSON number that means the same, or the digits as text where there is none."""
+    """The equivalent JSON number, or the digits as text if there is none."""
     if not value.is_finite():
         return "NaN" if value.is_nan() else non_finite(float(value))
     if value == value.to_integral_value() and abs(value.adjusted()) < MAX_DIGITS:
@@ -47,7 +46,7 @@ def non_finite(value: float) -> str:
 
 
 def iso_text(value: dt.date | dt.time | dt.timedelta) -> str:
-    """ISO 8601; of a length of time days, then seconds."""
+    """ISO 8601 text; for a duration, days, then seconds."""
     if not isinstance(value, dt.timedelta):
         return value.isoformat()
     sign, value = ("-", -value) if value < dt.timedelta() else ("", value)
@@ -62,7 +61,7 @@ def encode(value: Mapping[str, Any] | list[Any]) -> str:
     """JSON text of metadata, or of a list in it.
 
     Raises:
-        ValueError: It is nested too deeply, or holds itself.
+        ValueError: It is nested too deeply, or contains itself.
     """
     if _is_simple(value):
         try:
@@ -72,13 +71,13 @@ def encode(value: Mapping[str, Any] | list[Any]) -> str:
     try:
         try:
             text = _compact(value)
-        except (TypeError, ValueError):  # NaN, a key that is no text, an int of 5,000 digits
+        except (TypeError, ValueError):  # NaN, a key that is not text, an int of 5,000 digits
             text = _compact(_plain(value))
     except RecursionError:
         raise ValueError("its metadata is nested too deeply, or contains itself") from None
     if is_text(text):
         return text
-    # A lone surrogate goes in as an escape, which is text.
+    # A lone surrogate is passed as an escape, which is valid text.
     return json.dumps(json.loads(text), separators=_SEPARATORS)
 
 
@@ -89,7 +88,7 @@ def decode(text: str) -> dict[str, Any]:
 
 
 def is_text(text: str) -> bool:
-    """Whether a string is text, that is: holds no lone surrogate."""
+    """Whether a string is valid text, without lone surrogates."""
     if text.isascii():
         return True
     try:
@@ -111,8 +110,8 @@ def as_text(text: str) -> str:
 def _is_simple(value: Mapping[str, Any] | list[Any]) -> bool:
     """Whether pydantic's encoder, which is three times as fast, writes the same text.
 
-    So it does where nothing is nested but lists of strings, and no number needs an exponent
-    or more than 64 bits.
+    This is the case if nothing but lists of strings is nested, and no number needs an
+    exponent or more than 64 bits.
     """
     if type(value) is not dict:
         return False

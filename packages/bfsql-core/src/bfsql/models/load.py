@@ -1,7 +1,7 @@
-"""What is asked of a load, and its report.
+"""The options of a load, and its report.
 
-`bfsql load` passes a `LoadOptions` to the loader of a backend, next to the
-stream of records, and prints the `LoadReport` that comes back.
+`bfsql load` passes a `LoadOptions` to the loader of a backend, together with the
+stream of records, and prints the returned `LoadReport`.
 """
 
 from __future__ import annotations
@@ -14,22 +14,23 @@ from bfsql.models.merge import UNTYPED
 from bfsql.models.records import GraphRecord, Refusal
 
 MADE_TYPE = "Node"
-"""Type of nodes that only edges name, and of nodes whose records give none, outside RDF."""
+"""Type of nodes without a record, and of nodes whose records have no type, outside RDF."""
 
 Progress = Callable[[str, "float | None"], None]
-"""Called with the phase of a load (`reading`, `merging`, `writing`) and the share of it that is
-done, 0 to 1, or None where that is unknown; from any thread. What it raises ends the load."""
+"""Called with the phase of a load (`reading`, `merging`, `writing`) and its completed share, 0 to
+1, or None if that is unknown; called from any thread. An exception from it ends the load.
+"""
 
 
 class LoadMode(StrEnum):
-    """What becomes of a graph that the store holds already."""
+    """The treatment of an existing graph in the store."""
 
     NEW = "new"
-    """It stays, and the load is refused: with an error that names `--replace` and `--append`."""
+    """It remains, and the load is refused with an error that names `--replace` and `--append`."""
     REPLACE = "replace"
-    """The new graph takes its place."""
+    """The new graph replaces it."""
     APPEND = "append"
-    """The new records are merged into it, by the rules that hold within one load."""
+    """The new records are merged into it, by the same rules as within one load."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class ColumnAccount:
     """How one column of a table, or attribute of a node or edge, was read."""
 
     name: str
-    """As the file has it."""
+    """Its name, as the file has it."""
     meaning: str
     """`id`, `type`, `name`, `aliases`, `subject`, `predicate`, `object`, `metadata`, `evidence` or
     `ignored`."""
@@ -78,72 +79,74 @@ class ColumnAccount:
 
 @dataclass(slots=True)
 class SourceAccount:
-    """How one source was read; complete when its last record has been given."""
+    """How one source was read; complete once its last record has been yielded."""
 
     name: str
     """Its path, or `standard input`."""
     format: str
     """Name of the format, one of `bfsql.sources.FORMATS`."""
     encoding: str | None = None
-    """Of text: `utf-8`, `utf-16`, ..."""
+    """The encoding of text: `utf-8`, `utf-16`, ..."""
     separator: str | None = None
-    """Of a table's cells."""
+    """The separator of a table's cells."""
     columns: list[ColumnAccount] = field(default_factory=list)
-    """Of a table, in its order; of a bag of attributes, those that have a meaning."""
+    """The columns of a table, in its order; for bags of attributes, those with a meaning.
+    """
     notes: list[str] = field(default_factory=list)
-    """What was left out or taken for something else, a sentence each."""
+    """What was left out or interpreted as something else, one sentence each."""
     nodes: int = 0
-    """Node records given."""
+    """Number of node records yielded."""
     edges: int = 0
-    """Edge records given."""
+    """Number of edge records yielded."""
     evidence: int = 0
-    """Evidence records given."""
+    """Number of evidence records yielded."""
     refused: int = 0
-    """Lines refused."""
+    """Number of lines refused."""
 
 
 @dataclass(slots=True)
 class LoadReport:
-    """What a load did, in numbers of distinct things."""
+    """The effect of a load, in numbers of distinct items."""
 
     nodes: int = 0
-    """Nodes now in the store."""
+    """Number of nodes now in the store."""
     edges: int = 0
-    """Triples now in the store."""
+    """Number of triples now in the store."""
     evidence: int = 0
-    """Passages now in the store."""
+    """Number of passages now in the store."""
     duplicate_nodes: int = 0
-    """Further records of a node that was there, merged into it. Statements of RDF files about one
-    node are no duplicates; where other files are loaded with them, this is a lower bound."""
+    """Number of further records of existing nodes, merged into them. Statements of RDF files about
+    one node are not duplicates; if other files are loaded with them, this is a lower bound.
+    """
     duplicate_edges: int = 0
-    """Further records of a triple that was there, merged into it."""
+    """Number of further records of existing triples, merged into them."""
     dangling_edges: int = 0
-    """Triples with an end that no node record describes."""
+    """Number of triples with an end that no node record describes."""
     dangling_examples: list[str] = field(default_factory=list)
-    """Ids of such ends, a few."""
+    """Some ids of such ends."""
     created_nodes: int = 0
-    """Nodes made of edges' ends that no record describes."""
+    """Number of nodes created for ends of edges that no record describes."""
     created_examples: list[str] = field(default_factory=list)
-    """Ids of such nodes, a few."""
+    """Some ids of such nodes."""
     removed_nodes: int = 0
-    """Nodes that were taken out."""
+    """Number of nodes removed."""
     removed_edges: int = 0
-    """Triples that were taken out, those of removed nodes included."""
+    """Number of triples removed, including those of removed nodes."""
     not_there: int = 0
-    """Nodes and triples that were to be taken out, and that the store did not have."""
+    """Number of nodes and triples to be removed that the store did not have."""
     not_there_examples: list[str] = field(default_factory=list)
-    """A few of them, as a sentence names them."""
+    """Some of them, as messages name them."""
     unattached_evidence: int = 0
-    """Passages whose edge no record describes; they are kept out."""
+    """Number of passages whose edge no record describes; they are not loaded."""
     refusals: list[Refusal] = field(default_factory=list)
-    """Lines refused; the first hundred are kept."""
+    """Lines refused; only the first hundred are listed."""
     refused: int = 0
     """Number of all lines refused."""
     place: str = ""
-    """Where the graph is now, as a person names it: a path, an address."""
+    """The location of the graph, as a person names it: a path, an address."""
     backup: str = ""
-    """Path of the file that was replaced, where it was kept."""
+    """Path of the file that was replaced, if it was retained."""
     sources: list[SourceAccount] = field(default_factory=list)
     """How each source was read."""
     removals: list[SourceAccount] = field(default_factory=list)
-    """How each source of what was to be taken out was read."""
+    """How each source of the records to be removed was read."""

@@ -1,9 +1,9 @@
-"""How a text matches what an entity is called: the classes of search (`asking.md` 2).
+"""How a text matches the names of an entity: the classes of search (`asking.md` 2).
 
 From the best to the last: `id`, `name`, `alias`, `prefix`, `words`, `part`, `similar`,
-`meaning`, `other`. The first seven are seen in the id, the name and the synonyms of an
-entity and are decided here, for every store alike. `meaning` is a similarity of vectors, and
-`other` has a reason that only the store knows.
+`meaning`, `other`. The first seven depend on the id, the name and the synonyms of an
+entity and are decided here, in the same way for every store. `meaning` is a similarity of
+vectors, and `other` has a reason that only the store knows.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from bfsql.models.merge import fold
 from bfsql.models.records import Metadata
 
 MOST_WORDS = 16
-"""Words of a text that are looked for."""
+"""Maximum words of a text that are searched."""
 MOST_COMPARED = 2_000
-"""Words of an entity that are compared letter by letter."""
+"""Maximum words of an entity that are compared letter by letter."""
 LONGEST = 256
-"""Characters of a text that may be a misspelling."""
+"""Maximum characters of a text that may be a misspelling."""
 
 ONE_ERROR = 4
-"""Letters of a word from which on one typing error is allowed."""
+"""Number of letters from which on a word may have one typing error."""
 TWO_ERRORS = 6
-"""Letters of a word from which on two are."""
+"""Number of letters from which on a word may have two typing errors."""
 
 _WORD = re.compile(r"[^\W_]+")
 
@@ -47,13 +47,13 @@ class MatchClass(StrEnum):
 
     @property
     def rank(self) -> int:
-        """Its place in the order, 0 for the best."""
+        """The position in the order, 0 for the best."""
         return _RANKS[self]
 
 
 _RANKS = {kind: rank for rank, kind in enumerate(MatchClass)}
 EXACT = frozenset({MatchClass.ID, MatchClass.NAME, MatchClass.ALIAS})
-"""The classes in which the text is what the entity is called."""
+"""The classes in which the text is a full name of the entity."""
 
 
 class Match(NamedTuple):
@@ -61,11 +61,11 @@ class Match(NamedTuple):
 
     kind: MatchClass
     errors: int = 0
-    """Typing errors; above 0 only where it is `similar`."""
+    """Number of typing errors; above 0 only if the class is `similar`."""
 
     @property
     def order(self) -> tuple[int, int]:
-        """Sort key, the best first."""
+        """The sort key, the best match first."""
         return self.kind.rank, self.errors
 
 
@@ -87,13 +87,13 @@ def aliases_of(metadata: Metadata) -> list[str]:
 
 
 def name_of(metadata: Metadata) -> str | None:
-    """The display name of an entity; None where it has none."""
+    """The display name of an entity; None if it has none."""
     name = metadata.get("name")
     return name if isinstance(name, str) else None
 
 
 class Wanted:
-    """A text that is looked for, compared with one entity after another.
+    """A text to search for, compared with one entity after another.
 
     Args:
         text: A name, an alias, a part of one, or an id.
@@ -108,12 +108,12 @@ class Wanted:
     def match(
         self, entity_id: str, name: str | None, aliases: Iterable[str], *, errors: bool = True
     ) -> Match | None:
-        """How an entity matches; None where it is not near.
+        """How an entity matches; None if it is not close.
 
-        In its id, which is seldom made of words, words are looked for last.
+        Words are searched last in the id, which seldom consists of words.
 
         Args:
-            entity_id: Its id, which counts as the name of an entity that has none.
+            entity_id: Its id, which serves as the name if the entity has no other.
             name: Its display name.
             aliases: Its further names.
             errors: Whether typing errors are allowed.
@@ -129,7 +129,7 @@ class Wanted:
         return None if found is None else Match(MatchClass.SIMILAR, found)
 
     def shares_word(self, entity_id: str, name: str | None, aliases: Iterable[str]) -> bool:
-        """Whether the entity has some of the words, so that its match is seen to be partial."""
+        """Whether the entity has some of the words, so that its match is recognisably partial."""
         labels = _Labels(entity_id, name, aliases)
         return any(_is_met(word, labels.in_words) for word in self.words)
 
@@ -154,11 +154,11 @@ class Wanted:
         return None
 
     def _has_all(self, labels: Sequence[Sequence[str]]) -> bool:
-        """Whether each word of the text is one of some labels, begins one, or is several."""
+        """Whether each word of the text is a word of some labels, begins one, or joins several."""
         return bool(self.words) and all(_is_met(word, labels) for word in self.words)
 
     def _errors(self, labels: _Labels) -> int | None:
-        """The fewest typing errors that make the text a name; None for too many."""
+        """The fewest typing errors that turn the text into a name; None for too many."""
         if not self.words or len(self.folded) > LONGEST:
             return None
         whole = [self._whole_errors(label) for label in labels.in_words]
@@ -166,7 +166,7 @@ class Wanted:
         return min((errors for errors in (*whole, each) if errors is not None), default=None)
 
     def _whole_errors(self, label: Sequence[str]) -> int | None:
-        """Typing errors in a label as a whole, gaps aside."""
+        """Typing errors in a label as a whole, ignoring gaps."""
         if self._numbers != _numbers(label):
             return None
         return typing_errors(self._joined, "".join(label), allowed_errors(self._joined))
@@ -176,7 +176,7 @@ class Wanted:
         return _numbers(self.words)
 
     def _errors_by_word(self, labels: _Labels) -> int | None:
-        """Typing errors in all words, each against the nearest word of the entity."""
+        """Typing errors in all words, each compared with the nearest word of the entity."""
         every = dict.fromkeys(word for label in labels.in_words for word in label)
         known = list(every)[:MOST_COMPARED]
         total = 0
@@ -193,11 +193,11 @@ class Wanted:
 
 
 class _Labels:
-    """What an entity is called, folded.
+    """The names of an entity, folded.
 
     Args:
         entity_id: Its id.
-        name: Its display name, None where it has none.
+        name: Its display name, None if it has none.
         aliases: Its further names.
     """
 
@@ -215,7 +215,7 @@ class _Labels:
 
 
 def _is_met(word: str, labels: Iterable[Sequence[str]]) -> bool:
-    """Whether a word begins one of some labels, or is several of them run together."""
+    """Whether a word begins a word of some labels, or is several of them run together."""
     return any(
         any(other.startswith(word) for other in label)
         or any(word == joined for joined in _run_together(word, label))
@@ -224,7 +224,7 @@ def _is_met(word: str, labels: Iterable[Sequence[str]]) -> bool:
 
 
 def _run_together(word: str, words: Sequence[str]) -> Iterator[str]:
-    """Consecutive words, written as one, as far as they can be the word."""
+    """Runs of consecutive words, joined, that can match the word."""
     for start, first in enumerate(words):
         if word.startswith(first):
             joined = first
@@ -239,9 +239,9 @@ def _run_together(word: str, words: Sequence[str]) -> Iterator[str]:
 
 
 def allowed_errors(word: str) -> int:
-    """Typing errors that a word of its length may have.
+    """Number of typing errors that a word of this length may have.
 
-    A number may have none, a word with digits in it one: the next one is something else.
+    Numbers may have none, words with digits one: another number means something else.
     """
     if len(word) < ONE_ERROR or word.isdecimal():
         return 0
@@ -249,7 +249,7 @@ def allowed_errors(word: str) -> int:
 
 
 def typing_errors(one: str, other: str, most: int) -> int | None:
-    """The letters to insert, drop, replace or swap; None for more than `most`."""
+    """The number of letters to insert, drop, replace or swap; None for more than `most`."""
     if abs(len(one) - len(other)) > most:
         return None
     start = 0
@@ -269,7 +269,7 @@ def typing_errors(one: str, other: str, most: int) -> int | None:
 
 
 def _distance(one: str, other: str) -> int:
-    """Damerau-Levenshtein distance: letters that were swapped may have others between them."""
+    """Damerau-Levenshtein distance: swapped letters may have others between them."""
     far = len(one) + len(other)
     rows: list[list[int]] = [[far] * (len(other) + 2), [far, *range(len(other) + 1)]]
     last_row: dict[str, int] = {}

@@ -1,15 +1,14 @@
-"""How several records of one thing become one (`protocol.md` 7), and evidence among them.
+"""Merging several records of one item (`protocol.md` 7), including evidence.
 
 "Backends merge them, lists as a sorted union, differing scalars as a sorted
 list, `confidence` as the largest with all of them in `confidences`;
 `multiplicity`, in the metadata only, says how many records there were when
 more than one."
 
-Evidence is the passages behind an edge, in its metadata under `provenance`: items
-with `document_id`, `section`, `text_span`, `confidence` and whatever else the
-store knows. Extraction pipelines tend to write the same passage twice, beside
-the relationship and in a table of its own; `combined` makes one item of what
-does not contradict.
+Evidence consists of the passages that support an edge, in its metadata under `provenance`: items
+with `document_id`, `section`, `text_span`, `confidence` and any further fields of the store.
+Extraction pipelines tend to write the same passage twice, with the relationship and in a separate
+table; `combined` merges items that do not contradict each other.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ from bfsql.models.characters import without_hidden
 from bfsql.models.records import Metadata, NodeRecord, Triple
 
 UNTYPED = "owl:Thing"
-"""Type of a node whose records give none (`protocol.md` 8)."""
+"""Type of a node whose records have none (`protocol.md` 8)."""
 
 ITEM_FIELDS = ("document_id", "section", "text_span", "confidence")
-"""What `describe_entity` shows of an item, after its triple (`protocol.md` 16)."""
+"""The fields of an item that `describe_entity` shows after its triple (`protocol.md` 16)."""
 
 Item = dict[str, Any]
 
@@ -42,7 +41,7 @@ _OTHER = 3
 def value_order(value: Any) -> tuple[int, Any]:
     """Sort key of a metadata value: by type, then by value.
 
-    Booleans, numbers, text, then everything else by its JSON text, so that
+    The order is booleans, numbers, text, then everything else by its JSON text, so that
     values of any mixture sort the same on every machine.
     """
     rank = _RANKS.get(type(value), _OTHER)
@@ -54,7 +53,7 @@ def value_order(value: Any) -> tuple[int, Any]:
 def sorted_union(values: Iterable[Any]) -> list[Any]:
     """Distinct values, sorted by type, then value. `1` and `true` are two values.
 
-    `1` and `1.0` are one; which of them stays does not depend on the order they came in.
+    `1` and `1.0` are one value; which of them is returned does not depend on the input order.
     """
     distinct: dict[tuple[int, Any], Any] = {}
     for value in values:
@@ -82,15 +81,15 @@ def merge_node_records(
 ) -> tuple[str, dict[str, Any]]:
     """Type and metadata of the one node that these records describe.
 
-    The first type given is the `entity_type`; further ones stand in
-    `other_types` (`protocol.md` 9). The first name given is the `name`;
-    further ones join the `synonyms`. Everything else merges by value. What was
-    merged before merges with further records as if all came at once.
+    The first type is the `entity_type`; further types are listed in
+    `other_types` (`protocol.md` 9). The first name is the `name`; further names
+    are added to the `synonyms`. Everything else is merged by value. Merging
+    already merged records with further ones has the same result as merging all at once.
 
     Args:
-        records: At least one, all of one id, in the order in which they came. One that
-            describes no more than `created_node` does counts only where no other describes more.
-        default_type: The type where no other is given.
+        records: At least one record, all with the same id, in the order of arrival. A record
+            that says no more than `created_node` only counts if no other record says more.
+        default_type: The type if the records have none.
     """
     records = [r for r in records if not _is_created(r, default_type)] or records[:1]
     given_types = (r.entity_type for r in records)
@@ -109,7 +108,7 @@ def merge_node_records(
 
 
 def created_node(entity_id: str, default_type: str) -> NodeRecord:
-    """The node of an id that only edges name."""
+    """The node for an id that only occurs in edges."""
     return NodeRecord(entity_id, default_type, {"name": entity_id})
 
 
@@ -118,7 +117,7 @@ def _is_created(record: NodeRecord, default_type: str) -> bool:
 
 
 def merged_from(keys: Collection[str]) -> set[str]:
-    """The keys of records that these keys depend on, in what `merge_edges` makes of the records."""
+    """The keys of records on which these keys depend in the result of `merge_edges`."""
     read = set(keys)
     return read if _TOGETHER.isdisjoint(read) else read | _TOGETHER
 
@@ -131,7 +130,7 @@ def joined_synonyms(own: Iterable[str], others: Iterable[str]) -> list[str]:
 def merge_edges(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """One mapping from several that describe the same triple.
 
-    What was merged before merges with further records as if all came at once.
+    Merging already merged records with further ones has the same result as merging all at once.
 
     Args:
         records: At least one; a single one is returned unchanged, in a new dict.
@@ -149,7 +148,7 @@ def merge_edges(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _confidences(record: Mapping[str, Any]) -> list[Any]:
-    """All confidences behind a record: of one that was merged before, those that it lists."""
+    """All confidences behind a record; for one that was merged before, its listed confidences."""
     one, several = record.get("confidence"), record.get("confidences")
     if isinstance(several, list) and one in several and all(map(_is_number, several)):
         return several
@@ -157,7 +156,7 @@ def _confidences(record: Mapping[str, Any]) -> list[Any]:
 
 
 def _multiplicity(record: Mapping[str, Any]) -> int:
-    """How many records a record stands for."""
+    """The number of records that a record represents."""
     number = record.get("multiplicity")
     return number if type(number) is int and number > 1 else 1
 
@@ -189,7 +188,7 @@ def _is_number(value: Any) -> bool:
 
 
 def without_accents(text: str) -> str:
-    """Text as it is shown, whose letters have no accents, in compatible forms (NFKD)."""
+    """Text for display without accents, in compatible forms (NFKD)."""
     decomposed = unicodedata.normalize("NFKD", without_hidden(text))
     return "".join(c for c in decomposed if not unicodedata.combining(c))
 
@@ -205,10 +204,9 @@ def fold(text: str) -> str:
 def combined(items: Iterable[Mapping[str, Any]]) -> list[Item]:
     """Items of one edge, duplicates of a passage merged, in a stable order.
 
-    Two items are the same passage when their `text_span` is the same text and
-    no field that both fill differs; those without a text when they are equal. Those
-    that fill more come first, so that the order in which the items came makes no
-    difference.
+    Two items are the same passage if their `text_span` is the same text and no field
+    that both fill differs; items without a text if they are equal. Items with more
+    filled fields come first, so the result does not depend on the order of the input.
     """
     by_text: dict[str, list[Item]] = {}
     alone: list[Item] = []
@@ -225,7 +223,7 @@ def combined(items: Iterable[Mapping[str, Any]]) -> list[Item]:
 def with_evidence(metadata: dict[str, Any], items: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """The edge's metadata, with these items added to its `provenance`.
 
-    A value there that is no item becomes the text of one.
+    An existing value that is not an item becomes the text of one.
     """
     have = metadata.get("provenance")
     listed = have if isinstance(have, list) else [] if have is None else [have]

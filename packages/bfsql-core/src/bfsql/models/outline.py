@@ -1,8 +1,8 @@
-"""What a graph is made of, in counts: types, relations and properties (`asking.md` 4).
+"""The contents of a graph in counts: types, relations and properties (`asking.md` 4).
 
-A store counts its nodes and edges as it can, hands over the metadata of all of
-them or of a sample, and `outline_of` makes the picture, so that it is the same
-for every store that holds the same graph.
+A store counts its nodes and edges in its own way and passes on the metadata of all of
+them or of a sample. `outline_of` computes the outline, so that it is the same for every
+store that holds the same graph.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from bfsql.models.merge import value_order
 from bfsql.models.records import Metadata
 
 MOST_RELATIONS = 1_000
-"""Relations that an outline holds, the most frequent first."""
+"""Maximum number of relations in an outline, the most frequent first."""
 MOST_PROPERTIES = 40
-"""Properties of a type or predicate that an outline holds, the most frequent first."""
+"""Maximum number of properties of a type or predicate in an outline, the most frequent first."""
 COMMON_VALUES = 8
-"""Values of a property that an outline names at the most."""
+"""Maximum number of values that an outline lists for a property."""
 
 _DISTINCT = 32
-"""Different values up to which a property is a choice between them, not free text."""
+"""Maximum number of different values of a property that is a choice between them, not free text."""
 _REPEATED = 2
-"""How often a value of a choice occurs on average, at the least: names are no choice."""
+"""Minimum average frequency of a choice's values: names are not a choice."""
 _VALUE_CHARACTERS = 40
-"""Longest value that is named."""
+"""Maximum length of a listed value."""
 _KEYS = 200
-"""Keys of a type or predicate that are looked at."""
+"""Maximum number of keys of a type or predicate that are examined."""
 _ITEMS = 20
-"""Items of a list that are looked at."""
+"""Maximum number of items of a list that are examined."""
 _EXACT = 2**53
-"""Whole numbers up to which every one is a float."""
+"""Up to this value every whole number is exactly representable as a float."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(T[\d:.,+\-Z]*)?")
 
 Kind: TypeAlias = Literal["text", "number", "date", "flag", "list", "object"]
@@ -52,7 +52,7 @@ class Relation(NamedTuple):
     predicate: str
     object_type: str
     edges: int
-    """How many there are; in a sample, how many the sample has."""
+    """Number of edges; in a sample, the number in the sample."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,32 +62,33 @@ class Property:
     name: str
     kind: Kind
     minimum: int | float | str | None = None
-    """Of numbers and ISO dates."""
+    """Smallest value of numbers and ISO dates."""
     maximum: int | float | str | None = None
-    """Likewise."""
+    """Largest value of numbers and ISO dates."""
     values: tuple[str, ...] = ()
-    """The most frequent values, at most `COMMON_VALUES`, in their order; empty where values do
-    not repeat."""
+    """The most frequent values, at most `COMMON_VALUES`, in their order; empty if values do
+    not repeat.
+    """
     further_values: int = 0
-    """How many values there are beside these."""
+    """Number of values besides these."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The graph as a picture."""
+    """The outline of a graph."""
 
     node_counts: Mapping[str, int] = field(default_factory=dict)
-    """Nodes by type."""
+    """Number of nodes by type."""
     relations: Sequence[Relation] = ()
-    """The most frequent first, then by name."""
+    """The relations, the most frequent first, then by name."""
     relations_left_out: int = 0
-    """Relations beyond `MOST_RELATIONS`."""
+    """Number of relations beyond `MOST_RELATIONS`."""
     node_properties: Mapping[str, Sequence[Property]] = field(default_factory=dict)
-    """By type; the properties by name."""
+    """Properties by type; sorted by name."""
     edge_properties: Mapping[str, Sequence[Property]] = field(default_factory=dict)
-    """By predicate; likewise."""
+    """Properties by predicate; sorted by name."""
     sampled: bool = False
-    """Whether counts come from a part of the graph; properties always may."""
+    """Whether counts come from a part of the graph; those of properties always may."""
 
 
 def outline_of(
@@ -101,11 +102,11 @@ def outline_of(
     """The outline of a graph.
 
     Args:
-        node_counts: Nodes by type.
-        edge_counts: Edges by type of the subject, predicate and type of the object. Edges
-            with an end that is no node do not count.
+        node_counts: Number of nodes by type.
+        edge_counts: Number of edges by type of the subject, predicate and type of the object.
+            Edges with an end that is not a node are not counted.
         nodes: Type and metadata of nodes, or of a sample; read once, one at a time.
-        edges: Predicate and metadata of edges, likewise.
+        edges: Predicate and metadata of edges, or of a sample; read in the same way.
         sampled: Whether the counts themselves come from a part of the graph.
     """
     every = sorted(edge_counts.items(), key=lambda one: (-one[1], one[0]))
@@ -121,7 +122,7 @@ def outline_of(
 
 
 def properties_of(records: Iterable[tuple[str, Metadata]]) -> dict[str, list[Property]]:
-    """The properties in some metadata, by what they describe.
+    """The properties in some metadata, by type or predicate.
 
     Args:
         records: A type or a predicate, and the metadata of one of its nodes or edges.
@@ -147,7 +148,7 @@ def _most_frequent(known: Mapping[str, _Values]) -> list[Property]:
 
 
 class _Values:
-    """The values of one property, counted while they are few."""
+    """The values of one property, counted while there are few."""
 
     def __init__(self) -> None:
         self.records = 0
@@ -159,7 +160,7 @@ class _Values:
         self._greatest: Any = None
 
     def add(self, value: Any) -> None:
-        """Take the value of one record."""
+        """Count the value of one record."""
         self.records += 1
         if isinstance(value, list | tuple | set | frozenset):
             self._kinds.add("list")
@@ -193,7 +194,7 @@ class _Values:
             self._greatest = value
 
     def described(self, name: str) -> Property:
-        """The property that has these values."""
+        """The property with these values."""
         kind: Kind = next(iter(self._kinds)) if len(self._kinds) == 1 else "text"
         values, further = self._choice()
         if further and kind != "text":
@@ -216,7 +217,7 @@ class _Values:
 
 
 def _plain(value: Any) -> tuple[Kind, Any]:  # noqa: PLR0911 - one line a kind
-    """The kind of a value, and the value as JSON has it."""
+    """The kind of a value, and the value in JSON form."""
     match value:
         case bool():
             return "flag", value
@@ -235,7 +236,7 @@ def _plain(value: Any) -> tuple[Kind, Any]:  # noqa: PLR0911 - one line a kind
 
 
 def _measure(value: Any) -> Any:
-    """A whole number as a float, where it is one of measures: 1 and 1.0 are the same value."""
+    """A whole number as a float if it is exact as one: 1 and 1.0 are the same value."""
     exact = isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _EXACT
     return float(value) if exact else value
 

@@ -1,4 +1,4 @@
-"""Parts of rings and of metadata, as a store is asked for them."""
+"""Parts of rings and of metadata that can be requested from a store."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Row = TypeVar("Row", Triple, TypedTriple)
 
 
 class Part(TypedDict):
-    """Which part of a ring is asked for."""
+    """The requested part of a ring."""
 
     predicates: Collection[str] | None
     direction: EdgeDirection | None
@@ -27,13 +27,13 @@ def part_of(
     predicates: Collection[str] | None,
     direction: EdgeDirection | None,
 ) -> list[Row]:
-    """The edges of a ring that `edges_batch` gives for these arguments.
+    """The edges of a ring that `edges_batch` returns for these arguments.
 
     Args:
         ring: Rows that begin with a triple.
-        ids: The asked ids.
-        predicates: Those to keep; None for all.
-        direction: Of the edges to keep, as seen from the asked ids; None for both.
+        ids: The requested ids.
+        predicates: Predicates of the edges to include; None for all.
+        direction: Direction of the edges to include, relative to the requested ids; None for both.
     """
     rows = ring if isinstance(ring, list) else list(ring)
     if predicates is not None:
@@ -46,7 +46,7 @@ def part_of(
 
 
 def only(metadata: Mapping[K, Metadata], keys: Collection[str] | None) -> dict[K, Metadata]:
-    """Some records of metadata, each with the wanted keys alone; None for all keys."""
+    """Records of metadata reduced to the requested keys; None for all keys."""
     if keys is None:
         return dict(metadata)
     wanted = frozenset(keys)

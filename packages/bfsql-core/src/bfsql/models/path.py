@@ -9,29 +9,29 @@ from typing import Literal
 from bfsql.models.records import EdgeDirection
 
 MAX_STEPS = 8
-"""Edges of the longest walk."""
+"""Maximum number of edges of a walk."""
 MOST_PATHS = 2**53
-"""Largest exact number of walks in an answer: JSON's numbers are exact up to it."""
+"""Largest exact number of walks in an answer: up to it, JSON numbers are exact."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step: which edges it takes, which way, and the types of the nodes that it may reach."""
+    """One step: the edges it takes, their direction, and the types of the nodes it may reach."""
 
     predicates: frozenset[str] | None = None
-    """None for any."""
+    """Predicates of the edges; None for any."""
     direction: EdgeDirection | None = None
-    """As seen from the node that the step starts at; None for both."""
+    """Direction relative to the node where the step starts; None for both."""
     types: frozenset[str] | None = None
-    """None for any."""
+    """Types of the nodes it may reach; None for any."""
     least: int = 1
-    """Fewest times that the step is taken."""
+    """Minimum number of times that the step is taken."""
     most: int = 1
-    """Most times."""
+    """Maximum number of times that the step is taken."""
 
     @property
     def text(self) -> str:
-        """The step as `path` takes it."""
+        """The step as written in `path`."""
         names = "|".join(sorted(self.predicates or ()))
         head = "<-" if self.direction == "in" else "-"
         tail = "->" if self.direction == "out" else "-"
@@ -46,32 +46,33 @@ class Path:
 
     steps: Sequence[Step]
     start_types: frozenset[str] | None = None
-    """Types of the seeds that a walk may start at; None for any."""
+    """Types of the seeds where a walk may start; None for any."""
 
     @property
     def longest(self) -> int:
-        """Edges of the longest walk."""
+        """Number of edges of the longest walk."""
         return sum(step.most for step in self.steps)
 
 
 @dataclass(frozen=True, slots=True)
 class DeadEnd:
-    """Where the longest walks ended, in an answer without a complete one."""
+    """The point where the longest walks ended, in an answer without a complete one."""
 
     step: int
-    """The step that found nothing; 0 where no seed has a type that walks may start at."""
+    """The step that found nothing; 0 if no seed has a type where walks may start."""
     text: str
-    """As `path` takes it."""
+    """The step as written in `path`."""
     nodes: int
-    """How many nodes it started from."""
+    """Number of nodes from which it started."""
     removed: bool = False
-    """Whether it found something that `exclude_node_types`, `min_mentions` or `where` removed."""
+    """Whether it found anything that `exclude_node_types`, `min_mentions` or `where` removed.
+    """
     turned: str | None = None
-    """The step in the other direction, where that would have found something."""
+    """The step in the other direction, if that would have found something."""
     backwards: bool = False
     """Whether it was walked from the nodes of `to`."""
     astray: bool = False
-    """Whether it found something, but no node of `to`."""
+    """Whether it found nodes, but none of `to`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +80,16 @@ class Shown:
     """The nodes of a path's answer that its page counts."""
 
     count: int
-    """All of them, before the page."""
+    """Number of all of them, before the page."""
     step: int
-    """Whose nodes they are; 0 is the seeds."""
+    """The step to which the nodes belong; 0 is the seeds."""
     paths: Mapping[str, int] = field(default_factory=dict)
-    """By id, of those on the page: complete walks through it, at most `MOST_PATHS`."""
+    """By id of the nodes on the page: complete walks through the node, at most `MOST_PATHS`."""
     distinct: Mapping[str, int] | None = None
-    """By id: different nodes of another step on these walks; None where none was named."""
+    """By id: different nodes of another step on these walks; None if no step was named.
+    """
     many: bool = False
     """Whether a node of the page lies on more than `MOST_PATHS` walks."""
     walks: Literal["shown", "left out", "too large"] = "shown"
-    """Whether the page holds the walks of its nodes."""
+    """Whether the page contains the walks of its nodes."""
     dead_end: DeadEnd | None = None

@@ -1,12 +1,12 @@
 """RDF terms, their literals as JSON values, and short ids for IRIs.
 
 A term is an IRI (a plain text), a `Literal`, or None for a blank node. rdflib's own
-terms convert each literal when it is made and complain about what is no value of
-its type; files have both, and the text serves as well.
+terms convert each literal on creation and warn about values that are invalid for their
+type; files contain both kinds, and the text serves equally well.
 
 An IRI has one id, whether it comes from a file, an endpoint or a model:
-`prefix:local` where that can be undone. What would read as the short id of
-another IRI, or as no IRI at all, stands in angle brackets, which always mean
+`prefix:local` if that can be reversed. An IRI that would read as the short id of
+another IRI, or as no IRI at all, is written in angle brackets, which always mean
 exactly the IRI inside.
 """
 
@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 from pydantic_core import from_json
 
 JSON = "http://www.w3.org/1999/02/22-rdf-syntax-ns#JSON"
-"""Datatype of a literal that is a JSON text."""
+"""Datatype of a literal that contains JSON text."""
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 
@@ -44,7 +44,7 @@ Statement: TypeAlias = tuple[Term, Term, Term]
 
 
 def value_of(literal: Literal) -> Any:
-    """The literal in JSON: integers, decimals, booleans and JSON as such, all else as its text."""
+    """The literal in JSON: integers, decimals, booleans and JSON as such, all else as text."""
     convert = _CONVERSIONS.get(literal.datatype or "")
     if convert is None:
         return literal.text
@@ -55,7 +55,7 @@ def value_of(literal: Literal) -> Any:
 
 
 def in_languages(literal: Literal, languages: tuple[str, ...]) -> bool:
-    """Whether to keep the literal: it has no language, or one of these, `en-GB` being `en`."""
+    """Whether the literal has no language, or one of these, where `en-GB` counts as `en`."""
     if not languages or not literal.language:
         return True
     language = literal.language.casefold()
@@ -110,7 +110,7 @@ WELL_KNOWN = {
     "uniprot": "http://purl.uniprot.org/uniprot/",
     "up": "http://purl.uniprot.org/core/",
 }
-"""Prefixes that hold where neither options nor files bind the prefix or its namespace."""
+"""Prefixes that apply if neither options nor files bind the prefix or its namespace."""
 
 
 _SAFE = (
@@ -123,16 +123,16 @@ _ALLOWED = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\\ud800-\u
 
 
 def is_iri(text: str) -> bool:
-    """Whether a text may stand between `<` and `>` in RDF and SPARQL, and is absolute."""
+    """Whether a text may appear between `<` and `>` in RDF and SPARQL, and is absolute."""
     return _ALLOWED.fullmatch(text) is not None
 
 
 class Prefixes:
-    """Shortens IRIs by a fixed set of prefixes, and makes them whole again.
+    """Shortens IRIs with a fixed set of prefixes, and expands them again.
 
     Args:
-        given: Prefix to namespace, the ones of the options and the files; of
-            two with one namespace the first counts, of two that nest the longer.
+        given: Prefix to namespace, from the options and the files. Of two prefixes with the
+            same namespace the first applies; of two nested namespaces the longer.
     """
 
     def __init__(self, given: Mapping[str, str]) -> None:
@@ -148,7 +148,7 @@ class Prefixes:
         self.short = lru_cache(maxsize=1 << 15)(self._short)
 
     def full(self, id_: str) -> str | None:
-        """The IRI that an id means, in whichever way it is spelled; None where it means none."""
+        """The IRI that an id means, in any of its spellings; None if it means none."""
         if id_.startswith("<") and id_.endswith(">"):
             return id_[1:-1] if is_iri(id_[1:-1]) else None
         prefix, colon, local = id_.partition(":")
@@ -157,7 +157,7 @@ class Prefixes:
         return id_ if _PLAIN.fullmatch(id_) else None
 
     def _short(self, iri: str) -> str:
-        """The id of an IRI: `prefix:local`, or the IRI itself where no prefix is of use."""
+        """The id of an IRI: `prefix:local`, or the IRI itself if no prefix applies."""
         if _PLAIN.fullmatch(iri) is None:
             return f"<{iri}>"
         found = self._namespace.match(iri)

@@ -1,13 +1,13 @@
 """Nodes and edges, as they pass between backend and core and from sources to loaders.
 
-The two that come in tens of thousands are tuples: a ring of edges is a flat
-iterable of `(subject, predicate, object)`, whatever rows the driver gives, and
+The two that occur in tens of thousands are tuples: a ring of edges is a flat
+iterable of `(subject, predicate, object)`, whatever rows the driver returns, and
 `Edge` is the same tuple with names. None of these is passed to a JSON encoder:
 `bfsql.answers` writes the objects of the protocol.
 
 A source is an iterator of `NodeRecord`, `EdgeRecord`, `EvidenceRecord` and
-`Refusal` in any order: an edge may come before its nodes, evidence before its
-edge. The loader merges records of one thing by the rules of `bfsql.models.merge`.
+`Refusal` in any order: an edge may precede its nodes, evidence may precede its
+edge. The loader merges records of one item by the rules of `bfsql.models.merge`.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ Triple: TypeAlias = tuple[str, str, str]
 """`(subject, predicate, object)`: the identity of an edge (`protocol.md` 7)."""
 
 Metadata: TypeAlias = Mapping[str, Any]
-"""What a store knows of a node or an edge beyond its identity."""
+"""The store's data about a node or an edge beyond its identity."""
 
 NO_METADATA: Metadata = MappingProxyType({})
-"""The metadata of a record that brings none; read-only, so it can be shared."""
+"""The metadata of a record without any; read-only, so it can be shared."""
 
 
 class Edge(NamedTuple):
@@ -34,7 +34,7 @@ class Edge(NamedTuple):
     subject: str
     """Canonical id of the node that the edge leaves."""
     predicate: str
-    """What the relationship is, in the spelling that `describe_schema` lists."""
+    """The kind of relationship, in the spelling that `describe_schema` lists."""
     object: str
     """Canonical id of the node that the edge enters."""
 
@@ -47,7 +47,7 @@ class EntityStub(NamedTuple):
     entity_type: str
     """The one type that filters and summaries use."""
     name: str | None = None
-    """Display name; given by search, absent from the stubs of an answer."""
+    """Display name; set in search results, absent from the stubs of an answer."""
     score: float | None = None
     """Vector similarity, 0 to 1; None unless the match was made by vectors."""
 
@@ -60,12 +60,12 @@ class Node(NamedTuple):
     entity_type: str
     """The one type that filters and summaries use."""
     metadata: Metadata = NO_METADATA
-    """Often empty: `metadata_for_node` is the call that brings detail."""
+    """Often empty: `metadata_for_node` is the call that returns detail."""
 
 
 @dataclass(frozen=True, slots=True)
 class EdgeWithMetadata:
-    """An edge with everything that the store knows of it."""
+    """An edge with all its metadata in the store."""
 
     subject: str
     predicate: str
@@ -76,34 +76,36 @@ class EdgeWithMetadata:
 # --- what a backend left out --------------------------------------------------
 
 EdgeDirection: TypeAlias = Literal["out", "in"]
-"""Edges that leave the asked nodes, or that enter them."""
+"""Edges that leave the requested nodes, or that enter them."""
 
 Direction = Literal["out", "in", "both", "search", "metadata"]
 
 
 @dataclass(frozen=True, slots=True)
 class Omission:
-    """What the store has and the answer has not: edges of a node, hits of a search, or metadata.
+    """Data of the store missing from an answer: edges of a node, search hits, or metadata.
 
-    Only `bfsql.answers` makes a sentence of it (`protocol.md` 11).
+    Only `bfsql.answers` turns it into a sentence (`protocol.md` 11).
     """
 
     id: str
     """Canonical id of the node whose edges are incomplete, or the text that was searched for."""
     direction: Direction = "both"
-    """Which of its edges: leaving it, entering it, or both; `search` for a text that was looked
-    for by names alone, since it could not be compared by meaning, or, where there is a reason,
-    not to the end; `metadata` for a record whose redaction failed on the server behind this one."""
+    """Which of its edges: leaving it, entering it, or both. `search` for a text that was searched
+    only in names, because it could not be compared by meaning, or, if there is a reason, for a
+    search that was incomplete. `metadata` for a record whose redaction failed on the server behind
+    this one.
+    """
     at_least: int | None = None
-    """How many edges are missing at the least, or None where that is unknown."""
+    """Minimum number of missing edges, or None if that is unknown."""
     reason: str | None = None
-    """Why, in a few words for the model: `the endpoint's row limit`."""
+    """The reason, in a few words for the model: `the endpoint's row limit`."""
     lasting: bool = False
-    """Whether no call can show it, since no tool could name it: a node that has no id."""
+    """Whether no call can show it, because no tool could name it: a node without an id."""
 
     @property
     def passing(self) -> bool:
-        """Whether it may be there when it is asked for again, so that no cache keeps the answer."""
+        """Whether a later request may return the data, so that no cache holds the answer."""
         return self.direction in {"search", "metadata"}
 
 
@@ -112,7 +114,7 @@ class Omission:
 
 @dataclass(frozen=True, slots=True)
 class NodeRecord:
-    """One description of an entity; several of one id are merged.
+    """One description of an entity; several with one id are merged.
 
     An empty `entity_type` means that this record has no type: the first type of
     another record is used, further types become `other_types` in the metadata, and
@@ -122,7 +124,7 @@ class NodeRecord:
     id: str
     entity_type: str
     metadata: dict[str, Any] = field(default_factory=dict)
-    """`name` and `synonyms` (a list) are what search looks at; the rest is detail."""
+    """Search uses `name` and `synonyms` (a list); the rest is detail."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +145,12 @@ class EvidenceRecord:
     predicate: str
     object: str
     item: dict[str, Any]
-    """`document_id`, `section`, `text_span`, `confidence`, and whatever else is known."""
+    """`document_id`, `section`, `text_span`, `confidence`, and any further fields."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A line that could not be used, and why; the import goes on without it."""
+    """A line that could not be used, and the reason; the import continues without it."""
 
     path: Path | str
     line: int | None
@@ -161,7 +163,7 @@ class Refusal:
 
 
 GraphRecord: TypeAlias = NodeRecord | EdgeRecord | EvidenceRecord
-"""What a loader takes."""
+"""The records that a loader takes."""
 
 GraphStream: TypeAlias = Iterator[NodeRecord | EdgeRecord | EvidenceRecord | Refusal]
-"""What a source gives."""
+"""The records that a source yields."""

@@ -1,8 +1,8 @@
-"""Traversals: the checked arguments, what was found, and the facts that explain it.
+"""Traversals: the checked arguments, the result, and the facts that explain it.
 
-A result keeps its nodes and edges in columns, because an answer of 60,000 hub
-neighbours is written from ids and types alone; `nodes` and `edges` make the
-records of the protocol from them for programs that want objects.
+A result holds its nodes and edges in columns, because an answer of 60,000 hub
+neighbours is written from ids and types alone; `nodes` and `edges` create the
+records of the protocol from them for programs that need objects.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class IntersectionQuery(_Filters):
 
 @dataclass(frozen=True, slots=True)
 class SchemaSummary:
-    """The vocabulary of one answer, whatever its filters and its page."""
+    """The vocabulary of one answer, regardless of its filters and its page."""
 
     entity_types_found: list[str]
     """Types of the nodes in the whole answer, sorted."""
@@ -118,62 +118,62 @@ class SchemaDescription:
 
 @dataclass(frozen=True, slots=True)
 class OrderFacts:
-    """What an answer is sorted by."""
+    """The sort key of an answer."""
 
     key: str
     """A property or a number."""
     had: int
-    """Nodes that have it."""
+    """Number of nodes that have it."""
     mixed: bool
-    """Whether it is a number of some nodes and text of others."""
+    """Whether it is a number in some nodes and text in others."""
 
     def joined(self, other: OrderFacts) -> OrderFacts:
-        """The same of two parts of an answer."""
+        """The combined facts of two parts of an answer."""
         return OrderFacts(self.key, self.had + other.had, self.mixed or other.mixed)
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What an answer leaves out, and why; `bfsql.answers` makes the sentences."""
+    """Omissions of an answer, with reasons; `bfsql.answers` turns them into sentences."""
 
     asked_depth: int | None = None
-    """`max_hops` or `k` as asked, where the answer stopped before it."""
+    """`max_hops` or `k` as requested, if the answer stopped before it."""
     finished_depth: int | None = None
-    """The depth that the answer is exact for, where that is less."""
+    """The depth for which the answer is exact, if that is less."""
     stopped_by: Literal["deadline", "nodes", "edges"] | None = None
     """Which bound stopped the traversal."""
     dangling_ids: int = 0
-    """Edge ends that the store has no node for."""
+    """Number of edge ends for which the store has no node."""
     dangling_edges: int = 0
-    """Edges left out because of them."""
+    """Number of edges left out because of them."""
     unknown_seeds: tuple[str, ...] = ()
     """Seeds that the store does not have; the tools refuse them beforehand."""
     removed_seeds: tuple[str, ...] = ()
-    """Seeds that a removing filter took out."""
+    """Seeds that an excluding filter removed."""
     past_the_end: bool = False
-    """The offset is not below `node_count`."""
+    """Whether the offset is not below `node_count`."""
     edges_to_earlier: int = 0
-    """Edges between this page and the ones before it."""
+    """Number of edges between this page and the ones before it."""
     cut_nodes: int = 0
-    """Nodes cut from the end of the page by the budget."""
+    """Number of nodes cut from the end of the page by the budget."""
     cut_types: dict[str, int] = field(default_factory=dict)
-    """The same by type, for an answer without pages."""
+    """The cut nodes by type, for an answer without pages."""
     bare_nodes: int = 0
-    """Nodes whose metadata was due and did not fit the budget."""
+    """Number of nodes whose metadata was requested and did not fit the budget."""
     bare_edges: int = 0
-    """Edges whose metadata was due and did not fit the budget."""
+    """Number of edges whose metadata was requested and did not fit the budget."""
     late: tuple[Literal["nodes", "edges"], ...] = ()
-    """What became stubs because the deadline passed before its metadata came."""
+    """Items that became stubs because the deadline passed before their metadata was read."""
     omissions: tuple[Omission, ...] = ()
-    """What the backend had to leave out."""
+    """Omissions that the backend reported."""
     conditions: tuple[ConditionFacts, ...] = ()
-    """What the conditions of `where` found."""
+    """The findings of the conditions of `where`."""
     absent_fields: tuple[str, ...] = ()
     """Keys of `fields` that nothing on the page has."""
     stripped_fields: tuple[str, ...] = ()
-    """Likewise, where traversals leave them out of edges."""
+    """Keys of `fields` that nothing on the page has because traversals leave them out of edges."""
     order: OrderFacts | None = None
-    """How the nodes are sorted, where `sort_by` says it."""
+    """How the nodes are sorted, if `sort_by` is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,17 +183,17 @@ class Subgraph:
     ids: Sequence[str]
     """Node ids: by distance from the nearest seed, then by id."""
     types: dict[str, str]
-    """Type of every node; may know more nodes than the page has."""
+    """Type of every node; may include nodes that are not on the page."""
     triples: Sequence[Triple]
-    """Edges whose two ends are in the page, sorted."""
+    """Edges whose two ends are both on the page, sorted."""
     node_metadata: dict[str, Metadata] = field(default_factory=dict)
-    """Metadata of the nodes that are full; the others are stubs."""
+    """Metadata of the nodes with detail; the others are stubs."""
     edge_metadata: dict[Triple, Metadata] = field(default_factory=dict)
-    """Metadata of the edges that are full; the others are stubs."""
+    """Metadata of the edges with detail; the others are stubs."""
 
     @property
     def nodes(self) -> list[Node | EntityStub]:
-        """The nodes as records: full ones as `Node`, the others as `EntityStub`."""
+        """The nodes as records: `Node` with detail, `EntityStub` otherwise."""
         types, full = self.types, self.node_metadata
         return [
             Node(i, types[i], full[i]) if i in full else EntityStub(i, types[i]) for i in self.ids
@@ -201,7 +201,7 @@ class Subgraph:
 
     @property
     def edges(self) -> list[EdgeWithMetadata | Edge]:
-        """The edges as records: full ones as `EdgeWithMetadata`, the others as `Edge`."""
+        """The edges as records: `EdgeWithMetadata` with detail, `Edge` otherwise."""
         full = self.edge_metadata
         return [EdgeWithMetadata(*t, full[t]) if t in full else Edge(*t) for t in self.triples]
 
@@ -245,4 +245,4 @@ class IntersectionResult(_Result):
 
     k: int
     common_count: int | None = None
-    """How many of the first nodes are within reach of every seed; the others connect them."""
+    """Number of leading nodes that are within reach of every seed; the others connect them."""

@@ -47,22 +47,20 @@ FORMATS: dict[str, Format] = {
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """How to read graph files; every field is optional."""
+    """How to read graph files; every field can be left out."""
 
     format: str | None = None
-    """Format of all files, by its name in `FORMATS`; by default the suffix decides."""
+    """Format of all files, by its name in `FORMATS`; otherwise the suffix decides."""
     encoding: str | None = None
-    """Encoding of text that does not declare its own, by its Python name: `cp1252`. A byte order
-    mark in a file takes precedence. The default is UTF-8.
-    """
+    """Of text that does not say its own, by the name that Python has for it: `cp1252`. A byte order
+    mark in a file counts more. Without it text is UTF-8."""
     null_texts: tuple[str, ...] = ("NaN", "nan", "null", "NULL", "None")
-    """Texts that, like an empty one, do not count as an id, type, name, alias or predicate; in
-    metadata they are preserved. With an empty tuple, or one empty text, all other texts count.
-    """
+    """Texts that are no id, type, name, alias or predicate, as an empty one is; in metadata they
+    stay. With an empty tuple, or one empty text, every other text counts."""
     id_column: str | None = None
-    """Column of a node table with the id of the node."""
+    """Column of a node table with the node's id."""
     type_column: str | None = None
-    """Column of a node table with the type of the node."""
+    """Column of a node table with the node's type."""
     name_column: str | None = None
     """Column of a node table with the display name."""
     alias_column: str | None = None
@@ -70,19 +68,18 @@ class SourceOptions:
     subject_column: str | None = None
     """Column of an edge table with the id of the node that the edge leaves."""
     predicate_column: str | None = None
-    """Column of an edge table with the kind of relationship."""
+    """Column of an edge table with what the relationship is."""
     object_column: str | None = None
     """Column of an edge table with the id of the node that the edge enters."""
     default_type: str = ""
-    """Type of nodes without a type."""
+    """Type of nodes that name none."""
     default_predicate: str = "related_to"
-    """Predicate of edges without a predicate."""
+    """Predicate of edges that name none."""
     prefixes: Mapping[str, str] | None = field(default_factory=dict)
     """RDF: prefix to namespace, used to shorten ids before the prefixes of the files are. With
-    None ids are whole IRIs in angle brackets.
-    """
+    None ids are whole IRIs in angle brackets."""
     languages: tuple[str, ...] = ()
-    """RDF: languages of the texts to load, for instance `en`; if empty, all are loaded."""
+    """RDF: languages of the texts to keep, for instance `en`; without any, all are kept."""
 
 
 NO_OPTIONS = SourceOptions()
