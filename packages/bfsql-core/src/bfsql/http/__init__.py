@@ -4,16 +4,16 @@
     reply = await client.send(HttpRequest(url), credentials=credentials, max_bytes=1_000_000)
     reply.status, reply.headers["content-type"], reply.body
 
-`HttpClient` pools connections, bounds every body while it streams and shows credentials only where
-the caller passes them; it follows no redirect by itself (`follow_redirects`). Around it: `retry`,
-`RateLimiter` and `seconds_left` say when a request goes out, `Credentials` what it carries,
-`same_server`, `is_listed` and `public_address` where it may go.
+`HttpClient` pools connections, bounds every body while it streams and sends credentials only if the
+caller passes them; it follows no redirect by itself (`follow_redirects`). Related names: `retry`,
+`RateLimiter` and `seconds_left` control when a request is sent, `Credentials` what it carries,
+`same_server`, `is_listed` and `public_address` where it may be sent.
 
-Failures are facts and no sentences: an `HttpError` knows what happened to which request, and the
-caller writes the sentence that names its own setting. What goes into one is put on one line and
-freed of secrets by `one_line`, `describe`, `hide_secrets` and `hide_login`.
+Failures are facts without messages: an `HttpError` holds what happened to which request, and the
+caller composes the message that names its own setting. `one_line`, `describe`, `hide_secrets` and
+`hide_login` reduce texts for a message to one line without secrets.
 
-`httpx2` is imported when the first client is made, so that importing this room is cheap.
+`httpx2` is imported when the first client is created, so importing this package is cheap.
 """
 
 from bfsql.http.addresses import (

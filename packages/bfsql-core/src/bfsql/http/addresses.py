@@ -1,9 +1,9 @@
-"""Where a request may go: which server a URL means, listed hosts, and no private addresses.
+"""Where a request may be sent: the server of a URL, listed hosts, and no private addresses.
 
-What a document names must not lead into the network that this program runs in
-(server-side request forgery). `public_address` gives the address that was
-checked, and `HttpClient.send_public` connects to that very address, so that a
-name cannot resolve to another one a moment later.
+URLs named in a document must not lead into the network of this machine (server-side
+request forgery). `public_address` returns the address that was checked, and
+`HttpClient.send_public` connects to exactly that address, so that a name cannot
+resolve to another one a moment later.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _SHOWN = 200
 
 @dataclass(eq=False)
 class PrivateAddress(Exception):
-    """A host that has a private address."""
+    """A host with a private address."""
 
     host: str
-    """Its name."""
+    """The name of the host."""
     address: str
     """The first of its addresses that is not public."""
 
@@ -50,10 +50,10 @@ def origin(url: str) -> tuple[str, str, int]:
 
 
 def same_server(url: str, base: str) -> bool:
-    """Whether what is meant for `base` may be sent to `url`: the same scheme, host and port.
+    """Whether data meant for `base` may be sent to `url`: the same scheme, host and port.
 
-    From http at port 80 to https at port 443 of the same host counts as the same, too; never from
-    https to http. False where one of them is not an http or https URL.
+    A change from http on port 80 to https on port 443 of the same host also counts as the same
+    server, but never one from https to http. False if either is not an http or https URL.
     """
     try:
         (scheme, host, port), (base_scheme, base_host, base_port) = origin(url), origin(base)
@@ -64,7 +64,7 @@ def same_server(url: str, base: str) -> bool:
 
 
 def is_listed(url: str, hosts: Collection[str]) -> bool:
-    """Whether a URL's host is in a list, where `*` is any host, `.example.org` those below it."""
+    """Whether a URL's host is in a list; `*` matches any host, `.example.org` its subdomains."""
     try:
         _, host, _ = origin(url)
     except ValueError:
@@ -78,7 +78,7 @@ def is_listed(url: str, hosts: Collection[str]) -> bool:
 
 
 def is_unencrypted(url: str) -> bool:
-    """Whether what is sent to a URL can be read on the way: http to another machine."""
+    """Whether data sent to a URL can be read in transit: http to another machine."""
     parts = urlsplit(url)
     return parts.scheme == "http" and parts.hostname not in _LOCAL
 
@@ -87,12 +87,12 @@ def split_setting(url: str, setting: str, login: str) -> SplitResult:
     """The parts of a URL from the settings.
 
     Args:
-        url: As it was set.
+        url: The URL as it was set.
         setting: The setting's name.
-        login: Where user and password belong instead, for the sentence.
+        login: Where user and password belong instead, for the error message.
 
     Raises:
-        ConfigurationError: It is no URL, or holds a password, which would be shown wherever
+        ConfigurationError: It is not a URL, or contains a password, which would be shown wherever
             settings are.
     """
     try:
@@ -110,13 +110,13 @@ def split_setting(url: str, setting: str, login: str) -> SplitResult:
 
 
 def hide_login(url: str) -> str:
-    """A URL as sentences show it: no user or password, and no query, which may hold keys."""
+    """A URL for messages: without user, password, and the query, which may hold keys."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
 
 def server_of(url: str) -> str:
-    """Scheme, host and port of any text as sentences show them: `https://host:8080`."""
+    """Scheme, host and port of any text as messages show them: `https://host:8080`."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -125,11 +125,11 @@ def server_of(url: str) -> str:
 
 
 def ascii_host(url: str) -> str:
-    """The host of a URL in ASCII, as DNS and the `Host` header have it (IDNA).
+    """The host of a URL in ASCII, as used in DNS and the `Host` header (IDNA).
 
     Raises:
         ValueError: It is not an http or https URL.
-        StoreUnavailable: No host can have such a name.
+        StoreUnavailable: The name is not a valid host name.
     """
     host = origin(url)[1]
     try:
@@ -146,8 +146,8 @@ async def public_address(url: str, *, allow_private: bool = False) -> str:
         allow_private: Whether addresses that are not public are allowed.
 
     Raises:
-        PrivateAddress: One of the host's addresses is not public, also where only a gateway
-            (NAT64, 6to4) would make such an address of it.
+        PrivateAddress: One of the host's addresses is not public, or becomes such an address
+            behind a gateway (NAT64, 6to4).
         StoreUnavailable: The host has no address.
     """
     host, port = ascii_host(url), origin(url)[2]
@@ -173,7 +173,7 @@ def _is_public(address: str) -> bool:
 
 
 def _translated(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """The IPv4 address that a gateway would make of an IPv6 address."""
+    """The IPv4 address to which a gateway would translate an IPv6 address."""
     if any(address in network for network in _ENDS_WITH_IPV4):
         return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
     return address.ipv4_mapped or address.sixtofour or address

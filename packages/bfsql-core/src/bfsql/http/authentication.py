@@ -1,4 +1,4 @@
-"""What a request shows to the server that it is meant for: keys, logins, and fetched tokens."""
+"""Credentials of a request for its server: keys, logins, and fetched tokens."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
     from bfsql.http.client import HttpReply
 
 Post: TypeAlias = Callable[[str, bytes, Mapping[str, str]], Awaitable["HttpReply"]]
-"""URL, form and headers of a POST request to its reply."""
+"""Sends URL, form and headers as a POST request and returns the reply."""
 
-_EARLY = 30.0  # seconds before its end at which a token is no longer used
-_LIFETIME = 300.0  # of a token whose reply names none
+_EARLY = 30.0  # seconds before its expiry at which a token is no longer used
+_LIFETIME = 300.0  # of a token whose reply has no lifetime
 
 
 @dataclass(eq=False)
 class TokenRefused(HttpError):
-    """The OAuth server gave no token."""
+    """The OAuth server refused to issue a token."""
 
     status: int
     """The status of its reply."""
     code: str
-    """Its error code, as in `invalid_client`; empty without one."""
+    """The error code of the reply, as in `invalid_client`; empty if there is none."""
 
 
 class OAuthClient:
@@ -45,8 +45,8 @@ class OAuthClient:
     Args:
         url: The token endpoint.
         client: The client's id.
-        secret: The client's secret; spaces around it are dropped.
-        scope: The scope to ask for; None sends none.
+        secret: The client's secret; surrounding spaces are dropped.
+        scope: The scope to request; None sends none.
     """
 
     def __init__(self, url: str, client: str, secret: SecretStr, scope: str | None = None) -> None:
@@ -60,13 +60,13 @@ class OAuthClient:
         self._lock = asyncio.Lock()
 
     async def token(self, post: Post) -> str:
-        """The access token; callers at the same time share one request.
+        """The access token; concurrent callers share one request.
 
         Args:
-            post: Asks for a token, where one is due.
+            post: Sends a token request if one is needed.
 
         Raises:
-            TokenRefused: The reply has none.
+            TokenRefused: The reply has no token.
         """
         async with self._lock:
             if not self.current or time.monotonic() >= self._expires:
@@ -75,12 +75,12 @@ class OAuthClient:
             return self.current
 
     def forget(self, token: str) -> None:
-        """Drop a token that was refused; a newer one stays."""
+        """Discard a refused token; a newer one is retained."""
         if token == self.current:
             self.current = ""
 
     async def _fetched(self, post: Post) -> tuple[str, float]:
-        """A token, and the seconds for which it is good."""
+        """A token, and the seconds for which it is valid."""
         form = {"grant_type": "client_credentials"}
         if self._scope:
             form["scope"] = self._scope
@@ -104,26 +104,26 @@ class OAuthClient:
 
 @dataclass(frozen=True)
 class Credentials:
-    """What is shown to one server: pass it to `HttpClient.send` for requests to that one alone."""
+    """Credentials for one server; pass them to `HttpClient.send` only for requests to it."""
 
     headers: Mapping[str, str] = field(default_factory=dict)
-    """With secrets, as in `{"Authorization": f"Bearer {token}"}`."""
+    """Headers with secrets, as in `{"Authorization": f"Bearer {token}"}`."""
     digest: tuple[str, str] | None = None
     """User name and password for digest authentication."""
     oauth: OAuthClient | None = None
-    """Where a bearer token is fetched."""
+    """The client that fetches bearer tokens."""
     hidden: Collection[str] = ()
-    """What no sentence may repeat of the headers and the login."""
+    """Secrets in the headers and the login, which no message may repeat."""
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What no sentence may repeat, OAuth's secret and token among it; longest first."""
+        """Secrets that no message may repeat, including OAuth's secret and token; longest first."""
         oauth = () if self.oauth is None else (self.oauth.secret, self.oauth.current)
         return tuple(sorted({*self.hidden, *oauth} - {""}, key=len, reverse=True))
 
     @cached_property
     def auth(self) -> httpx2.Auth | None:
-        """The digest authentication, which remembers the server's challenge; None without."""
+        """The digest authentication, which remembers the server's challenge; None if not used."""
         import httpx2
 
         return None if self.digest is None else httpx2.DigestAuth(*self.digest)
@@ -135,7 +135,7 @@ def basic(username: str, password: str) -> str:
 
 
 def header_secret(secret: SecretStr) -> str | None:
-    """A secret as a header carries it, without spaces around it; None where none can carry it."""
+    """A secret in header form, without surrounding spaces; None if no header can carry it."""
     text = secret.get_secret_value().strip()
     return text if fits_header(text) else None
 

@@ -1,6 +1,6 @@
 """The HTTP client: pooled connections, bounded bodies, and credentials for one server.
 
-It lives in the event loop that uses it, and sets no time limit beyond that for a connection: the
+It belongs to the event loop that uses it, and sets no time limit except for connecting: the
 caller's `asyncio.timeout` ends a request, which closes its connection.
 """
 
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
     import httpx2
 
-_IDLE = 30.0  # seconds that an unused connection stays open
+_IDLE = 30.0  # seconds for which an unused connection stays open
 _REDIRECTS = (301, 302, 303, 307, 308)
 
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """What is sent."""
+    """A request to send."""
 
     url: str
     method: str = "GET"
@@ -50,42 +50,42 @@ class HttpRequest:
 
 @dataclass(frozen=True, slots=True)
 class HttpReply:
-    """A reply, read to its end; any status."""
+    """A reply of any status, read to its end."""
 
     request: HttpRequest
-    """The request that was answered, as it was passed to the client."""
+    """The original request, as it was passed to the client."""
     status: int
     headers: Mapping[str, str]
-    """By lower-case name."""
+    """The headers, by name in lower case."""
     body: bytes = b""
-    """Decompressed."""
+    """The body, decompressed."""
 
     @property
     def content_type(self) -> str:
-        """The media type without parameters, in lower case; empty where none is named."""
+        """The media type without parameters, in lower case; empty if there is none."""
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     @property
     def location(self) -> str | None:
-        """Where a redirect leads, as the server wrote it; None for any other reply."""
+        """The target of a redirect, as the server wrote it; None for any other reply."""
         return self.headers.get("location") if self.status in _REDIRECTS else None
 
     @property
     def retry_after(self) -> float | None:
-        """Seconds that the server asks to wait, see the function of this name."""
+        """Seconds that the server requests to wait, see the function of this name."""
         return retry_after(self.headers.get("retry-after"))
 
 
 class HttpClient:
-    """Sends requests over connections that stay open in between.
+    """Sends requests over connections that are kept open between requests.
 
-    A user or password within a URL is not sent. Redirects are replies like others.
+    A user or password within a URL is not sent. Redirects are returned like other replies.
 
     Args:
-        headers: Sent with every request, as `User-Agent`.
-        connect_timeout: Seconds for a connection; None for no bound of its own.
+        headers: Sent with every request, such as `User-Agent`.
+        connect_timeout: Seconds for connecting; None for no separate limit.
         keep_open: Number of unused connections that stay open, for half a minute; at least 1.
-        tls: From `tls_context`; None trusts the system's certificates.
+        tls: The result of `tls_context`; None trusts the system's certificates.
         http2: Whether HTTP/2 is offered over TLS, if the package `h2` is installed.
     """
 
@@ -101,13 +101,13 @@ class HttpClient:
         import httpx2
 
         self.requests = 0
-        """Number of requests that were sent."""
+        """Number of requests sent."""
         self._closed = False
         trusted = tls or tls_context()
         self._pooled, self._pinned = (
             httpx2.AsyncClient(
                 headers=headers,
-                auth=httpx2.Auth(),  # none: a login in the URL would be sent otherwise
+                auth=httpx2.Auth(),  # no authentication: otherwise a login in the URL would be sent
                 timeout=httpx2.Timeout(None, connect=connect_timeout),
                 limits=httpx2.Limits(max_keepalive_connections=kept, keepalive_expiry=_IDLE),
                 verify=trusted,
@@ -126,21 +126,21 @@ class HttpClient:
         max_error_bytes: int | None = None,
         credentials: Credentials | None = None,
     ) -> HttpReply:
-        """Send a request once; after a 401 once more, where the credentials give another token.
+        """Send a request once, or again after a 401 if the credentials provide another token.
 
-        The id of the call under way goes along, as `X-Request-Id`.
+        The id of the current call is sent as `X-Request-Id`.
 
         Args:
-            request: What is sent.
-            max_bytes: Bound of the decompressed body.
-            max_error_bytes: Where given, a reply with another status than 200 ends here or where
+            request: The request to send.
+            max_bytes: Maximum size of the decompressed body.
+            max_error_bytes: If given, a reply with a status other than 200 is cut off here or where
                 its connection breaks off, without an exception.
-            credentials: Only for a URL of the server that they are meant for.
+            credentials: Only for a URL on the server that they are meant for.
 
         Raises:
-            NoReply: There is no whole reply.
+            NoReply: There is no complete reply.
             ReplyTooLarge: The body is larger than allowed.
-            TokenRefused: The credentials' token was not given.
+            TokenRefused: The token for the credentials was refused.
         """
         credentials = credentials or Credentials()
         oauth = credentials.oauth
@@ -169,20 +169,20 @@ class HttpClient:
     async def send_public(
         self, request: HttpRequest, *, max_bytes: int, allow_private: bool = False
     ) -> HttpReply:
-        """Send a request to a URL that comes from a document: no credentials, no private address.
+        """Send a request to a URL from a document: no credentials, no private address.
 
-        The connection goes to the address that was checked, with the name in `Host` and TLS. It
-        uses no proxy, which would look the name up by itself, and is not kept open.
+        The connection uses the address that was checked, with the host name in `Host` and TLS. It
+        uses no proxy, which would resolve the name itself, and is not kept open.
 
         Args:
-            request: What is sent.
-            max_bytes: Bound of the decompressed body.
+            request: The request to send.
+            max_bytes: Maximum size of the decompressed body.
             allow_private: Whether addresses that are not public are allowed.
 
         Raises:
-            PrivateAddress: The host has one.
+            PrivateAddress: The host has a private address.
             StoreUnavailable: The host has no address.
-            NoReply: There is no whole reply.
+            NoReply: There is no complete reply.
             ReplyTooLarge: The body is larger than allowed.
         """
         address = await public_address(request.url, allow_private=allow_private)
@@ -197,7 +197,7 @@ class HttpClient:
         return await self._exchange(request, pinned, max_bytes, server_name=host)
 
     async def close(self) -> None:
-        """Close the connections; what is under way ends with `NoReply` (`Failure.CLOSED`)."""
+        """Close the connections; requests under way fail with `NoReply` (`Failure.CLOSED`)."""
         self._closed = True
         await self._pooled.aclose()
         await self._pinned.aclose()
@@ -214,7 +214,7 @@ class HttpClient:
         auth: httpx2.Auth | None = None,
         server_name: str | None = None,
     ) -> HttpReply:
-        """Send `sent`, which is `request` with what only the wire sees, and read the reply."""
+        """Send `sent`, the form of `request` for the wire, and read the reply."""
         import httpx2
 
         if self._closed:
@@ -233,7 +233,7 @@ class HttpClient:
             ) as response:
                 body = await _read(response, request, max_bytes, max_error_bytes)
         except (httpx2.HTTPError, httpx2.InvalidURL, NotImplementedError) as error:
-            # NotImplementedError: a digest challenge of a kind that the library does not know
+            # NotImplementedError: a kind of digest challenge that the library does not support
             if self._closed:
                 raise _closed(request) from None
             raise NoReply.of(request, error, in_body=response is not None) from error
@@ -248,16 +248,16 @@ async def follow_redirects(
     *,
     most: int = 5,
 ) -> HttpReply:
-    """The first reply that is no redirect.
+    """The first reply that is not a redirect.
 
     Args:
         request: Sent first, and then to the other URLs.
-        send: Sends one request, with credentials where they belong.
-        target: The URL where a redirect leads; raises where the request may not go there.
-        most: Redirects that are followed at most.
+        send: Sends one request, with credentials if they apply to its URL.
+        target: Returns the URL of a redirect; raises if the request may not be sent there.
+        most: Maximum number of redirects to follow.
 
     Raises:
-        EndlessRedirects: There are more of them.
+        EndlessRedirects: There are more redirects.
     """
     for _ in range(most + 1):
         reply = await send(request)
@@ -270,14 +270,14 @@ async def follow_redirects(
 def tls_context(
     ca_file: Path | None = None, client_certificate: Path | None = None
 ) -> ssl.SSLContext:
-    """What an `HttpClient` trusts and shows as `tls`.
+    """The trusted certificates and the client certificate, for `tls` of an `HttpClient`.
 
     Args:
         ca_file: PEM file of the certificates to trust in place of the system's.
-        client_certificate: PEM file with a certificate to show and its unencrypted key.
+        client_certificate: PEM file with the client certificate and its unencrypted key.
 
     Raises:
-        UnusableCertificate: A file that cannot be used; `setting` is the argument's name.
+        UnusableCertificate: A file cannot be used; `setting` is the argument's name.
     """
     import httpx2
 
@@ -290,14 +290,14 @@ def tls_context(
             context = ssl.create_default_context(cafile=ca_file)
     if client_certificate is not None:
         with _usable("client_certificate", client_certificate):
-            # A password that is given, even an empty one, keeps OpenSSL from asking the terminal.
+            # A given password, even an empty one, keeps OpenSSL from prompting on the terminal.
             context.load_cert_chain(client_certificate, password="")
     return context
 
 
 @cache
 def _system_trust(*_paths: str | None) -> ssl.SSLContext:
-    """What the system trusts; reading its certificates takes 0.1 s, so it is done once."""
+    """The certificates that the system trusts; reading them takes 0.1 s, so it is done once."""
     import httpx2
 
     return httpx2.create_ssl_context()
@@ -314,7 +314,7 @@ def _usable(setting: str, path: Path) -> Iterator[None]:
 async def _read(
     response: httpx2.Response, request: HttpRequest, max_bytes: int, max_error_bytes: int | None
 ) -> bytes:
-    """The body, as far as it is allowed."""
+    """The body, up to the allowed size."""
     import httpx2
 
     is_error = max_error_bytes is not None and response.status_code != HTTPStatus.OK
@@ -334,7 +334,7 @@ async def _read(
 
 
 def _trace() -> dict[str, str]:
-    """The header with the id of the call under way."""
+    """The header with the id of the current call."""
     request_id = call.current_request_id()
     return {"X-Request-Id": request_id} if fits_header(request_id) else {}
 

@@ -1,7 +1,8 @@
-"""What can go wrong with a request, as facts, and how a text of others becomes part of a sentence.
+"""Faults of a request, as facts, and the conversion of foreign texts for error messages.
 
-An `HttpError` holds no sentence for an operator: only its catcher knows which setting would cure
-it. `NoReply.of` reads the cause from the chain of exceptions that the HTTP library raises.
+An `HttpError` contains no message for an operator: only the code that catches it knows which
+setting would help. `NoReply.of` reads the cause from the chain of exceptions that the HTTP library
+raises.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ _SHOWN = 300
 
 
 class Failure(Enum):
-    """Why there is no whole reply."""
+    """Reasons for an incomplete or missing reply."""
 
     UNTRUSTED = "untrusted"
     """The server's certificate is not trusted."""
     NO_TLS = "no TLS"
-    """The TLS handshake failed: plain HTTP, other versions, or a client certificate is due."""
+    """The TLS handshake failed: plain HTTP, other versions, or a client certificate is required."""
     NO_HOST = "no host"
     """The host has no address."""
     CONNECT_TIMEOUT = "connect timeout"
-    """No connection within the client's `connect_timeout`."""
+    """No connection was made within the client's `connect_timeout`."""
     UNREACHABLE = "unreachable"
     """The connection was refused, or there is no route."""
     PROXY = "proxy"
@@ -43,7 +44,7 @@ class Failure(Enum):
     INVALID_URL = "invalid URL"
     """The URL cannot be requested."""
     UNUSABLE = "unusable"
-    """The server's HTTP cannot be used, or its challenge for a login."""
+    """The server's HTTP, or its login challenge, is not supported."""
     CLOSED = "closed"
     """`HttpClient.close` was called before the reply was complete."""
 
@@ -59,26 +60,26 @@ _CONNECTING = (
 
 @dataclass(eq=False)
 class HttpError(Exception):
-    """A request that has no usable reply; the subclasses say why."""
+    """A request without a usable reply; the subclasses are the reasons."""
 
     request: HttpRequest
-    """As it was passed to the client; that for a token, where it was this one that failed."""
+    """The request as it was passed to the client; or the token request, if that one failed."""
 
 
 @dataclass(eq=False)
 class NoReply(HttpError):
-    """There was no whole reply."""
+    """There was no complete reply."""
 
     kind: Failure
-    """Why."""
+    """The reason."""
     reason: str
-    """The words of the system or of TLS, where it was one of them, without a full stop."""
+    """The message of the system or of TLS, if the reason came from there, without a full stop."""
     detail: str
     """Type and text of the HTTP library's exception, see `describe`."""
 
     @property
     def is_connecting(self) -> bool:
-        """Whether no connection came about, so that the server has seen nothing."""
+        """Whether no connection was made, so that the server has received nothing."""
         return self.kind in _CONNECTING
 
     @classmethod
@@ -87,7 +88,7 @@ class NoReply(HttpError):
 
         Args:
             request: The request.
-            error: What the library raised.
+            error: The library's exception.
             in_body: Whether status and headers had arrived.
         """
         kind, reason = (Failure.INCOMPLETE, "") if in_body else _classified(error)
@@ -96,7 +97,7 @@ class NoReply(HttpError):
 
 @dataclass(eq=False)
 class ReplyTooLarge(HttpError):
-    """The body, decompressed, is larger than allowed; it was read no further."""
+    """The decompressed body is larger than allowed; the rest was not read."""
 
     max_bytes: int
     """The bound."""
@@ -104,10 +105,10 @@ class ReplyTooLarge(HttpError):
 
 @dataclass(eq=False)
 class EndlessRedirects(HttpError):
-    """More redirects than are followed; the request is the one that would come next."""
+    """More redirects than allowed; the request is the one that would come next."""
 
     reply: HttpReply
-    """The reply that redirects once more."""
+    """The reply with the redirect beyond the limit."""
 
 
 @dataclass(eq=False)
@@ -119,11 +120,11 @@ class UnusableCertificate(Exception):
     path: Path
     """The file."""
     error: Exception
-    """Why."""
+    """The cause."""
 
     @property
     def reason(self) -> str:
-        """Why, in the system's words where it was the system."""
+        """The reason, in the system's words if it came from the system."""
         return str(getattr(self.error, "strerror", None) or self.error)
 
 
@@ -133,13 +134,13 @@ def describe(error: BaseException) -> str:
 
 
 def one_line(text: str, limit: int = _SHOWN) -> str:
-    """A text on one line, at most `limit` characters and `...`, without a full stop at its end."""
+    """A text on one line, of at most `limit` characters and `...`, without a final full stop."""
     line = " ".join(text.split())
     return f"{line[:limit]}..." if len(line) > limit else line.rstrip(".")
 
 
 def _classified(error: Exception) -> tuple[Failure, str]:
-    """Kind and reason of an exception before the reply; the reason is empty where it is generic."""
+    """Kind and reason of an exception before the reply; the reason is empty if it is generic."""
     import httpx2
 
     connecting = isinstance(error, httpx2.ConnectError)
@@ -168,7 +169,7 @@ def _classified(error: Exception) -> tuple[Failure, str]:
 
 
 def _reason(error: Exception) -> str:
-    """The system's words for an exception, where it was the system; otherwise the library's."""
+    """The system's words for an exception, if it came from the system; otherwise the library's."""
     causes = list(_causes(error))
     system = [cause.strerror for cause in causes if isinstance(cause, OSError) and cause.strerror]
     texts = [str(cause) for cause in causes if str(cause)]
@@ -176,7 +177,7 @@ def _reason(error: Exception) -> str:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """An exception, and what led to it."""
+    """An exception and its causes."""
     seen: BaseException | None = error
     while seen is not None:
         yield seen

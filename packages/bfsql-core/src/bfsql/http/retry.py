@@ -1,6 +1,6 @@
-"""When a request goes out: a number at once, a time apart, and again after what may pass.
+"""The timing of requests: concurrency, minimum intervals, and retries of transient failures.
 
-All times are seconds, all ends readings of `time.monotonic()`.
+All durations are in seconds; all end times are readings of `time.monotonic()`.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from bfsql.errors import StoreUnavailable
 T = TypeVar("T")
 
 _LONGEST_HOLD = 60.0
-"""Seconds after which a server is asked again, even where it asked for a longer pause."""
+"""Seconds after which a server is tried again, even if it requested a longer pause."""
 
 
 class Retryable(StoreUnavailable):
-    """A failure after which the same request may succeed in a moment; `retry` acts on it.
+    """A failure after which the same request may soon succeed; `retry` handles it.
 
     Args:
         message: The sentence for the operator, in case no attempt succeeds.
-        wait: Seconds to wait; 0 where there is nothing to wait for, None for the usual pause.
-        asked: Whether the server itself asked for that wait.
+        wait: Seconds to wait; 0 for no wait, None for the usual pause.
+        asked: Whether the server itself requested that wait.
     """
 
     def __init__(self, message: str, *, wait: float | None = None, asked: bool = False) -> None:
@@ -53,14 +53,14 @@ async def retry(
 
     Args:
         attempt: Sends the request.
-        retries: How often it is sent again at most.
-        ends: When a further attempt would come too late; no wait that reaches it is begun.
-        pause: Number of the failed attempt, from 1, to the seconds to wait where the failure
-            names none; `backoff` by default.
-        hold: Called with the seconds for which the server asked to be left alone, if it did.
+        retries: Maximum number of times that it is sent again.
+        ends: Time at which a further attempt would be too late; no wait may reach it.
+        pause: Returns the seconds to wait after a failed attempt (numbered from 1) if the failure
+            specifies none; `backoff` by default.
+        hold: Called with the pause in seconds that the server requested, if it did.
 
     Raises:
-        Retryable: That of the last attempt.
+        Retryable: The failure of the last attempt.
     """
     number = 0
     while True:
@@ -84,21 +84,21 @@ def backoff(
     """Seconds before a request is sent again: doubled each time, and shortened at random.
 
     Args:
-        attempt: How often it was sent, from 1.
+        attempt: The number of times it was sent, from 1.
         first: Seconds after the first attempt.
-        longest: Bound of the seconds.
-        jitter: The part of them by which they are shortened at most, so that clients that failed
-            together do not come back together; 0 for none.
+        longest: Maximum number of seconds.
+        jitter: Maximum share by which the seconds are shortened, so that clients that failed
+            together do not retry together; 0 for none.
     """
     full = min(longest, first * 2.0 ** (attempt - 1))
     return full * random.uniform(1.0 - jitter, 1.0)  # noqa: S311 - no secret
 
 
 def retry_after(header: str | None) -> float | None:
-    """Seconds from now that a `Retry-After` header names, as a number or as a date (RFC 9110).
+    """Seconds from now that a `Retry-After` header specifies, as a number or as a date (RFC 9110).
 
     Returns:
-        0 for what is past; None without the header, or where it has neither form.
+        0 for a time in the past; None without the header, or if it has neither form.
     """
     if header is None:
         return None
@@ -114,25 +114,25 @@ def retry_after(header: str | None) -> float | None:
 
 
 def seconds_left(limit: float) -> float:
-    """The smaller one of `limit` and what remains of the deadline of the call under way."""
+    """The smaller of `limit` and the time until the deadline of the current call."""
     left = call.remaining()
     return limit if left is None else min(limit, left)
 
 
 @dataclass(eq=False)
 class RateLimited(Exception):
-    """The server asked to be left alone for longer than there is time."""
+    """The server requested a longer pause than there is time."""
 
     seconds: float
-    """Until it may be asked again."""
+    """Seconds until the next request is allowed."""
 
 
 class RateLimiter:
-    """Bounds the requests to one server: `async with limiter: await limiter.turn(ends)`.
+    """Limits the requests to one server: `async with limiter: await limiter.turn(ends)`.
 
     Args:
-        max_concurrent: Requests under way at most; a further one waits at `async with`.
-        delay: Seconds between the starts of two, kept by `turn`.
+        max_concurrent: Maximum number of concurrent requests; further ones wait at `async with`.
+        delay: Seconds between the starts of two requests, enforced by `turn`.
     """
 
     def __init__(self, max_concurrent: int, delay: float = 0.0) -> None:
@@ -155,10 +155,10 @@ class RateLimiter:
         """Wait until the next request may start.
 
         Args:
-            ends: When it would come too late.
+            ends: Time after which it would be too late.
 
         Raises:
-            RateLimited: It may not start before that; nothing was waited for.
+            RateLimited: It may not start before that time; raised without waiting.
         """
         async with self._line:
             while (wait := self._free - time.monotonic()) > 0:
