@@ -1,6 +1,6 @@
 """Embedder: one text to one vector, bounded in time, validated, and cached.
 
-Behind it stands a `Source`: a function or a model in this process, or a service over HTTP.
+The vectors come from a `Source`: a function or a model in this process, or an HTTP service.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from bfsql.models.records import Omission
 log = logging.getLogger("bfsql")
 
 Embed: TypeAlias = Callable[[str], Awaitable[Sequence[float]]]
-"""What a backend asks: one query text to one vector. Every `Embedder` is one."""
+"""The interface that a backend calls: one query text to one vector. Every `Embedder` has it."""
 
 _TIMEOUT = 10.0  # seconds for one text, by default
-_CACHED = 256  # texts: a model asks the same name again and again
+_CACHED = 256  # texts: a model searches the same name repeatedly
 _PROBE = "word"
-_SHARE = 0.5  # of the call's time: without a vector, a search by names has to fit in what is left
+_SHARE = 0.5  # of the call's time; the rest must suffice for a search by names
 
 
 class Source(Protocol):
-    """One way of making a vector; sentences about it begin with `name`.
+    """One way of computing a vector; messages about it begin with `name`.
 
-    `open` imports, loads or connects; it is called once, before the first text, and raises a
-    `ConfigurationError` where the source cannot be used as it was configured. `embed` is ended by
-    its caller after `seconds`, and its result is checked there; it raises `EmbeddingFailed`.
+    `open` imports, loads or connects. It is called once, before the first text, and raises a
+    `ConfigurationError` if the source cannot be used as configured. The caller ends `embed`
+    after `seconds` and checks its result; `embed` raises `EmbeddingFailed`.
     """
 
     @property
@@ -49,12 +49,12 @@ class Source(Protocol):
 
 
 class Embedder:
-    """Makes vectors of texts, by whatever was configured.
+    """Computes vectors of texts with the configured source.
 
     Args:
-        source: Where they come from.
+        source: The source of the vectors.
         timeout: Seconds for one text.
-        dimensions: Length that the vectors have to have; None takes that of the first.
+        dimensions: Required length of the vectors; None takes that of the first.
     """
 
     def __init__(
@@ -73,8 +73,8 @@ class Embedder:
         """An embedder around a function of one text.
 
         Args:
-            function: Plain, which runs in a thread, or async. It gives a list, a tuple,
-                an array of numpy: anything with `tolist`.
+            function: A plain function, which runs in a thread, or an async one. It returns a list,
+                a tuple, a numpy array or anything else with `tolist`.
             timeout: Seconds for one text.
         """
         name = str(getattr(function, "__qualname__", type(function).__name__))
@@ -82,18 +82,18 @@ class Embedder:
 
     @property
     def name(self) -> str:
-        """What it is, for sentences: `the embedding service at https://host/v1/embeddings`."""
+        """The source's name for messages: `the embedding service at https://host/v1/embeddings`."""
         return self._source.name
 
     async def __call__(self, text: str) -> list[float]:
-        """The vector of one text, as long as `dimensions`; a caller may change it.
+        """The vector of one text, of length `dimensions`; a caller may modify it.
 
-        Half of what remains of the call's deadline is for this, and `timeout` at the
-        most: the other half is for the store.
+        At most half of the time until the call's deadline is used, and at most `timeout`:
+        the other half is for the store.
 
         Raises:
-            EmbeddingFailed: There is none; a search can still go by names.
-            ConfigurationError: It cannot be used at all, and was not probed before.
+            EmbeddingFailed: There is no vector; a search can still match names.
+            ConfigurationError: The source cannot be used at all, and was not probed before.
         """
         if text in self._cached:
             self._cached.move_to_end(text)
@@ -110,14 +110,14 @@ class Embedder:
         return vector.tolist()
 
     async def probe(self) -> int:
-        """Get ready and embed one word, so that what is wrong is said when a backend opens.
+        """Prepare the source and embed one word, so that faults are reported when a backend opens.
 
         Returns:
             The length of the vectors, which is `dimensions` from now on.
 
         Raises:
-            ConfigurationError: It will never work as it is configured.
-            EmbeddingFailed: It does not work now, and may later.
+            ConfigurationError: The source can never work as configured.
+            EmbeddingFailed: The source does not work now, but may later.
         """
         try:
             return len(await self(_PROBE))
@@ -127,7 +127,7 @@ class Embedder:
             raise
 
     async def close(self) -> None:
-        """Let go of connections, threads and what is kept."""
+        """Release connections, threads and cached vectors."""
         self._cached.clear()
         await self._source.close()
 
@@ -144,7 +144,7 @@ class Embedder:
 
 
 def searched_by_names(text: str, failed: EmbeddingFailed) -> None:
-    """Tell the model, in the answer's notes, and the operator, in the log.
+    """Report a search by names to the model, in the notes, and to the operator, in the log.
 
         try:
             vector = await self._embedder(query)
@@ -153,15 +153,15 @@ def searched_by_names(text: str, failed: EmbeddingFailed) -> None:
             vector = None
 
     Args:
-        text: What is searched for.
-        failed: Why there is no vector of it.
+        text: The text of the search.
+        failed: The reason why it has no vector.
     """
     log.warning("%s The search compares names only.", failed)
     call.omitted(Omission(text, "search"))
 
 
 def _checked(value: Any, name: str, dimensions: int | None) -> array[float]:
-    """The numbers of a list, a tuple or anything with `tolist` that the source `name` gave."""
+    """The numbers of a list, a tuple or anything with `tolist` that the source `name` returned."""
     try:
         numbers = _numbers(value)
     except (TypeError, ValueError, OverflowError) as wrong:

@@ -1,4 +1,4 @@
-"""Vectors made in this process: by a function of the user, or by a sentence-transformers model."""
+"""Vectors computed in this process: by a function of the user, or a sentence-transformers model."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from bfsql.errors import ConfigurationError, EmbeddingFailed
 from bfsql.http import describe
 
 Find: TypeAlias = Callable[[], Callable[[str], Any]]
-"""Gives the function of one text when it is called, and may take long: it imports or loads."""
+"""Returns the function of one text when it is called, and may take long: it imports or loads."""
 
 
 class Function:
     """A function of one text, plain or async; a plain one runs in threads of its own.
 
     Args:
-        find: Gives the function; runs in a thread.
-        name: What sentences begin with.
-        threads: Calls of a plain function at the same time.
+        find: Returns the function; runs in a thread.
+        name: The beginning of messages.
+        threads: Maximum number of concurrent calls of a plain function.
     """
 
     def __init__(self, find: Find, name: str, *, threads: int = 4) -> None:
@@ -68,7 +68,7 @@ def local_model(model: str, dimensions: int | None = None) -> Function:
 
     Args:
         model: Its name or its folder: `all-MiniLM-L6-v2`, `/models/mine`.
-        dimensions: To which its vectors are cut, where the model was trained for that.
+        dimensions: Length to which its vectors are cut, if the model was trained for that.
     """
     name = f"The embedding model {model}"
 
@@ -89,12 +89,12 @@ def local_model(model: str, dimensions: int | None = None) -> Function:
             ) from error
         return lambda text: loaded.encode(text, normalize_embeddings=True, show_progress_bar=False)
 
-    # One thread: a tokenizer that two threads use at once refuses one of them.
+    # One thread: a tokenizer that two threads use at once rejects one of them.
     return Function(load, name, threads=1)
 
 
 def function_named(dotted: str) -> Function:
-    """The function `package.module:function`; opening it says which part is not there."""
+    """The function `package.module:function`; opening it reports which part does not exist."""
 
     def find() -> Any:
         module, _, path = dotted.partition(":")
@@ -133,7 +133,7 @@ def _imported(name: str, dotted: str) -> Any:
 
 
 def _lack(function: Any) -> str | None:
-    """Why something cannot be called with one text, or None."""
+    """The reason why an object cannot be called with one text, or None."""
     if inspect.isclass(function):
         return "is a class, not a function; name a function, or an instance that can be called"
     if not callable(function):
@@ -142,7 +142,7 @@ def _lack(function: Any) -> str | None:
         inspect.signature(function).bind("text")
     except TypeError as error:
         return f"cannot be called with one text: {error}"
-    except ValueError:  # written in C, and says nothing of itself
+    except ValueError:  # written in C, without a signature
         return None
     return None
 

@@ -1,8 +1,8 @@
 """An OpenAI-compatible embedding service, over HTTP.
 
 `POST {"model": ..., "input": text}` to `.../embeddings`; the answer's
-`data[0].embedding` is the vector. So speak OpenAI, Ollama, vLLM, llama.cpp,
-Text Embeddings Inference, LM Studio and most others.
+`data[0].embedding` is the vector. This protocol is used by OpenAI, Ollama, vLLM,
+llama.cpp, Text Embeddings Inference, LM Studio and most others.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ from bfsql.http import (
 log = logging.getLogger("bfsql")
 
 MAX_BYTES = 4 * 1024 * 1024
-"""Bound of an answer: 16,000 dimensions are half a megabyte."""
+"""Maximum size of an answer: 16,000 dimensions are half a megabyte."""
 
 _BUSY = (429, 503)
-_MAY_PASS = (408, 425, 429)  # besides 5xx
+_MAY_PASS = (408, 425, 429)  # in addition to 5xx
 
 
 class Service:
     """A service at a URL; its connections stay open between texts.
 
     Args:
-        url: Whole, or only the base of the service: `https://host/v1`.
-        model: The model that the service is asked for; None sends none.
-        key: Sent as a bearer token to this URL, and nowhere else.
-        dimensions: Length of the vectors to ask for; None sends none.
+        url: The whole URL, or only the base of the service: `https://host/v1`.
+        model: The model to request from the service; None sends none.
+        key: Sent as a bearer token only to this URL.
+        dimensions: Length of the vectors to request; None sends none.
 
     Raises:
         ConfigurationError: The URL or the key cannot be used.
@@ -77,13 +77,13 @@ class Service:
         self._client: HttpClient | None = None
 
     async def open(self) -> None:
-        """Make the client, in the event loop that will use it."""
+        """Create the client, in the event loop that will use it."""
         if self._key and is_unencrypted(self._url):
             log.warning("The key is sent to %s unencrypted; use an https URL.", self.name)
         self._client = HttpClient(headers={"Accept-Encoding": "identity"})
 
     async def embed(self, text: str, seconds: float) -> Any:
-        """Ask for one text; once more where the service names a wait that ends in time."""
+        """Request one text; once more if the service specifies a wait that ends in time."""
         ends = time.monotonic() + seconds
         reply = await self._post(text)
         wait = reply.retry_after if reply.status in _BUSY else None
@@ -109,7 +109,7 @@ class Service:
             {"Accept": "application/json", "Content-Type": "application/json"},
         )
         try:
-            # No redirect is followed: it would take text and key elsewhere.
+            # Redirects are not followed: they would send text and key elsewhere.
             return await self._client.send(
                 request, max_bytes=MAX_BYTES, credentials=self._credentials
             )
@@ -133,7 +133,7 @@ class Service:
         return EmbeddingFailed(f"{self.name} closed the connection: {error.detail}.")
 
     def _vector(self, reply: HttpReply) -> Any:
-        """What stands where the vector should, or an error with what stands there instead."""
+        """The value in the vector's place; without one, an error that quotes the reply."""
         if reply.status != HTTPStatus.OK:
             raise self._refused(reply)
         try:
@@ -173,7 +173,7 @@ class Service:
         return EmbeddingFailed(f"{self.name} {why}.", lasting=not passing)
 
     def _quoted(self, body: bytes) -> str:
-        """The beginning of what the service says; its `error.message`, where it has one."""
+        """The beginning of the service's response; its `error.message`, if it has one."""
         text = body.decode("utf-8", errors="replace")
         try:
             said = json.loads(text)
@@ -184,15 +184,15 @@ class Service:
         return repr(self._bare(text)) if text.strip() else "nothing"
 
     def _bare(self, text: str) -> str:
-        """One line, and without the key, should the service have repeated it."""
+        """The text on one line, and without the key, in case the service repeated it."""
         return one_line(hide_secrets(text, self._credentials.secrets))
 
 
 def endpoint(url: str) -> str:
-    """The URL that is asked, of one that may be the service's base alone.
+    """The URL for requests, from one that may be only the service's base.
 
     Raises:
-        ConfigurationError: It is none, or has a password in it, which would be shown
+        ConfigurationError: It is not a URL, or has a password in it, which would be shown
             wherever settings are.
     """
     login = "set the key in embedding_key or BFSQL_EMBEDDING_KEY"

@@ -1,4 +1,4 @@
-"""Settings of a backend that searches by meaning, and the embedder that they name."""
+"""Settings of a backend that searches by meaning, and the embedder that they specify."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from bfsql.embedding.service import Service
 from bfsql.settings import BackendSettings, Env
 
 LOCAL = "sentence-transformers:"
-"""What a model that runs in this process begins with."""
+"""Prefix of a model that runs in this process."""
 
 SERVICE = ("https://", "http://")
-"""What a service's address begins with."""
+"""Prefix of a service's address."""
 
 _DOTTED = re.compile(r"\w+(\.\w+)*:\w+(\.\w+)*")
 
@@ -75,9 +75,9 @@ class EmbeddingSettings(BackendSettings):
 
 
 def open_embedder(settings: EmbeddingSettings) -> Embedder | None:
-    """The embedder that the settings mean; None where they mean none.
+    """The embedder that the settings specify; None if they specify none.
 
-    Nothing is imported, loaded or asked yet: `await embedder.probe()` does that.
+    Nothing is imported, loaded or requested yet: `await embedder.probe()` does that.
 
     Raises:
         ConfigurationError: The URL cannot be used.
