@@ -1,9 +1,9 @@
 """Settings of backends and of the server, and how they are resolved.
 
-The settings model of a plugin is the one place where its options are defined:
-from it come the keyword arguments of `XBackend.create(...)`, the environment
-variables, the table in the configuration file, and the options and help of every
-command with `--backend NAME`. Core knows no backend's options by name.
+The settings model of a plugin is the only place where its options are defined. It determines the
+keyword arguments of `XBackend.create(...)`, the environment variables, the table in the
+configuration file, and the options and help of every command with `--backend NAME`. Core knows no
+backend's options by name.
 """
 
 from bfsql.masking import HIDDEN

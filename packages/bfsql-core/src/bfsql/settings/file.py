@@ -24,7 +24,7 @@ from typing import Any
 from bfsql.errors import ConfigurationError, system_reason
 
 FILE_NAME = "bfsql.toml"
-"""What is looked for in the working directory."""
+"""The name of the file in the working directory."""
 
 VARIABLE = "BFSQL_CONFIG"
 """Environment variable with the path of another file."""
@@ -33,7 +33,7 @@ MAX_BYTES = 1_000_000
 """Largest file that settings are read from."""
 
 PIPE_SECONDS = 5.0
-"""How long the writer of a pipe, as in `<(command)`, may take."""
+"""Maximum time in seconds for the writer of a pipe, as in `<(command)`."""
 
 _POSITION = re.compile(
     r"^(?P<reason>.*?) \(at (?:line (?P<line>\d+), column \d+|end of document)\)"
@@ -42,7 +42,7 @@ _POSITION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
-    """The two parts of a configuration file; empty where there is none."""
+    """The two parts of a configuration file; empty if there is none."""
 
     path: Path | None = None
     server: dict[str, Any] = field(default_factory=dict)
@@ -54,19 +54,19 @@ class ConfigFile:
 
     @property
     def place(self) -> str:
-        """How sentences call it."""
+        """The file as messages name it."""
         return str(self.path or FILE_NAME)
 
     @property
     def backend_place(self) -> str:
-        """How sentences call its table."""
+        """The table as messages name it."""
         return f"[backend] of {self.place}"
 
 
 def read_config(named: str | Path | None, environment: Mapping[str, str]) -> ConfigFile:
     """The configuration file that applies.
 
-    1. the one that the option `--config` names, 2. the one that `BFSQL_CONFIG`
+    1. the file that the option `--config` names, 2. the file that `BFSQL_CONFIG`
     names, 3. `bfsql.toml` in the working directory, 4. none.
 
     Args:
@@ -74,8 +74,8 @@ def read_config(named: str | Path | None, environment: Mapping[str, str]) -> Con
         environment: The process's environment.
 
     Raises:
-        ConfigurationError: The named file is not there, cannot be read, is not
-            TOML (with the line), or its `[backend]` is no table.
+        ConfigurationError: The named file does not exist, cannot be read, is not
+            TOML (with the line), or its `[backend]` is not a table.
     """
     variable = environment.get(VARIABLE)
     if named is None and not variable:
@@ -100,19 +100,19 @@ def _text(path: Path, origin: str) -> str:
 
 
 class UnreadableFile(Exception):
-    """A file that cannot be read as a text; its message is the reason, without a full stop."""
+    """A file that cannot be read as text; the message is the reason, without a full stop."""
 
 
 def read_text(path: Path, max_bytes: int = MAX_BYTES) -> str:
-    """The text of a file, or of a pipe that somebody writes into; never endless, and never late.
+    """The text of a file, or of a pipe with a writer; bounded in size and time.
 
     Args:
         path: The file.
-        max_bytes: The most that it may hold.
+        max_bytes: Maximum size of the content.
 
     Raises:
-        UnreadableFile: It is not there, is a device or a folder, is too large, is not UTF-8, or
-            a pipe whose writer has not ended within `PIPE_SECONDS`.
+        UnreadableFile: It does not exist, is a device or a folder, is too large, is not UTF-8, or
+            is a pipe whose writer has not finished within `PIPE_SECONDS`.
     """
     try:
         # Without O_NONBLOCK, opening a FIFO would wait until a process opens its other end.
@@ -132,7 +132,7 @@ def read_text(path: Path, max_bytes: int = MAX_BYTES) -> str:
 
 
 def _bounded(file: FileIO, max_bytes: int) -> bytes:
-    """The content, cut behind the byte that is one too many."""
+    """The content, cut one byte after the maximum size."""
     mode = os.fstat(file.fileno()).st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISFIFO(mode):
         raise UnreadableFile("it is a device, not a file")

@@ -1,4 +1,4 @@
-"""Settings models: what a backend derives its own from, and each field as an option.
+"""Settings models: the base class for backends, and each field as an option.
 
 A field is read from the command line, an environment variable and a table of the
 configuration file; `Option` has its name, kind, default and help for all three.
@@ -55,20 +55,21 @@ class Option:
     """One setting, as an option, an environment variable and a key of a table."""
 
     name: str
-    """With dashes, as `--name` has it."""
+    """The name with dashes, as in `--name`."""
     field: str
     """The field of the model."""
     kind: Kind
     secret: bool = False
-    """Never shown; the command line takes a file that holds it, not the value."""
+    """Whether it is a secret: never shown, and given on the command line as a file that holds it.
+    """
     help: str = ""
     default: str | None = None
-    """The default as text; None where there is none, or where it is a secret."""
+    """The default as text; None if there is none, or if it is a secret."""
     required: bool = False
     environment: tuple[str, ...] = ()
-    """Variables it is read from; the first that is set counts."""
+    """Environment variables from which it is read; the first that is set counts."""
     choices: tuple[str, ...] = ()
-    """The values that are allowed, where the model lists them."""
+    """The allowed values, if the model lists them."""
     optional: bool = False
     """Whether None is a value; its text is `none`."""
     bounds: str = ""
@@ -76,17 +77,17 @@ class Option:
 
     @property
     def key(self) -> str:
-        """Its name in a table. A field `schema_` avoids a name of pydantic's, and is `schema`."""
+        """The name in a table; `schema_`, which avoids a name of pydantic's, is `schema`."""
         return self.field.rstrip("_")
 
     @property
     def flag(self) -> str:
-        """Its spelling on the command line: a secret would show in the list of processes."""
+        """The spelling on the command line: a secret would be visible in the list of processes."""
         return f"--{self.name}-file" if self.secret else f"--{self.name}"
 
     @property
     def right(self) -> str:
-        """What a value has to be, in words."""
+        """The valid values, in words."""
         nature = f"one of {', '.join(self.choices)}" if self.choices else _NATURES[self.kind]
         return nature + self.bounds + (", or none" if self.optional and self._is_number else "")
 
@@ -100,13 +101,13 @@ def options(model: type[BaseModel], prefix: str | None = None) -> list[Option]:
 
     Args:
         model: The settings model.
-        prefix: Gives every field an environment variable of its own, named
-            prefix and field in capitals; it counts before those of `Env`.
+        prefix: Gives every field an environment variable of its own, named by
+            prefix and field in capitals; it takes precedence over those of `Env`.
     """
     return list(_options(model, prefix))
 
 
-@lru_cache(maxsize=64)  # a command asks for those of each backend several times
+@lru_cache(maxsize=64)  # a command needs those of each backend several times
 def _options(model: type[BaseModel], prefix: str | None) -> tuple[Option, ...]:
     inherited = {name for base in model.__bases__ for name in getattr(base, "model_fields", ())}
     fields = sorted(model.model_fields.items(), key=lambda one: one[0] in inherited)
@@ -114,7 +115,7 @@ def _options(model: type[BaseModel], prefix: str | None) -> tuple[Option, ...]:
 
 
 def spelled(value: Any) -> str:
-    """A setting's value as text; secrets are hidden, and those inside URLs and mappings too."""
+    """A setting's value as text; secrets are hidden, including those inside URLs and mappings."""
     match value:
         case None | bool():
             return str(value).lower()
@@ -134,7 +135,7 @@ def spelled(value: Any) -> str:
 
 
 def without_secrets(mapping: Mapping[str, Any]) -> dict[str, Any]:
-    """A mapping with the values hidden whose names say that they are secrets."""
+    """A mapping in which the values with names of secrets are hidden."""
     return {key: HIDDEN if is_secret_name(str(key)) else mapping[key] for key in mapping}
 
 
@@ -167,7 +168,7 @@ def _option(name: str, field: FieldInfo, prefix: str | None) -> Option:
 
 
 def _core(annotation: Any) -> tuple[Any, bool, list[Any]]:
-    """An annotation without None and marks; whether None was in it; the marks."""
+    """An annotation without None and markers; whether it allowed None; the markers."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         core, optional, marks = _core(arguments[0])
@@ -176,7 +177,7 @@ def _core(annotation: Any) -> tuple[Any, bool, list[Any]]:
         parts = [_core(argument) for argument in arguments]
         cores = [core for core, _, _ in parts if core is not NoneType]
         optional = len(cores) < len(parts) or any(one for _, one, _ in parts)
-        # Of several possibilities the path is the one that a relative value depends on.
+        # Of several alternatives the path is the one on which a relative value depends.
         core = cores[0] if len(cores) == 1 else Path if Path in cores else str
         return core, optional, [mark for _, _, marks in parts for mark in marks]
     return annotation, False, []

@@ -1,7 +1,7 @@
-"""Four layers into one settings object; later ones win.
+"""Four layers merged into one settings object; later ones take precedence.
 
-The model's defaults, the table of the configuration file, the environment, the
-options of the command line.
+The layers are the model's defaults, the table of the configuration file, the
+environment, and the options of the command line.
 """
 
 from __future__ import annotations
@@ -22,21 +22,22 @@ from bfsql.settings.model import options as fields
 
 M = TypeVar("M", bound=BaseModel)
 
-_SHOWN = 80  # characters of a wrong value that an error repeats
+_SHOWN = 80  # maximum characters of a wrong value that an error repeats
 
 
 @dataclass(frozen=True, slots=True)
 class Resolved(Generic[M]):
-    """Settings, and for each of them where its value came from."""
+    """Settings, with the origin of each value."""
 
     settings: M
     origins: dict[str, str]
-    """Field to a phrase such as `default` or `environment variable BFSQL_PORT`."""
+    """The origin of each field, such as `default` or `environment variable BFSQL_PORT`.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """A value, what it was read from, and where."""
+    """A value, the raw value from which it was read, and its origin."""
 
     value: Any
     raw: Any
@@ -53,25 +54,25 @@ def resolve(
     place: str = "the configuration",
     base: Path | None = None,
 ) -> Resolved[M]:
-    """One settings object out of four layers.
+    """One settings object from four layers.
 
-    Text becomes what the field wants: a list is a JSON array or separated by
-    commas, a mapping a JSON object or KEY=VALUE, `none` is no number. An
-    environment variable that is empty is not set, unless it is `BFSQL_...` and
+    Text is converted to the type of the field: a list is a JSON array or separated by
+    commas, a mapping is a JSON object or KEY=VALUE, and `none` means no number. An
+    empty environment variable counts as unset, unless it is `BFSQL_...` and
     should hold a secret.
 
     Args:
         model: The settings model.
-        options: Field to value, a text or a sequence of texts; None is not given.
+        options: Field to value, a text or a sequence of texts; None means not given.
         environment: The process's environment.
         table: The table of the configuration file; dashes in keys are underscores.
-        known: `options(model)`, where names or variables differ from its own.
-        place: How sentences call the table.
-        base: Folder that relative paths of the table start from.
+        known: `options(model)`, if names or variables differ from its own.
+        place: The table as messages name it.
+        base: Folder to which relative paths of the table refer.
 
     Raises:
-        ConfigurationError: A key that the model does not have, a value that it
-            does not take, or one that is missing: a sentence for each.
+        ConfigurationError: A key that the model does not have, a value that it does
+            not accept, or a missing value, with one sentence for each.
     """
     settings = fields(model) if known is None else list(known)
     values = {
@@ -84,7 +85,7 @@ def resolve(
     except ValidationError as error:
         by_field = {option.field: option for option in settings}
         lines = [_sentence(fault, by_field, values, place) for fault in error.errors()]
-        # The chain would carry pydantic's dump, and in it the values of secrets.
+        # The chain would contain pydantic's dump, including the values of secrets.
         raise ConfigurationError("\n".join(dict.fromkeys(lines))) from None
     origins = {
         o.field: values[o.field].origin if o.field in values else "default" for o in settings
@@ -125,7 +126,7 @@ def _from_environment(known: Sequence[Option], environment: Mapping[str, str]) -
 
 
 def _set(option: Option, name: str, environment: Mapping[str, str]) -> bool:
-    """Whether a variable counts as set: an empty one only where it is `BFSQL_...` for a secret.
+    """Whether a variable counts as set: an empty one only if it is `BFSQL_...` for a secret.
 
     `BFSQL_BEARER_TOKEN=` is a mistake, and must not leave a server unguarded.
     """
@@ -159,7 +160,7 @@ def _unknown(what: str, name: str, names: list[str]) -> str:
 
 def _read(option: Option, value: Any, origin: str) -> Any:
     number = option.kind in ("whole", "number")
-    if number and isinstance(value, bool):  # pydantic takes true for 1
+    if number and isinstance(value, bool):  # pydantic accepts true as 1
         raise ConfigurationError(_wrong(option, value, origin, f"it has to be {option.right}"))
     if number and option.optional and isinstance(value, str) and value.lower() == "none":
         return None
@@ -228,7 +229,7 @@ def _reason(fault: Any, option: Option | None) -> str:
 
 
 def _without_secrets(text: str, known: Mapping[str, Option], values: Mapping[str, _Given]) -> str:
-    """A validator's message with the secrets hidden that it may repeat."""
+    """A validator's message in which any secrets that it repeats are hidden."""
     for field, one in values.items():
         raw = one.raw
         raw = raw.get_secret_value() if isinstance(raw, (SecretStr, SecretBytes)) else raw

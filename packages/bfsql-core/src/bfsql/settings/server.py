@@ -1,6 +1,6 @@
-"""Settings of the server: transport, texts and bounds.
+"""Settings of the server: transport, texts and limits.
 
-The names are those of the configuration file, the options and `BFSQL_...`.
+Their names are those of the configuration file, the options and `BFSQL_...`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LEAST_TOKENS = 500
 """Smallest `max_tokens` that leaves room for an answer (`protocol.md` 14)."""
 
 HTTP_CACHE_TTL = 600.0
-"""Seconds that an answer is good for over HTTP (`protocol.md` 25)."""
+"""Seconds for which an answer is valid over HTTP (`protocol.md` 25)."""
 
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#\s]+")
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
@@ -237,7 +237,7 @@ class ServeSettings(BaseModel):
     @field_validator("bearer_token")
     @classmethod
     def _token_that_guards(cls, value: SecretStr | None) -> SecretStr | None:
-        # An empty token would let everyone in who sends an empty header.
+        # With an empty token, a client that sends an empty header would be let in.
         if value is None:
             return None
         token = value.get_secret_value().strip()
