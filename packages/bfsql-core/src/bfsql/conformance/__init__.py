@@ -1,4 +1,4 @@
-"""The rules that every correct backend keeps, and the code that checks them, without pytest.
+"""The rules for every correct backend, and the code that checks them, without pytest.
 
 findings = await judge_all(rules("filling"), Trial(fill=my_backend_with))
 print(report.text(findings))

@@ -45,7 +45,7 @@ SAME_BYTES = (
 )
 
 SECONDS = 30.0
-"""How long one generated graph may take."""
+"""Time limit for one generated graph, in seconds."""
 
 FEW = 6
 """Nodes of a graph that the calls of a rule begin at, which differ in depth, page or budget."""
@@ -281,7 +281,7 @@ async def _answered(trial: Trial, records: list[GraphRecord]) -> None:
 
 
 def _graphs() -> SearchStrategy[list[GraphRecord]]:
-    """Over a few ids each, so that records meet: parallel ones, passages before their edge."""
+    """Graphs over a few ids each, so that records meet: parallel edges, passages before edges."""
     from hypothesis import strategies as st
 
     few = st.lists(st.sampled_from(_IDS), min_size=1, max_size=5, unique=True)

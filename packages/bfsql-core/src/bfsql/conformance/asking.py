@@ -42,16 +42,16 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("intersect_subgraphs", {"seeds": ["c:0", "c:1"], "k": 1, "where": ["Disease.year=1"]}),
     ("describe_schema", {"seeds": ["c:0"]}),
 )
-"""What is asked of the laboratory."""
+"""The calls over the laboratory graph."""
 
 
 class _WholeOnly(DelegatingGraphDb):
-    """A backend that is asked for whole rings and whole metadata, in strings."""
+    """A backend that only returns whole rings and whole metadata, in strings."""
 
     edges_stream = GraphDbInterface.edges_stream
     columns = GraphDbInterface.columns
 
-    # These are the signatures of a backend that cannot be asked for parts.
+    # These are the signatures of a backend that cannot return parts.
     async def edges_batch(  # type: ignore[override]
         self, ids: Sequence[str]
     ) -> Iterable[Triple]:

@@ -1,7 +1,7 @@
-"""What an author declares of a backend: the kinds of values it keeps, the rules it does not keep.
+"""An author's declarations for a backend: the kinds of values it keeps, and the rules it breaks.
 
 The kit removes every kind that a store does not keep from its graphs before it loads them, so that
-only what was promised is compared. A rule that does not hold is declared with a reason:
+only promised values are compared. A rule that does not hold is declared with a reason:
 
     keeps = EVERYTHING - {Kind.BINARY}
     optouts = {
@@ -25,7 +25,7 @@ from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
 from bfsql.models.merge import sorted_union
 
 LONG_TEXT = 2_000
-"""Characters from which an id is long: some stores do not index longer ones."""
+"""Number of characters from which an id is long: some stores do not index longer ones."""
 INT64 = 2**63
 
 
@@ -199,7 +199,7 @@ def _values(metadata: Mapping[str, Any], keeps: frozenset[Kind]) -> dict[str, An
 
 
 def _unordered(value: Any) -> Any:
-    """A list as its distinct values in order; one value stands for itself."""
+    """A list as its distinct values in order; a single value represents itself."""
     if not isinstance(value, list | tuple):
         return value
     distinct = sorted_union(value)
@@ -224,7 +224,7 @@ def _ends(record: GraphRecord) -> set[str]:
 
 
 def _single(records: Iterable[GraphRecord], keeps: frozenset[Kind]) -> Iterator[GraphRecord]:
-    """Reduce to one what the store cannot keep several of: records of a triple, types of a node."""
+    """Reduce records of a triple, or types of a node, to one if the store cannot keep several."""
     triples: set[tuple[str, str, str]] = set()
     types: dict[str, str] = {}
     parallel = {Kind.PARALLEL_EDGES, Kind.EDGE_METADATA} <= keeps

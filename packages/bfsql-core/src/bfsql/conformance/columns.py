@@ -46,7 +46,7 @@ ABANDONED = 40
 
 
 class Looked(NamedTuple):
-    """A backend with columns, and ids to look at."""
+    """A backend with columns, and the ids to check."""
 
     db: GraphDbInterface
     columns: Columns
@@ -279,7 +279,7 @@ async def columns_batches(trial: Trial) -> None:
 
 
 async def _sizes(columns: Columns, handles: IntArray) -> list[int]:
-    """The numbers of edges in the first batches of a ring."""
+    """The number of edges in each of the first batches of a ring."""
     sizes: list[int] = []
     async with aclosing(columns.rings(handles)) as rings:
         async for ring in rings:
@@ -303,7 +303,7 @@ async def _reached(columns: Columns, ids: Sequence[str]) -> IntArray:
 
 
 async def _edges(columns: Columns, handles: IntArray, part: Part | None = None) -> list[Triple]:
-    """The edges of a ring or a part of it as strings, as often as they come."""
+    """The edges of a ring or a part of it as strings, including repetitions."""
     edges: list[Triple] = []
     async for ring in _rings(columns, handles, part):
         ends, places = np.unique(np.concatenate([ring.subjects, ring.objects]), return_inverse=True)
@@ -332,7 +332,7 @@ async def _rings(
 
 
 async def _left(columns: Columns, handles: IntArray) -> None:
-    """Read the first batch of a ring, and no more."""
+    """Read only the first batch of a ring."""
     async with aclosing(columns.rings(handles)) as rings:
         async for _ in rings:
             return

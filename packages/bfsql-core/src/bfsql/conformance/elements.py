@@ -310,10 +310,10 @@ async def edge_metadata_keys(trial: Trial) -> None:
 
 
 async def _same_keys(ask: Callable[..., Awaitable[Mapping[Any, Metadata]]]) -> None:
-    """Compare what a batch gives for some keys with the whole metadata.
+    """Compare a batch's results for some keys with the whole metadata.
 
     Raises:
-        Untried: Nothing of the sample has metadata.
+        Untried: No record in the sample has metadata.
     """
     whole = await ask()
     names = sorted({key for metadata in whole.values() for key in metadata})

@@ -1,4 +1,4 @@
-"""The kit's graphs: small ones, each with one thing that a careless backend gets wrong."""
+"""The kit's graphs: small ones, each with one feature that a careless backend gets wrong."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ HOSTILE = (
     "[1]",
     '{"id": "a"}',
 )
-"""Ids and names that a careless query, encoder or sort order trips over."""
+"""Ids and names that break careless queries, encoders or sort orders."""
 
 GONE = "gone:1"
 """An end that no record describes."""
@@ -69,7 +69,7 @@ def smallest() -> list[GraphRecord]:
 
 
 def empty() -> list[GraphRecord]:
-    """No node at all."""
+    """A graph without nodes."""
     return []
 
 
@@ -111,7 +111,7 @@ def parallel() -> list[GraphRecord]:
 
 
 def hub(degree: int = 1_200) -> list[GraphRecord]:
-    """A node with more edges than a careless limit lets through."""
+    """A node with more edges than a careless limit allows."""
     nodes = [NodeRecord("hub", "Hub", {"name": "hub"})]
     nodes += [NodeRecord(f"spoke:{n:04}", "Spoke", {"name": f"spoke {n}"}) for n in range(degree)]
     half = degree // 2
@@ -121,7 +121,7 @@ def hub(degree: int = 1_200) -> list[GraphRecord]:
 
 
 def dangling() -> list[GraphRecord]:
-    """Edges whose other end is no node."""
+    """Edges whose other end is not a node."""
     return [
         NodeRecord("d:1", "Drug", {"name": "known"}),
         NodeRecord("d:2", "Gene", {"name": "known too"}),
@@ -146,7 +146,7 @@ def several_types() -> list[GraphRecord]:
 
 
 def hostile() -> list[GraphRecord]:
-    """Every hostile text as an id, a name, a value, and a predicate or type in its turn."""
+    """Every hostile text as an id, a name and a value, and also as a predicate or a type."""
     nodes: list[GraphRecord] = [
         NodeRecord(text, "Odd", {"name": f"named {text}"[:300], "says": text}) for text in HOSTILE
     ]
@@ -215,11 +215,11 @@ VALUES: dict[str, Any] = {
     "entity_type": "not the type",
     "notes": "not the notes",
 }
-"""Values of every JSON type and of those that become one."""
+"""Values of every JSON type, and of types that are converted to one."""
 
 
 def values() -> list[GraphRecord]:
-    """Every value on a node and on an edge of its own, and all of them together."""
+    """Each value on its own node and its own edge, and all of them together."""
     names = list(VALUES)
     nodes = [NodeRecord(f"v:{n}", "Value", {key: VALUES[key]}) for n, key in enumerate(names)]
     edges = [EdgeRecord("all", "has", f"v:{n}", {key: VALUES[key]}) for n, key in enumerate(names)]
@@ -227,7 +227,7 @@ def values() -> list[GraphRecord]:
 
 
 def evidence() -> list[GraphRecord]:
-    """Passages behind edges, some of them from documents that are nodes."""
+    """Passages that support edges, some from documents that are nodes."""
     passages = [
         {"document_id": "doc:1", "section": "abstract", "text_span": "It does.", "confidence": 0.5},
         {"document_id": "doc:2", "text_span": "It does not.", "confidence": 0.25},
@@ -256,7 +256,7 @@ def crowd() -> list[GraphRecord]:
 
 
 def people() -> list[GraphRecord]:
-    """Nodes with names of several words, to be misspelt."""
+    """Nodes with names of several words, for tests of misspellings."""
     names = (
         "Margaret Hamilton",
         "Katherine Johnson",
@@ -271,7 +271,7 @@ def people() -> list[GraphRecord]:
 
 
 def village() -> list[GraphRecord]:
-    """A graph as stores have them, for the rules that read: shapes, evidence, odd names."""
+    """A graph like those in real stores, for the rules that read: shapes, evidence, odd names."""
     return [*shapes(), *parallel(), *evidence(), *several_types(), *_village_square()]
 
 
@@ -318,7 +318,7 @@ def laboratory() -> list[GraphRecord]:
 
 
 def tangled() -> list[GraphRecord]:
-    """What numbers for ids get wrong: orders of text, ends without a node, every shape of edge."""
+    """Cases that break numbered ids: text orders, ends without a node, every shape of edge."""
     return [*village(), *dangling(), *hostile()]
 
 

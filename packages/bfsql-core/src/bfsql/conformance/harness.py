@@ -1,4 +1,4 @@
-"""What every check is written with: the registry of rules, the trial, samples, comparisons.
+"""The tools for writing checks: the registry of rules, the trial, samples, comparisons.
 
     @reading_rule(
         "both-directions",
@@ -7,12 +7,11 @@
     )
     async def both_directions(trial: Trial) -> None: ...
 
-A check returns when the rule holds and raises `Broken` when it does not. Every
-test class and report is made from the registry, so that a new rule needs nothing
-but its own function.
+A check returns if the rule holds and raises `Broken` if it does not. Every test class and report is
+generated from the registry, so a new rule only needs its own function.
 
-A trial holds the ways to open the backend. Only `fill` or `open` is needed; a rule
-that needs a way that is not given is not tried.
+A trial holds the ways to open the backend. Only `fill` or `open` is required; a rule that needs a
+missing one is not tried.
 
     trial = Trial(fill=my_backend_with)
     async with trial.filled(records) as backend: ...
@@ -40,19 +39,19 @@ from bfsql.models.parts import Part, part_of
 from bfsql.tools import Limits
 
 SAMPLE = 25
-"""Nodes that a check in reading mode looks at."""
+"""Number of nodes that a check in reading mode examines."""
 
 EXAMPLES = 25
-"""Graphs that hypothesis makes."""
+"""Number of graphs that hypothesis generates."""
 
 RULE_SECONDS = 60.0
-"""How long one rule may take; a backend that takes longer hangs."""
+"""Time limit for one rule, in seconds; a backend that takes longer hangs."""
 
 EDGES = 12
-"""Edges of one node that a check looks at."""
+"""Number of edges of one node that a check examines."""
 
 WORDS = ("a", "e", "the", "disease", "protein", "person", "city", "name", "1", "new", "test")
-"""Searched for when the author names no words."""
+"""Search texts if the author specifies none."""
 
 UNKNOWN = (
     "bfsql:no-such-entity",
@@ -60,30 +59,31 @@ UNKNOWN = (
     "-1",
     "x" * 300,
 )
-"""Ids that no store has."""
+"""Ids that do not exist in any store."""
 
 SHOWN = 160
-"""Characters of an answer that a reason repeats, from the first difference on."""
+"""Number of characters of an answer that a reason quotes, from the first difference on."""
 
 Mode: TypeAlias = Literal["filling", "reading"]
 """Whether a check fills a store itself, or reads an existing one."""
 
 Level: TypeAlias = Literal["duty", "convention", "advice"]
-"""A duty is what core needs; a convention is what is usual, and core works without it; advice is
-what makes answers better, and a backend is right without it."""
+"""A duty is required by core; a convention is usual, but core works without it; advice improves
+answers, and a backend is correct without it.
+"""
 
 Check: TypeAlias = Callable[["Trial"], Awaitable[None]]
-"""Returns when the rule holds; raises `Broken` or `Untried` when not."""
+"""Returns if the rule holds; raises `Broken` or `Untried` otherwise."""
 
 Fill = Callable[[Sequence[GraphRecord]], AbstractAsyncContextManager[GraphDbInterface]]
-"""Records to an open backend whose store holds exactly these."""
+"""Takes records and returns an open backend whose store holds exactly these."""
 
 Open = Callable[[], AbstractAsyncContextManager[GraphDbInterface]]
 """Opens the backend over an existing store."""
 
 
 class Broken(BfsqlError, AssertionError):
-    """The backend does not keep the rule; the message has the call and what it gave."""
+    """The backend violates the rule; the message contains the call and its result."""
 
 
 class Untried(BfsqlError):
@@ -92,20 +92,20 @@ class Untried(BfsqlError):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One thing that is true of every right backend."""
+    """A property of every correct backend."""
 
     id: str
-    """A few words with hyphens, by which an author opts out of it."""
+    """A few words with hyphens, by which an author opts out of the rule."""
     behaviour: str
     """The rule as a sentence; tests are named by it."""
     source: str
-    """The sentence of the protocol or of a chapter that it comes from."""
+    """The sentence of the protocol or of a chapter on which it is based."""
     mode: Mode
-    """What the check needs."""
+    """The mode of the check."""
     check: Check
-    """Raises when the rule does not hold."""
+    """The check, which raises an error if the rule does not hold."""
     level: Level = "duty"
-    """What it means for a backend not to keep it."""
+    """The severity of a violation."""
 
 
 RULES: dict[str, Rule] = {}
@@ -123,14 +123,14 @@ def rule(
     """Register a check as a rule.
 
     Args:
-        id: By which authors opt out of it; never changes.
+        id: The id by which authors opt out of the rule; never changes.
         behaviour: The rule as a sentence.
-        source: Where the protocol states it.
-        mode: What the check needs.
-        level: Whether core needs it.
+        source: The passage of the protocol that states it.
+        mode: The mode of the check.
+        level: Whether core requires it.
 
     Raises:
-        ValueError: The id is taken.
+        ValueError: The id is already in use.
     """
 
     def register(check: Check) -> Check:
@@ -155,20 +155,20 @@ def rules(*modes: Mode) -> list[Rule]:
 
 
 def expect(holds: object, reason: str) -> None:
-    """Go on when it holds.
+    """Continue if the condition holds.
 
     Raises:
-        Broken: It does not; `reason` has what was given and what would be right.
+        Broken: It does not hold; `reason` contains the actual and the correct result.
     """
     if not holds:
         raise Broken(reason)
 
 
 async def expect_unknown(db: GraphDbInterface, method: str, key: object, reason: str) -> None:
-    """Ask for what the store does not have; another error than KeyError passes through.
+    """Request a key that the store does not have; errors other than KeyError pass through.
 
     Raises:
-        Broken: It was answered; `reason` ends the sentence.
+        Broken: The request was answered; `reason` ends the sentence.
     """
     try:
         answer = await getattr(db, method)(key)
@@ -179,10 +179,10 @@ async def expect_unknown(db: GraphDbInterface, method: str, key: object, reason:
 
 @dataclass(slots=True)
 class Trial:
-    """The ways to open one backend, and what its author declares of it."""
+    """The ways to open one backend, and its author's declarations."""
 
     fill: Fill | None = None
-    """Fills a store and opens it; None when the kit cannot fill it."""
+    """Fills a store and opens it; None if the kit cannot fill it."""
     open: Open | None = None
     """Opens an existing store; None to read the kit's own graph."""
     keeps: frozenset[Kind] = EVERYTHING
@@ -192,27 +192,27 @@ class Trial:
     round_trips: Callable[[GraphDbInterface], int | None] | None = None
     """How many requests a backend has sent to its store so far."""
     gone: Callable[[GraphDbInterface], AbstractAsyncContextManager[None] | None] | None = None
-    """A context in which the backend's store cannot be reached, and after which it can."""
+    """A context in which the backend's store cannot be reached; afterwards it can."""
     read_only: Fill | None = None
-    """As `fill`, but the open backend has the right to read and no other."""
+    """Like `fill`, but the open backend has only the right to read."""
     omitting: Fill | None = None
-    """As `fill`, but of a node with 200 edges the backend omits some, and reports them."""
+    """Like `fill`, but the backend omits some edges of a node with 200 edges, and reports them."""
     sample: Sequence[str] = ()
-    """Ids to look at in reading mode; without them the kit finds some by searching."""
+    """Ids to check in reading mode; without them the kit finds some by searching."""
     words: Sequence[str] = ()
-    """What to search for when ids have to be found."""
+    """Search texts for finding ids."""
     size: int = SAMPLE
-    """Nodes to look at in reading mode."""
+    """Number of nodes to check in reading mode."""
     examples: int = EXAMPLES
-    """Graphs that hypothesis makes."""
+    """Number of graphs that hypothesis generates."""
     rule_seconds: float = RULE_SECONDS
-    """How long one rule may take."""
+    """Time limit for one rule, in seconds."""
     oddities: list[str] = field(default_factory=list)
-    """What is unusual about the store without being the backend's fault."""
+    """Unusual properties of the store that are not the backend's fault."""
 
     @asynccontextmanager
     async def filled(self, records: Sequence[GraphRecord]) -> AsyncIterator[GraphDbInterface]:
-        """An open backend whose store holds what it keeps of these records.
+        """An open backend whose store holds those parts of these records that it keeps.
 
         Raises:
             Untried: The store cannot be filled.
@@ -232,7 +232,7 @@ class Trial:
         """A context in which the store of an open backend cannot be reached.
 
         Raises:
-            Untried: No way is given to take it away.
+            Untried: The trial has no way to make it unreachable.
         """
         away = self.gone(db) if self.gone else None
         if away is None:
@@ -240,21 +240,21 @@ class Trial:
         return away
 
     def reader(self) -> Trial:
-        """The ways to open the backend with the right to read alone.
+        """The ways to open the backend with only the right to read.
 
         Raises:
-            Untried: No way is given to do so.
+            Untried: The trial has no such way.
         """
         if self.read_only is None:
             raise Untried("No way to open a store that may only be read is given.")
         return Trial(fill=self.read_only, keeps=self.keeps)
 
     def kept(self, records: Sequence[GraphRecord]) -> list[GraphRecord]:
-        """What the store keeps of these records."""
+        """The part of these records that the store keeps."""
         return kept(records, self.keeps)
 
     def odd(self, sentence: str) -> None:
-        """Note what is unusual about the store; the rule holds all the same."""
+        """Note an unusual property of the store; the rule still holds."""
         if sentence not in self.oddities:
             self.oddities.append(sentence)
 
@@ -263,9 +263,9 @@ class Trial:
 async def looked_at(
     trial: Trial, records: Sequence[GraphRecord]
 ) -> AsyncIterator[tuple[GraphDbInterface, list[str]]]:
-    """An open backend and ids to look at.
+    """An open backend and ids to check.
 
-    They are a sample of the existing store or, where the kit fills the store, these records and
+    They are a sample of the existing store or, if the kit fills the store, these records and
     all of their nodes.
     """
     if trial.open is not None:
@@ -279,32 +279,32 @@ async def looked_at(
 
 @dataclass(frozen=True, slots=True)
 class Edges:
-    """The edges that one call gave."""
+    """The edges that one call returned."""
 
     triples: tuple[Triple, ...]
-    """Sorted, each once."""
+    """The edges, sorted, each once."""
     whole: bool
     """Whether the backend reported no omission."""
 
 
 PARTS = 3
-"""Predicates that parts of a ring are asked for."""
+"""The predicates by which parts of a ring are requested."""
 NO_PREDICATE = "no predicate of any graph"
 
 
 async def edges_of(ask: Callable[[Any], Awaitable[Iterable[Triple]]], asked: Any) -> Edges:
-    """What `edges_from`, `edges_to` or `edges_batch` gives for an id or ids."""
+    """The result of `edges_from`, `edges_to` or `edges_batch` for an id or ids."""
     with call.scope(seconds=call.remaining()) as scope:
         triples = {(subject, predicate, obj) for subject, predicate, obj in await ask(asked)}
         return Edges(tuple(sorted(triples)), not scope.omissions)
 
 
 def parts_of(ring: Sequence[Triple], ids: Sequence[str]) -> Iterator[tuple[Part, set[Triple]]]:
-    """Some parts of a ring as a store is asked for them, and the edges of each.
+    """Some parts of a ring as requests to a store, and the edges of each.
 
     Args:
         ring: The whole ring.
-        ids: The ids that it was asked for.
+        ids: The ids for which it was requested.
     """
     names = sorted({predicate for _, predicate, _ in ring})
     some = [None, *([name] for name in names[:PARTS]), names[:PARTS], [*names, NO_PREDICATE], []]
@@ -315,7 +315,7 @@ def parts_of(ring: Sequence[Triple], ids: Sequence[str]) -> Iterator[tuple[Part,
 
 
 async def sample(trial: Trial, db: GraphDbInterface) -> list[str]:
-    """Ids to look at, `trial.size` of them at the most.
+    """Ids to check, at most `trial.size` of them.
 
     Raises:
         Untried: None could be found.
@@ -329,7 +329,7 @@ async def sample(trial: Trial, db: GraphDbInterface) -> list[str]:
     if not found:
         trial.odd("No search found a node: the store is empty, or contains other words.")
         raise Untried("No node to examine was found; name some, or words to search for.")
-    trial.sample = list(found)  # the store stays the same, so one search does for every rule
+    trial.sample = list(found)  # the store does not change, so one search suffices for all rules
     return list(found)
 
 
@@ -365,7 +365,7 @@ async def _searched(trial: Trial, db: GraphDbInterface) -> list[str]:
 
 
 class PlainReference(MemoryBackend):
-    """The reference for a backend without evidence of its own: the contract's default."""
+    """The reference for a backend without its own evidence: the contract's default."""
 
     provenance_for_node = GraphDbInterface.provenance_for_node
 
@@ -380,7 +380,7 @@ async def both(trial: Trial, records: Sequence[GraphRecord]) -> AsyncIterator[tu
 
 
 def reference_of(db: GraphDbInterface, records: Sequence[GraphRecord]) -> MemoryBackend:
-    """What a backend is compared with, over some records."""
+    """The reference for a backend, over some records."""
     default = type(db).provenance_for_node is GraphDbInterface.provenance_for_node
     return (PlainReference if default else MemoryBackend)(records)
 
@@ -403,7 +403,7 @@ async def outcome(graph: Graph, tool: str, arguments: dict[str, Any]) -> tuple[A
 
 
 async def same(mine: Graph, wanted: Graph, tool: str, arguments: dict[str, Any]) -> None:
-    """Call a tool of both.
+    """Call a tool of both graphs and compare the results.
 
     Raises:
         Broken: They differ.
@@ -417,7 +417,7 @@ async def same(mine: Graph, wanted: Graph, tool: str, arguments: dict[str, Any])
 
 
 def difference(asked: str, have: object, want: object) -> str:
-    """What was asked, and both answers from the first difference on."""
+    """The request, and both answers from the first difference on."""
     one, other = str(have), str(want)
     first = next(
         (n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b),

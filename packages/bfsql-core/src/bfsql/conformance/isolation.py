@@ -77,7 +77,7 @@ async def concurrent_calls(trial: Trial) -> None:
 
 
 async def _together(db: GraphDbInterface, entity_id: str) -> dict[str, Any]:
-    """All that a backend gives of a node, every call under way at once."""
+    """All that a backend returns for a node, with every call under way at once."""
     answers: list[Any] = await asyncio.gather(
         db.get_node(entity_id),
         db.edges_from(entity_id),
@@ -210,7 +210,7 @@ async def _streamed(db: GraphDbInterface) -> Any:
 
 
 async def _in_columns(db: GraphDbInterface) -> Any:
-    """The ring of the hub in the backend's columns; nothing where it has none."""
+    """The ring of the hub in the backend's columns; nothing if it has none."""
     columns = db.columns()
     if columns is None:
         return []
@@ -225,7 +225,7 @@ async def _everything(db: GraphDbInterface) -> list[Any]:
 
 
 async def _left(ask: Ask, steps: int, others: list[Ask], wanted: list[Any], number: int) -> None:
-    """Cancel one call while another goes on; what either still gives has to be right."""
+    """Cancel one call while another continues; the results of both have to be right."""
     leaver = asyncio.ensure_future(_awaited(ask))
     stayer = asyncio.ensure_future(_awaited(others[1]))
     for _ in range(steps):
@@ -269,10 +269,10 @@ async def _awaited(ask: Ask) -> Any:
 
 
 async def soon(answer: Awaitable[_Answer]) -> _Answer:
-    """The answer to a call, after others were cancelled or left.
+    """The answer to a call, after others were cancelled or abandoned.
 
     Raises:
-        Broken: None came within `PATIENCE`.
+        Broken: There was no answer within `PATIENCE`.
     """
     try:
         async with asyncio.timeout(PATIENCE):
@@ -353,7 +353,7 @@ async def _answers(db: GraphDbInterface, entity_id: str) -> dict[str, Any]:
 
 
 def _mutate(value: Any) -> None:
-    """Change what can be changed, at every depth."""
+    """Modify everything that can be modified, at every depth."""
     with contextlib.suppress(TypeError, AttributeError):
         for inner in list(value.values() if hasattr(value, "values") else value):
             if isinstance(inner, list | dict):

@@ -1,4 +1,4 @@
-"""What a server asks a store while it runs: whether it changed, answers, and may be written to."""
+"""A server's requests to a store at run time: whether it has changed, answers, and is writable."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from bfsql.conformance.harness import Broken, Trial, expect, filling_rule, readi
 from bfsql.errors import StoreError
 
 CHANGES = 200
-"""How often `changed` is called in a row."""
+"""Number of consecutive calls of `changed`."""
 CHANGES_SECONDS = 2.0
-"""The most that these calls may take: a thousand times what is expected."""
+"""Time limit for these calls: a thousand times the expected time."""
 PING_SECONDS = 20.0
 """The time within which a ping has to end."""
 

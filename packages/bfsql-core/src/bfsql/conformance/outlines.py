@@ -1,4 +1,4 @@
-"""`outline`: what a store says that the graph is made of is what its nodes and edges are."""
+"""`outline`: a store's outline agrees with its nodes and edges."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def _outlined(
 
 
 async def _counted(db: GraphDbInterface, ids: Sequence[str]) -> Outline:
-    """The outline of what the other methods give, ends of edges included.
+    """The outline computed from the results of the other methods, ends of edges included.
 
     Raises:
         Untried: The backend reported an omission.

@@ -1,4 +1,4 @@
-"""A backend that is sent a limited number of requests a second."""
+"""A backend whose requests per second are limited."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _Value = TypeVar("_Value")
 class RateLimitedGraphDb(DelegatingGraphDb):
     """A backend whose requests start at even intervals.
 
-    A batch is one request where the backend has a method of its own for it,
-    otherwise one for each of its calls. Columns are no requests.
+    A batch is one request if the backend has its own method for it,
+    otherwise one request for each of its calls. Columns are not requests.
 
     Args:
-        inner: The backend to ask.
-        rate: Requests a second at the most; 0 is no bound.
+        inner: The backend to call.
+        rate: Maximum number of requests per second; 0 for no bound.
     """
 
     def __init__(self, inner: GraphDbInterface, rate: float) -> None:
@@ -35,7 +35,7 @@ class RateLimitedGraphDb(DelegatingGraphDb):
 
     @property
     def inner(self) -> GraphDbInterface:
-        """The backend that is asked."""
+        """The wrapped backend."""
         return self._inner
 
     async def edges_stream(

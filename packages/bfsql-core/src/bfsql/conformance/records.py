@@ -1,4 +1,4 @@
-"""What a node or an edge is: its id, exactly; its metadata and evidence; the two lists of names."""
+"""Rules for nodes and edges: exact ids, metadata and evidence, the two lists of names."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ PAIRS = (
     ("4.20", "4.2"),
     ("id:\uff11", "id:1"),
 )
-"""Ids that are not the same, the first of which is in the store."""
+"""Pairs of different ids, the first of which is in the store."""
 
 PATTERNS = ("%", "pat:%", "pat:a_", "pat:*", "pat:a?", "pat:.*", "pat:[a]b", "*")
-"""Ids that match `pat:ab` in one language of patterns or another."""
+"""Ids that match `pat:ab` in some pattern language."""
 
 SINGLE = ("get_node", "edges_from", "edges_to", "metadata_for_node")
 """The methods that take one id."""
 
 IDENTITY = ("id", "entity_type")
-"""What a backend may or may not repeat in the metadata it gives."""
+"""Keys that a backend may or may not repeat in the metadata it returns."""
 
 
 @reading_rule(

@@ -31,7 +31,7 @@ MINOR: dict[str, str] = {
 
 
 def word(finding: Finding) -> str:
-    """The outcome of a finding in a word or two; its level where it is no duty and not kept."""
+    """The outcome of a finding in a word or two; its level if it is a violation of no duty."""
     return finding.rule.level if finding.minor else WORDS[finding.outcome]
 
 
@@ -67,7 +67,7 @@ def verdict(findings: Sequence[Finding]) -> str:
 
 
 def document(findings: Sequence[Finding]) -> dict[str, Any]:
-    """The same for a program, ready for JSON."""
+    """The findings for a program, ready for JSON."""
     return {
         "passed": passed(findings),
         "verdict": verdict(findings),
@@ -99,5 +99,5 @@ def lines(finding: Finding) -> list[str]:
 
 
 def oddities(findings: Sequence[Finding]) -> list[str]:
-    """What is unusual about the store, each once."""
+    """Unusual properties of the store, each once."""
     return list(dict.fromkeys(oddity for finding in findings for oddity in finding.oddities))

@@ -19,7 +19,7 @@ FAILED: frozenset[Outcome] = frozenset(("broken", "needless", "unreachable"))
 """Outcomes with which a backend fails."""
 
 NOTE = 2_000
-"""Characters of a note that a reason repeats."""
+"""Number of characters of a note that a reason quotes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +29,17 @@ class Finding:
     rule: Rule
     outcome: Outcome
     reason: str = ""
-    """Why it does not hold."""
+    """The reason why the rule does not hold."""
     seconds: float = 0.0
-    """How long it took."""
+    """Duration of the check in seconds."""
     oddities: tuple[str, ...] = ()
-    """What is unusual about the store; not a fault of the backend."""
+    """Unusual properties of the store; not a fault of the backend."""
     error: BaseException | None = None
-    """What the check raised."""
+    """The exception that the check raised."""
 
     @property
     def minor(self) -> bool:
-        """Whether it is a convention or advice that is not kept."""
+        """Whether it is a violation of a convention or of advice."""
         return self.outcome == "broken" and self.rule.level != "duty"
 
 
@@ -125,7 +125,7 @@ async def _tried(  # noqa: PLR0911 - one line an outcome
 
 
 def _notes(broken: Broken) -> list[str]:
-    """What hypothesis noted: the graph that broke the rule."""
+    """The notes of hypothesis: the graph that broke the rule."""
     return [note[:NOTE] for note in getattr(broken, "__notes__", ())]
 
 
