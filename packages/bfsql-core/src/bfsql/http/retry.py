@@ -168,9 +168,9 @@ class RateLimiter:
             self._free = time.monotonic() + self._delay
 
     def hold(self, seconds: float) -> None:
-        """Start no request for so long, a minute at most, because the server asked for it."""
+        """Start no request for `seconds`, a minute at most, because the server requested it."""
         self._free = max(self._free, time.monotonic() + min(seconds, _LONGEST_HOLD))
 
     def end_hold(self) -> None:
-        """Let the next request start at once: the pause was long enough to ask again."""
+        """Let the next request start at once: the pause was long enough."""
         self._free = time.monotonic()
