@@ -20,31 +20,31 @@ from bfsql_sqlite.queries import chunks
 
 Positions: TypeAlias = npt.NDArray[np.int64]
 Packed: TypeAlias = npt.NDArray[np.signedinteger[Any]]
-"""Integers as narrow as they are in the file."""
+"""Integers in the narrow type that the file uses."""
 Numbers: TypeAlias = tuple[int, int, int]
 """Subject, predicate and object of an edge."""
 
 FEW_LISTS, SMALL = 8, 1_000
-"""Nodes whose lists are read one by one, and entries that these may have: faster than arrays."""
+"""Nodes whose lists are read one by one, which is faster than arrays, and their most entries."""
 LONG_LIST = 10_000
-"""Entries from which on the range of a predicate is looked for; fewer are read and filtered."""
+"""Number of entries from which the range of a predicate is searched; shorter lists are filtered."""
 FEW_EDGES = 32
-"""Edges that are looked for one by one."""
+"""Edges that are looked up one by one."""
 _LONG_RUN = 16
-"""Consecutive rows for which a statement of their own is faster than listing them."""
+"""Consecutive rows for which a separate statement is faster than listing the keys."""
 _OFFSETS = struct.Struct("<II")
 
 
 class Part(NamedTuple):
-    """Which edges of a ring are wanted."""
+    """Which edges of a ring to read."""
 
     predicates: IntArray | None = None
     """Numbers of their predicates, ascending; None for all."""
     direction: EdgeDirection | None = None
-    """As seen from the asked nodes; None for both."""
+    """As seen from the requested nodes; None for both."""
 
     def lists(self, nodes: IntArray, entering: int) -> IntArray:
-        """The lists to read for some handles, which ascend."""
+        """The lists to read for some handles, in ascending order."""
         if self.direction == "out":
             return nodes
         other = nodes + np.int32(entering)
@@ -56,10 +56,10 @@ WHOLE = Part()
 
 
 class Ranges(NamedTuple):
-    """Entries that stand together: in columns, by position, without overlap."""
+    """Ranges of consecutive entries: in columns, by position, without overlap."""
 
     lists: IntArray
-    """Numbers of the lists that they are in."""
+    """Numbers of the lists that contain them."""
     starts: Positions
     lengths: Positions
 
@@ -70,11 +70,11 @@ class Ranges(NamedTuple):
 
 
 class Damaged(sqlite3.DatabaseError):
-    """An array does not have what it should have."""
+    """An array does not have the expected content."""
 
 
 class Adjacency:
-    """Reads the edges of one file; shared by its connections, since nothing in it changes.
+    """Reads the edges of one file. Its connections share it, since the file never changes.
 
     Args:
         nodes: Number of handles.
@@ -87,7 +87,7 @@ class Adjacency:
         self.nodes = nodes
         self.edges = edges
         self.entering = rows_of(nodes, SPAN) * SPAN
-        """Number of the first list of edges that enter: what a handle is from its own list."""
+        """Number of the first list of entering edges: its distance from a handle's own list."""
         self.known_types: Packed | None = None
         """The type of every handle, once `types` has read them."""
         self._end = rows_of(edges, ENTRIES) * ENTRIES + edges
@@ -97,7 +97,7 @@ class Adjacency:
 
     @classmethod
     def of(cls, connection: sqlite3.Connection) -> Self:
-        """Of the file that a connection is to."""
+        """Read the dimensions of the graph in a connection's file."""
         nodes, types, predicates = connection.execute(
             "SELECT (SELECT coalesce(max(n) + 1, 0) FROM node), (SELECT count(*) FROM type), "
             "(SELECT count(*) FROM predicate)"
@@ -118,7 +118,7 @@ class Adjacency:
         return self.known_types
 
     def ranges(self, connection: sqlite3.Connection, lists: IntArray) -> Ranges:
-        """Where lists are.
+        """The ranges of lists.
 
         Args:
             connection: To the file.
@@ -145,9 +145,9 @@ class Adjacency:
         return Ranges(lists[kept], starts[kept], (ends - starts)[kept])
 
     def read(self, connection: sqlite3.Connection, ranges: Ranges) -> tuple[IntArray, IntArray]:
-        """Predicates and other ends of entries, in the order of the ranges, of which there is one.
+        """Predicates and other ends of entries, in the order of the ranges.
 
-        The entries are where `ranges` has found them.
+        There is at least one range, and the ranges come from `ranges`.
         """
         _, starts, lengths = ranges
         firsts, lasts = starts // ENTRIES, (starts + lengths - 1) // ENTRIES
@@ -165,7 +165,7 @@ class Adjacency:
             and 0 <= ends.min() <= ends.max() < self.nodes
         ):
             raise Damaged("an edge refers to a node or predicate that does not exist")
-        # From the position of each range to its place in what was read, and on to every entry.
+        # From the position of each range to its place in the read rows, then to every entry.
         shifts = (np.cumsum(sizes) - sizes - froms) * ENTRIES
         run = np.zeros(len(starts), np.int64)
         np.cumsum(new, out=run[1:])
@@ -175,12 +175,12 @@ class Adjacency:
     def small_ring(
         self, connection: sqlite3.Connection, nodes: Sequence[int], part: Part = WHOLE
     ) -> Ring | None:
-        """The ring of a few handles, or a part of it; None if it is not small.
+        """The ring of a few handles, or a part of it; None if it is too large.
 
         Args:
             connection: To the file.
             nodes: Handles, each once. `known_types` has been read.
-            part: The edges that are wanted.
+            part: The edges to read.
         """
         types = self.known_types
         asked = {node for node in nodes if types is not None and types[node] != NO_NODE}
@@ -203,7 +203,7 @@ class Adjacency:
     def _small_list(
         self, connection: sqlite3.Connection, number: int, part: Part, room: int
     ) -> list[tuple[int, int]] | None:
-        """The wanted entries of a list; None if there is no room for what has to be read."""
+        """The wanted entries of a list; None if more than `room` entries would have to be read."""
         start, stop = self._range(connection, number)
         if part.predicates is None:
             return None if stop - start > room else self._entries(connection, start, stop)
@@ -218,7 +218,7 @@ class Adjacency:
         return [one for place in places for one in self._entries(connection, *place)]
 
     def _range(self, connection: sqlite3.Connection, number: int) -> tuple[int, int]:
-        """Where a list begins and ends."""
+        """The start and the end of a list."""
         row, place = divmod(number, SPAN)
         found = connection.execute("SELECT base, offsets FROM offsets WHERE k = ?", (row,))
         try:
@@ -236,7 +236,7 @@ class Adjacency:
     def _entries(
         self, connection: sqlite3.Connection, start: int, stop: int
     ) -> list[tuple[int, int]]:
-        """Predicate and other end of a few entries that stand together."""
+        """Predicate and other end of a few consecutive entries."""
         if start == stop:
             return []
         first, last = start // ENTRIES, (stop - 1) // ENTRIES
@@ -257,10 +257,11 @@ class Adjacency:
     def plan(
         self, connection: sqlite3.Connection, nodes: IntArray, part: Part = WHOLE
     ) -> tuple[list[Ranges], Handles | None]:
-        """What has to be read for the ring of some handles, or for a part of it.
+        """What to read for the ring of some handles, or for a part of it.
 
         Returns:
-            Batches for `ring`, and the asked nodes; None where only one direction is wanted.
+            Batches for `ring`, and the requested nodes, which are None if only one direction is
+            wanted.
         """
         nodes = np.sort(nodes)
         ranges = self.ranges(connection, part.lists(nodes, self.entering))
@@ -272,7 +273,7 @@ class Adjacency:
     def _narrowed(
         self, connection: sqlite3.Connection, ranges: Ranges, wanted: Sequence[int]
     ) -> Ranges:
-        """Ranges without what other predicates have in long lists."""
+        """Ranges without the entries of other predicates in long lists."""
         long = ranges.lengths > LONG_LIST * max(1, len(wanted))
         if not long.any():
             return ranges
@@ -291,7 +292,7 @@ class Adjacency:
     def _places_with(
         self, connection: sqlite3.Connection, start: int, stop: int, wanted: Sequence[int]
     ) -> list[tuple[int, int]]:
-        """Where in a list the entries with some predicates begin and end."""
+        """The ranges of a list whose entries have certain predicates."""
         places = [
             tuple(self.lower(connection, start, stop, (p + more, 0)) for more in (0, 1))
             for p in wanted
@@ -310,8 +311,8 @@ class Adjacency:
         Args:
             connection: To the file.
             ranges: What to read.
-            asked: Of the edges that enter, those from these nodes are left out: where they
-                leave them, they are read as well.
+            asked: Nodes whose edges are left out among the entering ones, because they are
+                read as leaving edges as well.
             wanted: Numbers of predicates; edges of others are left out. None for all.
         """
         predicates, ends = self.read(connection, ranges)
@@ -382,8 +383,8 @@ class Adjacency:
 
         Args:
             connection: To the file.
-            start: Where the part begins.
-            stop: Where it ends; behind it where all entries are below.
+            start: The start of the part.
+            stop: The end of the part, which is also the result if all entries are below.
             entry: Predicate and other end.
         """
         first, last = start // ENTRIES, max(start, stop - 1) // ENTRIES
@@ -401,7 +402,7 @@ class Adjacency:
 
         Args:
             connection: To the file.
-            numbers: Those of the edges, ascending.
+            numbers: Numbers of the edges, ascending.
         """
         if not numbers:
             return []
@@ -445,7 +446,7 @@ def _places(starts: Positions, lengths: Positions) -> Any:
 def _offsets(
     connection: sqlite3.Connection, keys: npt.NDArray[Any]
 ) -> tuple[Positions, npt.NDArray[Any]]:
-    """The bases of rows, and their offsets one after the other."""
+    """The bases of rows, and their offsets, concatenated."""
     rows = _rows(connection, "base, offsets FROM offsets", keys, np.ones(len(keys), np.int64))
     offsets = _array((data for _, data in rows), OFFSET, len(keys) * (SPAN + 1))
     return _integers([base for base, _ in rows]), offsets
@@ -454,7 +455,7 @@ def _offsets(
 def _rows(
     connection: sqlite3.Connection, what: str, froms: npt.NDArray[Any], sizes: Positions
 ) -> list[Any]:
-    """Rows in order of their keys.
+    """Rows in the order of their keys.
 
     Args:
         connection: To the file.

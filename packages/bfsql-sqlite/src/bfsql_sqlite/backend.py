@@ -1,4 +1,4 @@
-"""SqliteBackend: the questions of core, answered from one file."""
+"""SqliteBackend: answers core's requests from one file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class SqliteBackend(BatchGraphDb):
 
     Args:
         pool: Connections to the file.
-        schema: What is read once, since nothing in the file changes.
+        schema: The part that is read only once, since the file never changes.
     """
 
     def __init__(self, pool: Pool, schema: Schema) -> None:
@@ -60,7 +60,7 @@ class SqliteBackend(BatchGraphDb):
 
     @classmethod
     async def open(cls, settings: SqliteSettings) -> Self:
-        """The same from settings that are checked already."""
+        """Open a graph from settings that are already validated."""
         pool = Pool.open(settings.path, settings.connections, settings.cache_mb)
         try:
             return cls(pool, await pool.run(Schema.read))
@@ -69,11 +69,11 @@ class SqliteBackend(BatchGraphDb):
             raise
 
     def changed(self) -> Hashable | None:
-        """The state of the file at the path, where another one has taken its place."""
+        """The state of the file at the path, if it is no longer the file that was opened."""
         return self._pool.changed()
 
     async def close(self) -> None:
-        """Give the file back; what is under way stops."""
+        """Close the file; running reads stop."""
         await self._pool.close()
 
     # --- the eight ----------------------------------------------------------
@@ -81,7 +81,7 @@ class SqliteBackend(BatchGraphDb):
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
     ) -> list[EntityStub]:
-        """By id, name, alias, prefix, words, part and likeness, in this order."""
+        """Candidates by id, name, alias, prefix, words, part and likeness, in this order."""
         kept = None
         if node_types:
             wanted = set(node_types)
@@ -110,17 +110,17 @@ class SqliteBackend(BatchGraphDb):
         return list(self._schema.predicates)
 
     def columns(self) -> SqliteColumns:
-        """The graph in integers, as the file has it."""
+        """The graph in integers, as the file stores it."""
         return SqliteColumns(self._pool, self._schema)
 
     async def outline(self) -> Outline:
-        """What the graph is made of, counted over all of its edges."""
+        """The composition of the graph, counted over all of its edges."""
         return await outlined(self, self.columns())
 
     # --- in one go ----------------------------------------------------------
 
     async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
-        """The nodes that exist, one thread hop for all."""
+        """The nodes that exist, read in one thread hop."""
         return await self._pool.run(partial(_nodes, ids, self._schema))
 
     async def edges_batch(
@@ -130,7 +130,7 @@ class SqliteBackend(BatchGraphDb):
         predicates: Collection[str] | None = None,
         direction: EdgeDirection | None = None,
     ) -> list[Triple]:
-        """Every wanted edge with an asked node at either end, each once."""
+        """Every wanted edge with a requested node at either end, each once."""
         schema = self._schema
         numbers = None if predicates is None else numbers_of(predicates, schema.predicates)
         return await self._pool.run(partial(_ring, ids, Part(numbers, direction), schema))
@@ -149,11 +149,11 @@ class SqliteBackend(BatchGraphDb):
         return await self._pool.read(work, 3 * len(edges))
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
-        """The evidence of the edges that touch the entity, and what it supplied as a document."""
+        """The evidence of the edges that touch the entity, and items it supplied as a document."""
         return await self._pool.run(partial(_provenance, entity_id, limit, self._schema))
 
     async def next_steps(self) -> str:
-        """The generic advice, and how many nodes each type has."""
+        """The generic advice, and the number of nodes of each type."""
         return await self._pool.run(
             lambda reader: str(reader.execute(queries.NEXT_STEPS).fetchone()[0])
         )
@@ -163,12 +163,12 @@ class SqliteBackend(BatchGraphDb):
 
 
 def _storable(ids: Iterable[str]) -> list[str]:
-    """Ids that the store could have: one with a lone surrogate is never in it."""
+    """Ids that the store can contain: an id with a lone surrogate is never in it."""
     return [entity_id for entity_id in ids if is_text(entity_id)]
 
 
 def _nodes(ids: Sequence[str], schema: Schema, reader: Reader) -> list[Node]:
-    # Node(...) runs Python for each node, which a hub of 60,000 neighbours feels.
+    # Node(...) runs Python code for each node, which is noticeable for a hub of 60,000 neighbours.
     new, types = tuple.__new__, schema.types
     return [
         new(Node, (entity_id, types[t], NO_METADATA))
@@ -195,7 +195,7 @@ def _ring(ids: Sequence[str], part: Part, schema: Schema, reader: Reader) -> lis
 
 
 def _named(rings: Iterable[Ring], schema: Schema, reader: Reader) -> list[Triple]:
-    """Edges with ids and names in place of numbers."""
+    """Edges with ids and names instead of numbers."""
     kept = list(rings)
     ends = {handle for s, _, o in kept for end in (s, o) for handle in end.tolist()}
     names = names_of(reader, ends)
@@ -210,9 +210,9 @@ def _named(rings: Iterable[Ring], schema: Schema, reader: Reader) -> list[Triple
 
 
 def _decoded(text: str, keys: Collection[str] | None) -> Metadata:
-    """Metadata, or what it has of some keys.
+    """Metadata, or only some keys of it.
 
-    Letting SQLite take the keys out of the text is no faster than to decode it.
+    Letting SQLite extract the keys is no faster than decoding the text.
     """
     whole = decode(text)
     return whole if keys is None else {key: whole[key] for key in keys if key in whole}

@@ -1,7 +1,7 @@
-"""Fills a graph file from tables by DuckDB: with the graph that their records make.
+"""Fills a graph file from tables by means of DuckDB, with the graph that their records make.
 
-CSV is made plain first (`bfsql_sqlite.plain`), so that DuckDB can read it (`bulk_table`). The
-records of other tables are written as CSV (`record_table`).
+CSV tables are first copied into plain CSV (`bfsql_sqlite.plain`), which DuckDB can read
+(`bulk_table`). The records of other tables are written as CSV (`record_table`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from bfsql_sqlite.plain import NotPlain, copy
 from bfsql_sqlite.record_table import RecordTable, record_rows
 
 MEMORY = "1GB"
-"""What DuckDB may use; beyond it, its files grow."""
+"""Memory that DuckDB may use; beyond it, DuckDB's files on disk grow."""
 THREADS = 4
 
 _CONFIG = {
@@ -45,9 +45,9 @@ _CONFIG = {
 }
 _FOLDER = "duckdb"
 RECORD_BY_RECORD = "read record by record, which takes longer"
-"""How the note begins that says why tables were not read in bulk."""
+"""The beginning of the note on why tables were not read in bulk."""
 _LOOK = 0.1
-"""Seconds between two looks at whether the load is cancelled."""
+"""Seconds between two checks whether the load is cancelled."""
 
 
 # --- writing ------------------------------------------------------------------
@@ -56,16 +56,17 @@ _LOOK = 0.1
 def write_tables(
     records: RefusalFilter, making: Making, stopped: Callable[[], bool], options: LoadOptions
 ) -> LoadReport | None:
-    """Fill a graph file from the tables that records are made of, the records themselves unread.
+    """Fill a graph file from the tables behind the records, without reading the records themselves.
 
     Args:
-        records: What is to be loaded.
+        records: The records to load.
         making: The file, empty.
         stopped: Whether the load is cancelled.
-        options: Of the load.
+        options: Options of the load.
 
     Returns:
-        What `make_file` asks for; None where the records have to be read, and nothing was written.
+        The report that `make_file` expects; None if the records have to be read one by one, in
+        which case nothing was written.
 
     Raises:
         Stopped: The load was cancelled.
@@ -101,14 +102,14 @@ def _write_nodes(tables: BulkGraph, graph: sqlite3.Connection) -> None:
         graph.executemany("INSERT INTO detail VALUES (?, ?)", details)
     ordered = {name: t for t, name in enumerate(sorted(names.names))}
     graph.executemany("INSERT INTO type VALUES (?, ?)", ((t, name) for name, t in ordered.items()))
-    numbers = [*(ordered[name] for name in names.names), None]  # the last one for NO_NODE
+    numbers = [*(ordered[name] for name in names.names), None]  # the last element is for NO_NODE
     rows = zip(range(tables.size), tables.ids(), (numbers[t] for t in types.tolist()), strict=True)
     graph.executemany("INSERT INTO node VALUES (?, ?, ?)", rows)
     graph.executemany("INSERT INTO predicate VALUES (?, ?)", enumerate(tables.predicates))
 
 
 def _with_metadata(tables: BulkGraph, graph: sqlite3.Connection) -> Iterator[IntArray]:
-    """The triples; fills `edge` while they come by."""
+    """The triples; fills `edge` as they pass."""
     for part in tables.leaving():
         yield part.triples
         graph.executemany("INSERT INTO edge VALUES (?, ?)", part.metadata)
@@ -121,23 +122,23 @@ def _with_metadata(tables: BulkGraph, graph: sqlite3.Connection) -> Iterator[Int
 def bulk_graph(
     records: RefusalFilter, making: Making, stopped: Callable[[], bool], options: LoadOptions
 ) -> Iterator[BulkGraph | None]:
-    """The graph of the tables that the records are made of, and the records themselves unread.
+    """The graph of the tables behind the records, without reading the records themselves.
 
     Args:
-        records: What is to be loaded.
-        making: In whose folder DuckDB and the copies of the tables have their files, and whose
-            target is added to in mode APPEND.
+        records: The records to load.
+        making: Its folder receives the files of DuckDB and the copies of the tables; its target is
+            added to in mode APPEND.
         stopped: Whether the load is cancelled.
-        options: Of the load.
+        options: Options of the load.
 
     Returns:
-        None where the records have to be read: some are not from tables, or a line of one is
-        refused in strict mode, or the account of a table has a note on why.
+        None if the records have to be read one by one: some do not come from tables, a line is
+        refused in strict mode, or the account of a table has a note on the reason.
 
     Raises:
         Stopped: The load was cancelled.
         OSError: A file cannot be written.
-        duckdb.Error: Likewise.
+        duckdb.Error: A file cannot be written.
     """
     sound = is_text(f"{making.folder}{options.default_type}")
     if records.tables and options.remove:
@@ -197,10 +198,10 @@ def _tables(
     folder: Path,
     stopped: Callable[[], bool],
 ) -> list[BulkTable | RecordTable]:
-    """The tables, read.
+    """Read the tables.
 
     Raises:
-        NotPlain: One has to be read by the reader of records; it has the number of the table.
+        NotPlain: A table, whose number the error carries, has to be read by the reader of records.
     """
     tables: list[BulkTable | RecordTable] = []
     for number, source in enumerate(records.tables):
@@ -228,7 +229,7 @@ def _numbered(  # noqa: PLR0917 - what a load has
     stopped: Callable[[], bool],
     options: LoadOptions,
 ) -> BulkGraph | None:
-    """The graph of tables; None where they have no records, or one that may not be refused."""
+    """The graph of tables; None if they have no records, or one that must not be refused."""
     nodes: list[NodeTable] = [table.nodes for table in tables if table.nodes is not None]
     edges: list[EdgeTable] = [table.edges for table in tables if table.edges is not None]
     count = sum(table.count for table in nodes) + sum(table.count for table in edges)
@@ -249,22 +250,22 @@ def _tell(records: RefusalFilter, reason: str, table: int = 0) -> None:
     """Note why the records have to be read.
 
     Args:
-        records: What is to be loaded.
+        records: The records to load.
         reason: A clause about a table.
-        table: Its number; that of the first table where the reason is in no single one.
+        table: Number of the table; of the first one if the reason concerns no single table.
     """
     records.tables[table].account.notes.append(f"{RECORD_BY_RECORD}: {reason}")
 
 
 class _Told:
-    """What an account says before the source is read."""
+    """The state of an account before the source is read."""
 
     def __init__(self, account: SourceAccount) -> None:
         self._account = account
         self._before = len(account.columns), len(account.notes)
 
     def take_back(self) -> None:
-        """Leave only that in the account."""
+        """Reset the account to this state."""
         columns, notes = self._before
         del self._account.columns[columns:]
         del self._account.notes[notes:]
@@ -274,10 +275,10 @@ class _Told:
 def _interrupted(
     connection: duckdb.DuckDBPyConnection, stopped: Callable[[], bool]
 ) -> Iterator[None]:
-    """Interrupts what DuckDB does when the load is cancelled.
+    """Interrupt DuckDB when the load is cancelled.
 
     Raises:
-        Stopped: It was interrupted.
+        Stopped: DuckDB was interrupted.
     """
     over = threading.Event()
 

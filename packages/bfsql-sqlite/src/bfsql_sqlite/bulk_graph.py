@@ -1,8 +1,8 @@
 """The graph of some tables in DuckDB: every id and triple once, metadata merged.
 
-DuckDB numbers the ids in code point order and sorts the edges, on disk where they are too many for
-its share of memory. No string of an edge passes through Python. Metadata does where several records
-of one thing are merged, by the functions that merge records elsewhere.
+DuckDB numbers the ids in code point order and sorts the edges, on disk if they do not fit into
+its share of memory. No string of an edge passes through Python. Metadata does if several records
+describe one thing; the usual functions for merging records merge it.
 """
 # ruff: noqa: S608 - what is put into these texts are numbers, and names of tables
 
@@ -25,23 +25,23 @@ BATCH = 5_000
 """Rows with texts that are in memory at a time."""
 
 _IDS_TWICE = 2_000_000
-"""Ids that DuckDB is to have in memory for both ends of the edges at once."""
+"""Number of ids up to which DuckDB joins both ends of the edges in one statement."""
 MANY_IDS_MEMORY = "2GB"
-"""What DuckDB may use where there are more."""
+"""Memory limit of DuckDB for larger graphs."""
 
 
 class NodeTable(Protocol):
     """Nodes in DuckDB."""
 
     rows: str
-    """The view: `id`, `r`, their place in the table, and the cells."""
+    """The view: `id`, `r` (the place in the table), and the cells."""
     width: int
     """Number of cells."""
     count: int
     """Number of rows."""
 
     def padded(self, width: int) -> str:
-        """The cells as columns of this number."""
+        """The cells as this number of columns."""
 
     def record(self, cells: Sequence[str]) -> NodeRecord:
         """The record of a row."""
@@ -54,9 +54,9 @@ class EdgeTable(Protocol):
     """Edges in DuckDB."""
 
     rows: str
-    """The view: `s`, `p`, `o`, and `metadata`, the fields of a JSON object."""
+    """The view: `s`, `p`, `o`, and `metadata`, which is the fields of a JSON object."""
     predicates: str
-    """The table of their predicates, `name`, each at least once."""
+    """The table of their predicates in a column `name`, each at least once."""
     count: int
     """Number of rows."""
     has_metadata: bool
@@ -69,14 +69,14 @@ class Triples(NamedTuple):
     triples: IntArray
     """Subject, predicate and object in a row."""
     metadata: list[tuple[int, str]]
-    """Number of the edge, and JSON text, of those that have any."""
+    """Number of the edge and JSON text, for edges with metadata."""
 
 
 class BulkGraph:
     """The graph of some tables: every id and triple once, metadata merged.
 
     Attributes:
-        report: Complete, but for edges that dangle, when `nodes` and `leaving` have been read.
+        report: Complete except for dangling edges once `nodes` and `leaving` have been read.
         predicates: Names by number, in code point order.
     """
 
@@ -105,7 +105,8 @@ class BulkGraph:
         self.predicates = [name for (name,) in found]
         nodes = [f"SELECT id FROM {table.rows}" for table in self._nodes]
         ends = [f"SELECT {end} FROM {table.rows}" for table in self._edges for end in ("s", "o")]
-        # To find the distinct ends of all edges takes a third of the time; mostly all are nodes.
+        # Finding the distinct ends of all edges takes a third of the time, and usually all are
+        # nodes.
         self._name("id", "id", nodes)
         self._sort()
         if self._count("edge") < sum(table.count for table in self._edges):
@@ -113,7 +114,7 @@ class BulkGraph:
             self._sort()
 
     def _name(self, table: str, column: str, queries: Sequence[str]) -> None:
-        """Make a table of the distinct texts that some queries give, in code point order."""
+        """Make a table of the distinct texts that some queries return, in code point order."""
         texts = _union(queries or ["SELECT '' WHERE false"])
         self._connection.execute(
             f"CREATE OR REPLACE TABLE {table} AS "
@@ -121,7 +122,7 @@ class BulkGraph:
         )
 
     def _sort(self) -> None:
-        """Make `edge`: the records of edges in numbers, sorted, those with ends in `id`."""
+        """Make `edge`: the edge records in numbers, sorted, if both ends are in `id`."""
         run, more = self._connection.execute, ", metadata" if self._has_metadata else ""
         rows = [f"SELECT s, p, o{more} FROM {table.rows}" for table in self._edges]
         nothing = f"SELECT '' AS s, '' AS p, '' AS o{more and ', NULL AS metadata'} WHERE false"
@@ -132,7 +133,7 @@ class BulkGraph:
         )
         if self.size > _IDS_TWICE:
             run(f"SET memory_limit = '{MANY_IDS_MEMORY}'")
-            run("SET preserve_insertion_order = false")  # which would take memory for nothing
+            run("SET preserve_insertion_order = false")  # which would use memory needlessly
             run(f"CREATE OR REPLACE TABLE half AS {half}")
             run("SET preserve_insertion_order = true")
             half = "half"
@@ -187,7 +188,7 @@ class BulkGraph:
             yield n, entity_type or self._options.default_type, metadata
 
     def _described(self) -> Iterator[tuple[Any, ...]]:
-        """Rows `(n, id, place of the table, cells)`, the place None for an id without a node."""
+        """Rows `(n, id, place of the table, cells)`; the place is None for an id without a node."""
         width = max((table.width for table in self._nodes), default=0)
         columns = "".join(f", c{at}" for at in range(width))
         rows = [
@@ -242,9 +243,9 @@ class BulkGraph:
             yield rows.triples[starts]
 
     def _grouped(self, table: str) -> Iterator[tuple[_Rows, IntArray, int]]:
-        """Rows of a sorted table, where another triple begins among them, and where the last ends.
+        """Rows of a sorted table, the place where each triple begins, and the end of the last one.
 
-        All rows of a triple come together.
+        All rows of a triple come in one batch.
         """
         columns = "s, p, o"
         if self._has_metadata and table == "edge":
@@ -259,7 +260,7 @@ class BulkGraph:
             rows = _Rows(triples, found.get("metadata"))
             rows = rows if rest is None else rest.followed_by(rows)
             starts = rows.starts()
-            # The rows of the last triple may go on.
+            # The rows of the last triple may continue in the next batch.
             end = len(rows.triples) if last + 1 >= number else int(starts[-1])
             rest = rows.behind(end)
             if end:
@@ -272,7 +273,7 @@ class _Rows(NamedTuple):
     triples: IntArray
     """Subject, predicate and object in a row."""
     metadata: Any
-    """An array of texts, the fields of a JSON object each; None where no record has any."""
+    """An array of texts, each the fields of a JSON object; None if no record has metadata."""
 
     def behind(self, end: int) -> _Rows:
         return _Rows(self.triples[end:], None if self.metadata is None else self.metadata[end:])
@@ -291,13 +292,13 @@ class _Rows(NamedTuple):
 def _merged(
     rows: _Rows, starts: IntArray, counts: IntArray, before: int
 ) -> Iterator[tuple[int, str]]:
-    """The number of each triple that has metadata, and the JSON text.
+    """The number and the JSON text of each triple that has metadata.
 
     Args:
         rows: The records.
-        starts: Where those of each triple begin.
-        counts: How many these are.
-        before: How many triples there were before.
+        starts: The place of the first record of each triple.
+        counts: The number of records of each triple.
+        before: Number of preceding triples.
     """
     have = counts > 1
     if rows.metadata is not None:

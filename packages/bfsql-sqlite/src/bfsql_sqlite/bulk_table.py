@@ -1,7 +1,7 @@
-"""One table as DuckDB reads it: which rows make a record, and the metadata of edges as JSON.
+"""One table as DuckDB reads it: the rows that make a record, and the metadata of edges as JSON.
 
-The cells of metadata pass through Python, each distinct one of a column once, so that the reader of
-records' own functions make the values.
+Each distinct metadata cell of a column passes through Python once, so that the functions of the
+reader of records make the values.
 """
 # ruff: noqa: S608 - what is put into these texts are numbers, and literals made by `_literal`
 
@@ -32,13 +32,13 @@ class BulkTable:
     """The copy of a table, as DuckDB sees it.
 
     Attributes:
-        name: Of what belongs to it in DuckDB.
-        rows: Of the view with its records: `id` and `r` of nodes with all cells, otherwise `s`,
+        name: The prefix of its tables and views in DuckDB.
+        rows: Name of the view of its records: `id`, `r` and all cells for nodes, otherwise `s`,
             `p`, `o` and `metadata`.
-        columns: What its columns are.
-        nodes: The table, where it holds nodes.
-        edges: The table, where it holds edges.
-        predicates: Of the table of their predicates.
+        columns: The meaning of its columns.
+        nodes: The table itself if it holds nodes.
+        edges: The table itself if it holds edges.
+        predicates: Name of the table of their predicates.
         has_metadata: Whether edges may have metadata.
         keys: The columns of metadata of an edge table, by their place.
         refused: Lines that make no record.
@@ -68,7 +68,7 @@ class BulkTable:
         self.edges: EdgeTable | None = None if is_nodes else self
 
     def padded(self, width: int) -> str:
-        """The cells as columns of this number."""
+        """The cells as this number of columns."""
         have = [f"c{at}" for at in range(self.width)]
         return ", ".join(have + ["NULL"] * (width - self.width))
 
@@ -90,7 +90,7 @@ class BulkTable:
             NotPlain: The metadata of edges can only be merged record by record.
         """
         run, columns = self._connection.execute, self.columns
-        # No cell has another null text.
+        # This null text occurs in no cell.
         texts = (text for text in columns.null_texts if is_text(text) and "\0" not in text)
         nulls = ", ".join(map(_literal, sorted(texts)))
         place = self._copy.table.place
@@ -101,7 +101,7 @@ class BulkTable:
         odd = f"({self._is_header()}) OR {refused}"
         source = self._source()
         if isinstance(columns, NodeColumns):
-            # The number of a row is its place in a table, and costs a pass elsewhere.
+            # The number of a row is its place in a table; in a view it would cost another pass.
             run(f"CREATE TABLE {self.name} AS SELECT * FROM {source}")
             self._copy.path.unlink()
             source = f"(SELECT rowid AS r, * FROM {self.name})"
@@ -163,7 +163,7 @@ class BulkTable:
         self.refusals = sorted([*self.refusals, *refusals], key=lambda refusal: refusal.line or 0)
 
     def _metadata(self) -> tuple[str, str]:
-        """Joins, and what gives the fields of the JSON object of a row's metadata."""
+        """Joins, and the expression for the fields of a row's JSON metadata object."""
         keys = [key for key, _ in self.keys.values()]
         if len(set(keys)) < len(keys):
             raise NotPlain("several of its columns are the same key of metadata")
@@ -180,7 +180,7 @@ class BulkTable:
         return " ".join(joins), f"concat_ws(',', {', '.join(fields)})"
 
     def _convert(self, at: int, key: str, make: Callable[[str], Any], cells: str) -> None:
-        """Make a table with the JSON field of every distinct cell of a column."""
+        """Make a table of the JSON field for every distinct cell of a column."""
         path = self._copy.path.with_name(f"{cells}.csv")
         rows = self._connection.execute(
             f"SELECT DISTINCT c{at} FROM {self._source()} WHERE c{at} <> ''"
@@ -202,7 +202,7 @@ class BulkTable:
         return int(found[0])
 
     def tell(self, source: Source, records: RefusalFilter) -> None:
-        """Enter what was found where the reader of records enters it."""
+        """Enter the refusals in the account, as the reader of records does."""
         table, account = self._copy.table, source.account
         for line in self.headers:
             table.tell_header(line)
@@ -216,16 +216,16 @@ class BulkTable:
 
 
 def read_csv(path: Path, width: int, separator: str) -> str:
-    """What reads a plain copy, all cells as text.
+    """The SQL expression that reads a plain copy, with all cells as text.
 
     Args:
-        path: Of the copy; in no case a pattern.
+        path: Path of the copy, never taken as a pattern.
         width: Number of columns.
-        separator: Between cells.
+        separator: The character between cells.
     """
     names = [f"c{at}" for at in range(width)]
     columns = ", ".join(f"{name}: 'VARCHAR'" for name in names)
-    # In a path these are patterns, unless each stands in brackets.
+    # These characters form patterns in a path unless each is in brackets.
     exact = re.sub(r"[\[*?]", r"[\g<0>]", str(path))
     return (
         f"read_csv({_literal(exact)}, columns = {{{columns}}}, force_not_null = {names}, "
@@ -236,10 +236,10 @@ def read_csv(path: Path, width: int, separator: str) -> str:
 
 
 def _literal(text: str) -> str:
-    """A text as SQL writes it.
+    """A text as an SQL literal.
 
     Raises:
-        NotPlain: SQL cannot hold it.
+        NotPlain: SQL cannot express it.
     """
     if "\0" in text or not is_text(text):
         raise NotPlain("its header contains characters that are no text")

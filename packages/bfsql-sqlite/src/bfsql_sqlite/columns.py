@@ -1,4 +1,4 @@
-"""The graph of a file in integers: what a traversal reads of it."""
+"""The graph of a file in integers, as traversals read it."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from bfsql_sqlite.connection import Pool
 
 
 class Schema(NamedTuple):
-    """What is read once of a file, and shared by all connections."""
+    """The part of a file that is read once and shared by all connections."""
 
     types: Sequence[str]
-    """Names by number; they ascend."""
+    """Names by number, in ascending order."""
     predicates: Sequence[str]
-    """Likewise."""
+    """Names by number, in ascending order."""
     predicate_numbers: Mapping[str, int]
     edges: Adjacency
 
     @classmethod
     def read(cls, reader: sqlite3.Connection) -> Schema:
-        """Of the file that a connection is to."""
+        """Read the schema of a connection's file."""
         types = [name for (name,) in reader.execute(queries.TYPES)]
         predicates = [name for (name,) in reader.execute(queries.PREDICATES)]
         numbers = {name: p for p, name in enumerate(predicates)}
@@ -51,7 +51,7 @@ class SqliteColumns(Columns):
 
     Args:
         pool: Connections to the file.
-        schema: Of the file.
+        schema: The schema of the file.
     """
 
     def __init__(self, pool: Pool, schema: Schema) -> None:
@@ -97,7 +97,7 @@ class SqliteColumns(Columns):
         predicates: Collection[str] | None = None,
         direction: EdgeDirection | None = None,
     ) -> AsyncGenerator[Ring, None]:
-        """Every wanted edge with an asked node at either end: one thread hop a large batch."""
+        """Every wanted edge with a requested node at either end, one thread hop per large batch."""
         edges = self._schema.edges
         numbers = None if predicates is None else numbers_of(predicates, self.predicate_names)
         part = Part(numbers, direction)
@@ -123,7 +123,7 @@ class SqliteColumns(Columns):
 def _begin(
     edges: Adjacency, handles: IntArray, part: Part, reader: sqlite3.Connection
 ) -> Ring | tuple[list[Ranges], Handles | None]:
-    """A ring that is one batch; of a larger one, its batches and the asked nodes."""
+    """A ring that fits one batch; for a larger one, its batches and the requested nodes."""
     nodes = handles[edges.types(reader)[handles] != NO_NODE]
     batches, asked = edges.plan(reader, nodes, part)
     if len(batches) > 1:
@@ -149,7 +149,7 @@ def names_of(reader: sqlite3.Connection, handles: Iterable[int]) -> dict[int, st
     """The id of each handle.
 
     Raises:
-        Damaged: A handle is not there.
+        Damaged: A handle does not exist.
     """
     asked = list(handles)
     names = {

@@ -1,12 +1,11 @@
 """The graph file: its tables, its header, and the threads that read it.
 
-Integers stand for ids, types and predicates. Edges are in packed arrays (`adjacency`);
-SQLite has ids, metadata and search. Nothing is ever changed in a file: a load writes
-a new one.
+Integers represent ids, types and predicates. Edges are in packed arrays (`adjacency`);
+SQLite has ids, metadata and search. A file is never modified: a load writes a new one.
 
-A read of a few records, which takes well under a millisecond, runs on the event loop:
-changing threads would cost several times as much. All other work runs in threads. A call
-that is cancelled, or whose deadline passes, sets a flag that SQLite checks every few
+A read of a few records, which takes well under a millisecond, runs on the event loop,
+because changing threads would cost several times as much. All other work runs in threads.
+A call that is cancelled, or whose deadline passes, sets a flag that SQLite checks every few
 thousand steps: its statement stops, and the thread is free for the next call.
 """
 
@@ -61,7 +60,7 @@ CREATE TABLE posting (
 """
 
 FEW = 100
-"""Records that are read on the event loop at the most."""
+"""Most records that are read on the event loop."""
 
 _MAGIC = b"SQLite format 3\0"
 _CHECK_EVERY = 5_000
@@ -71,7 +70,7 @@ Result = TypeVar("Result")
 
 
 class Header(NamedTuple):
-    """What the first hundred bytes of an SQLite file say."""
+    """The content of the first hundred bytes of an SQLite file."""
 
     application_id: int
     layout: int
@@ -83,7 +82,7 @@ def read_header(path: Path) -> Header | None:
     """The header of an SQLite file, or None for any other file.
 
     Raises:
-        OSError: It is missing, a folder, or cannot be read.
+        OSError: The file is missing, a folder, or cannot be read.
     """
     with path.open("rb") as file:
         head = file.read(100)
@@ -99,21 +98,21 @@ def read_header(path: Path) -> Header | None:
 
 
 def file_state(path: Path) -> Hashable:
-    """What differs when a file is replaced, written to, or cannot be reached any more."""
+    """A value that differs when a file is replaced, written to, or no longer reachable."""
     try:
         found = path.stat()
     except OSError as error:
         return error.errno
-    except ValueError:  # a name with NUL, which no file has
+    except ValueError:  # a name with NUL, which no file can have
         return None
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def check(path: Path) -> None:
-    """Make sure that the file can be a graph of this layout, at the cost of one small read.
+    """Check with one small read that the file can be a graph of this layout.
 
     Raises:
-        StoreError: It cannot; the sentence says why, and what to do.
+        StoreError: It cannot; the message names the reason and the remedy.
     """
     cure = f"Make one with: bfsql load SOURCE --path {path}"
     elsewhere = "Name another file, or make one with: bfsql load SOURCE --path graph.db"
@@ -162,7 +161,7 @@ class Pool:
         path: The file.
         connections: The connections, all to the same file: the first one for reads on the event
             loop, and one for each thread.
-        state: Of the file, from before it was opened.
+        state: State of the file, taken before it was opened.
     """
 
     def __init__(self, path: Path, connections: list[sqlite3.Connection], state: Hashable) -> None:
@@ -177,7 +176,7 @@ class Pool:
 
     @classmethod
     def open(cls, path: Path, connections: int, cache_mb: int) -> Self:
-        """Open them all at once, so that a load that replaces the file meanwhile is noticed.
+        """Open all connections at once, so that a load that replaces the file meanwhile is noticed.
 
         Args:
             path: The file.
@@ -204,7 +203,7 @@ class Pool:
         return cls(path, opened, state)
 
     def changed(self) -> Hashable | None:
-        """The state of the file at the path, where it is not the one that was opened."""
+        """The state of the file at the path, if it is not the file that was opened."""
         state = file_state(self._path)
         return None if state == self._state else state
 
@@ -226,7 +225,7 @@ class Pool:
             raise _damaged(self._path, error) from error
 
     async def read(self, work: Callable[[sqlite3.Connection], Result], records: int) -> Result:
-        """Read so many records: a few on the event loop, more in a thread.
+        """Read a number of records: a few on the event loop, more in a thread.
 
         Raises:
             StoreError: As `run`, which raises others as well.
@@ -237,9 +236,9 @@ class Pool:
         """Do work with a connection, in a thread.
 
         Raises:
-            TimeoutError: The deadline of the call under way passed.
-            StoreUnavailable: The pool is closed, or was while the call waited.
-            StoreError: The file cannot be read any more.
+            TimeoutError: The deadline of the current call passed.
+            StoreUnavailable: The pool is closed, or was closed while the call waited.
+            StoreError: The file can no longer be read.
         """
         if self._closed.is_set():
             raise self._gone()
@@ -270,10 +269,10 @@ class Pool:
             self._idle.put(connection)
 
     async def close(self) -> None:
-        """Stop what is under way and give the file back; a second time does nothing."""
+        """Stop running reads and close the file; a second call does nothing."""
         self._closed.set()
-        # Calls that wait for a thread still run, and raise: cancelling their futures would look
-        # to their callers as if the callers had been cancelled.
+        # Calls that wait for a thread still run, and raise: cancelling their futures would look to
+        # their callers like a cancellation of the callers themselves.
         await asyncio.to_thread(self._threads.shutdown)
         _close(self._all)
 
@@ -284,7 +283,7 @@ class Pool:
 def read_only(path: Path) -> sqlite3.Connection:
     """A connection that cannot change the file."""
     uri = f"{path.absolute().as_uri()}?mode=ro"
-    # A connection is in one thread at a time, but not always in the one that made it.
+    # A connection is used by one thread at a time, but not always by the one that made it.
     connection = sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None)
     try:
         connection.execute("PRAGMA query_only = ON")
@@ -295,7 +294,7 @@ def read_only(path: Path) -> sqlite3.Connection:
 
 
 def _load_of(connection: sqlite3.Connection) -> str:
-    """The mark of the load that made the file; it is written when all else is there."""
+    """The mark of the load that made the file, which is written last."""
     row = connection.execute("SELECT value FROM meta WHERE key = 'load'").fetchone()
     if row is None:
         raise sqlite3.DatabaseError("its load did not finish")

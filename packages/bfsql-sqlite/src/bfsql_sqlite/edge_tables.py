@@ -1,15 +1,15 @@
 """The tables of edges in a graph file: compressed sparse rows, in packed arrays.
 
-Every node has two lists of edges: of those that leave it, in order of (predicate, object), and of
-those that enter it, in order of (predicate, subject). List n is of the edges that leave the node
-with the handle n; the lists of edges that enter follow, from a multiple of `SPAN` on. Written one
-after the other the lists are one long array of entries: the predicate and the other end of each
-edge. So the position of an entry among those that leave is the number of the edge: its place in
-the order of all triples. `offsets` has the position at which each list begins.
+Every node has two lists of edges: those that leave it, in order of (predicate, object), and
+those that enter it, in order of (predicate, subject). List n contains the edges that leave the
+node with the handle n; the lists of entering edges follow, starting at a multiple of `SPAN`.
+Concatenated, the lists are one long array of entries: the predicate and the other end of each
+edge. The position of an entry among the leaving ones is therefore the number of the edge: its
+place in the order of all triples. `offsets` has the position at which each list begins.
 
-Both arrays are cut into rows of a fixed length, so that a place in them is found by arithmetic: a
-small node costs a page or two of each table, whatever is beside it, and a hub is read from
-consecutive rows. All numbers are little-endian.
+Both arrays are cut into rows of a fixed length, so that arithmetic finds a place in them: a
+small node costs a page or two of each table, whatever its neighbours in the file, and a hub is
+read from consecutive rows. All numbers are little-endian.
 """
 # ruff: noqa: S608 - what is put into these texts is a number of `bfsql.columns`
 
@@ -25,7 +25,7 @@ import numpy as np
 from bfsql.columns import NO_NODE, IntArray
 
 ENTRIES = 800
-"""Entries in a row: 4,000 bytes, or with many predicates a few more."""
+"""Entries in a row: 4,000 bytes, or slightly more with many predicates."""
 SPAN = 1_000
 """Lists in a row of offsets: 4,004 bytes."""
 TYPED = 65_536
@@ -45,12 +45,12 @@ CREATE TABLE node_types (k INTEGER PRIMARY KEY, types BLOB NOT NULL);
 
 
 def width(numbers: int) -> np.dtype[Any]:
-    """The narrowest integers that can hold the numbers below this one, and -1."""
+    """The narrowest integer type for the numbers below this one, and -1."""
     return np.dtype("i1" if numbers <= 1 << 7 else "<i2" if numbers <= 1 << 15 else "<i4")
 
 
 def rows_of(length: int, row: int) -> int:
-    """Rows that an array of a length takes."""
+    """Number of rows for an array of a length."""
     return -(-length // row)
 
 
@@ -64,18 +64,18 @@ def write_edges(
 ) -> int:
     """Fill the tables of edges.
 
-    Memory is bounded by the length of the chunks: they may have any, 100,000 rows or so are fast.
+    Memory is bounded by the length of the chunks. Any length works; about 100,000 rows are fast.
 
     Args:
-        connection: The file that is made, with `TABLES`; nothing is committed. The iterables
-            may use it as well, between two chunks.
+        connection: The new file, with `TABLES`; nothing is committed. The iterables may use
+            it as well, between two chunks.
         nodes: Number of handles: rows in `node`.
         predicates: Number of predicates.
         leaving: Chunks of triples, int32 arrays of shape (any, 3) with the columns subject,
-            predicate, object. All together are sorted by (subject, predicate, object), and
-            each triple comes once.
+            predicate, object. The whole sequence is sorted by (subject, predicate,
+            object), and each triple occurs once.
         entering: The same triples, sorted by (object, predicate, subject), in the same columns.
-            Not begun before `leaving` has ended.
+            It is first iterated after `leaving` has ended.
 
     Returns:
         The number of edges.
@@ -92,25 +92,25 @@ class _Writer:
     Args:
         connection: The file.
         nodes: Number of all nodes.
-        width: How predicates are packed.
+        width: The integer type of packed predicates.
     """
 
     def __init__(self, connection: sqlite3.Connection, nodes: int, width: np.dtype[Any]) -> None:
         self._connection = connection
         self._nodes = nodes
         self._width = width
-        self._entry_row = 0  # the next to be written
-        self._offset_row = 0  # the one that is collected
+        self._entry_row = 0  # the next one to write
+        self._offset_row = 0  # the one being filled
         self._base = 0
         self._counts = np.zeros(SPAN, np.int64)
 
     def write(self, triples: Iterable[IntArray], *, own: int, other: int) -> int:
-        """Write a direction.
+        """Write the lists of one direction.
 
         Args:
             triples: Sorted.
-            own: Their column that has the nodes whose lists these are.
-            other: Their column with the other ends.
+            own: The column of the nodes that own the lists.
+            other: The column of the other ends.
 
         Returns:
             The number of triples.
@@ -160,7 +160,7 @@ class _Writer:
 
 
 def _of_length(chunks: Iterable[IntArray], unit: int) -> Iterator[IntArray]:
-    """The same rows in chunks whose lengths are multiples of a unit, but for the last one."""
+    """The same rows in chunks whose lengths, except for the last one, are multiples of a unit."""
     rest: IntArray | None = None
     for chunk in chunks:
         rows = chunk if rest is None or not len(rest) else np.concatenate([rest, chunk])
@@ -173,7 +173,7 @@ def _of_length(chunks: Iterable[IntArray], unit: int) -> Iterator[IntArray]:
 
 
 def write_types(connection: sqlite3.Connection) -> None:
-    """Fill `node_types` from `node` and `type`, which are complete."""
+    """Fill `node_types` from the complete tables `node` and `type`."""
     (types,) = connection.execute("SELECT count(*) FROM type").fetchone()
     rows = connection.execute(f"SELECT coalesce(t, {NO_NODE}) FROM node ORDER BY n")
     for k, batch in enumerate(iter(lambda: rows.fetchmany(TYPED), [])):

@@ -1,4 +1,4 @@
-"""Sorts more rows of integers than memory should hold: sorted runs on disk, merged."""
+"""Sorts more integer rows than memory should hold: writes sorted runs to disk and merges them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 Columns: TypeAlias = tuple[npt.NDArray[Any], ...]
-"""Columns of one length, of integers of eight bytes; rows are sorted by the first."""
+"""Columns of equal length, of eight-byte integers; rows are sorted by the first column."""
 
 RUN = 1_000_000
-"""Rows that are sorted at once, and that are in memory while runs are merged."""
+"""Rows that are sorted at once, and the most in memory while runs are merged."""
 BLOCK = 100_000
-"""Rows of a chunk, and of a run, that are in memory at most."""
+"""Most rows in a chunk, and of a run in memory."""
 
 _BYTES = 8
 
@@ -28,8 +28,8 @@ class Sorter:
     """Sorts rows.
 
     Args:
-        folder: Where runs are written; the caller removes it.
-        name: How the names of their files begin.
+        folder: The folder for the runs; the caller removes it.
+        name: The prefix of their file names.
     """
 
     def __init__(self, folder: Path, name: str) -> None:
@@ -39,7 +39,7 @@ class Sorter:
         self._count = 0
 
     def add(self, *columns: npt.NDArray[Any]) -> None:
-        """Take some rows.
+        """Add some rows.
 
         Args:
             *columns: The same columns in every call.
@@ -53,7 +53,7 @@ class Sorter:
             self._spill()
 
     def chunks(self) -> Iterator[Columns]:
-        """All rows, in order; once.
+        """All rows in order. Can be iterated once.
 
         Raises:
             SpillError: The disk is full.
@@ -68,7 +68,7 @@ class Sorter:
         block = max(1, min(BLOCK, RUN // len(self._runs)))
         runs = [run for run in self._runs if run.fill(block)]
         while runs:
-            # Up to this key, all that is left of any run is in memory.
+            # Up to this key, all remaining rows of every run are in memory.
             bound = min(run.rows[0][-1] for run in runs)
             yield _in_order([run.take(bound) for run in runs])
             runs = [run for run in runs if run.fill(block)]
@@ -84,12 +84,12 @@ class _Run:
 
     Args:
         path: The file.
-        rows: All of them.
+        rows: All rows of the run.
     """
 
     def __init__(self, path: Path, rows: Columns) -> None:
         self.rows = tuple(np.empty(0, column.dtype) for column in rows)
-        """Those that are in memory; a slice of `rows` would keep all of them."""
+        """The rows in memory; a slice of `rows` would keep all of them alive."""
         self._path = path
         self._length = len(rows[0])
         self._read = 0
@@ -101,7 +101,7 @@ class _Run:
             raise SpillError(error.strerror or str(error)) from error
 
     def fill(self, block: int) -> bool:
-        """Read the next rows, so many at most, where none are in memory; whether there are any."""
+        """Read at most `block` rows if none are in memory; return whether there are any."""
         count = 0 if len(self.rows[0]) else min(block, self._length - self._read)
         if count:
             starts = (i * self._length + self._read for i in range(len(self.rows)))
@@ -113,7 +113,7 @@ class _Run:
         return len(self.rows[0]) > 0
 
     def take(self, bound: Any) -> Columns:
-        """The rows in memory up to a key, which are left out from then on."""
+        """Remove the rows in memory up to a key, and return them."""
         cut = int(np.searchsorted(self.rows[0], bound, side="right"))
         taken = tuple(column[:cut] for column in self.rows)
         self.rows = tuple(column[cut:] for column in self.rows)

@@ -1,8 +1,8 @@
-"""Makes a graph file: all of it, or nothing.
+"""Makes a graph file completely, or not at all.
 
-A load makes a new file in a folder of its own beside the target and then puts
-it in the target's place in one step. A reader that has the old file open goes
-on with it, one that opens later reads the new file, and an interrupted load
+A load makes a new file in a folder of its own beside the target and then moves it
+to the target's place in one step. A reader that has the old file open continues
+with it, one that opens the path later reads the new file, and an interrupted load
 changes nothing. The folder is named after the target, and one load at a time can own it.
 """
 
@@ -35,7 +35,7 @@ from bfsql_sqlite.target import Target, explained, look, put
 NAMED_TYPES = 10
 """Types that `next_steps` counts."""
 FOLDERS = ".bfsql-load."
-"""How the names of the folders of loads begin; the name of the file follows."""
+"""Prefix of the folder names of loads; the name of the file follows."""
 
 _CHECK_EVERY = 100_000
 """Steps of SQLite's machine between two calls of `stopped`."""
@@ -47,14 +47,14 @@ WHERE t IS NOT NULL ORDER BY n
 
 
 class Making(NamedTuple):
-    """A graph file that is being made."""
+    """A graph file under construction."""
 
     graph: sqlite3.Connection
     """The file, with empty tables."""
     folder: Path
-    """Where there is room for further files; it is removed at the end."""
+    """A folder for further files; it is removed at the end."""
     target: Target
-    """What is in its place now."""
+    """The state of the place that the file will take."""
 
 
 def make_file(
@@ -66,24 +66,24 @@ def make_file(
     """Make a graph file and put it in its place.
 
     Args:
-        path: Its place. What is there and is no graph is never replaced.
-        options: What becomes of a graph that is there.
+        path: Its place. An existing file that is not a graph is never replaced.
+        options: What happens to an existing graph.
         fill: Fills the tables `type`, `predicate`, `node`, `detail`, `edge` and `evidence`, and
             those of edges by `edge_tables.write_edges`; the other tables are filled from these.
-            Its report has everything but what only the whole graph shows: edges that dangle.
+            Its report is complete except for dangling edges, which only the whole graph shows.
         stopped: Whether the load is cancelled.
 
     Returns:
         The report of `fill`, completed.
 
     Raises:
-        LoadRefused: A graph is there already, another load is writing the file, or the graph
+        LoadRefused: A graph already exists, another load is writing the file, or the graph
             has no node.
-        StoreError: The file cannot be written, or what is there is no graph.
+        StoreError: The file cannot be written, or the existing file is not a graph.
     """
     with ExitStack() as stack:
         with explained(path):
-            place = Path(os.path.realpath(path))  # a link stays a link
+            place = Path(os.path.realpath(path))  # a link remains a link
             folder = stack.enter_context(working_folder(place.parent, FOLDERS, place.name))
             target = look(place, options)
         made = folder / "graph.db"
@@ -105,7 +105,7 @@ def make_file(
 
 
 def _finish(graph: sqlite3.Connection, report: LoadReport, options: LoadOptions) -> None:
-    """Write types, what search needs, and the mark of a complete file."""
+    """Write the types, the search tables, and the mark of a complete file."""
     steps: tuple[Callable[[], object], ...] = (
         lambda: edge_tables.write_types(graph),
         lambda: index_names(graph, graph.execute(_NAMED)),
@@ -129,7 +129,7 @@ def _finish(graph: sqlite3.Connection, report: LoadReport, options: LoadOptions)
 
 
 def _count_dangling(graph: sqlite3.Connection, report: LoadReport) -> None:
-    """Count the edges with an end that is no node, and name some of these ends."""
+    """Count the edges with an end that is not a node, and record some of these ends."""
     edges = Adjacency.of(graph)
     missing = np.flatnonzero(edges.types(graph) == NO_NODE).astype(np.int32)
     batches, asked = edges.plan(graph, missing)

@@ -1,7 +1,7 @@
 """Loads records into a graph file.
 
-Tables are read by `bulk` where that gives the same graph. Otherwise core's staging merges the
-records, after those of the graph that is added to, if any; `staged_graph` writes what came of them.
+`bulk` reads tables if that makes the same graph. Otherwise core's staging merges the
+records, after those of the graph to append to, if any; `staged_graph` writes the result.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from bfsql_sqlite.target import Target
 BATCH = 5_000
 """Edges whose metadata is read at a time."""
 
-# `old` is the graph that is added to, everything else in the staging's own file. What was merged
-# before is merged again where new records come to it.
+# `old` is the graph to append to; everything else is in the staging's own file. What was merged
+# before is merged again if new records concern it.
 _OLD = """
 INSERT INTO node (n, id) SELECT n, id FROM old.node ORDER BY n;
 INSERT INTO predicate (p, name) SELECT p, name FROM old.predicate ORDER BY p;
@@ -43,7 +43,7 @@ FROM old.node CROSS JOIN old.type USING (t) LEFT JOIN old.detail USING (n) ORDER
 
 _OLD_METADATA = "SELECT e, metadata FROM edge WHERE e BETWEEN ? AND ?"
 
-# What an earlier load called the nodes without a type is none where a later one says more.
+# A name that an earlier load gave to nodes without a type yields to a type in a later record.
 _UNTYPED = """
 UPDATE described SET type = ''
 WHERE type = :name AND d <= :last AND n IN (SELECT n FROM described WHERE d > :last)
@@ -53,24 +53,25 @@ WHERE type = :name AND d <= :last AND n IN (SELECT n FROM described WHERE d > :l
 async def load_graph(
     settings: SqliteSettings, records: Iterable[GraphRecord], options: LoadOptions = REPLACING
 ) -> LoadReport:
-    """Make a file from records, or from the graph that is there and records.
+    """Make a file from records, or from the existing graph and records.
 
-    The work runs in a thread; cancelling the call stops it, removes what it
-    wrote and leaves the old file as it was.
+    The work runs in a thread; cancelling the call stops the thread, removes
+    its files and leaves the old file unchanged.
 
     Args:
-        settings: `path` is the file to make. What is there and is no graph is never replaced.
+        settings: `path` is the file to make. An existing file that is not a graph is never
+            replaced.
         records: Nodes, edges and evidence in any order. They are read once, in
             the thread; memory hardly grows with their number.
-        options: What becomes of a graph that is there, and of what is missing in the new one.
+        options: What happens to an existing graph, and to whatever is missing in the new one.
 
     Returns:
-        What was found and made.
+        A report of the records found and the graph made.
 
     Raises:
-        LoadRefused: A graph is there already, another load is writing the file, or the records
+        LoadRefused: A graph already exists, another load is writing the file, or the records
             make no graph.
-        StoreError: The file cannot be written, or what is there is no graph.
+        StoreError: The file cannot be written, or the existing file is not a graph.
     """
     worker = Worker()
 
@@ -96,7 +97,7 @@ async def load_graph(
 def _take(
     staging: Staging, target: Target, records: Iterable[GraphRecord], options: LoadOptions
 ) -> None:
-    """Take the records: of the graph that is added to, if any, then the new ones."""
+    """Take the records of the graph to append to, if any, then the new ones."""
     name, last = options.default_type, 0
     if options.mode is LoadMode.APPEND:
         if target.header:
@@ -113,7 +114,7 @@ def _take(
 
 
 def _take_old(staging: Staging, path: Path) -> tuple[str, int]:
-    """What it calls nodes without a type, and the number of its last description."""
+    """The graph's name for nodes without a type, and the number of its last description."""
     connection = staging.connection
     try:
         connection.execute("ATTACH ? AS old", (str(path),))
@@ -143,8 +144,8 @@ def _take_old(staging: Staging, path: Path) -> tuple[str, int]:
 def _old_edges(old: sqlite3.Connection) -> Iterator[tuple[int, int, int, int, str]]:
     """Subject, predicate, object, items and metadata of every edge.
 
-    Evidence is counted anew, since one of its documents may only now become a node: items are
-    -1 where there may be some, as the staging has it.
+    Evidence is counted anew, since one of its documents may only now become a node: as in the
+    staging, items are -1 if there may be some.
     """
     edges = Adjacency.of(old)
     everything = edges.ranges(old, np.arange(edges.nodes, dtype=np.int32))

@@ -1,4 +1,4 @@
-"""The graph in a file, as tables in DuckDB that more is added to."""
+"""The graph in an existing file, as tables in DuckDB for an append."""
 # ruff: noqa: S608 - what is put into these texts are names of tables
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ JOIN old_id AS b ON b.rowid = o LEFT JOIN old_metadata ON old_metadata.c0::BIGIN
 
 
 class OldEdges:
-    """The edges of the file, as `bfsql_sqlite.bulk_graph.EdgeTable` has them."""
+    """The edges of the file, as a `bfsql_sqlite.bulk_graph.EdgeTable`."""
 
     rows = "old_rows"
     predicates = "old_predicate_name"
@@ -54,7 +54,7 @@ class OldGraph:
 
     Args:
         path: The file.
-        folder: Where there is room.
+        folder: The folder for temporary files.
         connection: To DuckDB.
         stopped: Whether the load is cancelled.
     """
@@ -77,11 +77,11 @@ class OldGraph:
         """Read the file.
 
         Args:
-            options: Of the load.
+            options: Options of the load.
 
         Raises:
-            NotPlain: The graph can only be added to record by record: it has evidence, calls nodes
-                without a type otherwise, or is damaged.
+            NotPlain: The graph can only be appended to record by record: it has evidence, uses
+                another name for nodes without a type, or is damaged.
             InterruptedError: The load was cancelled.
             OSError: The disk is full.
         """
@@ -127,7 +127,7 @@ class OldGraph:
 
 
 def _check(old: sqlite3.Connection, options: LoadOptions) -> None:
-    """Make sure that records of one thing are merged with what is there as DuckDB has it."""
+    """Check that DuckDB can merge new records with the existing ones correctly."""
     (evidence,) = old.execute("SELECT EXISTS (SELECT 1 FROM evidence)").fetchone()
     untyped = "SELECT value FROM meta WHERE key = 'default_type'"
     (name,) = old.execute(untyped).fetchone() or (UNTYPED,)
@@ -138,7 +138,7 @@ def _check(old: sqlite3.Connection, options: LoadOptions) -> None:
 
 
 def _metadata(old: sqlite3.Connection) -> Iterator[tuple[str, str]]:
-    """The number of each edge that has metadata, and the fields of the JSON object."""
+    """The number of each edge that has metadata, and the fields of its JSON object."""
     for number, text in old.execute("SELECT e, metadata FROM edge ORDER BY e"):
         if '"provenance"' in text:
             raise NotPlain(EVIDENCE)

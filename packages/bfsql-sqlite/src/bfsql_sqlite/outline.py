@@ -1,4 +1,4 @@
-"""What the graph in a file is made of: every edge counted in integers, properties of a sample."""
+"""The composition of the graph in a file: all edges counted in integers, properties sampled."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from bfsql.models.records import Triple
 AT_ONCE = 200_000
 """Nodes whose edges are read at once."""
 ALL = 20_000
-"""Nodes or edges up to which the metadata of all is read; of more, of about as many."""
+"""Number of nodes or edges up to which all metadata is read; the size of the sample of more."""
 
 
 async def outlined(db: GraphDbInterface, columns: Columns) -> Outline:
     """The outline of a graph.
 
     Args:
-        db: Gives the metadata.
+        db: The source of the metadata.
         columns: The same graph in integers.
     """
     types = await columns.types(np.arange(columns.size, dtype=np.int32))
@@ -48,10 +48,10 @@ async def outlined(db: GraphDbInterface, columns: Columns) -> Outline:
 
 
 def _spread(kinds: IntArray) -> IntArray:
-    """Places of each kind, evenly spread, about `ALL` in all; every place where they are few.
+    """About `ALL` places, evenly spread over each kind; all places if there are no more than that.
 
     Args:
-        kinds: A number for each place; one below 0 is left out.
+        kinds: A number for each place; places with negative numbers are left out.
     """
     if len(kinds) <= ALL:
         return np.flatnonzero(kinds >= 0).astype(np.int32)
@@ -65,11 +65,11 @@ def _spread(kinds: IntArray) -> IntArray:
 
 
 class _Relations:
-    """Edges counted by the types of their ends and their predicate, and some of them.
+    """Counts edges by predicate and types of their ends, and keeps a sample.
 
     Args:
         columns: The graph.
-        types: Number of the type of every handle, below 0 for what is no node.
+        types: Number of the type of every handle, negative if it is not a node.
     """
 
     def __init__(self, columns: Columns, types: IntArray) -> None:
@@ -82,7 +82,7 @@ class _Relations:
         self._each = max(1, ALL // max(1, self._sizes[0]))
 
     def add(self, ring: Ring) -> None:
-        """Count a batch of edges, none of which came before."""
+        """Count a batch of edges that were not counted before."""
         subjects, objects = self._types[ring.subjects], self._types[ring.objects]
         whole = (subjects >= 0) & (objects >= 0)
         predicates, kinds = self._sizes
@@ -110,7 +110,7 @@ class _Relations:
         return found
 
     async def triples(self) -> list[Triple]:
-        """Some edges of each predicate."""
+        """The sample: some edges of each predicate."""
         names = self._columns.predicate_names
         found: list[Triple] = []
         for ring in self._kept:

@@ -1,9 +1,10 @@
-"""Makes of a table a plain one: what any reader of CSV takes for the same rows.
+"""Makes a plain copy of a table: CSV that every reader parses into the same rows.
 
-The copy is UTF-8 with a byte order mark, with a line a row and as many cells in each as there
-are columns; quotes are well-formed. Most blocks of lines are so from the start, which numpy and one
-regular expression find out; every other line is read by the reader of records' own function, and
-refused as it does or written anew. A table that has rows of several lines is not made plain.
+The copy is UTF-8 with a byte order mark. It has one line per row, with as many cells in each as
+there are columns, and well-formed quotes. Most blocks of lines already have this form, which
+numpy and one regular expression detect. Every other line is read by the function of the reader
+of records, and is refused as that function does or rewritten. A table that has rows of several
+lines is not made plain.
 """
 
 from __future__ import annotations
@@ -30,15 +31,15 @@ from bfsql.sources.tables import Table
 from bfsql.sources.text import open_text
 
 _LONGEST = 1 << 20
-"""Characters of a line, about."""
+"""Most characters of a line, approximately."""
 _WIDEST = 500
-"""Columns; the time of DuckDB grows with their square."""
+"""Most columns; DuckDB's time grows with the square of their number."""
 _BLOCK = 1 << 21
 """Characters that are read at a time."""
 _SEPARATORS = frozenset(",;\t|")
 _LINE_END = ord("\n")
 _JUMPS = 4_000_000
-"""Rows whose line is kept; each takes 16 bytes."""
+"""Most rows whose line number is stored; each takes 16 bytes."""
 
 
 class NotPlain(Exception):
@@ -48,7 +49,7 @@ class NotPlain(Exception):
         reason: A clause about the table.
 
     Attributes:
-        table: Number of the table, among those of the load.
+        table: Number of the table within the load.
     """
 
     def __init__(self, reason: str) -> None:
@@ -57,16 +58,16 @@ class NotPlain(Exception):
 
 
 class Copy:
-    """A plain copy of a table, and what was found while it was made.
+    """A plain copy of a table, and the findings from making it.
 
     Attributes:
         table: The table.
-        path: Of the copy.
+        path: Path of the copy.
         rows: Its number of rows.
-        header: The cells of the header, which is not in the copy; None where it is in another file.
+        header: The cells of the header, which is not in the copy; None if it is in another file.
         short: Rows with fewer cells than there are columns.
-        refusals: Of lines that are not in the copy, the first ones.
-        refused: The number of all of them.
+        refusals: The first refusals of lines, which are not in the copy.
+        refused: The number of all refused lines.
     """
 
     def __init__(self, table: Table, path: Path) -> None:
@@ -81,12 +82,12 @@ class Copy:
         self._lines = array("q")
 
     def line_of(self, row: int) -> int:
-        """The line of a row of the copy, which counts from 0."""
+        """The line number of a row of the copy; rows count from 0."""
         place = bisect_right(self._firsts, row) - 1
         return self._lines[place] + row - self._firsts[place]
 
     def begin(self, line: int) -> None:
-        """Take notice that the next row of the copy is this line of the table.
+        """Note that the next row of the copy is this line of the table.
 
         Raises:
             NotPlain: This happens too often.
@@ -112,15 +113,14 @@ def copy(
     """Make a plain copy of a table.
 
     Args:
-        source: Has a table.
-        path: Of the copy.
+        source: A source with a table.
+        path: Path of the copy.
         stopped: Whether to stop.
-        progress: Called now and then.
+        progress: Called periodically.
 
     Raises:
-        NotPlain: That cannot be done, for whatever reason that lies in the table. Nothing that
-            belongs to the source was changed.
-        InterruptedError: `stopped` gave true.
+        NotPlain: The table does not allow a plain copy. The source is unchanged.
+        InterruptedError: `stopped` returned true.
         OSError: The copy cannot be written.
     """
     table = source.table
@@ -132,7 +132,7 @@ def copy(
         raise NotPlain(f"it has more than {_WIDEST} columns")
     made = Copy(table, path)
     with path.open("wb") as target:
-        target.write(BOM_UTF8)  # without it, DuckDB would take one off the first cell
+        target.write(BOM_UTF8)  # without it, DuckDB would strip one from the first cell
         lines = _Lines(made, target)
         try:
             for block in guarded(table.path, _blocks(table)):
@@ -150,7 +150,7 @@ def copy(
 
 
 def _blocks(table: Table) -> Iterator[str]:
-    """The text in whole lines that end in a line feed, those behind what is skipped."""
+    """The text in whole lines that end in a line feed, after the skipped lines."""
     with open_text(table.path, table.head.encoding, strict=False) as stream:
         for _ in range(table.head.dialect.skip):
             stream.readline()
@@ -249,7 +249,7 @@ class _Lines:
         self._line += count
 
     def _take_alone(self, line: str) -> None:
-        """Write or refuse a line that is no plain row, or leave it out where it is empty."""
+        """Write a line that is not a plain row, refuse it, or leave it out if it is empty."""
         cells, table = self._row(line), self._made.table
         try:
             if isinstance(cells, Unusable):
@@ -278,7 +278,7 @@ class _Lines:
 
 
 def _rows(separator: bytes, width: int, without: bytes) -> re.Pattern[bytes]:
-    """As many plain rows as there are; cells without quotes around them lack some bytes."""
+    """A pattern for consecutive plain rows; unquoted cells have none of the bytes `without`."""
     between = re.escape(separator)
     bare = rb'[^"\n' + between + without + rb"]*+"
     quoted = rb'"(?:[^"\n' + without + rb']++|"")*+"'

@@ -1,4 +1,4 @@
-"""What the entry point `sqlite` names."""
+"""The target of the entry point `sqlite`."""
 
 from bfsql.lazy import lazy_call
 from bfsql.plugins import BackendPlugin, GraphFiles
@@ -8,7 +8,7 @@ _open = lazy_call("bfsql_sqlite.backend:SqliteBackend.open")
 
 
 async def _prepare(settings: SqliteSettings, _apply: bool) -> list[str]:  # noqa: FBT001 - the contract's
-    """Nothing: the loader writes every index, and checking the file is `open`'s work."""
+    """Make no changes: the loader writes every index, and `open` checks the file."""
     await (await _open(settings)).close()
     return []
 

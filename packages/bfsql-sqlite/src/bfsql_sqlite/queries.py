@@ -14,18 +14,18 @@ from functools import cache
 from typing import TypeVar
 
 CHUNK = 512
-"""Keys that one statement is asked for at most."""
+"""Most keys in one statement."""
 _SIZES = (1, 4, 8, 16, 32, 64, 128, CHUNK)
 
 Key = TypeVar("Key")
 
 
 def chunks(keys: Sequence[Key], query: Callable[[int], str]) -> Iterator[tuple[str, Sequence[Key]]]:
-    """Statements for all keys, with the keys to bind; the last key fills up.
+    """Statements for all keys, each with the keys to bind; the last key is repeated as padding.
 
     Args:
-        keys: Whatever is asked for.
-        query: From a number of keys to the statement that takes so many.
+        keys: The keys to look up.
+        query: Returns the statement for a number of keys.
     """
     for start in range(0, len(keys), CHUNK):
         chunk = keys[start : start + CHUNK]
@@ -72,7 +72,7 @@ def node_metadata(size: int) -> str:
 
 @cache
 def edge_metadata(size: int) -> str:
-    """Number and metadata of the edges that have some."""
+    """Number and metadata of the edges that have any."""
     return f"SELECT e, metadata FROM edge WHERE e IN ({_marks(size)})"
 
 
@@ -82,7 +82,8 @@ EVIDENCE = """
     WHERE evidence.n = (SELECT n FROM node WHERE id = :id) ORDER BY e LIMIT max(:limit, 1)
 """
 """The first edges with evidence, and the number of all items: those of the edges that touch
-the node, and those that it supplied as a document to other edges."""
+the node, and those that it supplied as a document to other edges.
+"""
 
 # --- schema -----------------------------------------------------------------
 
@@ -114,7 +115,7 @@ def labels(size: int) -> str:
 
 @cache
 def stubs(size: int) -> str:
-    """What a search answers of entries."""
+    """The data of entries for search results."""
     return f"""
         SELECT n, id, entry.t, name FROM entry JOIN node USING (n) WHERE n IN ({_marks(size)})
     """

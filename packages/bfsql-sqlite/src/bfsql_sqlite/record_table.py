@@ -1,7 +1,7 @@
-"""A table whose records are made one by one, in columns that DuckDB reads.
+"""A table whose records are made one by one, as columns that DuckDB reads.
 
-The reader of records makes the records, so whatever it refuses is refused here. They are written
-as CSV, metadata as JSON text.
+The reader of records makes the records, so the same rows are refused. They are written as CSV,
+with metadata as JSON text.
 """
 # ruff: noqa: S608 - what is put into these texts are names of tables
 
@@ -32,8 +32,8 @@ class NodeRows:
     """Nodes in DuckDB, each with its type and metadata.
 
     Args:
-        name: Of what belongs to it in DuckDB.
-        path: Where to write them for a while.
+        name: The prefix of its tables in DuckDB.
+        path: A temporary file for the rows.
         connection: To DuckDB.
     """
 
@@ -47,7 +47,7 @@ class NodeRows:
         self._connection = connection
 
     def fill(self, rows: Iterable[tuple[str, str, str]]) -> None:
-        """Take rows: id, type, and metadata as JSON text.
+        """Write rows: id, type, and metadata as JSON text.
 
         Raises:
             NotPlain: One of the texts cannot be written.
@@ -60,7 +60,7 @@ class NodeRows:
         run(f"CREATE VIEW {self.rows} AS SELECT rowid AS r, c0 AS id, * FROM {self.name}")
 
     def padded(self, width: int) -> str:
-        """The cells as columns of this number."""
+        """The cells as this number of columns."""
         return "c0, c1, c2" + ", NULL" * (width - self.width)
 
     def record(self, cells: Sequence[str]) -> NodeRecord:
@@ -77,8 +77,8 @@ class EdgeRows:
     """Edges in DuckDB.
 
     Args:
-        name: Of what belongs to it in DuckDB.
-        path: Where they are written.
+        name: The prefix of its tables in DuckDB.
+        path: The file for the rows.
         connection: To DuckDB.
     """
 
@@ -92,7 +92,7 @@ class EdgeRows:
         self._connection = connection
 
     def fill(self, rows: Iterable[tuple[str, str, str, str]]) -> None:
-        """Take rows: subject, predicate, object, and metadata as the fields of a JSON object.
+        """Write rows: subject, predicate, object, and metadata as the fields of a JSON object.
 
         Raises:
             NotPlain: One of the texts cannot be written.
@@ -119,14 +119,14 @@ class RecordTable:
     """The nodes or the edges of a source that has one table.
 
     Args:
-        source: The source; its records are not read, but those of its table.
-        made: Where they go.
+        source: The source; the records are read from its table.
+        made: The destination of the records.
         stopped: Whether the load is cancelled.
-        progress: Called now and then.
+        progress: Called periodically.
 
     Attributes:
-        nodes: What they make, where they are nodes.
-        edges: Where they are edges.
+        nodes: The destination if the records are nodes.
+        edges: The destination if the records are edges.
         refused: Rows that make no record.
     """
 
@@ -151,7 +151,7 @@ class RecordTable:
         """Read the table.
 
         Raises:
-            NotPlain: The records have to be read otherwise.
+            NotPlain: The records have to be read another way.
             InterruptedError: The load was cancelled.
             OSError: The disk is full.
         """
@@ -172,7 +172,7 @@ class RecordTable:
             if self._source.stamp is not None:
                 check_unchanged([(self._table.path, self._source.stamp)])
         except (SourceError, ValueError) as error:
-            # Half of a surrogate pair, or metadata that is nested too deeply
+            # A lone surrogate, or metadata that is nested too deeply
             raise NotPlain("some of its text or metadata cannot be written as JSON") from error
 
     def _accepted(self) -> Iterator[GraphRecord]:
@@ -190,7 +190,7 @@ class RecordTable:
                 self._refusals.append(record)
 
     def tell(self, source: Source, records: RefusalFilter) -> None:
-        """Enter what was found where the reader of records enters it."""
+        """Enter the refusals in the account, as the reader of records does."""
         if self.nodes is not None:
             source.account.nodes += self.nodes.count
         if self.edges is not None:
@@ -202,12 +202,12 @@ class RecordTable:
 def record_rows(
     source: Source, name: str, folder: Path, connection: duckdb.DuckDBPyConnection
 ) -> NodeRows | EdgeRows:
-    """Where the records of a source go.
+    """The destination of a source's records.
 
     Args:
-        source: Has a table.
-        name: Of what belongs to it in DuckDB.
-        folder: Where there is room.
+        source: A source with a table.
+        name: The prefix of its tables in DuckDB.
+        folder: The folder for temporary files.
         connection: To DuckDB.
     """
     assert source.table is not None
@@ -216,10 +216,10 @@ def record_rows(
 
 
 def write_rows(path: Path, rows: Iterable[Sequence[str]]) -> int:
-    """Write rows as CSV; gives their number.
+    """Write rows as CSV and return their number.
 
     Raises:
-        NotPlain: A text holds a line end, or what is no text.
+        NotPlain: A text contains a line end or is not valid text.
         OSError: The disk is full.
     """
     count = 0

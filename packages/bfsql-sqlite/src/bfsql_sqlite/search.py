@@ -1,10 +1,10 @@
-"""From what a person types to the entities that may be meant.
+"""Finds the entities that a typed text may mean.
 
-Eight looks, each less strict than the one before, until there are enough
-candidates. Every look reads the index block by block, in the order of equally
-good matches (shorter name first, then id), and stops when it has what it needs.
-Within a block the rarest of the terms leads, and the type is one more term: so
-a word that half of the graph shares costs no more than a rare one.
+There are eight looks, each less strict than the one before; they end when there are enough
+candidates. Every look reads the index block by block, in the order of equally good matches
+(shorter name first, then id), and stops when it has enough. Within a block the rarest of the
+terms leads, and the type is one more term, so a word that half of the graph shares costs no
+more than a rare one.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ from bfsql_sqlite import search_text as terms
 from bfsql_sqlite.search_text import GRAM, fold, grams, inner_grams, words
 
 LIMIT = 20
-"""Candidates of a search."""
+"""Most candidates of a search."""
 ENOUGH = 5
-"""So many matches, or an exact one, and a misspelling is not looked for."""
+"""Number of matches from which, as after an exact match, misspellings are not searched."""
 LONGEST = 256
-"""Characters of folded text that are looked for as a part or a misspelling of a name."""
+"""Most characters of folded text that are searched as a part or a misspelling of a name."""
 MOST_WORDS = 16
-"""Words that are looked for."""
+"""Most words that are searched."""
 MOST_GRAMS = 8
-"""Trigrams by which a part of a name is looked for, before it is compared."""
+"""Most trigrams that select the names to compare when a part of a name is searched."""
 WANTED = 2 * LIMIT
-"""Entries that one look gives."""
+"""Entries that one look returns."""
 READ = 64
 """Entries whose texts are read at a time."""
 MOST_READ = 4_096
-"""Entries whose texts one look reads."""
+"""Most entries whose texts one look reads."""
 GRAM_BUDGET = 1 << 18
-"""Places of trigrams that a misspelling is looked for by in a block, the rarest trigrams first."""
+"""Places of trigrams that a search for misspellings reads in a block, the rarest trigrams first."""
 COMPARED = 48
-"""Entries that share the most trigrams, which are compared letter by letter."""
+"""Entries sharing the most trigrams, which are compared letter by letter."""
 
 _PLACES = np.dtype("<u2")
 _NODES = np.dtype("<i4")
@@ -64,7 +64,7 @@ def search(
     Args:
         connection: The graph.
         query: What a person would call the entity, or its id.
-        types: Numbers of the types to keep, None for all.
+        types: Numbers of the types to include, None for all.
         type_names: Names of all types by number.
     """
     looks = _Looks(connection, query, types)
@@ -86,7 +86,7 @@ def search(
 
 
 class _Looks:
-    """The ways to look for one text, each giving numbers of nodes."""
+    """The ways to look for one text, each yielding numbers of nodes."""
 
     def __init__(
         self, connection: sqlite3.Connection, query: str, types: Collection[int] | None
@@ -98,12 +98,12 @@ class _Looks:
         self._index = _Index(connection, types)
 
     def exact(self) -> Iterator[list[int]]:
-        """The text is an id, a name, or an alias."""
+        """Entries with the text as id, name or alias."""
         for text in (self._query, self._query.strip()):
             if text and is_text(text):
                 yield self._by_id(text)
         if text := self._text:
-            # The names that are the text are the shortest of those that begin with it.
+            # Names equal to the text are the shortest of those that begin with it.
             labels = self._index.labels(self._beginning)
             yield [n for n in self._beginning if labels[n][0] == text]
             yield self._index.having(
@@ -116,7 +116,7 @@ class _Looks:
         return [n for n, t in rows if not self._types or t in self._types]
 
     def partial(self) -> Iterator[list[int]]:
-        """The text begins a name, has words of one, or is a part of one."""
+        """Entries whose name begins with the text, has its words, or contains it."""
         if not self._text:
             return
         yield self._beginning
@@ -147,7 +147,8 @@ class _Looks:
     def alike(self) -> list[int]:
         """Entries that the text may be a misspelling of, the most alike first.
 
-        Also those whose words begin with its words, or are written together in it.
+        Entries whose words begin with the words of the text, or contain them written together,
+        count too.
         """
         if not 1 < len(self._text) <= LONGEST:
             return []
@@ -165,7 +166,7 @@ class _Looks:
 
 
 def _within(text: str) -> list[list[str]]:
-    """The trigrams that a name with the text in it has, some of them if they are many."""
+    """The trigrams of any name that contains the text; only some of them if they are many."""
     found = inner_grams(text)
     return [[terms.TRIGRAM + gram] for gram in found[:: -(-len(found) // MOST_GRAMS)]]
 
@@ -174,7 +175,7 @@ def _within(text: str) -> list[list[str]]:
 
 
 class _Index:
-    """Entries by their terms, those of some types or all.
+    """Finds entries, of some types or of all, by their terms.
 
     Args:
         connection: The graph.
@@ -195,10 +196,10 @@ class _Index:
         """The first entries that have a term of every group.
 
         Args:
-            groups: Terms of which one is enough.
-            accept: Looks at the labels of an entry: the name, the others in lines. `MOST_READ`
-                entries are looked at.
-            starting: The beginning of a further term that they must have.
+            groups: Groups of terms; one term of each is enough.
+            accept: Checks the labels of an entry: the name, and the others, one per line. At
+                most `MOST_READ` entries are checked.
+            starting: The prefix of a further term that the entries must have.
         """
         found: list[int] = []
         read = 0
@@ -217,8 +218,10 @@ class _Index:
         return found
 
     def sharing(self, wanted: Collection[str]) -> list[int]:
-        """The `COMPARED` entries that have the most of the terms, in their order."""
-        best: list[tuple[int, int, int, int]] = []  # less shared terms, block, place, node
+        """The `COMPARED` entries that have the most of the terms, in descending order."""
+        best: list[
+            tuple[int, int, int, int]
+        ] = []  # negated number of shared terms, block, place, node
         for b, size in self._blocks():
             have = self._postings(b, [*wanted, *self._types])
             shared = _counted([have[term] for term in wanted if term in have], size)
@@ -233,7 +236,7 @@ class _Index:
         return [n for *_, n in sorted(best, key=itemgetter(1, 2))]
 
     def labels(self, nodes: Sequence[int]) -> dict[int, tuple[str, str]]:
-        """The folded texts of entries: the name, the others in lines."""
+        """The folded texts of entries: the name, and the others, one per line."""
         return {
             n: (name, others)
             for statement, keys in queries.chunks(nodes, queries.labels)
@@ -241,7 +244,7 @@ class _Index:
         }
 
     def _blocks(self) -> list[tuple[int, int]]:
-        """Number and size of each."""
+        """Number and size of each block."""
         rows = self._connection.execute(queries.BLOCKS)
         return [(b, length // _NODES.itemsize) for b, length in rows]
 
@@ -282,7 +285,7 @@ class _Index:
 
 
 def _mask(lists: Collection[Places], size: int) -> NDArray[np.bool_]:
-    """Which places are in one of the lists."""
+    """A mask of the places that are in one of the lists."""
     mask = np.zeros(size, np.bool_)
     for places in lists:
         mask[places] = True
@@ -290,7 +293,7 @@ def _mask(lists: Collection[Places], size: int) -> NDArray[np.bool_]:
 
 
 def _counted(lists: Collection[Places], size: int) -> NDArray[np.int16]:
-    """In how many of the lists each place is; those past `GRAM_BUDGET` places are left out."""
+    """The number of lists that contain each place; lists past `GRAM_BUDGET` places are left out."""
     kept: list[Places] = [np.empty(0, _PLACES)]
     room = GRAM_BUDGET
     for places in sorted(lists, key=len):

@@ -1,10 +1,9 @@
-"""Writes the tables of search: what every node is called, and by which terms it is found.
+"""Writes the tables of search: the labels of every node, and the terms that find it.
 
-Entries are taken in the order of equally good matches, the shorter name first,
-then the id, and cut into blocks. The index of a block holds for every term the
-places in the block of the entries that have it. So a block is made and written
-at a time, in memory that does not grow with the graph, and a search that reads
-block after block meets the best matches first.
+Entries are ordered like equally good matches, the shorter name first, then the id, and cut
+into blocks. The index of a block has, for every term, the places in the block of the entries
+with the term. Blocks are made and written one at a time, so memory does not grow with the
+graph, and a search that reads block after block meets the best matches first.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ from bfsql.models.json_values import as_text
 from bfsql_sqlite import search_text as terms
 
 BLOCK = 1 << 16
-"""Entries of a block at most: places are numbers of 16 bits."""
+"""Most entries of a block: places are 16-bit numbers."""
 CHARACTERS = 4_000_000
-"""Characters of names and aliases in a block at most, if it has more than one entry."""
+"""Most characters of names and aliases in a block with more than one entry."""
 _BITS = 64
 _PLACES = np.dtype("<u2")
 _NODES = np.dtype("<i4")
@@ -45,10 +44,11 @@ def index_names(
     """Fill the tables of search.
 
     Args:
-        connection: The graph that is being written, with all `TABLES`, the nodes in `node`,
+        connection: The graph under construction, with all `TABLES`, the nodes in `node`,
             and the tables of search empty. Nothing is committed.
-        nodes: Of every node, once, its handle, the number of its type, its id, and its metadata
-            as JSON text, of which `name` and `synonyms` are read. Handles ascend with the ids.
+        nodes: For every node, once: its handle, the number of its type, its id, and its
+            metadata as JSON text, of which `name` and `synonyms` are read. Handles ascend with the
+            ids.
     """
     connection.executemany("INSERT INTO entry VALUES (?, ?, ?, ?, ?)", map(_entry, nodes))
     for b, block in enumerate(_blocks(connection.execute(_IN_ORDER))):
@@ -82,7 +82,7 @@ def _entry(node: tuple[int, int, str, str]) -> tuple[int, int, str | None, str, 
 
 
 class _Block:
-    """Entries that follow each other in order.
+    """A block of consecutive entries.
 
     Args:
         entries: Number of the node, number of its type, folded name, other folded labels.
@@ -101,11 +101,11 @@ class _Block:
         self._place_bits = (len(entries) - 1).bit_length()
 
     def fits(self) -> bool:
-        """Whether a trigram and a place go into one number of 64 bits."""
+        """Whether a trigram and a place fit into one 64-bit number."""
         return terms.GRAM * self._letter_bits + self._place_bits <= _BITS
 
     def postings(self) -> Iterator[_Postings]:
-        """All terms in order of code points, with their places."""
+        """All terms in code point order, with their places."""
         others = [labels for *_, labels in self.entries]
         yield self._trigrams()
         yield self._words(terms.NAME_WORD, [name for _, _, name, _ in self.entries])
@@ -136,7 +136,7 @@ class _Block:
         return names, found
 
     def _words(self, kind: str, texts: list[str]) -> _Postings:
-        # One flat list: a list for each entry would keep the collector of garbage busy.
+        # One flat list: a list for each entry would keep the garbage collector busy.
         spaced = terms.spaced("\n".join(texts)).replace("\n", f" {terms.SEPARATOR} ")
         occurrences = spaced.split()
         words = sorted({terms.SEPARATOR, *occurrences})
@@ -174,12 +174,12 @@ class _Block:
 
 
 def _changes(numbers: _Numbers) -> NDArray[np.intp]:
-    """Where a sorted array has a number for the first time."""
+    """The indexes at which a new number begins in a sorted array."""
     return np.flatnonzero(np.diff(numbers, prepend=~numbers[:1]))
 
 
 def _blocks(rows: Iterable[_Entry]) -> Iterator[_Block]:
-    """Entries in blocks of `BLOCK`, or of fewer where their labels are long."""
+    """Entries in blocks of `BLOCK`, or smaller ones if their labels are long."""
     entries: list[_Entry] = []
     characters = 0
     for row in rows:
@@ -193,7 +193,7 @@ def _blocks(rows: Iterable[_Entry]) -> Iterator[_Block]:
 
 
 def _fitting(entries: list[_Entry]) -> Iterator[_Block]:
-    """One block, or two halves where it has too many different letters."""
+    """One block, or its two halves if it has too many different letters."""
     block = _Block(entries)
     if block.fits():
         yield block

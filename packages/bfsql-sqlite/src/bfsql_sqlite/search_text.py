@@ -1,4 +1,4 @@
-r"""Text as search compares it, and the terms that the index knows an entry by.
+r"""Text as search compares it, and the terms of an entry in the index.
 
 A term is text whose first character tells its kind:
 
@@ -9,8 +9,8 @@ A term is text whose first character tells its kind:
     t7      the type has number 7
     ~0a1b   an alias or the id has this checksum
 
-Names, aliases and ids are folded. A checksum is shared by few texts of a
-block, so that what it finds is compared with the text.
+Names, aliases and ids are folded. Few texts of a block share a checksum,
+so the entries it finds are compared with the text.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from bfsql.models.characters import is_ascii_line
 from bfsql.models.merge import without_accents
 
 GRAM = 3
-"""Characters of a trigram."""
+"""Number of characters in a trigram."""
 SEPARATOR = "\0"
-"""Stands between the labels of an entry; folded text has none."""
+"""The separator between the labels of an entry, which folded text never contains."""
 TRIGRAM, NAME_WORD, OTHER_WORD, TYPE, CHECKSUM = "gnot~"
 """The kinds of terms."""
 START = "\n"
-"""Stands in front of a name; folded text has none."""
+"""The mark before a name, which folded text never contains."""
 
 _CHECKSUMS = 1 << 14
 _GAPS = re.compile(r"[^\w\n]|_")
@@ -47,7 +47,7 @@ def fold(text: str) -> str:
 
 
 def spaced(folded: str) -> str:
-    """Folded text with spaces for what is neither letter nor digit, line breaks kept."""
+    """Folded text with spaces for everything but letters, digits and line breaks."""
     return folded.translate(_ASCII_GAPS) if folded.isascii() else _GAPS.sub(" ", folded)
 
 
@@ -57,29 +57,29 @@ def words(folded: str) -> list[str]:
 
 
 def grams(folded: str) -> list[str]:
-    """Every three characters in a row, each once, a space at either end of the text included."""
+    """Every three consecutive characters, each once, of the text with a space at either end."""
     return inner_grams(f" {folded} ")
 
 
 def inner_grams(folded: str) -> list[str]:
-    """Every three characters in a row, each once."""
+    """Every three consecutive characters, each once."""
     rows = range(len(folded) - GRAM + 1)
     return list(dict.fromkeys(folded[i : i + GRAM] for i in rows))
 
 
 def gram_text(folded: str, others: str) -> str:
-    """The text of an entry whose trigrams are its terms, those with a `SEPARATOR` excepted.
+    """The text whose trigrams, except those with a `SEPARATOR`, are the terms of an entry.
 
     Args:
         folded: The name.
-        others: The aliases and the id, a line break between two.
+        others: The aliases and the id, separated by line breaks.
     """
     rest = others.replace("\n", f" {SEPARATOR} ")
     return f"{START}{folded[:2]:2}{SEPARATOR} {folded} {SEPARATOR} {rest} {SEPARATOR}"
 
 
 def checksum(folded: str) -> int:
-    """A number by which an alias or id is found; no text has that of no text at all."""
+    """A number that helps to find an alias or id; only the empty text has the number 0."""
     return zlib.crc32(folded.encode()) % _CHECKSUMS + 1 if folded else 0
 
 
@@ -89,5 +89,5 @@ def checksum_term(number: int) -> str:
 
 
 def type_term(t: int) -> str:
-    """The term of the type with a number."""
+    """The term of a type, by its number."""
     return f"{TYPE}{t}"

@@ -1,6 +1,6 @@
-"""What a staging has merged, written into the tables of a graph file.
+"""Writes the merged content of a staging into the tables of a graph file.
 
-The staging numbers nodes and predicates in the order in which they came. Here they are
+The staging numbers nodes and predicates in the order of arrival. Here they are
 numbered in the order of their names, and the edges are sorted by these numbers.
 """
 
@@ -36,7 +36,7 @@ _BITS = 64
 
 _NODES = "SELECT node.n, id, type, metadata FROM node LEFT JOIN described USING (n) ORDER BY id"
 
-# An edge without metadata gets no row of its own.
+# An edge without metadata has no row of its own.
 _EDGES = "SELECT s, p, o, CASE metadata WHEN '{}' THEN 0 ELSE e END FROM edge"
 
 
@@ -46,7 +46,7 @@ def _metadata(size: int) -> str:
     return f"SELECT e, metadata, items FROM edge WHERE e IN ({marks})"  # noqa: S608 - marks alone
 
 
-# Edges with evidence: their number in the staging, and in the file.
+# Edges with evidence: their numbers in the staging and in the file.
 _EVIDENCED = """
 CREATE TABLE evidenced (
     e INTEGER PRIMARY KEY, number INTEGER NOT NULL, s INTEGER NOT NULL, o INTEGER NOT NULL,
@@ -70,11 +70,11 @@ def write_graph(staging: Staging, graph: sqlite3.Connection, folder: Path) -> No
 
     Args:
         staging: Its nodes and edges are merged.
-        graph: The file that is made, with its tables empty; nothing is committed.
-        folder: Where there is room for what does not fit into memory; the caller removes it.
+        graph: The new file, with empty tables; nothing is committed.
+        folder: The folder for data that does not fit into memory; the caller removes it.
 
     Raises:
-        LoadRefused: There are more nodes than edges between so many can be sorted.
+        LoadRefused: There are too many nodes to sort the edges between them.
         SpillError: There is no room in the folder.
     """
     staged = staging.connection
@@ -104,7 +104,7 @@ def write_graph(staging: Staging, graph: sqlite3.Connection, folder: Path) -> No
 
 
 def _write_nodes(staged: sqlite3.Connection, graph: sqlite3.Connection) -> IntArray:
-    """Fill `type`, `node` and `detail`; the handle of each node by its number in the staging."""
+    """Fill `type`, `node` and `detail`; return handles of nodes by their number in the staging."""
     names = staged.execute("SELECT DISTINCT type FROM described ORDER BY 1").fetchall()
     types = {name: t for t, (name,) in enumerate(names)}
     graph.executemany("INSERT INTO type VALUES (?, ?)", ((t, name) for name, t in types.items()))
@@ -123,7 +123,7 @@ def _write_nodes(staged: sqlite3.Connection, graph: sqlite3.Connection) -> IntAr
 
 
 def _write_predicates(staged: sqlite3.Connection, graph: sqlite3.Connection) -> IntArray:
-    """Fill `predicate`; the number of each by its number in the staging."""
+    """Fill `predicate`; return the number of each by its number in the staging."""
     numbers = _room(staged, "SELECT max(p) FROM predicate")
     rows = staged.execute("SELECT p, name FROM predicate ORDER BY name").fetchall()
     numbers[[p for p, _ in rows]] = range(len(rows))
@@ -174,7 +174,7 @@ class _Order:
         return np.stack([s, p, o], 1)
 
     def from_entering(self, keys: Keys) -> IntArray:
-        """The same."""
+        """The triples of keys: subject, predicate, object."""
         o, p, s = _unpacked(keys, (self._predicate, self._node))
         return np.stack([s, p, o], 1)
 
@@ -195,7 +195,7 @@ def _unpacked(keys: Keys, bits: tuple[int, int]) -> tuple[IntArray, IntArray, In
 
 
 def _edges(staged: sqlite3.Connection) -> Iterator[npt.NDArray[np.int64]]:
-    """Columns of edges: subject, predicate, object, and the number, 0 without metadata."""
+    """Columns of edges: subject, predicate, object, and the number, which is 0 without metadata."""
     rows = staged.execute(_EDGES)
     while batch := rows.fetchmany(EDGES):
         numbers = np.fromiter(chain.from_iterable(batch), np.int64, 4 * len(batch))
@@ -207,7 +207,7 @@ def _with_metadata(
     graph: sqlite3.Connection,
     edges: Iterable[tuple[IntArray, npt.NDArray[np.int64]]],
 ) -> Iterator[IntArray]:
-    """Fill `edge` and `evidenced` while the edges come by in their order.
+    """Fill `edge` and `evidenced` as the edges pass in their order.
 
     Args:
         staged: The staging.

@@ -1,4 +1,4 @@
-"""The place of a graph file: what is there, and putting a new file in it in one step."""
+"""The place of a graph file: its present content, and its replacement in one step."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from bfsql_sqlite.connection import APPLICATION_ID, LAYOUT, Header, check, read_
 
 
 class Target(NamedTuple):
-    """What is in the place of the file that a load makes."""
+    """The present content of the place of a new file."""
 
     path: Path
     header: Header | None = None
-    """Of the graph that is there; None where there is none."""
+    """Header of the existing graph; None if there is none."""
     mode: int | None = None
-    """Permissions of the file that is there, which the new one gets; None where there is none."""
+    """Permissions of the existing file, which the new one receives; None if there is none."""
 
     @property
     def backup(self) -> Path:
-        """Where a graph that is replaced is kept."""
+        """The path of the backup of a replaced graph."""
         return self.path.with_name(f"{self.path.name}.bak")
 
 
 def look(path: Path, options: LoadOptions) -> Target:
-    """What is in a place, where a load with these options may put its file there.
+    """The content of a place, after checking that a load with these options may use it.
 
     Args:
-        path: Where the file is to be; no link.
-        options: `mode` and `backup` count.
+        path: The place of the new file, not a link.
+        options: Only `mode` and `backup` matter.
 
     Raises:
-        LoadRefused: A graph is there, and the mode is NEW.
-        StoreError: What is there, or in the place of the backup, is no graph; or nothing can be
-            added to it.
-        OSError: It cannot be read.
+        LoadRefused: A graph exists, and the mode is NEW.
+        StoreError: The file there, or in the place of the backup, is not a graph; or nothing
+            can be added to it.
+        OSError: The file cannot be read.
     """
     target = _look(path)
     if target.header is None:
@@ -76,7 +76,7 @@ def _look(path: Path) -> Target:
 
 
 def _size_of(path: Path) -> tuple[int | None, int | None]:
-    """How many nodes and edges a graph has, as far as it can be read."""
+    """The number of nodes and edges of a graph, as far as they can be read."""
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as graph:
             query = "SELECT value FROM meta WHERE key IN ('edges', 'nodes') ORDER BY key"
@@ -100,19 +100,19 @@ def _check_backup(path: Path) -> None:
 
 
 def put(made: Path, target: Target, options: LoadOptions) -> str:
-    """Put a finished file in its place, so that a crash leaves the old one or the new one.
+    """Put a finished file in its place; a crash leaves either the old or the new one.
 
     Args:
-        made: The file, in a folder on the same disk in which there is room for another one.
+        made: The file, in a folder on the same disk with room for another file.
         target: Its place.
-        options: Whether a graph that is replaced is kept.
+        options: Whether to keep a replaced graph.
 
     Returns:
-        Where it is kept, or an empty text.
+        The path of the kept graph, or an empty string.
 
     Raises:
-        StoreError: What is there now must not be replaced, or is open where the system does not
-            allow that.
+        StoreError: The present file must not be replaced, or is open and the system forbids
+            replacing open files.
     """
     target = look(target.path, options if options.mode is LoadMode.NEW else _REPLACING)
     if target.mode is not None:
@@ -140,7 +140,7 @@ _REPLACING = LoadOptions(LoadMode.REPLACE, backup=False)
 
 
 def _keep(target: Target, copy: Path) -> None:
-    """Give the old file a second name, so that it is in its place at every moment."""
+    """Give the old file a second name, so that the place is never empty."""
     try:
         os.link(target.path, copy)
     except OSError:  # a file system without hard links
@@ -159,7 +159,7 @@ def _sync(path: Path) -> None:
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Sentences for what the system says no to.
+    """Translate system errors into sentences.
 
     Args:
         path: The file as the settings name it.
