@@ -1,7 +1,7 @@
-"""What a load does with the graph that is there: refuse to touch it, or append to it.
+"""Handles the existing graph during a load: refuses to touch it, or appends to it.
 
 Appending copies the old rows into the tables of the new records, within the server, and merges all
-of them as one load. What is to be taken out is left behind.
+of them as one load. Rows to remove are not copied.
 """
 
 # ruff: noqa: S608 - what is put into these texts are names of tables and columns of this package
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from asyncpg import Connection, Record
 
 _NODES, _EDGES, _GONE = "removed_node", "removed_edge", "gone"
-"""Scratch tables: ids and triples that are to be taken out, and the triples that go."""
+"""Scratch tables: ids and triples to remove, and the triples that are removed as a result."""
 _ID = "removed_id"
 
 _HAS_PASSAGES = """(properties::text LIKE '%"provenance"%')"""
-"""Of an edge whose key is that of another one, too: its passages stand in its own row."""
+"""Condition for an edge that shares its key with another: its passages are in its own row."""
 
 _OF_VECTOR = """
 SELECT t.typcategory FROM pg_catalog.pg_attribute AS a
@@ -38,10 +38,10 @@ WHERE a.attrelid = to_regclass($1) AND a.attname = 'embedding' AND NOT a.attisdr
 
 
 async def refuse_graph(connection: Connection, tables: LoadTables, where: str) -> None:
-    """Make sure that no graph is there; tables without rows are none.
+    """Make sure that no graph exists; tables without rows do not count.
 
     Raises:
-        LoadRefused: There is one.
+        LoadRefused: A graph exists.
     """
     nodes = edges = 0
     if tables.entity.name in tables.old:
@@ -56,10 +56,10 @@ async def refuse_graph(connection: Connection, tables: LoadTables, where: str) -
 async def note_removals(
     connection: Connection, tables: LoadTables, options: LoadOptions, report: LoadReport
 ) -> None:
-    """Read what is to be taken out, in a thread.
+    """Read the removals in a thread.
 
     Raises:
-        LoadRefused: There is no graph to take anything out of.
+        LoadRefused: There is no graph to remove anything from.
         SourceError: A record was refused in strict mode.
     """
     for name, columns in ((_NODES, {_ID: "text"}), (_EDGES, RELATIONSHIP.fixed)):
@@ -67,7 +67,7 @@ async def note_removals(
     worker = Worker()
     rows = Rows(tables.entity, tables.evidence)
 
-    def take(record: GraphRecord) -> None:  # of which only the names count
+    def take(record: GraphRecord) -> None:  # only the names matter
         if isinstance(record, NodeRecord):
             rows.take(NodeRecord(record.id, ""))
         elif isinstance(record, EdgeRecord):
@@ -90,7 +90,7 @@ async def note_removals(
 
 
 async def add_old_graph(connection: Connection, tables: LoadTables, report: LoadReport) -> None:
-    """Copy the graph that is there, without what was noted, to the new records.
+    """Copy the existing graph, except for the noted removals, to the new records.
 
     Raises:
         LoadRefused: One of its tables is missing.
@@ -117,7 +117,7 @@ async def add_old_graph(connection: Connection, tables: LoadTables, report: Load
 
 
 async def _find_gone(connection: Connection, tables: LoadTables, report: LoadReport) -> None:
-    """Make a table of the triples that go, and count what was there and what was not."""
+    """Make a table of the removed triples, and count the removals with and without a match."""
     gone, edges = tables.scratch(_GONE), _old(tables, RELATIONSHIP)
     nodes = tables.scratch(_NODES)
     await connection.execute(
@@ -133,7 +133,7 @@ async def _find_gone(connection: Connection, tables: LoadTables, report: LoadRep
         connection, f"SELECT count(*) FROM {entity} WHERE entity_id IN (SELECT {_ID} FROM {nodes})"
     )
     there = {
-        # An id that only edges name is no node, but its edges go.
+        # An id that occurs only in edges is not a node, but its edges are removed.
         _NODES: (
             f"{entity} WHERE entity_id = {_ID}",
             f"{gone} WHERE subject_id = {_ID}",
@@ -162,7 +162,7 @@ def _asked(name: str, predicate: str = "", obj: str = "") -> NodeRecord | EdgeRe
 
 
 async def _add_nodes(connection: Connection, tables: LoadTables) -> None:
-    """As descriptions whose place is before all others."""
+    """Add the old nodes as descriptions that precede all others."""
     table = tables.entity
     path, kept = _old(tables, table), ", ".join(table.kept)
     category = await connection.fetchval(_OF_VECTOR, path)
@@ -191,7 +191,7 @@ async def _add_edges(connection: Connection, tables: LoadTables, report: LoadRep
         await tables.take(connection, batch.nodes, batch.edges, batch.passages)
 
     await through(connection, f"SELECT {written} {rows} AND {_HAS_PASSAGES}", put)
-    # Parallel rows that were there are no duplicates of this load.
+    # Parallel rows of the old graph are no duplicates of this load.
     report.duplicate_edges -= await number_of(
         connection,
         f"SELECT coalesce(sum(n - 1), 0)::bigint FROM "
@@ -200,7 +200,7 @@ async def _add_edges(connection: Connection, tables: LoadTables, report: LoadRep
 
 
 async def _add_evidence(connection: Connection, tables: LoadTables, evidence: Table) -> None:
-    """Passages of edges that stay; `beside` is left out, which marks them as known before."""
+    """Copy passages of the remaining edges; the empty `beside` marks them as previously known."""
     (link,) = evidence.fixed
     edges = f"{_old(tables, RELATIONSHIP)} AS r WHERE {_stays(tables, 'r')}"
     key = "id AS relationship_id"

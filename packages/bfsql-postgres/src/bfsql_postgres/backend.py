@@ -1,4 +1,4 @@
-"""PostgresBackend: the methods of the interface, answered from tables."""
+"""PostgresBackend: implements the backend interface on tables."""
 
 from __future__ import annotations
 
@@ -40,16 +40,17 @@ from bfsql_postgres.sql import known_ids, storable
 from bfsql_postgres.topology import Part
 
 CHUNK = 20_000
-"""Ids in one statement at most."""
+"""Most ids in one statement."""
 MANY = 100_000
-"""Ids at most in one that looks up more nodes than `CHUNK`."""
+"""Most ids in one statement that looks up more nodes than `CHUNK`."""
 FEW = 250
-"""Ids whose ring may be small."""
+"""Most ids whose ring may be small."""
 SMALL = 5_000
-"""Edges of a small ring at most, which comes with the types of its ends. In a larger one, whose
-edges share many of their ends, a type for each edge takes longer than one for each end."""
+"""Most edges of a small ring, which includes the types of its ends. In a larger ring, whose edges
+share many of their ends, a type for each edge takes longer than one for each end.
+"""
 NAMED_TYPES = 10
-"""Types whose numbers of nodes `next_steps` gives."""
+"""Number of types that `next_steps` lists with their counts."""
 
 log = logging.getLogger("bfsql.postgres")
 
@@ -59,9 +60,9 @@ class PostgresBackend(BatchGraphDb):
 
     Args:
         pool: Connections to the database.
-        layout: Where in it the graph is.
-        embedder: Makes vectors of search texts; None for names alone.
-        caution: A warning about its ids that `next_steps` ends with.
+        layout: The location of the graph in the database.
+        embedder: Makes vectors of search texts; None to search by name only.
+        caution: A warning about the ids, which ends `next_steps`.
     """
 
     def __init__(
@@ -91,14 +92,14 @@ class PostgresBackend(BatchGraphDb):
         """Open a graph.
 
         Args:
-            dsn: The database's URL; without it `DATABASE_URL` or libpq's variables count.
-            embedding_fn: One text to its vector, plain or async; the model has to be the
-                one that the stored vectors were made with.
+            dsn: The database's URL; by default `DATABASE_URL` or libpq's variables.
+            embedding_fn: Maps a text to its vector, plain or async; must use the model
+                that made the stored vectors.
             **settings: The other fields of `PostgresSettings`.
 
         Raises:
             ConfigurationError: Nothing names the database, or a setting is wrong.
-            StoreError: It cannot be reached, or is not a graph that can be read.
+            StoreError: The database cannot be reached, or has no readable graph.
         """
         given = settings if dsn is None else {**settings, "dsn": dsn}
         resolved = resolve(PostgresSettings, options=given, environment=os.environ).settings
@@ -109,8 +110,8 @@ class PostgresBackend(BatchGraphDb):
         """Open a graph from validated settings.
 
         Args:
-            settings: Where the graph is.
-            embedder: In place of the one that the settings name.
+            settings: The location of the graph.
+            embedder: Replaces the one that the settings name.
         """
         embedder = embedder or open_embedder(settings)
         pool = await Pool.open(settings)
@@ -129,15 +130,15 @@ class PostgresBackend(BatchGraphDb):
         return cls(pool, layout, fitting, caution)
 
     async def ping(self) -> None:
-        """Ask the server for a constant."""
+        """Query the server for a constant."""
         await self._pool.fetch("SELECT 1")
 
     async def may_write(self) -> str | None:
-        """Whether the role is a superuser, or may change the tables or make new ones."""
+        """A sentence if the role is a superuser, or may change the tables or create new ones."""
         return await reason_it_may_write(self._pool, self._layout)
 
     async def close(self) -> None:
-        """Close all connections; what is under way stops."""
+        """Close all connections; running statements stop."""
         await self._pool.close()
         if self._embedder is not None:
             await self._embedder.close()
@@ -147,7 +148,7 @@ class PostgresBackend(BatchGraphDb):
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
     ) -> list[EntityStub]:
-        """By id, name, alias, beginning, part and words, likeness of letters, and meaning."""
+        """Search by id, name, alias, beginning, part and words, similar spelling, and meaning."""
         return await self._search(query, node_types)
 
     async def edges_from(self, entity_id: str) -> list[Edge]:
@@ -181,10 +182,11 @@ class PostgresBackend(BatchGraphDb):
             return []
         found, types, *_ = zip(*rows, strict=True)
         if len(set(found)) < len(found):
-            # The first table that has an id counts, and in it the first of its types.
+            # The first table that has an id determines its type, and within it the first type.
             rows.sort(key=lambda row: (row[2:], row[1] or ""), reverse=True)
             found, types = zip(*{row[0]: row[1] for row in rows}.items(), strict=True)
-        # Node(...) runs Python for each node, which a hub of 60,000 neighbours feels.
+        # Node(...) runs Python code for each node, which is noticeable for a hub of 60,000
+        # neighbours.
         parts = zip(found, (kind or UNTYPED for kind in types), repeat(NO_METADATA))
         return list(map(tuple.__new__, repeat(Node), parts))
 
@@ -195,7 +197,7 @@ class PostgresBackend(BatchGraphDb):
         predicates: Collection[str] | None = None,
         direction: EdgeDirection | None = None,
     ) -> list[Triple]:
-        """Every edge with one of the nodes at either end, or some of them, as the driver has it."""
+        """Every edge with one of the nodes at either end, or some of them, as driver rows."""
         part, some = self._part(predicates, direction)
         ring: list[Triple] = []
         for chunk in _chunks(self._asked(ids, some)):
@@ -209,7 +211,7 @@ class PostgresBackend(BatchGraphDb):
         predicates: Collection[str] | None = None,
         direction: EdgeDirection | None = None,
     ) -> AsyncGenerator[Sequence[Triple] | Sequence[TypedTriple]]:
-        """A small ring with the types of its ends, by one statement; a large one by cursors."""
+        """A small ring with the types of its ends, by one statement; a large ring by cursors."""
         part, some = self._part(predicates, direction)
         known = self._asked(ids, some)
         if 0 < len(known) <= FEW:
@@ -227,7 +229,7 @@ class PostgresBackend(BatchGraphDb):
     async def metadata_for_nodes_batch(
         self, ids: Sequence[str], keys: Collection[str] | None = None
     ) -> dict[str, Metadata]:
-        """Metadata by id; with `keys`, the columns that hold them are read, and no others."""
+        """Metadata by id; with `keys`, only the columns that hold them are read."""
         known = known_ids(ids, self._layout)
         found: dict[str, Metadata] = {}
         for chunk in _chunks(list(known)):
@@ -252,14 +254,14 @@ class PostgresBackend(BatchGraphDb):
         return found
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
-        """The evidence of the edges that touch the entity, and what it supplied as a document."""
+        """The evidence of the edges that touch the entity, and items it supplied as a document."""
         known = known_ids([entity_id], self._layout)
         if not known:
             return {"total": 0, "items": []}
         return await self._metadata.provenance(entity_id, known[entity_id], limit)
 
     async def outline(self) -> Outline:
-        """Counts of the tables or of a sample of their blocks; properties of some rows each."""
+        """Counts of the tables or of a sample of their blocks, with the properties of some rows."""
         ask = outline.statements(self._layout)
         nodes = await self._pool.fetch(ask.nodes)
         relations = await self._pool.fetch(ask.relations)
@@ -276,7 +278,7 @@ class PostgresBackend(BatchGraphDb):
         )
 
     async def next_steps(self) -> str:
-        """The generic advice, how many nodes each type has, and what is odd about the ids."""
+        """The generic advice, the number of nodes of each type, and a caution about the ids."""
         counts: Counter[str] = Counter()
         for kind, number in await self._pool.fetch(queries.counts(self._layout)):
             counts[kind or UNTYPED] += number
@@ -285,14 +287,14 @@ class PostgresBackend(BatchGraphDb):
         advice = [DEFAULT_NEXT_STEPS]
         if not queries.are_estimates(self._layout):
             advice.append(f"Nodes by type: {by_type}.")
-        elif most:  # the planner may have no figures
+        elif most:  # the planner may have no estimates
             advice.append(f"Nodes by type, about: {by_type}.")
         return " ".join([*advice, self._caution]).rstrip()
 
     def _part(
         self, predicates: Collection[str] | None, direction: EdgeDirection | None
     ) -> tuple[Part, list[list[str]]]:
-        """Which part of a ring is meant, and its predicates as the last value of a statement."""
+        """The requested part of a ring, and its predicates as the last value of a statement."""
         if predicates is None:
             return Part(direction), []
         codec = self._layout.codec
@@ -300,7 +302,7 @@ class PostgresBackend(BatchGraphDb):
         return Part(direction, filtered=True), [known]
 
     def _asked(self, ids: Sequence[str], predicates: Sequence[list[str]]) -> list[Any]:
-        """The ids as they are sent; none where no predicate is asked for."""
+        """The ids in the form they are sent; none if the predicates are empty."""
         return list(known_ids(ids, self._layout).values()) if all(predicates) else []
 
     async def _edges(self, entity_id: str, statement: str) -> list[Edge]:
@@ -308,7 +310,7 @@ class PostgresBackend(BatchGraphDb):
         rows = await self._pool.fetch(statement, list(known.values())) if known else []
         if not rows:
             raise KeyError(entity_id)
-        # Parallel rows are one edge.
+        # Parallel rows count as one edge.
         return [Edge(*row) for row in dict.fromkeys(map(tuple, rows)) if row[0] is not None]
 
 
@@ -318,7 +320,7 @@ def _chunks(keys: Sequence[Any], size: int = CHUNK) -> list[Any]:
 
 
 async def _fitting(embedder: Embedder | None, pool: Pool, layout: Layout) -> Embedder | None:
-    """The embedder, when its vectors are as long as those of the store."""
+    """The embedder, if its vectors are as long as those of the store."""
     if embedder is None:
         return None
     nodes = layout.embedded

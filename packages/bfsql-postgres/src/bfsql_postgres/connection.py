@@ -1,8 +1,8 @@
 """The database's address, and connections that only read.
 
 A call that is cancelled, or whose deadline passes, cancels its statement on the
-server; the connection is released when the server has confirmed that, and no
-call waits for it.
+server; the connection is released once the server has confirmed that,
+without any call waiting for it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _VARIABLES = ("PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGUSER", "PGSERVI
 
 
 def address(settings: PostgresSettings, environment: Mapping[str, str] | None = None) -> str | None:
-    """The URL to connect to; None where libpq's variables name the database.
+    """The URL to connect to; None if libpq's variables name the database.
 
     SQLAlchemy's URLs (`postgresql+asyncpg://`) are accepted as well.
 
@@ -52,7 +52,7 @@ def address(settings: PostgresSettings, environment: Mapping[str, str] | None = 
     """
     if settings.dsn is not None and (given := settings.dsn.get_secret_value().strip()):
         url = _DRIVER.sub(r"\1://", given)
-        # The driver fails in its own ways on what no server could be sent.
+        # The driver raises errors of its own for values that no server could receive.
         if not url.startswith(("postgresql://", "postgres://")) or not storable((unquote(url),)):
             raise ConfigurationError(UNREADABLE)
         return url
@@ -67,20 +67,20 @@ def address(settings: PostgresSettings, environment: Mapping[str, str] | None = 
 
 
 def place(url: str | None) -> str:
-    """The server in words: host, port and database, and nothing that could be secret."""
+    """The server in words: host, port and database, without anything that could be secret."""
     where, database = _server(url)
     at = f" at {where}" if where else ""
     return f"the Postgres server{at}" + (f", database {database}" if database else "")
 
 
 def schema_address(url: str | None, schema: str) -> str:
-    """A schema by the address of its database, without user, password and options."""
+    """A schema as its database's address, without user, password and options."""
     where, database = _server(url)
     return f"postgresql://{where}/{database}, schema {schema}"
 
 
 def _server(url: str | None) -> tuple[str, str]:
-    """Host with port, and the database; both empty where they cannot be told for certain."""
+    """Host with port, and the database; both empty if they cannot be determined reliably."""
     if url is None:
         named = os.environ.get("PGHOST") or "localhost"
         return f"{named}:{os.environ.get('PGPORT') or 5432}", os.environ.get("PGDATABASE", "")
@@ -89,7 +89,7 @@ def _server(url: str | None) -> tuple[str, str]:
         host, port, database = parts.hostname, parts.port, parts.path.strip("/")
     except ValueError:
         return "", ""
-    # Unescaped characters of a password end the host early, and part of it then looks like a port.
+    # Unescaped characters in a password end the host early, so that part of it looks like a port.
     if not host or "@" in f"{parts.path}{parts.query}{parts.fragment}":
         return "", ""
     return f"{host}:{port or 5432}", database
@@ -98,7 +98,7 @@ def _server(url: str | None) -> tuple[str, str]:
 # --- the pool ---------------------------------------------------------------
 
 OLDEST = 12
-"""The oldest server that understands the statements."""
+"""The oldest server version that understands the statements."""
 
 OWN_WAY = {
     "search_path": "pg_catalog",
@@ -109,26 +109,28 @@ OWN_WAY = {
     "jit": "off",
     "random_page_cost": "1.1",
 }
-"""The server's settings while it reads. No user's function or operator takes the place of the
-server's own; values come in one spelling, whatever the role's settings are; compiling takes longer
-than any of the statements; and what they read is a few scattered rows that are mostly in memory (a
-ring of 1,500 nodes among a million edges: 30 ms in place of 110)."""
+"""The server's settings for reading. No user's function or operator replaces the server's own;
+values have one spelling, whatever the role's settings; compiling takes longer than any of the
+statements; and the statements read a few scattered rows that are mostly in memory (a ring of
+1,500 nodes among a million edges: 30 ms instead of 110).
+"""
 
 APPLICATION = "bfsql"
-"""What the server calls a connection; the id of the call under way follows."""
+"""The server's name for a connection; the id of the current call follows."""
 
 BATCH = 50_000
 """Rows that a cursor reads at once."""
 
 _RELEASE = 5.0
-"""Seconds that the server has to confirm that a statement is cancelled."""
+"""Seconds within which the server has to confirm that a statement is cancelled."""
 _CLOSING = 1.0
-"""Seconds that closing leaves for that; one that is terminated before leaves the server at work."""
+"""Seconds that closing allows for it; a connection terminated earlier leaves the server at work."""
 _CHECKS_SINCE, _CHECK_INTERVAL = 14, "2s"
-"""The first server that looks whether its client is still there while a statement runs, and how
-often it does. Without it the statements of a process that was killed run to their timeout."""
+"""The first server version that checks during a statement whether its client still exists, and the
+interval of the check. Without it the statements of a killed process run until their timeout.
+"""
 _LONGEST_NAME, _MOST_NAMES = 63, 1_000
-"""Characters of `application_name` that the server keeps; names that are remembered here."""
+"""Characters of `application_name` that the server stores, and number of names remembered here."""
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._:-]")
 _LATER = 1.0
 """Seconds after the deadline at which the server itself stops a statement behind a pooler."""
@@ -144,15 +146,15 @@ class Pool:
         self._returning: set[asyncio.Task[None]] = set()
         self._closed = False
         self._names: dict[int, str] = {}
-        """What each connection was named after, by the process at its other end."""
+        """The name of each connection, by the server process at its other end."""
 
     @classmethod
     async def open(cls, settings: PostgresSettings) -> Self:
-        """Connect once, so that any fault is reported now.
+        """Connect once, so that any fault is reported immediately.
 
         Raises:
             ConfigurationError: Nothing names the database.
-            StoreError: It refuses, does not answer, or is too old.
+            StoreError: The server refuses, does not answer, or is too old.
         """
         url = address(settings)
         pool = asyncpg.create_pool(
@@ -175,12 +177,12 @@ class Pool:
         Args:
             statement: Its text, with `$1` for the first value.
             *values: Its parameters.
-            seconds: Less time than the call has; None for all of it.
+            seconds: A limit below the remaining time of the call; None for all of it.
 
         Raises:
-            TimeoutError: The deadline of the call under way passed, or `seconds` did.
-            StoreUnavailable: The server went away, or has no connection free.
-            StoreError: It refuses the statement.
+            TimeoutError: The deadline of the current call or `seconds` passed.
+            StoreUnavailable: The server went away, or no connection is free.
+            StoreError: The server refuses the statement.
         """
         limit = _limit(seconds)
         async with asyncio.timeout(limit), self._connection() as connection:
@@ -206,9 +208,9 @@ class Pool:
             *values: Its parameters.
 
         Raises:
-            TimeoutError: The deadline of the call under way passed.
-            StoreUnavailable: The server went away, or has no connection free.
-            StoreError: It refuses the statement.
+            TimeoutError: The deadline of the current call passed.
+            StoreUnavailable: The server went away, or no connection is free.
+            StoreError: The server refuses the statement.
         """
         async with asyncio.timeout(_limit()):
             connection = await self._acquired()
@@ -237,7 +239,7 @@ class Pool:
             yield rows
 
     async def close(self) -> None:
-        """Stop what is under way and release all connections; a second time does nothing."""
+        """Stop running statements and release all connections; a second call does nothing."""
         if self._closed:
             return
         self._closed = True
@@ -252,7 +254,7 @@ class Pool:
                 await self._pool.close()
         except (TimeoutError, *FAULTS):
             self._pool.terminate()
-        await asyncio.sleep(0)  # a terminated connection closes its socket in the loop's next turn
+        await asyncio.sleep(0)  # a terminated connection closes its socket in the next turn
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[Any]:
@@ -265,7 +267,7 @@ class Pool:
         try:
             yield
         except BaseException:
-            # In a task, since releasing may have to wait for the server first.
+            # In a task, since releasing may have to wait for the server.
             task = asyncio.ensure_future(self._release(connection))
             self._returning.add(task)
             task.add_done_callback(self._returning.discard)
@@ -274,7 +276,7 @@ class Pool:
 
     @contextmanager
     def _faults_of(self, connection: Any) -> Iterator[None]:
-        """What the driver raises as a sentence."""
+        """Translate the driver's exceptions into errors with a sentence."""
         try:
             yield
         except TimeoutError:
@@ -289,7 +291,7 @@ class Pool:
         if self._closed:
             raise self._gone()
         try:
-            # The pool's own timeout makes a task of each statement.
+            # The pool's own timeout creates a task for each statement.
             async with asyncio.timeout(self._settings.connect_timeout):
                 return await self._pool.acquire()
         except TimeoutError as error:
@@ -314,23 +316,23 @@ class Pool:
         return StoreUnavailable(f"The graph in {self._where} is closed; open it again.")
 
     async def _name(self, connection: Any) -> None:
-        """Name a connection after the call under way, where calls are logged here too.
+        """Name a connection after the current call, if calls are logged here too.
 
-        That is one round trip a call and connection. A comment in each statement would make a
-        new statement of it, which the server parses and plans again: that costs four times as
-        much for every one of them.
+        This takes one round trip per call and connection. A comment in each statement would make
+        it a new statement, which the server parses and plans again: that costs four times as much
+        for each of them.
         """
         if not log.isEnabledFor(logging.INFO):
             return
         process, name = connection.get_server_pid(), _application_name()
         if self._names.get(process) != name:
             await connection.execute(f"SET application_name = '{name}'")
-            if len(self._names) >= _MOST_NAMES:  # of processes that are long gone
+            if len(self._names) >= _MOST_NAMES:  # of processes that ended long ago
                 self._names.clear()
             self._names[process] = name
 
     def _beginning(self, limit: float | None, connection: Any) -> str:
-        """What begins a transaction; its settings do not reach the next client of a pooler."""
+        """The statement that begins a transaction, without settings for a pooler's next client."""
         own = {"application_name": _application_name()}
         if self._settings.transaction_pooling:
             most = self._settings.statement_timeout
@@ -349,27 +351,27 @@ class Pool:
 
 
 def _application_name() -> str:
-    """What the server's log and `pg_stat_activity` call a connection: with the call under way."""
+    """The name of a connection in the server's log and `pg_stat_activity`, with its call."""
     request = _NOT_IN_NAMES.sub("", call.current_request_id())
     return f"{APPLICATION} {request}"[:_LONGEST_NAME] if request else APPLICATION
 
 
 def _checking(connection: Any) -> dict[str, str]:
-    """What has the server see, during a statement, that this process is gone."""
+    """Settings with which the server notices, during a statement, that this process has ended."""
     able = connection.get_server_version().major >= _CHECKS_SINCE
     return {"client_connection_check_interval": _CHECK_INTERVAL} if able else {}
 
 
 async def watch_client(connection: Any) -> None:
-    """Have the server end a statement when this process is gone, on a connection of its own."""
+    """Have the server end a statement when this process ends, on a dedicated connection."""
     for name, value in _checking(connection).items():
-        # A server on an operating system that cannot tell refuses it.
+        # A server on an operating system without this check refuses the setting.
         with suppress(asyncpg.PostgresError):
             await connection.execute(f"SET {name} = '{value}'")
 
 
 def _limit(seconds: float | None = None) -> float | None:
-    """Seconds that the call under way has left, or less."""
+    """The remaining seconds of the current call, or fewer."""
     return min((s for s in (call.remaining(), seconds) if s is not None), default=None)
 
 
@@ -404,4 +406,4 @@ def _is_closed(connection: Any) -> bool:
 
 
 async def _no_reset(_: Any) -> None:
-    """Nothing is ever set on a connection, so nothing has to be reset, which is a round trip."""
+    """Do nothing: no connection ever has settings to reset, and a reset is a round trip."""

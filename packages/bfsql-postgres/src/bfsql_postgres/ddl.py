@@ -1,13 +1,13 @@
-"""The tables that a load makes: kgraph's, and which value goes to which column.
+"""The tables that a load makes (kgraph's), and the assignment of values to columns.
 
-A metadata value stands in a column of its own where that column gives it back
-unchanged, with the same type; everything else stands in the table's JSON column,
-whose type is `json` because `jsonb` rewrites numbers and drops what it calls
-duplicates. So a reader that puts both together has what the records had. The
-one exception is a vector, of which readers give the length alone.
+A metadata value is stored in a column of its own if that column returns it unchanged, with the
+same type; every other value is stored in the table's JSON column, whose type is `json` because
+`jsonb` rewrites numbers and drops keys it considers duplicates. A reader that combines both
+therefore has the content of the records. The one exception is a vector, of which readers return
+only the length.
 
-`bundle_evidence` has one column more than the pipeline makes, `properties`,
-for the fields of a passage that have no column.
+`bundle_evidence` has one column in addition to the pipeline's, `properties`, for the fields of a
+passage that have no column.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from bfsql.models.json_values import encode
 from bfsql_postgres.sql import LONG_ARRAY, storable
 
 MARK_BEGINS = "A graph that bfsql load wrote"
-"""How the comment begins on every table that a load made: without it none is replaced."""
+"""The beginning of the comment on every table that a load made; others are never replaced."""
 MARK = f"{MARK_BEGINS}: the next load replaces it with --replace, or adds to it with --append."
 
 MAX_INDEXED = 2_600
-"""Bytes of what stands in one entry of an index: a btree takes 2,704, with a header for each."""
+"""Most bytes of the values in one index entry: a btree takes 2,704, with a header for each."""
 
 _INT64 = 2**63
 _FLOAT4 = 3.4e38
@@ -37,12 +37,12 @@ class Kind:
 
     type: str
     fits: Callable[[Any], bool]
-    """Whether the column gives a value back unchanged."""
+    """Whether the column returns a value unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of the kgraph schema, as a load makes it."""
+    """A table of the kgraph schema as a load makes it."""
 
     name: str
     fixed: Mapping[str, str]
@@ -52,7 +52,7 @@ class Table:
     rest: str
     """The JSON column for everything else."""
     more: Mapping[str, str]
-    """Columns that the server fills, or that are for others to fill, with their types."""
+    """Columns that the server fills, or that others may fill, with their types."""
 
     @property
     def written(self) -> tuple[str, ...]:
@@ -61,7 +61,7 @@ class Table:
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """Columns that `split` gives the values of."""
+        """Columns for the values that `split` returns."""
         return (*self.own, self.rest)
 
     @property
@@ -71,10 +71,10 @@ class Table:
         return {**self.fixed, **own, self.rest: "json", **self.more}
 
     def split(self, metadata: Mapping[str, Any]) -> list[Any]:
-        """Metadata as values of the columns `kept`.
+        """Split metadata into values of the columns `kept`.
 
         Raises:
-            ValueError: It is nested too deeply, or holds itself.
+            ValueError: The metadata is nested too deeply, or contains itself.
         """
         rest = dict(metadata)
         values: list[Any] = []
@@ -89,7 +89,7 @@ class Table:
         return values
 
     def joined(self, values: Sequence[Any]) -> dict[str, Any]:
-        """The metadata that `split` took apart."""
+        """Reassemble the metadata that `split` took apart."""
         *own, rest = values
         metadata: dict[str, Any] = json.loads(rest) if rest else {}
         for (name, kind), value in zip(self.own.items(), own, strict=True):
@@ -107,15 +107,16 @@ def _text(value: Any) -> bool:
 
 
 def _list(value: Any) -> bool:
-    """Whether JSON functions of the server, which take no NUL and no half pair, can read it."""
+    """Whether the server's JSON functions, which reject NUL and lone surrogates, can read it."""
     return type(value) is list and "\\u" not in encode(value)
 
 
 def _vector(value: Any) -> bool:
-    """Whether it is a vector for searches, whose length alone is ever read (`protocol.md` 17)."""
+    """Whether it is a search vector, of which only the length is ever read (`protocol.md` 17)."""
     if type(value) is not list or len(value) < LONG_ARRAY:
         return False
-    # Of single precision, since pgvector's numbers are; NaN is below no limit.
+    # In the range of single precision, since pgvector's numbers are; every comparison with NaN is
+    # false.
     return all(type(one) in (int, float) and -_FLOAT4 < one < _FLOAT4 for one in value)
 
 
@@ -127,13 +128,13 @@ _NUMBER = Kind("float8", lambda value: type(value) is float)
 _WHOLE = Kind("bigint", lambda value: type(value) is int and -_INT64 <= value < _INT64)
 _FLAG = Kind("boolean", lambda value: type(value) is bool)
 _LIST = Kind("json", _list)
-# Its type becomes pgvector's when all nodes are there.
+# Its type becomes pgvector's once all nodes are there.
 _VECTOR = Kind("json", _vector)
 
 # --- the tables -------------------------------------------------------------
 
 _KEYS = {"paper_id": "document_id", "confidence_score": "confidence"}
-"""Metadata keys of the columns that have another name."""
+"""Metadata keys of the columns that have different names."""
 
 ENTITY = Table(
     "entity",
@@ -187,11 +188,11 @@ EVIDENCE = Table(
 EVIDENCE_TABLES = {table.name: table for table in (BUNDLE_EVIDENCE, EVIDENCE)}
 
 NAMES = ("entity", "relationship", *EVIDENCE_TABLES, "bundle_mention")
-"""Tables that a reader looks for, so that none may be left over from another graph."""
+"""Tables that a reader looks for, so none may remain from another graph."""
 
 
 def created(path: str, columns: Mapping[str, str], *, logged: bool = True) -> str:
-    """The statement that makes a table, of a quoted name; unless `logged`, a crash empties it."""
+    """The statement that creates a table of a quoted name; unless `logged`, a crash empties it."""
     listed = ", ".join(f"{name} {kind}" for name, kind in columns.items())
     return f"CREATE {'' if logged else 'UNLOGGED '}TABLE {path} ({listed})"
 
@@ -199,7 +200,7 @@ def created(path: str, columns: Mapping[str, str], *, logged: bool = True) -> st
 def constraints(table: Table) -> Iterator[tuple[str, str]]:
     """Keys of a table, each as a name and a definition.
 
-    The definition of a foreign key has `{relationship}` in place of the table.
+    The definition of a foreign key contains `{relationship}` in place of the table.
     """
     key = "entity_id" if table.name == "entity" else "id"
     yield f"{table.name}_pkey", f"PRIMARY KEY ({key})"

@@ -1,4 +1,4 @@
-"""Discovery: which tables of the database are the graph, or one error with all that is missing."""
+"""Discovery: finds the tables of the graph in a database, or reports everything that is missing."""
 
 from __future__ import annotations
 
@@ -29,19 +29,20 @@ from bfsql_postgres.schema import (
 from bfsql_postgres.settings import KGRAPH_TABLES, EdgeTable, NodeTable, PostgresSettings, constant
 
 MOST_COLUMNS = 1_600
-"""Columns that one statement fetches from all its tables: Postgres takes 1,664, some of which are
-not metadata."""
+"""Most columns that one statement fetches from all its tables: Postgres takes 1,664, some of which
+are not metadata.
+"""
 
 SECONDS = 2.0
-"""Time limit of the look for shared ids."""
+"""Time limit of the check for shared ids, in seconds."""
 NAMED = 3
-"""Pairs of tables with shared ids that are named."""
+"""Most pairs of tables with shared ids that are named."""
 
 _NEEDED = {
     "entity": ("entity_id", "entity_type"),
     "relationship": ("subject_id", "predicate", "object_id"),
 }
-"""The columns without which kgraph's tables are no graph."""
+"""The columns that kgraph's tables must have to form a graph."""
 
 _LIFTED = ("metadata_", "metadata", "properties")
 """JSON columns of evidence whose keys become keys of the item."""
@@ -51,13 +52,13 @@ _ITEM_KEYS = {
     "paper_id": "document_id",
     "confidence_score": "confidence",
 }
-"""Columns of evidence whose key in an item is another."""
+"""Columns of evidence whose key in an item differs from the column's name."""
 
 log = logging.getLogger("bfsql.postgres")
 
 
 async def layout_of(database: Any, settings: PostgresSettings) -> Layout:
-    """Where the graph is in the database (a `Pool` or a connection), read in one statement.
+    """The location of the graph in the database (a `Pool` or a connection), read in one statement.
 
     Raises:
         StoreError: As `find_layout`.
@@ -68,18 +69,18 @@ async def layout_of(database: Any, settings: PostgresSettings) -> Layout:
 
 
 def wanted(settings: PostgresSettings) -> list[Path]:
-    """All tables that are looked for."""
+    """All tables to look for."""
     if settings.nodes:
         return [settings.path_of(table) for table in (*settings.nodes, *settings.edges)]
     return [(settings.schema_, settings.name_of(table)) for table in KGRAPH_TABLES]
 
 
 def find_layout(settings: PostgresSettings, catalogue: Catalogue) -> Layout:
-    """Where nodes, edges and evidence are.
+    """The location of nodes, edges and evidence.
 
     Raises:
-        StoreError: Something needed does not exist, or may not be read: what was
-            looked for, what was found, and the GRANT that helps.
+        StoreError: Something required does not exist, or may not be read. The
+            message names what was expected, what was found, and the GRANT that helps.
     """
     finder = _Finder(settings, catalogue)
     layout = finder.own_tables() if settings.nodes else finder.kgraph()
@@ -94,7 +95,7 @@ class _Finder:
     settings: PostgresSettings
     catalogue: Catalogue
     missing: dict[str, None] = field(default_factory=dict)
-    """A sentence for each thing that is not there, without duplicates."""
+    """A sentence for each missing thing, without duplicates."""
     misnamed: bool = False
     """Whether other names in the settings could help."""
 
@@ -155,13 +156,13 @@ class _Finder:
         return self._layout(nodes, edges, evidence, self._mentions())
 
     def _needed(self, table: str) -> Relation | None:
-        """One of the two needed tables, when it has the needed columns."""
+        """One of the two required tables, if it has the required columns."""
         needed = [self.settings.name_of(f"{table}.{column}") for column in _NEEDED[table]]
         relation = self._relation((self.settings.schema_, self.settings.name_of(table)), needed)
         return relation if relation and self._has(relation, needed) else None
 
     def _known(self, relation: Relation, table: str) -> dict[str, Column]:
-        """The columns with a meaning that the table has, by kgraph's names."""
+        """The meaningful columns that the table has, by kgraph's names."""
         return {
             column: relation.columns[name]
             for column in KGRAPH_TABLES[table]
@@ -202,7 +203,7 @@ class _Finder:
             return None
         known = self._known(relation, table)
         column = known.get(reference)
-        if column is None:  # a table of that name that is something else
+        if column is None:  # a different table of the same name
             return None
         keys = {known[one].name: key for one, key in _ITEM_KEYS.items() if one in known}
         lifted = [c for name in _LIFTED if (c := relation.columns.get(name)) and c.is_json]
@@ -244,14 +245,14 @@ class _Finder:
         )
 
     def _check_width(self, tables: Sequence[tuple[Relation, Fields]]) -> None:
-        """Check that one answer of the server can have the columns of all these tables."""
+        """Check that one result of the server can have the columns of all these tables."""
         number = sum(len(fields) for _, fields in tables)
         if number > MOST_COLUMNS:
             relations = [relation for relation, _ in tables]
             self.missing[failures.too_wide(relations, number, MOST_COLUMNS)] = None
 
     def _relation(self, path: Path, columns: Sequence[str] = ()) -> Relation | None:
-        """The table, when the role may read it."""
+        """The table, if the role may read it."""
         found = self.catalogue.relations.get(path)
         if not self.catalogue.schemas.get(path[0]):
             sentence = failures.no_schema(self.catalogue, path[0])
@@ -287,7 +288,7 @@ def _key_of(columns: list[Column]) -> Key:
 
 
 def _column(term: str | None) -> str | None:
-    """The column that a term names, when it names one."""
+    """The column that a term names, if it names one."""
     return term if term is not None and constant(term) is None else None
 
 
@@ -323,9 +324,9 @@ def _metadata(relation: Relation, known: dict[str, Column], kept: Sequence[str])
 
 
 async def warning_of_shared_ids(pool: Pool, layout: Layout) -> str:
-    """Which tables of nodes share ids, with an example and a cure; empty where none do.
+    """Name the tables of nodes that share ids, with an example and a cure; empty if there are none.
 
-    It is no error, since two tables may describe the same things. Looking at some ids of each
+    This is not an error, since two tables may describe the same things. Checking some ids of each
     table finds tables that both count from 1.
     """
     if len(layout.nodes) < 2:  # noqa: PLR2004 - one table shares with none

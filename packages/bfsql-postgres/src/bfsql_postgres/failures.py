@@ -1,4 +1,4 @@
-"""What is missing in a database, and what the driver raised, as sentences for people."""
+"""Sentences for people about missing parts of a database and exceptions of the driver."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from bfsql_postgres.settings import PostgresSettings
 from bfsql_postgres.sql import identifier, relation_name
 
 FAULTS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
-"""What the driver raises. A TimeoutError is an OSError, and is caught before."""
+"""Exceptions of the driver. A TimeoutError is an OSError, and is caught earlier."""
 
 LOST = (
     asyncpg.PostgresConnectionError,
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
     asyncpg.IdleInTransactionSessionTimeoutError,
-    asyncpg.InternalClientError,  # lost between two of the driver's own steps
+    asyncpg.InternalClientError,  # lost between two steps inside the driver
 )
-"""What it raises when a connection is gone, besides OSError, which files raise as well."""
+"""Exceptions of a lost connection, besides OSError, which files raise as well."""
 
 _POOLING = (
     "If the connection goes through a pooler in transaction mode, add --transaction-pooling, or "
@@ -31,7 +31,7 @@ _POOLING = (
 
 
 def not_connected(error: BaseException, where: str, settings: PostgresSettings) -> StoreError:
-    """Why there is no connection; `where` is the server in words."""
+    """The reason why there is no connection; `where` is the server in words."""
     here, message = _capital(where), _message(error)
     match error:
         case TimeoutError():
@@ -60,7 +60,7 @@ def not_connected(error: BaseException, where: str, settings: PostgresSettings) 
 
 
 def _refusal(error: BaseException, message: str, settings: PostgresSettings) -> str:
-    """How a server refuses a connection, and what helps."""
+    """The reason why a server refuses a connection, and the remedy."""
     match error:
         case asyncpg.InvalidPasswordError() | asyncpg.InvalidAuthorizationSpecificationError():
             return (
@@ -87,7 +87,7 @@ def _refusal(error: BaseException, message: str, settings: PostgresSettings) -> 
 def not_answered(  # noqa: PLR0911 - one sentence a kind
     error: BaseException, where: str, settings: PostgresSettings, *, closed: bool
 ) -> StoreError:
-    """Why a statement has no answer; `closed` means that the connection is gone."""
+    """The reason why a statement has no answer; `closed` means that the connection is lost."""
     here, message = _capital(where), _message(error)
     match error:
         case asyncpg.QueryCanceledError():
@@ -137,7 +137,7 @@ def exhausted(where: str, settings: PostgresSettings) -> StoreUnavailable:
 
 
 def too_old(version: str, oldest: int, where: str) -> StoreError:
-    """The server is older than what the statements need."""
+    """The server is older than the statements require."""
     return StoreError(
         f"{_capital(where)} is Postgres {version}; {oldest} or later is needed. Upgrade the server."
     )
@@ -149,7 +149,7 @@ def _message(error: BaseException) -> str:
 
 
 def _reason(error: OSError) -> str:
-    # The loop's own text for a refused connection repeats the address.
+    # The event loop's own text for a refused connection repeats the address.
     if error.errno is not None and error.errno > 0:
         return os.strerror(error.errno)
     return error.strerror or _message(error)
@@ -178,7 +178,7 @@ def no_schema(catalogue: Catalogue, schema: str) -> str:
 
 
 def no_table(catalogue: Catalogue, path: Path, columns: Sequence[str]) -> str:
-    """The schema has no such table; the ones it has."""
+    """The schema does not have a table; lists those it has."""
     schema, name = path
     with_columns = f" with the columns {_listing(columns)}" if columns else ""
     others = catalogue.others.get(schema, ())
@@ -190,7 +190,7 @@ def no_table(catalogue: Catalogue, path: Path, columns: Sequence[str]) -> str:
 
 
 def no_column(relation: Relation, absent: Sequence[str]) -> str:
-    """The table lacks columns; the ones it has."""
+    """The table lacks columns; lists those it has."""
     return (
         f"The table {relation.schema}.{relation.name} has no column {_listing(absent)}; it "
         f"has {_listing(relation.columns)}."
@@ -208,7 +208,7 @@ def not_readable(catalogue: Catalogue, relation: Relation, columns: Sequence[str
 
 
 def too_wide(relations: Sequence[Relation], number: int, most: int) -> str:
-    """The tables have more columns than one answer of the server can have."""
+    """The tables have more columns than one result of the server can have."""
     names = _listing(f"{relation.schema}.{relation.name}" for relation in relations)
     return (
         f"{names} have {number} columns for metadata, but Postgres returns at most {most}. Name "
@@ -218,7 +218,7 @@ def too_wide(relations: Sequence[Relation], number: int, most: int) -> str:
 
 
 def advice(*, own: bool) -> str:
-    """Which settings name tables; `own` where they name some."""
+    """The settings that name tables; `own` if they already name some."""
     if own:
         return "Correct --nodes or --edges, or name another schema with --schema."
     return (
@@ -228,7 +228,7 @@ def advice(*, own: bool) -> str:
 
 
 def shared_ids(examples: Sequence[tuple[str, Relation, Relation]]) -> str:
-    """Tables of nodes share ids; empty without an example."""
+    """Some tables of nodes share ids; empty without an example."""
     if not examples:
         return ""
     shared = ", ".join(

@@ -1,4 +1,4 @@
-"""Indexes that make reading fast: which of them a graph lacks, and the statements for them."""
+"""Indexes that make reading fast: finds those that a graph lacks, and the statements for them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     import asyncpg
 
 MOST_DIMENSIONS = {"vector": 2_000, "halfvec": 4_000}
-"""Numbers of a vector that pgvector's index takes, by type."""
+"""Most dimensions of a vector that pgvector can index, by type."""
 
 _FIXED_TEXTS = frozenset({"int2", "int4", "int8", "numeric", "uuid", "bool", "bpchar"})
 """Types whose cast to text is immutable, so that it can be indexed; that of a date, an
-enumeration or an array is not."""
+enumeration or an array is not.
+"""
 
 _LEFT = "Indexes that were created before the failure are kept; run it again to create the others."
 
@@ -31,19 +32,19 @@ log = logging.getLogger("bfsql.postgres")
 
 
 async def prepare(settings: PostgresSettings, apply: bool) -> list[str]:  # noqa: FBT001 - the contract's
-    """Find the indexes that a graph lacks, and make them.
+    """Find the indexes that a graph lacks, and create them if requested.
 
     Args:
-        settings: Where the graph is; a role that may make indexes, if they are to be made.
-        apply: Whether to run the statements, one by one and outside of a transaction, so that
+        settings: The location of the graph; to create indexes, with a role that may.
+        apply: Whether to run the statements, one by one and outside a transaction, so that
             others can write meanwhile.
 
     Returns:
         The statements, each with its semicolon, so that all of them can be pasted at once.
 
     Raises:
-        StoreError: There is no graph, or the role may not make its indexes; those made by then
-            stay.
+        StoreError: There is no graph, or the role may not create its indexes; indexes already
+            created remain.
     """
     async with writer(settings, _LEFT) as connection:
         layout = await layout_of(connection, settings)
@@ -69,15 +70,15 @@ class MissingIndex:
 
     relation: Relation
     keys: tuple[str, ...]
-    """What it is made of, as SQL."""
+    """The indexed keys, as SQL."""
     method: str = "btree"
     opclass: str = ""
-    """Operator class of the one key, with its schema; empty for the type's own."""
+    """Operator class of the only key, with its schema; empty for the type's default."""
     unfinished: tuple[str, ...] = ()
-    """Names of the same index where building it was interrupted."""
+    """Names of invalid copies of this index, whose creation was interrupted."""
 
     def statements(self, *, concurrently: bool = True) -> list[str]:
-        """The statements that make it; not in a transaction if others can write meanwhile."""
+        """The statements that create it; `concurrently` allows writes but no transaction."""
         here = self.relation
         how = " CONCURRENTLY" if concurrently and here.kind != "p" else ""
         keys = ", ".join(f"{key} {self.opclass}".rstrip() for key in self.keys)
@@ -90,7 +91,7 @@ class MissingIndex:
 
 
 def missing_indexes(layout: Layout, *, by_meaning: bool = False) -> Iterator[MissingIndex]:
-    """The indexes that `index_statements` makes. Views have none and are left out."""
+    """The indexes for `index_statements`. Views cannot have any and are left out."""
     for nodes in layout.nodes:
         if nodes.relation.is_indexable:
             yield from _of_nodes(layout, nodes, by_meaning=by_meaning)
@@ -149,10 +150,10 @@ def _missing(
     method: str = "btree",
     opclass: tuple[str, str] | None = None,
 ) -> Iterator[MissingIndex]:
-    """An index of these keys, unless the table has one that does.
+    """An index with these keys, unless the table already has a suitable one.
 
-    With an operator class, an index does that has the same key and a class of the same kind;
-    otherwise one in sort order that begins with the first `leading` keys, in any order.
+    With an operator class, an index is suitable if it has the same key and a class of the same
+    kind; otherwise if it is in sort order and begins with the first `leading` keys, in any order.
     """
     bare = [_bare(key) for key in keys]
     kind = opclass[1][opclass[1].index("_") :] if opclass else ""
@@ -172,20 +173,20 @@ def _missing(
 
 
 def _bare(expression: str) -> str:
-    """An expression without what the server writes differently from the statements."""
+    """An expression without the parts that the server writes differently from the statements."""
     unqualified = re.sub(r'"(?:[^"]|"")*"\.|\w+\.(?=")', "", expression)
     return re.sub(r'::text\b|[\s()"]', "", unqualified).lower()
 
 
 def _text(column: Column, relation: Relation) -> str:
-    """A column as statements compare it with texts, as far as that can be indexed."""
+    """A column as statements compare it with texts, as far as this can be indexed."""
     if column.type not in _FIXED_TEXTS:
         return identifier(column.name)
     return f"({text(identifier(relation.name), column)})"
 
 
 def _id(layout: Layout, column: Column, relation: Relation) -> str:
-    """A column of ids as statements compare it: as it is, or as text."""
+    """A column of ids as statements compare it: unchanged, or as text."""
     return _text(column, relation) if layout.key == "mixed" else identifier(column.name)
 
 
@@ -203,7 +204,7 @@ def _immutable(nodes: Nodes) -> list[str]:
 
 
 async def _warn_of_untyped_vectors(connection: asyncpg.Connection, layout: Layout) -> None:
-    """Warn of vectors whose type states no length, without which they have no index."""
+    """Warn of vectors whose type states no length, which therefore cannot have an index."""
     nodes = layout.embedded
     column = nodes.embedding if nodes else None
     if nodes is None or column is None or column.dimensions or nodes.relation.kind not in "rp":

@@ -1,9 +1,9 @@
-"""Writes a graph into a schema: all of it, or nothing.
+"""Writes a graph into a schema completely, or not at all.
 
-One transaction holds all that a load does. Until it commits, readers have the
-old graph; a load that fails, or is cancelled, or loses its connection, has
-changed nothing. Only if the connection is lost during the commit itself is it
-unknown which of the two graphs is there.
+One transaction contains all the work of a load. Until it commits, readers see the
+old graph; a load that fails, is cancelled, or loses its connection changes nothing.
+Only if the connection is lost during the commit itself is it unknown which of the
+two graphs is there.
 
 Records become rows here, a batch at a time, and are merged in the server.
 """
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from asyncpg import Connection
 
 OLDEST = 130_000
-"""Version of the oldest server that a load writes to: the first that makes UUIDs itself."""
+"""Version number of the oldest server that a load writes to, the first that makes UUIDs itself."""
 
 _FOR_THIS_LOAD = """
 SET LOCAL search_path = pg_catalog;
@@ -44,7 +44,8 @@ SET LOCAL maintenance_work_mem = '256MB';
 SET LOCAL work_mem = '64MB';
 """
 """No timeouts: a load is slow, and may wait for its source. The search path keeps a function of
-another user from replacing the server's own, with the rights of the loading role."""
+another user from replacing the server's own, with the rights of the loading role.
+"""
 
 _OPEN = (
     "Whether the new graph or the old one is in place is unknown: check with `bfsql "
@@ -66,22 +67,22 @@ async def load_graph(
 ) -> LoadReport:
     """Make the tables of the kgraph schema from records.
 
-    Cancelling the call stops it; what was there stays.
+    Cancelling the call stops the load; the previous content remains.
 
     Args:
-        settings: `dsn` is the database, `schema` where the tables go; it is made when it is not
-            there. Tables of these names that no load made are refused.
+        settings: `dsn` is the database, `schema` the place of the tables, which is created if
+            missing. Tables of the same names that no load made are not replaced.
         records: Nodes, edges and evidence in any order. They are read once, in a thread; memory
             does not grow with their number.
-        options: What becomes of a graph that is there, and of what is missing in the new one.
+        options: What happens to an existing graph, and to whatever is missing in the new one.
 
     Returns:
-        What was found and made.
+        A report of the records found and the graph made.
 
     Raises:
-        StoreError: The database cannot be written, or what is there is not replaced.
+        StoreError: The database cannot be written, or the existing content may not be replaced.
         SourceError: A record was refused in strict mode.
-        StoreUnavailable: It does not answer, or went away.
+        StoreUnavailable: The server does not answer, or went away.
     """
     if settings.names or settings.nodes or settings.edges:
         raise StoreError(
@@ -110,8 +111,8 @@ async def load_graph(
 
 @asynccontextmanager
 async def _transaction(connection: Connection) -> AsyncIterator[None]:
-    """One transaction, whose end may be one that nobody can tell."""
-    # Having waited for another load, this one has to see what that one made.
+    """A transaction whose commit may end with an unknown outcome."""
+    # After waiting for another load, this load has to see the tables of the other.
     transaction = connection.transaction(isolation="read_committed")
     await transaction.start()
     try:
@@ -135,7 +136,7 @@ async def _transaction(connection: Connection) -> AsyncIterator[None]:
 
 
 async def _vacuum(connection: Connection, tables: LoadTables) -> None:
-    """Note which rows all can see, so that indexes alone answer at once what they can."""
+    """Update the visibility map, so that index-only scans are possible immediately."""
     paths = ", ".join(tables.place(table.name) for table in tables.tables)
     try:
         await connection.execute(f"VACUUM (ANALYZE) {paths}")
@@ -169,7 +170,7 @@ async def _take(
     *,
     strict: bool,
 ) -> None:
-    """Read the records in a thread, one batch ahead of what is being written."""
+    """Read the records in a thread, one batch ahead of the batch being written."""
     worker = Worker()
     rows = Rows(tables.entity, tables.evidence)
 

@@ -1,9 +1,9 @@
 """Merging in the server: records of one thing become one, and are counted.
 
-What only one record describes goes from table to table within the server; only
-things that several records describe come through here, a group at a time, to
-be merged by the rules that every store shares. Parallel edges stay parallel
-rows, since that is what the schema has them as, and the reader merges them.
+Things that only one record describes move from table to table within the server. Only
+things that several records describe come through here, a group at a time, to be merged
+by the rules that every store shares. Parallel edges remain parallel rows, since the
+schema represents them so, and the reader merges them.
 """
 
 # ruff: noqa: S608 - what is put into these texts are names of tables and columns of this package
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 GROUPS = 1_000
 """Groups of records that are in memory at a time."""
 IN_OLD_GRAPH = 0
-"""Place of a node's description that was in the graph before; those of new records are higher."""
+"""Place of a node's description in the existing graph; those of new records are higher."""
 
 TRIPLE = "subject_id, predicate, object_id"
 
@@ -34,13 +34,13 @@ TRIPLE = "subject_id, predicate, object_id"
 async def merge(
     connection: Connection, tables: LoadTables, report: LoadReport, options: LoadOptions
 ) -> None:
-    """Fill the tables from the records that were taken, and the report with them.
+    """Fill the tables from the received records, and complete the report.
 
     Args:
         connection: In the transaction of the load.
-        tables: Those of the load.
-        report: What is counted is added to it.
-        options: `default_type`, `create_nodes` and `progress` count.
+        tables: The tables of the load.
+        report: Receives the counts.
+        options: Only `default_type`, `create_nodes` and `progress` matter.
     """
     progress = options.progress or (lambda *_: None)
     for path in (tables.described, tables.passage):
@@ -88,7 +88,7 @@ async def _finish_nodes(
     def merged(row: Record) -> tuple[Any, ...]:
         entity_id, (first, *_), types, *columns = row
         given = [table.joined(values) for values in zip(*columns, strict=True)]
-        # Lists merge as a union, which would be no vector: the last one stays.
+        # Lists merge as a union, which would not be a vector: the last vector is used.
         vectors = _without_vectors(table, given) if first == IN_OLD_GRAPH else []
         records = [NodeRecord(entity_id, *one) for one in zip(types, given, strict=True)]
         report.duplicate_nodes += len(records) - 1
@@ -106,7 +106,7 @@ async def _finish_nodes(
 
 
 def _without_vectors(table: Table, described: Sequence[dict[str, Any]]) -> list[Any]:
-    """Take the vectors out of descriptions of one node."""
+    """Remove the vectors from descriptions of one node."""
     fits = table.own["embedding"].fits
     return [one.pop("embedding") for one in described if fits(one.get("embedding"))]
 
@@ -127,7 +127,7 @@ async def _finish_edges(connection: Connection, tables: LoadTables, report: Load
 async def _finish_ends(
     connection: Connection, tables: LoadTables, report: LoadReport, options: LoadOptions
 ) -> None:
-    """Make nodes of the ends of edges that no record describes, or count what dangles."""
+    """Create nodes for the undescribed ends of edges, or count the dangling ends."""
     edges, nodes = tables.path(RELATIONSHIP.name), tables.path(tables.entity.name)
     missing = tables.scratch("missing")
     await connection.execute(
@@ -169,9 +169,9 @@ async def _count_dangling(connection: Connection, edges: str, missing: str) -> i
 
 
 async def _finish_evidence(connection: Connection, tables: LoadTables, report: LoadReport) -> None:
-    """Give every passage to its edge.
+    """Assign every passage to its edge.
 
-    Ids hold colons, so a key `subject:predicate:object` can be that of two
+    Ids contain colons, so a key `subject:predicate:object` can belong to two
     edges. The passages of such edges are kept in their own `properties`.
     """
     table, evidenced, passage = tables.evidence, tables.scratch("evidenced"), tables.passage
@@ -194,7 +194,7 @@ async def _finish_evidence(connection: Connection, tables: LoadTables, report: L
 
 
 async def _combine_passages(connection: Connection, tables: LoadTables) -> int:
-    """Passages of edges that have several, or that share a key: how many stay beside their edge."""
+    """Combine passages of edges that have several or share a key; return how many stay in rows."""
     table, evidenced = tables.evidence, tables.scratch("evidenced")
     (link,) = table.fixed
     beside = 0
@@ -222,7 +222,7 @@ async def _combine_passages(connection: Connection, tables: LoadTables) -> int:
 
 
 def _evidenced(tables: LoadTables) -> str:
-    """A table of edges that have passages: how many, whether any is new, how it is referred to."""
+    """A table of edges with passages: their number, whether any is new, the edge's reference."""
     edges, passage = tables.path(RELATIONSHIP.name), tables.passage
     shared = "false"
     if tables.evidence.fixed.keys() == {"relationship_key"}:
@@ -272,8 +272,8 @@ async def _put_beside(
 async def through(
     connection: Connection, query: str, take: Callable[[Sequence[Record]], Awaitable[None]]
 ) -> None:
-    """Give the rows of a query to `take`, `GROUPS` at a time."""
-    # Not asyncpg's cursor, which keeps the tables in use until the transaction ends.
+    """Pass the rows of a query to `take`, `GROUPS` at a time."""
+    # A cursor of asyncpg would keep the tables in use until the transaction ends.
     await connection.execute(f"DECLARE bfsql_load NO SCROLL CURSOR FOR {query}")
     while rows := await connection.fetch(f"FETCH {GROUPS} FROM bfsql_load"):
         await take(rows)
@@ -281,5 +281,5 @@ async def through(
 
 
 async def number_of(connection: Connection, query: str) -> int:
-    """The only number that a query gives."""
+    """The only number that a query returns."""
     return int(await connection.fetchval(query))

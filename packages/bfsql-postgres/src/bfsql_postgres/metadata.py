@@ -26,17 +26,17 @@ from bfsql_postgres.sql import Fetched, decode, json_patterns, storable
 Item = dict[str, Any]
 """Metadata of one row."""
 Reader = Callable[[Sequence[Any]], list[Item]]
-"""Makes metadata of rows of one table, at least one."""
+"""Makes metadata from rows of one table, at least one."""
 
 MOST_STATEMENTS = 50
-"""Statements for some keys that are kept."""
+"""Most statements for certain keys that are cached."""
 
 _LIFTED = "properties."
-"""Before a key of JSON that a row has a column for."""
+"""Prefix of a key of JSON that conflicts with a column of the row."""
 
 
 class MetadataReader:
-    """Fetches metadata, and merges what the tables have of one node or edge."""
+    """Fetches metadata, and merges the values that the tables have for one node or edge."""
 
     def __init__(self, pool: Pool, layout: Layout) -> None:
         self._pool, self._codec = pool, layout.codec
@@ -49,7 +49,7 @@ class MetadataReader:
     async def of_nodes(
         self, ids: Sequence[str], values: Sequence[Any], keys: Collection[str] | None = None
     ) -> dict[str, Metadata]:
-        """Metadata by id; `values` are the ids as they are sent, `keys` all that is wanted."""
+        """Metadata by id; `values` are the ids as sent, `keys` the requested keys."""
         rows, read = await self._fetched(self._nodes, [values], keys)
         positions = [row[0] for row in rows]
         if len(set(positions)) == len(rows):
@@ -57,7 +57,7 @@ class MetadataReader:
                 ids[p - 1]: metadata for p, metadata in zip(positions, read, strict=True)
             }
             return known if keys is None else only(known, keys)
-        if keys is not None:  # how rows of one node merge depends on all that they hold
+        if keys is not None:  # the merging of rows of one node depends on their whole content
             return only(await self.of_nodes(ids, values), keys)
         several: dict[int, list[tuple[int, str, Item]]] = defaultdict(list)
         for row, metadata in zip(rows, read, strict=True):
@@ -73,8 +73,8 @@ class MetadataReader:
     async def of_edges(
         self, edges: Sequence[Triple], values: Sequence[Any], keys: Collection[str] | None = None
     ) -> dict[Triple, Metadata]:
-        """Metadata by triple; `values` are subjects, predicates and objects as they are sent."""
-        if keys is not None and "provenance" in keys:  # which is made of all that there is
+        """Metadata by triple; `values` are subjects, predicates and objects as sent."""
+        if keys is not None and "provenance" in keys:  # made of the whole content
             return only(await self.of_edges(edges, values), keys)
         fetched, metadata = await self._fetched(self._edges, values, keys)
         rows: dict[int, list[Item]] = defaultdict(list)
@@ -90,7 +90,7 @@ class MetadataReader:
     async def _fetched(
         self, source: _Source, values: Sequence[Any], keys: Collection[str] | None
     ) -> tuple[Sequence[Any], list[Item]]:
-        """The rows for some nodes or edges, and the metadata of each, with other keys, too."""
+        """The rows for some nodes or edges, and the metadata of each, possibly with other keys."""
         statement, more = source.whole, list[list[str]]()
         if keys is not None:
             read = _read_for(keys)
@@ -101,9 +101,9 @@ class MetadataReader:
         return rows, _read(rows, 1, statement.readers)
 
     async def provenance(self, entity_id: str, value: Any, limit: int) -> dict[str, Any]:
-        """The evidence that touches an entity, and what it supplied as a document.
+        """The evidence that touches an entity, and items it supplied as a document.
 
-        At most `limit` items, of which all are counted; `value` is the id as it is sent.
+        At most `limit` items are returned, and all are counted; `value` is the id as sent.
         """
         if self._provenance is None:
             return {"total": 0, "items": []}
@@ -131,7 +131,7 @@ class MetadataReader:
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """A statement, and what reads its rows."""
+    """A statement, and the readers of its rows."""
 
     rows: queries.Rows
     readers: list[Reader]
@@ -141,7 +141,7 @@ class _Source:
     """The statements for the metadata of nodes, or of edges.
 
     Args:
-        rows_of: The statement for the values of some keys; for all without an argument.
+        rows_of: Returns the statement for the values of some keys; for all without an argument.
         start: The first column with a value.
     """
 
@@ -166,7 +166,7 @@ class _Source:
 
 
 def _read_for(keys: Collection[str]) -> set[str]:
-    """The keys of columns and of JSON that the values of some keys depend on."""
+    """The keys of columns and of JSON that the values of certain keys depend on."""
     return merged_from({key for one in keys for key in (one, one.removeprefix(_LIFTED))})
 
 
@@ -206,7 +206,7 @@ def _reader(fields: Sequence[Fetched], place: slice) -> Reader:
     )
 
     def read(rows: Sequence[Any]) -> list[Item]:
-        # Column by column: one that is empty, as many are, then costs nothing for a row.
+        # Column by column, so that an empty column, as many are, costs nothing per row.
         columns = list(zip(*rows, strict=True))[place]
         found = _own_values(own, columns, len(rows))
         for number, key in lifted:
@@ -245,11 +245,10 @@ def _own_values(
 
 
 def lift(metadata: Item, text: str, under: str) -> None:
-    """Put the keys of a JSON column beside the row's own, in place.
+    """Merge the keys of a JSON column into the row's metadata, in place.
 
-    Where both have a key, the row's own keeps it and the other becomes
-    `properties.KEY`; two lists of `synonyms` become one. What is no object stays
-    under the column's name.
+    If both have a key, the row's own value keeps it and the other becomes `properties.KEY`; two
+    lists of `synonyms` become one. A value that is not an object is stored under the column's name.
     """
     value = decode(text)
     if isinstance(value, dict):
@@ -277,7 +276,7 @@ _SENTENCE = "sentence"
 
 @dataclass(slots=True)
 class _Evidence:
-    """What the provenance of one edge is made of."""
+    """The parts of the provenance of one edge."""
 
     touching: bool
     rows: list[Item] = field(default_factory=list)
@@ -285,7 +284,7 @@ class _Evidence:
 
 
 def _merged_edge(rows: Sequence[Item], items: Sequence[Item]) -> Item:
-    """Metadata of one edge: its rows merged, the passages from everywhere in one list."""
+    """Metadata of one edge: its rows merged, and the passages from all sources in one list."""
     if len(rows) == 1 and not items and "provenance" not in rows[0]:
         return rows[0]
     passages = list(items)
@@ -300,7 +299,7 @@ def _merged_edge(rows: Sequence[Item], items: Sequence[Item]) -> Item:
 
 
 def _own_passages(row: Item) -> Iterator[Item]:
-    """Take the pipeline's own passages out of a row's `provenance`, with the keys of an item."""
+    """Take the pipeline's own passages out of a row's `provenance`; yield them with item keys."""
     listed = row["provenance"]
     if not isinstance(listed, list) or not any(map(_is_passage, listed)):
         return
@@ -324,7 +323,7 @@ def _is_passage(item: Any) -> bool:
 
 
 def _evidence_row(text: str | None, own: bool, documents: str | None) -> Item:  # noqa: FBT001
-    """What of an edge's row matters for its evidence; `own` where the text is its passages."""
+    """The parts of an edge's row that its evidence needs; `own` if the text is its passages."""
     value, listed = (None if one is None else decode(one) for one in (text, documents))
     if not own:
         value = value.get("provenance") if isinstance(value, Mapping) else None

@@ -1,7 +1,7 @@
-"""What the graph is made of: counted in the database, its properties read of a sample.
+"""The composition of the graph: counted in the database, properties sampled.
 
-In tables of more than `COUNTED` rows a share of the edges is counted, by blocks that the
-server draws, and the outline is called a sample.
+In tables of more than `COUNTED` rows only a share of the edges is counted, in blocks drawn by
+the server, and the outline is called a sample.
 """
 # ruff: noqa: S608 - these texts are made of quoted names and of parts of this package
 
@@ -22,15 +22,15 @@ from bfsql_postgres.sql import (
 )
 
 COUNTED = 1_000_000
-"""Rows of a table up to which all are read."""
+"""Number of rows of a table up to which all are read."""
 DRAWN = 200_000
-"""Rows that are drawn of a larger one."""
+"""Rows drawn from a larger table."""
 NODES_OF_A_TYPE = 500
 """Nodes of each type whose metadata is read."""
 EDGES_OF_A_PREDICATE = 200
 """Edges of each predicate whose metadata is read."""
 SEED = 1
-"""Of the server's draw, so that the same blocks are drawn again."""
+"""Seed of the server's draw, so that the same blocks are drawn each time."""
 
 _SAMPLED_KINDS = frozenset({"r", "p", "m"})
 """Tables, partitioned ones and materialized views: a view has no blocks to draw."""
@@ -48,7 +48,7 @@ class Statements(NamedTuple):
     some_edges: str
     """Triples."""
     sampled: bool
-    """Whether the numbers are those of a part of the graph."""
+    """Whether the numbers describe only a part of the graph."""
 
 
 def statements(layout: Layout) -> Statements:
@@ -76,9 +76,9 @@ def statements(layout: Layout) -> Statements:
 
 
 def _typed(layout: Layout, *, of_edges: bool = False) -> str:
-    """Each node once with its type: of several rows the first table counts, then the first type.
+    """Each node once with its type: of several rows, the first table's first type applies.
 
-    With `of_edges`, only the ends of `edge`; otherwise all nodes, or those that are drawn.
+    With `of_edges`, only the ends of `edge`; otherwise all nodes, or the drawn ones.
     """
     arms = []
     for number, nodes in enumerate(layout.nodes):
@@ -109,20 +109,20 @@ def _edges(edges: Edges, layout: Layout) -> str:
 
 
 def _id(alias: str, column: Column, layout: Layout) -> str:
-    """A column of ids as those of all tables compare."""
+    """A column of ids in the form that is comparable across all tables."""
     value = comparable(alias, column, layout.key)
     return value if layout.key in {"whole", "uuid"} else f'({value} COLLATE pg_catalog."C")'
 
 
 def _drawn(table: Nodes | Edges, alias: str) -> str:
-    """A table, or the blocks of it that are drawn."""
+    """A table, or its drawn blocks."""
     share = _share(table.relation)
     draw = f" TABLESAMPLE SYSTEM ({share:.4f}) REPEATABLE ({SEED})" if share else ""
     return f"{relation_name(table.relation)} AS {alias}{draw}"
 
 
 def _share(relation: Relation) -> float:
-    """Hundredths of a table that are read; 0 for all of it."""
+    """Percentage of a table that is read; 0 for all of it."""
     if relation.rows <= COUNTED or relation.kind not in _SAMPLED_KINDS:
         return 0
     return min(100.0, max(0.0001, 100 * DRAWN / relation.rows))

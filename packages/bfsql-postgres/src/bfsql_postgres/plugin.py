@@ -1,4 +1,4 @@
-"""What the entry point `postgres` names."""
+"""The target of the entry point `postgres`."""
 
 from bfsql.lazy import lazy_call
 from bfsql.plugins import BackendPlugin

@@ -1,9 +1,8 @@
-"""Query text of vocabulary and metadata: made once, from the layout.
+"""Query text for vocabulary and metadata, built once from the layout.
 
-Rows of metadata begin with the position of their node or edge among those
-requested, which is shorter than an id and needs no comparison. Where a graph
-is in several tables, one union fetches all of them: each row fills the columns
-of its own table.
+Rows of metadata begin with the position of their node or edge among those requested, which is
+shorter than an id and needs no comparison. If a graph is in several tables, one union fetches
+all of them: each row fills the columns of its own table.
 """
 # ruff: noqa: S608 - these texts are made of quoted names and of parts of this package
 
@@ -28,15 +27,17 @@ from bfsql_postgres.sql import (
 )
 
 COUNTED = 300_000
-"""Rows up to which nodes are counted; of larger tables the planner's estimates are used."""
+"""Number of rows up to which nodes are counted; larger tables use the planner's estimates."""
 
 SAMPLED = 1_000
-"""Ids of each table that are looked up in the others: where two tables number their rows, the
-smallest numbers of one of them are in the other."""
+"""Ids of each table that are looked up in the others: if two tables number their rows, the smallest
+numbers of one of them are in the other.
+"""
 
 SEARCHED = 200_000
-"""Rows of edges that are searched for passages with an entity as their document. A larger table is
-searched only for an entity that the evidence tables know as a document."""
+"""Number of rows of edges that are searched for passages with an entity as their document. A larger
+table is searched only for an entity that the evidence tables know as a document.
+"""
 
 
 # --- vocabulary ----------------------------------------------------------------
@@ -62,11 +63,11 @@ def _distinct(relation: Relation, term: Term, condition: str) -> str:
             f"(SELECT FROM {table} AS x WHERE {condition})"
         )
     value, shown = named("x", term), text("x", term)
-    # Only the server's own `<` is that of the index.
+    # The index is ordered by the server's own `<`.
     ordered = term.type_schema == "pg_catalog" and not term.folded
     if not (ordered and relation.leads(term.name)):
         return f"SELECT DISTINCT {shown} FROM {table} AS x WHERE {condition}"
-    # From one value to the next along the index, which skips all rows between.
+    # Steps from one value to the next along the index, which skips all rows between.
     return f"""(
     WITH RECURSIVE walk (value) AS (
         (SELECT {value} FROM {table} AS x WHERE {value} IS NOT NULL ORDER BY 1 LIMIT 1)
@@ -87,7 +88,7 @@ def counts(layout: Layout) -> str:
 
 
 def are_estimates(layout: Layout) -> bool:
-    """Whether some of the numbers of `counts` are the planner's."""
+    """Whether some of the numbers in `counts` are the planner's estimates."""
     return any(nodes.relation.rows > COUNTED for nodes in layout.nodes)
 
 
@@ -112,9 +113,9 @@ def _counts(nodes: Nodes) -> str:
 
 
 def shared_ids(layout: Layout) -> str:
-    """For each table of nodes, one id that another one has as well.
+    """For each table of nodes, one id that another table has as well.
 
-    A row: number of one table, number of the other, the id.
+    A row: number of the first table, number of the other table, the id.
     """
     samples, found = [], []
     for number, nodes in enumerate(layout.nodes):
@@ -137,29 +138,26 @@ def shared_ids(layout: Layout) -> str:
 
 
 class Rows(NamedTuple):
-    """A statement whose rows hold the columns of several tables."""
+    """A statement whose rows contain the columns of several tables."""
 
     statement: str
     fields: tuple[tuple[Fetched, ...], ...]
-    """What is fetched from each table, in the order of the columns; lifted values come last."""
+    """The values fetched from each table, in the order of the columns; lifted values come last."""
     keyed: bool = False
     """Whether it takes the wanted keys as its last value."""
 
 
 class Wanted(NamedTuple):
-    """The values that are fetched, of all."""
+    """A selection of the values to fetch."""
 
     keys: frozenset[str]
-    """Of a row's own values."""
+    """Keys of a row's own values."""
     place: str
-    """Where the statement has an array of keys, which are fetched of JSON objects."""
+    """Placeholder for the array of keys to fetch from JSON objects."""
 
 
 def node_metadata(layout: Layout, keys: frozenset[str] | None = None) -> Rows:
-    """Metadata of nodes, from one array of ids; with `keys`, from the columns for these alone.
-
-    A row: position from 1 on, number of its table, type, then the fields of all tables.
-    """
+    """Metadata of nodes, from one array of ids; with `keys`, only from the columns for these."""
     wanted = None if keys is None else Wanted(keys, "$2")
     fields = tuple(_node_fields(nodes, layout.mentions, wanted) for nodes in layout.nodes)
     requested = f"unnest($1::{ID_TYPES[layout.key]}[]) WITH ORDINALITY AS a (id, position)"
@@ -177,8 +175,8 @@ def node_metadata(layout: Layout, keys: frozenset[str] | None = None) -> Rows:
 def edge_metadata(layout: Layout, keys: frozenset[str] | None = None) -> Rows:
     """Metadata of edges with their passages, from subjects, predicates and objects.
 
-    With `keys`, it is read from the columns for these alone, without passages. One statement
-    for both, since to send three arrays twice takes longer than the rows' nulls.
+    With `keys`, only the columns for these are read, without passages. One statement fetches
+    both, since sending three arrays twice takes longer than the rows' nulls.
     A row: position from 1 on, number of its table (tables of evidence follow those of edges),
     then the fields of all tables.
     """
@@ -203,7 +201,7 @@ def _rows(statement: str, fields: tuple[tuple[Fetched, ...], ...], wanted: Wante
 
 
 def _same_triple(edges: Edges, layout: Layout) -> str:
-    """The triples in `a` with their rows of edges."""
+    """Joins the triples in `a` with their rows of edges."""
     return (
         f"a JOIN {relation_name(edges.relation)} AS e "
         f"ON {comparable('e', edges.subject, layout.key)} = a.s "
@@ -213,7 +211,7 @@ def _same_triple(edges: Edges, layout: Layout) -> str:
 
 
 def _passages(evidence: Evidence, layout: Layout) -> str:
-    """The triples in `a` with their passages."""
+    """Joins the triples in `a` with their passages."""
     table = relation_name(evidence.relation)
     if not evidence.by_row:
         key = "(a.s::text || ':' || a.p || ':' || a.o::text)"
@@ -232,7 +230,7 @@ def _same_row(evidence: Evidence, edges: Edges) -> str:
 
 
 def _padded(fields: tuple[tuple[Fetched, ...], ...], number: int) -> list[str]:
-    """The columns of a union: the fields of one table, nulls for those of the others."""
+    """The columns of a union: the fields of one table, and nulls for those of the others."""
     return [
         one.expression if place == number else f"NULL::{one.type}"
         for place, own in enumerate(fields)
@@ -254,7 +252,7 @@ def _node_fields(
 
 
 def _mentioned(nodes: Nodes, mentions: Mentions) -> list[Fetched]:
-    """Counts of the mentions, for nodes that have none of their own."""
+    """Counts of the mentions, for nodes without a count of their own."""
     place = (
         f"FROM {relation_name(mentions.relation)} AS m "
         f"WHERE {text('m', mentions.entity)} = {text('n', nodes.id)}"
@@ -278,7 +276,7 @@ def _of_keys(fields: list[Fetched], wanted: Wanted | None) -> list[Fetched]:
 
 
 def _item_fields(layout: Layout) -> tuple[tuple[Fetched, ...], ...]:
-    """What is fetched of passages, from each table of evidence."""
+    """The values fetched for passages, from each table of evidence."""
     return tuple(
         (
             *(fetched("x", key, column) for key, column in evidence.fields),
@@ -294,7 +292,7 @@ def _lifted(
     if column is None:
         return []
     value = named(alias, column)
-    if wanted is not None and column.type == "jsonb":  # `json` refuses some of its own texts
+    if wanted is not None and column.type == "jsonb":  # `json` rejects some of its own texts
         some = (
             f"SELECT jsonb_object_agg(w.key, {value} -> w.key) "
             f"FROM unnest({wanted.place}::text[]) AS w (key) WHERE {value} ? w.key"
@@ -313,14 +311,14 @@ _SHOWN = "a.s::text, a.p, a.o::text, a.touching"
 
 
 def provenance(layout: Layout) -> Rows | None:
-    """The evidence that touches an entity, and what it supplied as a document.
+    """The evidence that touches an entity, and items it supplied as a document.
 
     Values: the id, the id as text, and patterns of JSON text that names it. A row:
     subject, predicate, object, whether the edge touches the entity, number of the
     evidence table, or `OWN` or `IN_PROPERTIES` for a row of edges; JSON of that
     row, JSON of its documents; then the fields of all evidence tables.
 
-    None where the graph has no evidence anywhere.
+    None if the graph has no evidence.
     """
     fields = _item_fields(layout)
     sources = [edges for edges in layout.edges if layout.evidence or _inline(edges)]
@@ -339,7 +337,7 @@ def provenance(layout: Layout) -> Rows | None:
     for number, evidence in enumerate(layout.evidence):
         shown = [_SHOWN, str(number), "NULL::text", "NULL::text", *_padded(fields, number)]
         rows.append(f"SELECT {', '.join(shown)} FROM {_passages(evidence, layout)}")
-    # The server wants a type for every value, also where the graph has no use for it.
+    # The server requires a type for every value, even if the graph does not use it.
     statement = (
         "WITH given AS (SELECT $2::text, $3::text[]), a AS MATERIALIZED (\n"
         f"SELECT {_TRIPLE}, bool_or(touching) AS touching\n"
@@ -371,7 +369,7 @@ def _supplied(evidence: Evidence, layout: Layout) -> str:
             f"SELECT {triple}, FALSE FROM {table} AS x JOIN {place} AS e "
             f"ON {_same_row(evidence, edges)} WHERE {document}"
         )
-    # A key may have colons in its ids and in its predicate: every way to split it is tried.
+    # Ids and the predicate may contain colons, so every way to split the key is tried.
     s, p, o = (text("e", term) for term in (edges.subject, edges.predicate, edges.object))
     return f"""SELECT {triple}, FALSE FROM (
     SELECT k.key, array_to_string(k.parts[1:i], ':') AS s,
@@ -392,7 +390,7 @@ def _is_document(evidence: Evidence) -> str:
 
 
 def _supplied_inline(edges: Edges, layout: Layout) -> str:
-    """Edges of which a row's own passages name the entity as their document."""
+    """Edges whose own passages name the entity as their document."""
     within = _inline(edges)
     names = [f"{within} LIKE ANY ($3::text[])"]
     if edges.documents is not None:
@@ -414,12 +412,12 @@ def _supplied_inline(edges: Edges, layout: Layout) -> str:
 
 
 def _own_passages(edges: Edges) -> Column | None:
-    """The column of a row's own passages, where it has one."""
+    """The column of a row's own passages, if there is one."""
     return next((column for key, column in edges.metadata if key == "provenance"), None)
 
 
 def _inline(edges: Edges) -> str | None:
-    """JSON text in which a row has passages of its own; None where it cannot have any."""
+    """JSON text that contains a row's own passages; None if it cannot have any."""
     column = _own_passages(edges)
     if column is not None:
         value = named("e", column)

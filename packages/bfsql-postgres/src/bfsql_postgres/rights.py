@@ -1,4 +1,4 @@
-"""Whether the role of a connection could change the graph; nothing is written to find out."""
+"""Checks whether a connection's role could change the graph, without writing anything."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ _CURE = "Connect as a role that has only SELECT privileges."
 
 
 async def reason_it_may_write(pool: Pool, layout: Layout) -> str | None:
-    """A sentence for the operator; None where the role may only read.
+    """A sentence for the operator; None if the role may only read.
 
     Args:
         pool: Connections as the role.
-        layout: The tables that count, and their schemas.
+        layout: The tables to check, and their schemas.
     """
     tables = [one.relation for one in layout.nodes]
     tables += [one.relation for one in layout.edges]
     tables += [one.relation for one in layout.evidence]
     schemas, names = [one.schema for one in tables], [one.name for one in tables]
     ((role, standby, superuser, writable, creatable),) = await pool.fetch(_RIGHTS, schemas, names)
-    if standby:  # which takes no writes, whoever sends them
+    if standby:  # which accepts no writes from anyone
         return None
     if superuser:
         return f"The Postgres role {role!r} is a superuser and may change everything. {_CURE}"

@@ -1,4 +1,4 @@
-"""Records as rows of the tables that a load begins with."""
+"""Converts records to rows of the tables that a load begins with."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from bfsql_postgres.ddl import MAX_INDEXED, RELATIONSHIP, Table
 from bfsql_postgres.sql import storable
 
 RECORDS = 5_000
-"""Records of a batch."""
+"""Most records of a batch."""
 CHARACTERS = 8_000_000
-"""Characters from which on a batch is full, however few its records."""
+"""Number of characters at which a batch is full, however few its records."""
 
 _NUL = "it contains the character NUL, which Postgres cannot store in text; remove it"
 
@@ -27,16 +27,17 @@ class Batch:
     """Rows for the three tables that a load begins with."""
 
     nodes: list[Row] = field(default_factory=list)
-    """`place, entity_id, entity_type` and what `entity` keeps."""
+    """`place, entity_id, entity_type` and the columns that `entity` keeps."""
     edges: list[Row] = field(default_factory=list)
-    """As `relationship` is written."""
+    """Rows with the columns of `relationship`."""
     passages: list[Row] = field(default_factory=list)
-    """`subject_id, predicate, object_id, beside` and what the evidence table keeps; `beside` is
-    whether the passage stood in the record of its edge, None of one that was there before."""
+    """`subject_id, predicate, object_id, beside` and the columns that the evidence table keeps;
+    `beside` is whether the passage was in the record of its edge, None for one of the old graph.
+    """
 
 
 class Rows:
-    """Takes records apart; what cannot be stored is refused, so that no row stops its `COPY`."""
+    """Takes records apart; unstorable records are refused, so that no row stops its `COPY`."""
 
     def __init__(self, entity: Table, evidence: Table) -> None:
         self._entity = entity
@@ -62,10 +63,10 @@ class Rows:
         yield self.batch()
 
     def take(self, record: GraphRecord) -> None:
-        """The rows of one record.
+        """Add the rows of one record.
 
         Raises:
-            ValueError: It cannot be stored; the text is the reason.
+            ValueError: The record cannot be stored; the text is the reason.
         """
         batch = self._batch
         self._place += 1
@@ -101,7 +102,7 @@ class Rows:
 
 
 def _items(provenance: Any) -> list[Mapping[str, Any]]:
-    """Items of an edge's own provenance, as `bfsql.models.merge.with_evidence` reads it."""
+    """Items of an edge's own provenance, as `bfsql.models.merge.with_evidence` reads them."""
     listed = provenance if isinstance(provenance, list) else [provenance]
     return [item if isinstance(item, Mapping) else {"text_span": str(item)} for item in listed]
 
@@ -110,12 +111,12 @@ def _check(*names: str) -> None:
     """Make sure that names can be stored, and indexed together.
 
     Raises:
-        ValueError: The reason why they cannot.
+        ValueError: They cannot; the text is the reason.
     """
     together = "".join(names)
     if not storable((together,)):
         raise ValueError(_NUL if is_text(together) else NOT_TEXT)
-    # A character has four bytes at the most.
+    # A character has at most four bytes.
     if len(together) > MAX_INDEXED // 4 and (size := len(together.encode())) > MAX_INDEXED:
         what = "its three names have" if len(names) > 1 else "it has"
         raise ValueError(

@@ -1,8 +1,7 @@
-"""What the database has, read once at start, and which part of it is the graph.
+"""The content of the database, read once at start, and the part of it that is the graph.
 
-`Catalogue` has tables, columns, indexes, extensions and rights; `Layout` has those
-tables that are nodes, edges, evidence and mentions. `discovery` makes the one from
-the other.
+`Catalogue` has tables, columns, indexes, extensions and rights; `Layout` has the tables of nodes,
+edges, evidence and mentions. `discovery` derives the layout from the catalogue.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ class Column:
     name: str
     type_schema: str
     type: str
-    """The type's own name: `int4`, `text`, `_text` for an array of texts, `vector`."""
+    """Internal name of the type: `int4`, `text`, `_text` for an array of texts, `vector`."""
     element: str | None = None
     """Name of the elements' type, for an array."""
     required: bool = False
@@ -38,7 +37,7 @@ class Column:
     modifier: int = -1
     """The type's modifier as the catalogue has it; -1 for none."""
     folded: bool = False
-    """Whether its collation is nondeterministic, that is, takes `a` and `A`, say, for equal."""
+    """Whether its collation is nondeterministic: it may treat, say, `a` and `A` as equal."""
     collation: str = "0"
     """Number of its collation in the catalogue; 0 for a type without one."""
 
@@ -59,12 +58,12 @@ class Column:
 
     @property
     def is_vector(self) -> bool:
-        """Whether it is of one of pgvector's types."""
+        """Whether its type is one of pgvector's."""
         return self.type in {"vector", "halfvec", "sparsevec"}
 
     @property
     def dimensions(self) -> int | None:
-        """The length of its vectors, where its type states it."""
+        """The length of its vectors, if its type states it."""
         return self.modifier if self.is_vector and self.modifier > 0 else None
 
     @property
@@ -86,11 +85,11 @@ class Index:
     method: str
     """`btree`, `hash`, `gin`, `gist`, `hnsw`, `ivfflat` and so on."""
     keys: Sequence[str]
-    """Its keys in order: names of columns, or expressions as the server writes them."""
+    """Its keys in order: names of columns, or expressions in the server's spelling."""
     opclasses: Sequence[str]
     """Operator class of each key, such as `text_ops` or `gin_trgm_ops`."""
     valid: bool
-    """False where building it was interrupted."""
+    """False if its creation was interrupted."""
     partial: bool
     """Whether it covers only some of the rows."""
     unique: bool
@@ -105,11 +104,11 @@ class Relation:
     kind: str
     """`r` table, `p` partitioned table, `v` view, `m` materialized view, `f` foreign table."""
     rows: float
-    """The planner's estimate; 0 where it has none, as for views."""
+    """The planner's estimate; 0 if it has none, as for views."""
     columns: Mapping[str, Column]
-    """Those that this role may read, by name."""
+    """The columns that this role may read, by name."""
     unreadable: Sequence[str]
-    """Names of the columns that it may not read."""
+    """Names of the columns that this role may not read."""
     indexes: Sequence[Index]
 
     @property
@@ -129,7 +128,7 @@ class Relation:
         )
 
     def is_unique(self, column: str) -> bool:
-        """Whether no two rows have the same value there."""
+        """Whether no two rows have the same value in this column."""
         return any(
             index.unique and index.valid and not index.partial and list(index.keys) == [column]
             for index in self.indexes
@@ -138,14 +137,14 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """What was found in the database."""
+    """The findings about the database."""
 
     encoding: str
     """The database's encoding: `UTF8`, `LATIN1`."""
     database: str
     role: str
     relations: Mapping[Path, Relation]
-    """Those of the requested tables that exist."""
+    """The requested tables that exist."""
     extensions: Mapping[str, str]
     """Schema of each installed extension."""
     schemas: Mapping[str, bool]
@@ -155,7 +154,7 @@ class Catalogue:
 
     @property
     def trigrams(self) -> str | None:
-        """Schema of pg_trgm, None where it is not installed."""
+        """Schema of pg_trgm, None if it is not installed."""
         return self.extensions.get("pg_trgm")
 
 
@@ -239,11 +238,11 @@ SELECT json_build_object(
     )
 )::text
 """
-"""One statement for all of it; its values are the schemas and the names of the requested tables."""
+"""One statement for all of it; its values are the schemas and names of the requested tables."""
 
 
 def read(text: str) -> Catalogue:
-    """The catalogue from the answer to `CATALOGUE`."""
+    """Parse the catalogue from the result of `CATALOGUE`."""
     found: dict[str, Any] = from_json(text)
     relations = [_relation(one) for one in found["relations"] or ()]
     found["relations"] = {(one.schema, one.name): one for one in relations}
@@ -261,11 +260,11 @@ def _relation(found: dict[str, Any]) -> Relation:
 # --- which part of it is the graph -------------------------------------------
 
 Key = Literal["text", "whole", "uuid", "mixed"]
-"""How ids compare: as text, integers or UUIDs; `mixed` is several or other types, cast to text."""
+"""How ids compare: as text, integers or UUIDs; `mixed`: several or other types, cast to text."""
 
 
 Term = Column | str
-"""Where a type or a predicate comes from: a column, or a constant for all rows."""
+"""The source of a type or a predicate: a column, or a constant for all rows."""
 
 Fields = tuple[tuple[str, Column], ...]
 """Metadata keys with their columns."""
@@ -281,9 +280,9 @@ class Nodes:
     name: Column | None
     aliases: Column | None
     metadata: Fields
-    """Name and aliases included."""
+    """Metadata fields, including name and aliases."""
     status: Column | None = None
-    """Rows where it is `merged` do not exist."""
+    """Column that marks rows to ignore: those with the value `merged`."""
     properties: Column | None = None
     """JSON whose keys become metadata keys."""
     embedding: Column | None = None
@@ -315,17 +314,17 @@ class Evidence:
     reference: Column
     """`subject:predicate:object` as text, or the `row` of an edge."""
     by_row: bool
-    """Which of the two."""
+    """Whether `reference` is the `row` of an edge."""
     document: Column | None
     fields: Fields
-    """Keys of an item; the document's included."""
+    """Keys of an item, including the document's."""
     lifted: tuple[Column, ...] = ()
     """JSON columns whose keys become keys of the item."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mentions:
-    """A table of the places where entities are named, counted where nodes have no count."""
+    """A table of the places where entities are mentioned, counted if nodes have no count."""
 
     relation: Relation
     entity: Column
@@ -334,19 +333,19 @@ class Mentions:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the graph is in a database."""
+    """The location of the graph in a database."""
 
     catalogue: Catalogue
     key: Key
     nodes: tuple[Nodes, ...]
-    """Where two tables have the same id, the first one gives the type."""
+    """If two tables have the same id, the first one determines the type."""
     edges: tuple[Edges, ...]
     evidence: tuple[Evidence, ...] = ()
     mentions: Mentions | None = None
 
     @property
     def codec(self) -> str:
-        """Python's name of the database's encoding; UTF-8 where Python does not have it."""
+        """Python's name of the database's encoding; UTF-8 if Python does not have it."""
         name = self.catalogue.encoding.replace("WIN", "cp").replace("KOI8", "koi8_")
         try:
             return codecs.lookup(name).name

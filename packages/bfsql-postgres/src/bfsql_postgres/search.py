@@ -1,8 +1,8 @@
-"""Search: from what a person types to the entities that may be meant.
+"""Search: finds the entities that a typed text may mean.
 
-By id, name, alias, beginning, part and words in one statement; by trigram
-similarity in a second one, when that found little; by meaning in a third, where
-entities have vectors and an embedder makes one of the text.
+One statement searches by id, name, alias, beginning, part and words; a second one by trigram
+similarity, if the first found little; a third by meaning, if entities have vectors and an
+embedder can turn the text into one.
 """
 # ruff: noqa: S608 - these texts are made of quoted names and of parts of this package
 
@@ -40,32 +40,32 @@ from bfsql_postgres.sql import (
 )
 
 LIMIT = 20
-"""Candidates of a search."""
+"""Most candidates of a search."""
 ENOUGH = 5
-"""With so many matches, or an exact one, misspellings are not looked for."""
+"""Number of matches from which, as after an exact match, misspellings are not searched."""
 EXACT = 2
 """The rank up to which a match is exact: id, name, alias."""
 MOST_WORDS = 8
-"""Words that are looked for, the longest first."""
+"""Most words that are searched, the longest first."""
 SHORTEST = 3
-"""Letters from which on a misspelling is looked for."""
+"""Number of letters from which misspellings are searched."""
 LONGEST = 1_000
-"""Characters of a text that is looked for as a name; no name is longer."""
+"""Most characters of a text that is searched as a name; no name is longer."""
 SMOOTHING = 60
 """Constant of reciprocal rank fusion: a place is worth 1 / (60 + place)."""
 VECTOR_SHARE = 0.7
-"""Share of the remaining time that comparing vectors may take; without it names alone count."""
+"""Largest share of the remaining time for comparing vectors; after it, only name matches count."""
 
 _PUNCTUATION = ".,;:!?()[]{}<>\"'"
-"""Characters around words that belong to none."""
+"""Characters at the edges of words that do not belong to them."""
 
 Statement = tuple[str, list[object]]
-"""A statement of a search with its values. A row: id, type, name, then how well it matches."""
+"""A statement of a search with its values. A row: id, type, name, then the quality of the match."""
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Finds nodes of one graph; without an embedder by names alone."""
+    """Finds nodes of one graph; without an embedder only by name."""
 
     pool: Pool
     layout: Layout
@@ -95,7 +95,7 @@ class Search:
         return exact, list(map(_stub, rows))
 
     async def _similar(self, text: str, types: Sequence[str] | None) -> list[Any]:
-        """Of the names with most trigrams in common those that the text may be a misspelling of."""
+        """Names the text may misspell, among those with the most trigrams in common."""
         statement = by_similarity(self.layout, text, types)
         rows = await self.pool.fetch(statement[0], *statement[1]) if statement else []
         wanted = Wanted(text)
@@ -141,9 +141,9 @@ def _fused(exact: list[str], named: list[EntityStub], near: list[EntityStub]) ->
     for stubs in (named, near):
         for place, one in enumerate(dict.fromkeys(stub.id for stub in stubs)):
             worth[one] = worth.get(one, 0.0) + 1 / (SMOOTHING + place)
-    # Of two stubs of one id, that with a score is shown.
+    # Of two stubs with one id, the one with a score is shown.
     by_id = {stub.id: stub for stub in (*named, *near)}
-    # Sorting keeps the order of equals: that of the names where nothing else was searched.
+    # Sorting is stable, so names stay in order if nothing else was searched.
     order = dict.fromkeys([*exact, *sorted(worth, key=lambda one: -worth[one])])
     return [by_id[one] for one in order][:LIMIT]
 
@@ -158,19 +158,19 @@ def _normalized(vector: Sequence[float]) -> list[float] | None:
 
 @dataclass(slots=True)
 class _Parameters:
-    """The values of a statement, numbered in the order in which they are needed."""
+    """The values of a statement, numbered in the order of their first use."""
 
     values: list[object] = field(default_factory=list)
     _texts: dict[str, str] = field(default_factory=dict)
 
     def text(self, value: str) -> str:
-        """The parameter of a text, one for equal texts."""
+        """The parameter for a text; equal texts share one."""
         if value not in self._texts:
             self._texts[value] = self.add(value, "text")
         return self._texts[value]
 
     def types(self, types: Sequence[str] | None) -> str | None:
-        """The parameter of the types to keep."""
+        """The parameter for the types to include."""
         return None if types is None else self.add(list(types), "text[]")
 
     def add(self, value: object, kind: str) -> str:
@@ -181,11 +181,10 @@ class _Parameters:
 def by_name(
     layout: Layout, query: str, ids: Sequence[object], types: Sequence[str] | None
 ) -> Statement:
-    """Nodes whose id, name or aliases are, begin with, or hold the text.
+    """Nodes whose id, name or aliases equal, begin with, or contain the text.
 
-    The last column is the rank: 0 id (one of `ids`, as they are sent), 1 name, 2 alias,
-    3 beginning of the name, 4 part of a name or alias, 5 part of the id, 6 all words of it
-    somewhere.
+    The last column is the rank: 0 id (one of `ids`, as sent), 1 name, 2 alias, 3 beginning of the
+    name, 4 part of a name or alias, 5 part of the id, 6 all of its words anywhere.
     """
     sent = _Parameters()
     exact = [sent.add(id_, ID_TYPES[layout.key]) for id_ in ids]
@@ -208,7 +207,7 @@ def by_name(
 
 
 def _name_tests(nodes: Nodes, tests: _TextTests) -> tuple[list[tuple[int, str]], list[str]]:
-    """Tests by rank, and those of which one has to hold."""
+    """Tests by rank, and the tests of which one has to hold."""
     id_text = text("n", nodes.id)
     ranks = [(5, tests.has_part(id_text))]
     wide = [tests.has_part(id_text)]
@@ -226,7 +225,7 @@ def _name_tests(nodes: Nodes, tests: _TextTests) -> tuple[list[tuple[int, str]],
 def by_similarity(layout: Layout, query: str, types: Sequence[str] | None) -> Statement | None:
     """Nodes with a name or alias that the text may be a misspelling of; None without pg_trgm.
 
-    The last columns are the trigram distance, 0 to 1, and the aliases in one text.
+    The last columns are the trigram distance, 0 to 1, and the aliases as one text.
     """
     if layout.catalogue.trigrams is None:
         return None
@@ -266,14 +265,15 @@ def by_vector(
     distance = _distance(layout, column, vector, sent)
     kept = sent.types(types)
     if column.dimensions == len(vector):
-        # Their length is known; a test of it keeps the server from using an index.
+        # Their length is known; testing it would keep the server from using an index.
         fits = f"{stored} IS NOT NULL"
     else:
         fits = f"{_dimensions(column)} = {sent.add(len(vector), 'int')}"
     if kept is None:
         nearest = _stubs(nodes, f"{distance} AS distance", fits, None)
         return f"{nearest} ORDER BY {distance} LIMIT {LIMIT}", sent.values
-    # Before the nearest are looked for: an index would give the nearest of all types.
+    # Filtered before the search for the nearest, since an index would return the nearest of all
+    # types.
     typed = _stubs(nodes, f"{stored} AS vector", fits, kept)
     outer = distance.replace(stored, "typed.vector")
     return (
@@ -283,7 +283,7 @@ def by_vector(
 
 
 def searched(nodes: Nodes, alias: str = "n") -> tuple[str, ...]:
-    """The expressions that patterns are held against, each worth a trigram index.
+    """The expressions that patterns are matched against, each a candidate for a trigram index.
 
     The name comes first, then the id, then the aliases as one text.
     """
@@ -292,7 +292,7 @@ def searched(nodes: Nodes, alias: str = "n") -> tuple[str, ...]:
 
 
 def vector_size(nodes: Nodes) -> str:
-    """The statement that gives the length of one stored vector."""
+    """The statement that selects the length of one stored vector."""
     assert nodes.embedding is not None
     value = named("n", nodes.embedding)
     return (
@@ -318,7 +318,7 @@ def _stubs(nodes: Nodes, measure: str, condition: str, kept: str | None) -> str:
 
 
 def _best(arms: list[str], measure: str, *more: str) -> str:
-    """The best of all tables: equal ones by the length of their names, then by id."""
+    """The best rows of all tables; ties are ordered by the length of the name, then by id."""
     found = "\nUNION ALL\n".join(arms)
     return (
         f"SELECT {', '.join((_STUB, measure, *more))} FROM (\n{found}\n) AS found\n"
@@ -327,7 +327,7 @@ def _best(arms: list[str], measure: str, *more: str) -> str:
 
 
 def _aliases(nodes: Nodes, alias: str) -> list[tuple[str, str]]:
-    """Texts that hold the aliases, each with its form: `json`, `lines` or `plain`."""
+    """Expressions with the aliases, each with its form: `json`, `lines` or `plain`."""
     found = []
     if (column := nodes.aliases) is not None:
         value = named(alias, column)
@@ -342,7 +342,7 @@ def _aliases(nodes: Nodes, alias: str) -> list[tuple[str, str]]:
         value = named(alias, column)
         synonyms = f"({value} -> 'synonyms')::text"
         if column.type == "json":
-            # The function refuses what the type takes: a NUL, or half of a surrogate pair.
+            # The function rejects texts that the type accepts: with a NUL or a lone surrogate.
             odd = rf"{value}::text ~ '\\u(0000|[dD][89a-fA-F])'"
             synonyms = f"(CASE WHEN {odd} THEN NULL ELSE {synonyms} END)"
         found.append((synonyms, "json"))
@@ -350,7 +350,7 @@ def _aliases(nodes: Nodes, alias: str) -> list[tuple[str, str]]:
 
 
 class _TextTests:
-    """Tests of expressions by patterns of `ILIKE`, which become parameters when they are used."""
+    """Tests of expressions against `ILIKE` patterns, which become parameters when they are used."""
 
     def __init__(self, sent: _Parameters, query: str) -> None:
         self._sent = sent
@@ -374,16 +374,16 @@ class _TextTests:
         return f"{expression} ILIKE {self._sent.text(f'{self._plain}%')}"
 
     def has_part(self, expression: str, form: str = "plain") -> str:
-        """The expression holds the text."""
+        """The expression contains the text."""
         return self._any_of(expression, self._json if form == "json" else (self._plain,))
 
     def has_words(self, expression: str, form: str = "plain") -> str:
-        """The expression holds all words of the text."""
+        """The expression contains all words of the text."""
         words = self._words["json" if form == "json" else "plain"]
         return f"({' AND '.join(self._any_of(expression, word) for word in words)})"
 
     def is_one(self, expression: str, form: str) -> str:
-        """One of the aliases in the expression is the text."""
+        """One of the aliases in the expression equals the text."""
         if form == "json":
             return self._any_of(expression, [f'"{one}"' for one in self._json])
         if form == "lines":
@@ -399,7 +399,7 @@ class _TextTests:
 
 
 def _distance(layout: Layout, column: Column, vector: Sequence[float], sent: _Parameters) -> str:
-    """The cosine distance of a stored vector, by pgvector where it is installed."""
+    """The cosine distance of a stored vector, computed by pgvector if it is installed."""
     extension = (
         column.type_schema if column.is_vector else layout.catalogue.extensions.get("vector")
     )
@@ -422,7 +422,7 @@ def _vector(column: Column) -> str:
 
 
 def _array(column: Column) -> str:
-    """A stored vector as an array of numbers, null where it is none."""
+    """A stored vector as an array of numbers, null if it is not one."""
     value = named("n", column)
     if column.is_number_array:
         return f"{value}::float8[]"

@@ -1,14 +1,14 @@
-"""The settings: where the database is, which tables hold the graph, what reading may cost.
+"""The settings: location of the database, tables of the graph, limits on reading.
 
 Tables that are not kgraph's are described one by one, in a short form:
 
     people: id=person_id, name=full_name, type='Person', aliases=nicknames, metadata=born|died
     employment: subject=person_id, predicate='works for', object=company_id
 
-A table with a colon and what its columns are, separated by commas; a semicolon
-ends it. A value in single quotes is a constant, any other is a column. Names
-with spaces or signs stand in double quotes. In a configuration file the same is
-a table: `{table = "people", id = "person_id", type = "'Person'", metadata = ["born"]}`.
+A description is a table, a colon, and the roles of its columns, separated by commas; a semicolon
+ends it. A value in single quotes is a constant; any other value is a column. Names with spaces
+or signs are in double quotes. In a configuration file the same description is a table:
+`{table = "people", id = "person_id", type = "'Person'", metadata = ["born"]}`.
 """
 
 from __future__ import annotations
@@ -36,11 +36,12 @@ KGRAPH_TABLES: dict[str, tuple[str, ...]] = {
     "bundle_mention": ("entity_id", "document_id"),
 }
 """Tables of the pipeline, with the columns that have a meaning; all others are metadata under
-their own names."""
+their own names.
+"""
 
 
 def _checked_names(given: dict[str, str]) -> dict[str, str]:
-    """The names, when every key is `TABLE` or `TABLE.COLUMN` of `KGRAPH_TABLES`."""
+    """The names, if every key is `TABLE` or `TABLE.COLUMN` of `KGRAPH_TABLES`."""
     columns = [f"{table}.{column}" for table, own in KGRAPH_TABLES.items() for column in own]
     known = [*KGRAPH_TABLES, *columns]
     for key, name in given.items():
@@ -135,7 +136,7 @@ Name = Annotated[str, Field(min_length=1), AfterValidator(_printable)]
 """Name of a schema or a table."""
 
 Columns = Annotated[tuple[str, ...], BeforeValidator(_listed)]
-"""Names of columns: a list, or one text with bars between them."""
+"""Names of columns: a list, or one text separated by vertical bars."""
 
 
 class Table(BaseModel, frozen=True, extra="forbid"):
@@ -257,7 +258,7 @@ class PostgresSettings(EmbeddingSettings):
         return self
 
     def name_of(self, kgraph: str) -> str:
-        """What `TABLE` or `TABLE.COLUMN` of kgraph's schema is called in this database."""
+        """The name in this database of `TABLE` or `TABLE.COLUMN` in kgraph's schema."""
         return self.names.get(kgraph, kgraph.rpartition(".")[2])
 
     def path_of(self, table: Table) -> tuple[str, str]:

@@ -1,6 +1,6 @@
-"""How names, columns and ids go into statements, and what the driver gives becomes values.
+"""Puts names, columns and ids into statements, and converts the driver's results to values.
 
-The one place where names are quoted: all other values travel as parameters.
+Names are quoted only here; all other values travel as parameters.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def identifier(name: str) -> str:
     """A name in double quotes.
 
     Raises:
-        ValueError: It is empty, or holds a NUL.
+        ValueError: The name is empty, or contains a NUL.
     """
     if not name or "\0" in name:
         raise ValueError(f"{name!r} is not a valid name in Postgres")
@@ -35,7 +35,7 @@ def literal(text: str) -> str:
     """A text in single quotes, valid whatever `standard_conforming_strings` is.
 
     Raises:
-        ValueError: It holds a NUL.
+        ValueError: The text contains a NUL.
     """
     if "\0" in text:
         raise ValueError(f"{text!r} contains a NUL, which Postgres cannot store in text")
@@ -62,12 +62,12 @@ def type_name(column: Column) -> str:
 
 
 def pattern(text: str) -> str:
-    """A text as a pattern of `LIKE`, in which its wildcards are ordinary characters."""
+    """A text as a `LIKE` pattern, with its wildcards escaped."""
     return re.sub(r"([\\%_])", r"\\\1", text)
 
 
 def json_patterns(text: str) -> tuple[str, ...]:
-    """A text as JSON has it between its quotes: `json` keeps escapes that `jsonb` resolves."""
+    """A text as JSON spells it between its quotes: `json` keeps escapes that `jsonb` resolves."""
     spellings = (json.dumps(text, ensure_ascii=False), json.dumps(text))
     return tuple(dict.fromkeys(pattern(spelling[1:-1]) for spelling in spellings))
 
@@ -75,11 +75,11 @@ def json_patterns(text: str) -> tuple[str, ...]:
 # --- columns in expressions --------------------------------------------------
 
 ID_TYPES: dict[Key, str] = {"text": "text", "whole": "bigint", "uuid": "uuid", "mixed": "text"}
-"""Type of the ids that statements take, by how ids compare."""
+"""Type of the ids that statements take, by the way ids compare."""
 
 
 def named(alias: str, column: Column) -> str:
-    """A column of a table that a statement calls by an alias."""
+    """A column of a table under an alias."""
     return f"{alias}.{identifier(column.name)}"
 
 
@@ -93,12 +93,12 @@ def text(alias: str, term: Term) -> str:
 
 
 def collated(expression: str, column: Column) -> str:
-    """A text in a deterministic collation, which patterns need and where only equals are equal."""
+    """A text in a deterministic collation, required by patterns and for exact comparison."""
     return f'({expression} COLLATE pg_catalog."default")' if column.folded else expression
 
 
 def comparable(alias: str, column: Column, key: Key) -> str:
-    """A column of ids, in the type that `ID_TYPES` names."""
+    """A column of ids, converted to the type in `ID_TYPES`."""
     return text(alias, column) if key == "mixed" else named(alias, column)
 
 
@@ -113,7 +113,7 @@ def live(alias: str, nodes: Nodes) -> str:
 # --- columns as they are fetched ----------------------------------------------
 
 LONG_ARRAY = 64
-"""Numbers from which on an array is a vector, and is never sent (`protocol.md` 17)."""
+"""Length at which an array counts as a vector, and is never sent (`protocol.md` 17)."""
 
 _SENT_UNCHANGED = frozenset(
     {"text", "varchar", "bool", "int2", "int4", "int8", "float8", "numeric"}
@@ -121,33 +121,34 @@ _SENT_UNCHANGED = frozenset(
 _TIMES = frozenset({"date", "time", "timetz", "timestamp", "timestamptz"})
 
 Role = Literal["own", "weak", "lifted"]
-"""What a value is to its row: its own; one that counts only where nothing else has its key; or JSON
-whose keys stand beside the row's own."""
+"""Relation of a value to its row: its own; one that applies only if nothing else has its key; or
+JSON whose keys are merged into the row's own.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A value of a row, as it is selected and as it becomes metadata."""
+    """A value of a row, with its SQL and its conversion to metadata."""
 
     key: str
     expression: str
     type: str
-    """What a null in its place is cast to in the other arms of a union."""
+    """Type of the null in its place in the other arms of a union."""
     convert: Callable[[Any], Any] | None = None
-    """From what the driver gives to what metadata holds; None where both are the same."""
+    """Converts the driver's value to metadata; None if both are the same."""
     role: Role = "own"
 
 
 def fetched(alias: str, key: str, column: Column) -> Fetched:
     """The value of a column, of any type.
 
-    Types that the driver does not know come as text. So do times, of which Python
+    Types that the driver does not know come as text. So do times, because Python
     has none before the year 1 or at infinity.
     """
     value = named(alias, column)
     if column.type in _SENT_UNCHANGED or column.is_json:
         return Fetched(key, value, type_name(column), decode if column.is_json else None)
-    if column.type == "float4":  # by its digits: the driver would give 0.10000000149 for 0.1
+    if column.type == "float4":  # by its digits: the driver would return 0.10000000149 for 0.1
         return Fetched(key, f"{value}::text::float8", "float8")
     if column.type == "bytea":
         return _sized(key, f"octet_length({value})", "bytes of binary data")
@@ -160,17 +161,17 @@ def fetched(alias: str, key: str, column: Column) -> Fetched:
 
 
 def fetched_vector(alias: str, key: str, column: Column) -> Fetched:
-    """The length of a vector, in whatever type it is stored, and never the vector."""
+    """The length of a vector of any storage type, and never the vector itself."""
     return _sized(key, _length(named(alias, column), column), "numbers")
 
 
 def _sized(key: str, size: str, what: str) -> Fetched:
-    """A placeholder with field and size in place of the value (`protocol.md` 17)."""
+    """A placeholder with field and size instead of the value (`protocol.md` 17)."""
     return Fetched(key, size, "int4", lambda size: f"[{key}: {size} {what}]")
 
 
 def _length(value: str, column: Column) -> str:
-    if column.type == "sparsevec":  # it has no function for it, and ends with /DIMENSIONS
+    if column.type == "sparsevec":  # has no such function; its text ends with /DIMENSIONS
         return f"split_part({value}::text, '/', 2)::int4"
     if column.is_vector:
         return f"{identifier(column.type_schema)}.vector_dims({value})"
@@ -198,7 +199,7 @@ def decode(text: str) -> Any:
     """The value of a JSON text; numbers keep all their digits."""
     try:
         return from_json(text)
-    except ValueError:  # half a surrogate pair, or deeper nesting than that parser takes
+    except ValueError:  # a lone surrogate, or deeper nesting than that parser takes
         pass
     try:
         return json.loads(text)
@@ -217,14 +218,14 @@ def storable(texts: Sequence[str], codec: str = "utf-8") -> bool:
 
     Args:
         texts: Any texts.
-        codec: The database's encoding; what it has no character for cannot be there.
+        codec: The database's encoding; it may lack some characters.
     """
     together = "".join(texts)
     if "\0" in together:
         return False
     if together.isascii():
         return True
-    # Two halves that meet make no pair in Python, so one look at all of them is enough.
+    # Adjacent halves do not form a pair in Python, so one check of the joined texts is enough.
     try:
         together.encode(codec)
     except UnicodeEncodeError:
@@ -233,10 +234,7 @@ def storable(texts: Sequence[str], codec: str = "utf-8") -> bool:
 
 
 def known_ids(ids: Iterable[str], layout: Layout) -> dict[str, Any]:
-    """Ids that the store could have, without duplicates, with the values they are sent as.
-
-    An id that is not the canonical text of a value (`007` of 7) is unknown.
-    """
+    """Ids that the store can contain, without duplicates, with the values that represent them."""
     distinct = dict.fromkeys(ids)
     if layout.key == "whole":
         return {i: int(i) for i in distinct if _WHOLE.fullmatch(i) and -_INT64 <= int(i) < _INT64}

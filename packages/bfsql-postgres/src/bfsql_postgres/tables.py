@@ -1,9 +1,9 @@
-"""The tables of a load: filled beside the old ones, seen by no reader, then put in their place.
+"""The tables of a load: filled beside the old ones, invisible to readers, then put in their place.
 
-They are made in the load's own transaction under names of their own, and take the old names at
+They are created in the load's own transaction under temporary names, and take the old names at
 its end, for which readers wait some 50 ms. Truncating the old tables and filling them again would
 keep their rights, but would block readers while rows and indexes are written: 19 s for 1,000,000
-edges. So rights and owner are carried over to the new tables.
+edges. Rights and owner are therefore carried over to the new tables.
 """
 
 from __future__ import annotations
@@ -34,20 +34,21 @@ if TYPE_CHECKING:
     from asyncpg import Connection
 
 PREFIX = "bfsql_load_"
-"""What the names of new tables and their indexes begin with, until they are in place."""
+"""Prefix of the names of new tables and their indexes, until they are in place."""
 
 SCRATCH = "scratch_"
 """Follows `PREFIX` in the names of tables that the load drops at its end."""
 
 MOST_NUMBERS = 16_000
-"""Numbers of a vector of pgvector."""
+"""Most dimensions of a pgvector vector."""
 
 DESCRIBED, PASSAGE = "described", "passage"
-"""Follow `SCRATCH` in the names of the tables that records are copied to."""
+"""Names, after `SCRATCH`, of the tables that records are copied to."""
 
 LOCK_MS = 500
 """Milliseconds to wait for readers at a time: they queue behind a waiting load, and a server looks
-for deadlocks after a second."""
+for deadlocks after a second.
+"""
 LOCK_TRIES = 60
 PAUSE = 0.5
 """Seconds between two tries."""
@@ -108,29 +109,29 @@ class LoadTables:
     settings: PostgresSettings
     evidence: Table
     vectors: str | None
-    """Schema of pgvector, None where it is not installed."""
+    """Schema of pgvector, None if it is not installed."""
     old: tuple[str, ...] = ()
-    """Names of the tables of the graph that is there."""
+    """Names of the tables of the existing graph."""
     entity: Table = ENTITY
 
     @property
     def schema(self) -> str:
-        """Where the tables are."""
+        """The schema of the tables."""
         return self.settings.schema_
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        """Those that will stay."""
+        """The tables that will remain."""
         return (self.entity, RELATIONSHIP, self.evidence)
 
     @property
     def described(self) -> str:
-        """Descriptions of nodes, of which several may be of one."""
+        """Path of the descriptions of nodes, several of which may be of one node."""
         return self.scratch(DESCRIBED)
 
     @property
     def passage(self) -> str:
-        """Passages of evidence, whose edges may not be there."""
+        """Path of the passages of evidence, whose edges may not exist."""
         return self.scratch(PASSAGE)
 
     def path(self, name: str) -> str:
@@ -138,14 +139,14 @@ class LoadTables:
         return self.place(PREFIX + name)
 
     def place(self, name: str) -> str:
-        """The quoted name of what is in the schema under this name."""
+        """The quoted path of an existing object with this name in the schema."""
         return f"{identifier(self.schema)}.{identifier(name)}"
 
     def scratch(self, name: str) -> str:
         """The quoted name of a table that the load drops again.
 
-        No temporary table: the right to make those can be lacking where the right to make
-        others is not.
+        It is not a temporary table: a role may lack the right to create temporary tables but have
+        the right to create others.
         """
         return self.path(SCRATCH + name)
 
@@ -169,7 +170,7 @@ class LoadTables:
         edges: Sequence[Any],
         passages: Sequence[Any],
     ) -> None:
-        """Write rows as `loader.Batch` has them."""
+        """Write the rows of a `loader.Batch`."""
         described = ("place", *self.entity.written)
         passage = (*RELATIONSHIP.fixed, "beside", *self.evidence.kept)
         for name, columns, rows in (
@@ -189,10 +190,10 @@ class LoadTables:
         )
 
     async def type_vectors(self, connection: Connection) -> None:
-        """Give the vectors of the filled table pgvector's type, where they have one length.
+        """Convert the vectors of the filled table to pgvector's type, if they have one length.
 
-        Without any, the length in the settings counts: of a type with its
-        length an index can be made before the column is filled.
+        Without any vectors, the length in the settings applies: if the type has a
+        length, an index can be created before the column is filled.
         """
         if self.vectors is None:
             return
@@ -213,7 +214,7 @@ class LoadTables:
         )
 
     async def index(self, connection: Connection, table: Table) -> None:
-        """Give a filled table its keys and indexes, and the planner its figures."""
+        """Create the keys and indexes of a filled table, and update the planner's statistics."""
         path = self.path(table.name)
         for name, definition in constraints(table):
             # A key's index has the key's name, and the old table still uses that name until it is
@@ -239,20 +240,20 @@ class LoadTables:
 
 
 async def claim(connection: Connection, schema: str) -> tuple[str, ...]:
-    """Make sure that this load is the only one into the schema, and may replace what is there.
+    """Make sure that this load is the only one into the schema, and may replace its tables.
 
     Returns:
-        Names of the tables of the graph that is there.
+        Names of the tables of the existing graph.
 
     Raises:
-        StoreError: There are tables that no load made.
+        StoreError: Some of the tables were not made by a load.
     """
     await connection.execute(_CLAIM, schema)
     if not await connection.fetchval(
         "SELECT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1)", schema
     ):
         await connection.execute(f"CREATE SCHEMA {identifier(schema)}")
-    # Whatever begins so is taken for the load's own, and no load leaves any of it behind.
+    # Tables with this prefix are assumed to be the load's own, and no load leaves any behind.
     return tuple(await _replaceable(connection, schema, PREFIX))
 
 
@@ -261,7 +262,7 @@ async def replace(connection: Connection, tables: LoadTables) -> None:
 
     Raises:
         StoreUnavailable: The old tables are in use for longer than a load waits.
-        StoreError: A table of another origin came between, or depends on an old one.
+        StoreError: A table of another origin appeared meanwhile, or depends on an old one.
     """
     old = await _replaceable(connection, tables.schema)
     if old:
@@ -282,7 +283,7 @@ async def replace(connection: Connection, tables: LoadTables) -> None:
 
 
 async def _rename(connection: Connection, tables: LoadTables) -> None:
-    """Take the prefix from the names of tables, indexes and sequences, then of constraints."""
+    """Remove the prefix from the names of tables, indexes and sequences, then of constraints."""
     kinds = [b"r", b"i", b"S"]
     for (name,) in await connection.fetch(_NEW, tables.schema, kinds, PREFIX):
         called = identifier(name.removeprefix(PREFIX))
@@ -298,7 +299,7 @@ async def _replaceable(connection: Connection, schema: str, prefix: str | None =
     """The tables of an earlier load.
 
     Raises:
-        StoreError: There are others of the same names.
+        StoreError: There are tables of the same names that no load made.
     """
     there = await connection.fetch(_THERE, schema, list(NAMES), MARK_BEGINS, prefix)
     strange = [name for name, marked in there if not marked]

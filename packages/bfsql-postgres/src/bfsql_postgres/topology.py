@@ -1,8 +1,8 @@
-"""Query text of topology: rings and types, each from one array of ids.
+"""Query text for topology: rings and types, each from one array of ids.
 
-Values travel as parameters, many ids in one array; `unnest` and a join make
-the server use its indexes where `= ANY` scans the table (a ring of 1,000 ids
-among 200,000 rows: 90 ms against 10).
+Values travel as parameters, many ids in one array; with `unnest` and a join the server uses its
+indexes, whereas `= ANY` scans the table (a ring of 1,000 ids among 200,000 rows: 90 ms against
+10).
 """
 # ruff: noqa: S608 - these texts are made of quoted names and of parts of this package
 
@@ -31,13 +31,13 @@ class Part(NamedTuple):
     """Which part of a ring a statement reads."""
 
     direction: EdgeDirection | None = None
-    """Of the edges, as seen from the ids; None for both."""
+    """Direction of the edges, as seen from the ids; None for both."""
     filtered: bool = False
     """Whether it takes an array of predicates, as its last value."""
 
     @property
     def sides(self) -> tuple[EdgeDirection, ...]:
-        """The sides of the ids that edges are at."""
+        """The sides of the ids at which the edges are."""
         return _SIDES if self.direction is None else (self.direction,)
 
 
@@ -52,12 +52,12 @@ def ring(layout: Layout, part: Part = WHOLE) -> str:
 
 
 def small_ring(layout: Layout, rows: int, part: Part = WHOLE) -> str:
-    """The first rows of the ring of a few ids, with the types of both ends where `has_types`.
+    """The first rows of the ring of a few ids, with the types of both ends if `has_types`.
 
-    With types its second value is the number of ids. The server reckons with a tenth of them in
-    the plan that it keeps, which is then no dearer than one made for the ids at hand: it keeps the
-    plan after five of those, and planning takes longer than reading a few rows. The type of an end
-    is looked up for each edge: of few edges that is faster than to send all ends back.
+    With types, the second value is the number of ids. The server assumes a tenth of them in its
+    cached plan, which then costs no more than a plan for the actual ids: it keeps the cached plan
+    after five of those, and planning takes longer than reading a few rows. The type of an end is
+    looked up for each edge: for few edges this is faster than sending all ends back.
     """
     if not has_types(layout):
         return f"{ring(layout, part)}\nLIMIT {rows}"
@@ -73,20 +73,20 @@ def small_ring(layout: Layout, rows: int, part: Part = WHOLE) -> str:
 
 
 def has_types(layout: Layout) -> bool:
-    """Whether edges of a node, and the node at the other end of each, are found by indexes."""
+    """Whether indexes find the edges of a node, and the node at the other end of each."""
     ends = [
         (edges.relation, end) for edges in layout.edges for end in (edges.subject, edges.object)
     ]
     columns = [*ends, *((nodes.relation, nodes.id) for nodes in layout.nodes)]
-    # Columns of two collations cannot be compared with each other, only with a parameter.
+    # Columns with different collations can be compared only with a parameter.
     same = len({column.collation for _, column in columns}) == 1
     return same and all(_is_found(relation, column, layout) for relation, column in columns)
 
 
 def _type_of(node_id: str, layout: Layout) -> str:
-    """The type of a node as `get_node` gives it, null for an id that is none.
+    """The type of a node as `get_node` returns it, null for an id that is not a node.
 
-    The first table that has the id counts, and in it the first of its types.
+    The first table that has the id determines the type, and within it the first of its types.
     """
     found = []
     for nodes in layout.nodes:
@@ -105,19 +105,19 @@ def _type_of(node_id: str, layout: Layout) -> str:
 def edges_at(layout: Layout, side: str) -> str:
     """The edges that leave (`out`) or enter (`in`) a node.
 
-    A row of nulls comes first, which means that the node exists.
+    A row of nulls comes first if the node exists.
     """
     exists = "SELECT NULL::text, NULL::text, NULL::text FROM live"
     return _of_live(layout, [exists, *(_ends(edges, side, layout) for edges in layout.edges)])
 
 
 def nodes(layout: Layout) -> str:
-    """Id and type, and the number of the table where there are several."""
+    """Id and type, and the number of the table if there are several."""
     return _shown_nodes(layout, [_requested(one, layout) for one in layout.nodes])
 
 
 def many_nodes(layout: Layout) -> str:
-    """As `nodes`, for some ten thousand ids: twice as fast where an index finds them in order."""
+    """Like `nodes`, for some ten thousand ids: twice as fast if an index finds them in order."""
     if not all(_is_found(nodes.relation, nodes.id, layout) for nodes in layout.nodes):
         return nodes(layout)
     kind = ID_TYPES[layout.key]
@@ -165,14 +165,14 @@ def _ends(
 ) -> str:
     """Triples of the edges at one side of the nodes in `live`, with the types of both ends.
 
-    With `predicates`, the place of an array, only those of its predicates.
+    With `predicates`, the placeholder of an array, only edges with these predicates.
     """
     end, other = edges.subject, edges.object
     if side == "in":
         end, other = other, end
     terms = (edges.subject, edges.predicate, edges.object)
     shown = [text("e", term) for term in terms]
-    # Views and outer joins can leave gaps, and such a row is no edge.
+    # Views and outer joins can have nulls, and such a row is not an edge.
     gaps = [term for term in terms if isinstance(term, Column) and not term.required]
     tests = [f"{named('e', term)} IS NOT NULL" for term in gaps]
     if predicates is not None:

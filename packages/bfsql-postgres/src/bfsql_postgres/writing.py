@@ -1,4 +1,4 @@
-"""A connection that may write, for loads and for indexes, with a sentence for each refusal."""
+"""A writing connection for loads and indexes, with a sentence for each refusal."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ UNCHANGED = "The previous content is unchanged."
 
 @asynccontextmanager
 async def writer(settings: PostgresSettings, left: str) -> AsyncIterator[asyncpg.Connection]:
-    """A connection of its own, closed at the end.
+    """A dedicated connection, closed at the end.
 
     Args:
-        settings: Where the database is.
+        settings: The location of the database.
         left: A sentence on what a failure leaves behind.
 
     Raises:
-        ConfigurationError: Nothing says where the database is.
+        ConfigurationError: Nothing names the database.
         StoreUnavailable: The server does not answer, or went away.
-        StoreError: It does not let this role in, or does not let it write.
+        StoreError: The server does not admit this role, or does not let it write.
     """
     connection = await _connected(settings)
     try:
         yield connection
-    except StoreError:  # a sentence already
+    except StoreError:  # already has a sentence
         raise
     except FAULTS as error:
         if is_lost(error, connection):
@@ -51,7 +51,7 @@ async def writer(settings: PostgresSettings, left: str) -> AsyncIterator[asyncpg
 
 
 def is_lost(error: Exception, connection: asyncpg.Connection) -> bool:
-    """Whether an error means that the connection is gone."""
+    """Whether an error means that the connection is lost."""
     return connection.is_closed() or isinstance(error, LOST)
 
 
@@ -59,14 +59,14 @@ async def _connected(settings: PostgresSettings) -> asyncpg.Connection:
     url = address(settings)
     server = {"application_name": "bfsql"}
     if not settings.transaction_pooling:
-        # No timeout: this is slow. And no functions but the server's own.
+        # No timeout, because the work is slow, and no functions but the server's own.
         server |= {"statement_timeout": "0", "search_path": "pg_catalog"}
     try:
         async with asyncio.timeout(settings.connect_timeout):
             connection = await asyncpg.connect(
                 url,
                 timeout=settings.connect_timeout,
-                # A pooler gives the next transaction to a server that knows none of them.
+                # A pooler runs the next transaction on a server that knows none of the statements.
                 statement_cache_size=0,
                 server_settings=server,
             )

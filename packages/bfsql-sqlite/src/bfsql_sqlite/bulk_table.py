@@ -32,7 +32,7 @@ class BulkTable:
     """The copy of a table, as DuckDB sees it.
 
     Attributes:
-        name: The prefix of its tables and views in DuckDB.
+        name: Name of its table in DuckDB, with which the names of its other tables begin.
         rows: Name of the view of its records: `id`, `r` and all cells for nodes, otherwise `s`,
             `p`, `o` and `metadata`.
         columns: The meaning of its columns.

@@ -32,7 +32,7 @@ class NodeRows:
     """Nodes in DuckDB, each with its type and metadata.
 
     Args:
-        name: The prefix of its tables in DuckDB.
+        name: Name of its table in DuckDB.
         path: A temporary file for the rows.
         connection: To DuckDB.
     """
@@ -77,7 +77,7 @@ class EdgeRows:
     """Edges in DuckDB.
 
     Args:
-        name: The prefix of its tables in DuckDB.
+        name: Name of its table in DuckDB, with which the names of its other tables begin.
         path: The file for the rows.
         connection: To DuckDB.
     """
@@ -206,7 +206,7 @@ def record_rows(
 
     Args:
         source: A source with a table.
-        name: The prefix of its tables in DuckDB.
+        name: Name of its table in DuckDB.
         folder: The folder for temporary files.
         connection: To DuckDB.
     """

@@ -147,8 +147,8 @@ class _Looks:
     def alike(self) -> list[int]:
         """Entries that the text may be a misspelling of, the most alike first.
 
-        Entries whose words begin with the words of the text, or contain them written together,
-        count too.
+        Entries whose words begin with the words of the text, or are written together in it, count
+        too.
         """
         if not 1 < len(self._text) <= LONGEST:
             return []
@@ -218,10 +218,8 @@ class _Index:
         return found
 
     def sharing(self, wanted: Collection[str]) -> list[int]:
-        """The `COMPARED` entries that have the most of the terms, in descending order."""
-        best: list[
-            tuple[int, int, int, int]
-        ] = []  # negated number of shared terms, block, place, node
+        """The `COMPARED` entries that have the most of the terms, in the order of the index."""
+        best: list[tuple[int, int, int, int]] = []  # negated count, block, place, node
         for b, size in self._blocks():
             have = self._postings(b, [*wanted, *self._types])
             shared = _counted([have[term] for term in wanted if term in have], size)
