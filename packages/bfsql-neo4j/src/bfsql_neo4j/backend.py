@@ -1,4 +1,4 @@
-"""Neo4jBackend: the methods of the interface, answered by a Neo4j server."""
+"""Neo4jBackend: implements the backend interface on a Neo4j server."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ Key = TypeVar("Key")
 NodeQuery = Callable[[GraphSchema, Collection[str]], Statement]
 
 MAX_EVIDENCE = 1_000
-"""Relationships with evidence that are read for one entity."""
+"""Most relationships with evidence that are read for one entity."""
 _EVIDENCE_KEYS = ["provenance", "provenance" + SUFFIX]
 _SAMPLED = 25  # nodes of a label whose properties are listed
 _LABELS_SHOWN = 12
 _TYPES_AT_ONCE = 100  # relationship types that one statement counts
-_FEW_OF_A_TYPE = 50  # relationships of a type that a sample has, if there are so many
+_FEW_OF_A_TYPE = 50  # most relationships of a type in a sample
 _KEYS_SHOWN = 12
 
 
@@ -67,8 +67,8 @@ class Neo4jBackend(BatchGraphDb):
     Args:
         reader: Its server.
         monitor: Its schema.
-        settings: How it is read.
-        embedder: Makes vectors of search texts; None where search goes by names alone.
+        settings: How to read the graph.
+        embedder: Makes vectors of search texts; None to search by name only.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Neo4jBackend(BatchGraphDb):
         embedding_fn: Callable[[str], Any] | None = None,
         **settings: Any,
     ) -> Self:
-        """Open a graph; what is not given comes from `NEO4J_URI` and the like.
+        """Open a graph; missing arguments come from `NEO4J_URI` and similar variables.
 
         Args:
             uri: The server, as in `bolt://localhost:7687` or `neo4j+s://host`.
@@ -124,8 +124,8 @@ class Neo4jBackend(BatchGraphDb):
         """Open a graph from validated settings; raises as `create`.
 
         Args:
-            settings: Where the graph is, and how it is read.
-            embedder: In place of the one that the settings name.
+            settings: The location of the graph, and how to read it.
+            embedder: Replaces the one that the settings name.
             **options: Further options of the driver.
         """
         embedder = embedder or open_embedder(settings)
@@ -138,15 +138,15 @@ class Neo4jBackend(BatchGraphDb):
         return cls(reader, monitor, settings, embedder)
 
     async def ping(self) -> None:
-        """Ask the server for a constant."""
+        """Query the server for a constant."""
         await self._reader.one("RETURN 1")
 
     async def may_write(self) -> str | None:
-        """Whether the user has a privilege to write, or the server knows no privileges."""
+        """A sentence if the user has a privilege to write, or if the server has no privileges."""
         return await reason_it_may_write(self._reader, self._settings)
 
     async def close(self) -> None:
-        """Close all connections; statements under way end."""
+        """Close all connections; running statements end."""
         await _close(self._reader, self._embedder)
 
     # --- the eight ----------------------------------------------------------
@@ -154,7 +154,7 @@ class Neo4jBackend(BatchGraphDb):
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
     ) -> list[EntityStub]:
-        """By id, name and alias, then by similar words, and by meaning."""
+        """Search by id, name and alias, then by similar words, and by meaning."""
         wanted = [name for name in node_types or () if is_text(name)]
         if node_types and not wanted:
             return []
@@ -185,7 +185,7 @@ class Neo4jBackend(BatchGraphDb):
         """The nodes that exist, by index seeks."""
         schema = self._monitor.schema
         nodes = await self._nodes(schema, ids)
-        if len(nodes) < len(set(ids)):  # the labels of the others may be new
+        if len(nodes) < len(set(ids)):  # the labels of the missing nodes may be new
             newer = await self._monitor.current()
             nodes = nodes if newer is schema else await self._nodes(newer, ids)
         return nodes
@@ -197,7 +197,7 @@ class Neo4jBackend(BatchGraphDb):
         predicates: Collection[str] | None = None,
         direction: EdgeDirection | None = None,
     ) -> list[Triple]:
-        """Every edge with a given node at either end, one statement for both directions."""
+        """Every edge with a given node at either end, by one statement for both directions."""
         stream = self.edges_stream(ids, predicates=predicates, direction=direction)
         async with aclosing(stream) as batches:
             return [row[:3] async for rows in batches for row in rows]
@@ -209,7 +209,7 @@ class Neo4jBackend(BatchGraphDb):
         predicates: Collection[str] | None = None,
         direction: EdgeDirection | None = None,
     ) -> AsyncGenerator[list[TypedTriple]]:
-        """The same with the types of both ends, in batches as they arrive."""
+        """The same edges with the types of both ends, in batches as they arrive."""
         schema = self._monitor.schema
         if predicates is not None and not set(schema.predicates.values()).issuperset(predicates):
             schema = await self._monitor.current()  # they may be new
@@ -219,7 +219,7 @@ class Neo4jBackend(BatchGraphDb):
                 async with aclosing(part) as batches:
                     async for rows in batches:
                         yield rows
-            except NewName:  # from the start again: an edge may come twice
+            except NewName:  # restarts from the beginning, so an edge may come twice
                 schema = await self._monitor.refresh(schema)
             else:
                 return
@@ -227,7 +227,7 @@ class Neo4jBackend(BatchGraphDb):
     async def metadata_for_nodes_batch(
         self, ids: Sequence[str], keys: Collection[str] | None = None
     ) -> dict[str, Metadata]:
-        """Properties by id; with `keys`, the properties that hold them are read, and no others."""
+        """Properties by id; with `keys`, only the properties that hold them are read."""
         schema = self._monitor.schema
         wanted = None if keys is None else stored_names(keys) | schema.every_id_property
         found: dict[str, Metadata] = {}
@@ -267,11 +267,11 @@ class Neo4jBackend(BatchGraphDb):
         return found if keys is None else only(found, keys)
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
-        """The evidence of the entity's edges, and what it supplied as a document.
+        """The evidence of the entity's edges, and items it supplied as a document.
 
         Returns:
-            Items in the order of their edges (`protocol.md` 16). Where there is more
-            evidence than is read, `total` is None, and `edges_read` the number of edges.
+            Items in the order of their edges (`protocol.md` 16). If there is more evidence than
+            is read, `total` is None, and `edges_read` the number of edges.
         """
         schema = self._monitor.schema
         wanted = {"keys": _EVIDENCE_KEYS, "most": MAX_EVIDENCE + 1}
@@ -297,7 +297,7 @@ class Neo4jBackend(BatchGraphDb):
         return {"total": len(items), "items": items[:limit]}
 
     async def outline(self) -> Outline:
-        """Counted over all of a small graph; of a large one, edges of every type in proportion."""
+        """Counted over all of a small graph; for a large one, a sample in proportion."""
         schema = await self._monitor.current()
         numbers = {}
         names = list(schema.predicates)
@@ -341,7 +341,7 @@ class Neo4jBackend(BatchGraphDb):
     # --- parts --------------------------------------------------------------
 
     async def _nodes(self, schema: GraphSchema, ids: Sequence[str]) -> list[Node]:
-        new = tuple.__new__  # Node(...) runs Python for each node
+        new = tuple.__new__  # Node(...) runs Python code for each node
         return [
             new(Node, (entity_id, schema.type_of(labels), NO_METADATA))
             for chunk in _chunks(ids)
@@ -349,7 +349,7 @@ class Neo4jBackend(BatchGraphDb):
         ]
 
     async def _about(self, schema: GraphSchema, query: NodeQuery, ids: Sequence[str]) -> list[Any]:
-        """Rows about nodes, each of which begins with the id; one row for each id."""
+        """Rows about nodes, each beginning with the id; one row per id."""
         text, parameters = query(schema, ids)
         rows = await self._reader.one(text, **parameters)
         asked = set(ids)
@@ -370,7 +370,7 @@ class Neo4jBackend(BatchGraphDb):
         return ends, schema.predicates
 
     def _node_metadata(self, schema: GraphSchema, row: Sequence[Any]) -> dict[str, Any]:
-        """Properties without the id, unless it is a name, too; and the labels but the type."""
+        """Properties without the id, unless it is also a name, and labels other than the type."""
         entity_id, labels, properties = row[0], row[1], dict(row[2])
         ids = schema.id_properties(labels)
         hidden = None
@@ -393,7 +393,7 @@ class Neo4jBackend(BatchGraphDb):
     async def _with_properties(
         self, query: Callable[..., Statement], schema: GraphSchema, keys: Sequence[Any]
     ) -> list[list[Any]]:
-        """Rows that end with properties; those that the driver cannot read, with times as text.
+        """Rows that end with properties; rows that the driver cannot read have times as text.
 
         A row begins with its key, or with the first value of its key.
         """

@@ -30,13 +30,13 @@ _BEFORE_HOST = re.compile(r"^([\w+.-]*://)?.*@", re.DOTALL)
 
 
 def place(settings: Neo4jSettings) -> str:
-    """The server in words, and the database where one is named; never with a password."""
+    """The server in words, and the database if one is named; never with a password."""
     server = f"Neo4j at {without_user(settings.uri)}"
     return f"The database {settings.database!r} of {server}" if settings.database else server
 
 
 def address(settings: Neo4jSettings) -> str:
-    """The database as a person names it: server, and its name where one is given; no password."""
+    """The database as a person names it: server, and its name if one is given; without password."""
     server = without_user(settings.uri).rstrip("/")
     return f"{server}/{settings.database}" if settings.database else server
 
@@ -67,7 +67,7 @@ def open_driver(settings: Neo4jSettings, **options: Any) -> AsyncDriver:
         "auth": (settings.username, password.get_secret_value()) if password else None,
         "max_connection_pool_size": settings.pool_size,
         "connection_timeout": settings.connect_timeout,
-        # The only limit that ends waiting for a server that accepts and then stays silent.
+        # The only limit on waiting for a server that accepts a connection and then stays silent.
         "connection_acquisition_timeout": settings.connect_timeout,
     }
     try:
@@ -77,14 +77,14 @@ def open_driver(settings: Neo4jSettings, **options: Any) -> AsyncDriver:
 
 
 def _secured(settings: Neo4jSettings) -> tuple[str, dict[str, Any]]:
-    """Address and TLS options: the driver takes certificates only with a scheme without TLS."""
+    """Address and TLS options: the driver accepts certificates only with a scheme without TLS."""
     scheme, _, rest = settings.uri.partition("://")
     if scheme not in _SCHEMES:
         raise translate_error(
             ValueError("the address does not start with a Bolt scheme such as bolt:// or neo4j://"),
             settings,
         )
-    if "@" in rest:  # which the driver refuses too, with a part of the password in some cases
+    if "@" in rest:  # the driver refuses it too, sometimes quoting a part of the password
         told = "the address contains a user name or a password, which have their own settings"
         raise translate_error(ValueError(told), settings)
     file = settings.ca_file
@@ -112,7 +112,7 @@ def _secured(settings: Neo4jSettings) -> tuple[str, dict[str, Any]]:
 # --- statements that read ---------------------------------------------------------
 
 _MIN_SECONDS = 0.001
-"""Seconds; zero would mean no limit to the server."""
+"""Shortest time limit in seconds; zero would mean no limit to the server."""
 _TIMED_OUT = "TransactionTimedOut"
 
 
@@ -144,8 +144,8 @@ class Reader:
         """The server's name and version, as in `Neo4j/5.26.0`.
 
         Raises:
-            StoreError: It refuses the login, or has no such database.
-            StoreUnavailable: It does not answer.
+            StoreError: The server refuses the login, or has no such database.
+            StoreUnavailable: The server does not answer.
         """
         try:
             async with asyncio.timeout(self._seconds()), self._session() as session:
@@ -172,7 +172,7 @@ class Reader:
         """The records of a statement as they arrive.
 
         A call that is cancelled, or a stream that is closed before its end, closes the
-        connection: the server ends the statement, and the pool opens a connection in its place.
+        connection: the server ends the statement, and the pool opens a new connection.
 
         Args:
             text: Cypher, from `queries`.
@@ -187,7 +187,7 @@ class Reader:
             raise self._was_closed()
         ends = asyncio.get_running_loop().time() + self._seconds()
         try:
-            for last in (False, True):  # a connection that broke while it was idle is replaced
+            for last in (False, True):  # replaces a connection that broke while it was idle
                 begun = last
                 try:
                     async with aclosing(self._sent(text, parameters, ends)) as found:
@@ -205,8 +205,8 @@ class Reader:
     async def _sent(
         self, text: str, parameters: dict[str, Any], ends: float
     ) -> AsyncGenerator[Record]:
-        # No explicit transaction: its BEGIN is a round trip more, and the server refuses
-        # writes in this session all the same.
+        # No explicit transaction: its BEGIN would be another round trip, and the server refuses
+        # writes in this session anyway.
         query: Any = text  # the driver's types want literal texts
         async with self._session() as session:
             try:
@@ -219,7 +219,7 @@ class Reader:
                     async with asyncio.timeout_at(ends):
                         found = await result.fetch(1)
             except (asyncio.CancelledError, GeneratorExit, TimeoutError):
-                session.cancel()  # else it would read all that is left
+                session.cancel()  # otherwise it would read all remaining records
                 raise
 
     def _session(self) -> AsyncSession:
@@ -244,7 +244,7 @@ class Reader:
 
 
 def _metadata() -> dict[str, str]:
-    """What `SHOW TRANSACTIONS` and the server's log of queries show beside a statement."""
+    """Metadata that `SHOW TRANSACTIONS` and the server's query log show beside a statement."""
     request_id = call.current_request_id()
     return {"app": "bfsql", "request_id": request_id} if request_id else {"app": "bfsql"}
 
@@ -256,7 +256,7 @@ def _left(ends: float) -> float:
 # --- errors ---------------------------------------------------------------------
 
 DRIVER_ERRORS = (DriverError, Neo4jError, OSError, ValueError)
-"""What the driver raises, for `translate_error`."""
+"""Exceptions of the driver, for `translate_error`."""
 
 _SENTENCES = {
     "Security.AuthenticationRateLimit": "{place} temporarily refuses {user} after several wrong "
@@ -283,11 +283,9 @@ _SENTENCES = {
     "TransactionTimedOut": "{place} stopped a transaction that took too long: {why}. Raise "
     "db.transaction.timeout in its neo4j.conf.",
 }
-"""Sentence by part of the server's error code; the first match counts."""
+"""Sentence by part of the server's error code; the first match applies."""
 _TRANSIENT = ("Security.AuthenticationRateLimit", "TransactionTimedOut")
-_POOL_EXHAUSTED = (
-    "obtain a connection from the pool"  # drivers 5 and 6 have no class for it in common
-)
+_POOL_EXHAUSTED = "obtain a connection from the pool"  # drivers 5 and 6 have no common class for it
 _MAX_CHARS = 300
 _USER_INFO = re.compile("//.*@")
 
@@ -295,7 +293,7 @@ Failure = TypeVar("Failure", bound=BaseException)
 
 
 def translate_error(error: Exception, settings: Neo4jSettings) -> StoreError:
-    """The error to raise for one of `DRIVER_ERRORS`; `StoreUnavailable` where a retry may work."""
+    """The error to raise for one of `DRIVER_ERRORS`; `StoreUnavailable` if a retry may work."""
     where = place(settings)
     if _POOL_EXHAUSTED in str(error):
         return StoreUnavailable(
@@ -346,7 +344,7 @@ def _not_trusted(error: ssl.SSLError, settings: Neo4jSettings) -> StoreError:
 
 
 def _caused_by(error: BaseException | None, kind: type[Failure]) -> Failure | None:
-    """The first of that class among an error and its causes."""
+    """The first instance of that class among an error and its causes."""
     while error is not None and not isinstance(error, kind):
         error = error.__cause__ or error.__context__
     return error

@@ -1,10 +1,9 @@
 """Reads the schema of a graph, and again when the graph has changed.
 
-Numbers of labels and of relationship types are cheap: the server keeps them.
-Which labels occur together, and whether two nodes have one id, takes a scan of
-all nodes, which is done up to `COUNTED` nodes. Beyond that, a label is a type
-if some node has it and no label of higher rank; the server stops at the first
-such node.
+Counts of labels and relationship types are cheap, since the server keeps them. Finding out which
+labels occur together, and whether two nodes have the same id, takes a scan of all nodes, which is
+done up to `COUNTED` nodes. Beyond that, a label is a type if some node has it and no label of
+higher rank; the server stops at the first such node.
 """
 
 from __future__ import annotations
@@ -39,13 +38,13 @@ from bfsql_neo4j.settings import Neo4jSettings
 log = logging.getLogger("bfsql")
 
 COUNTED = 1_000_000
-"""Nodes up to which all are scanned."""
+"""Number of nodes up to which all are scanned."""
 MOST_ALIASED = 10_000
-"""Nodes that may share their id with another."""
+"""Most nodes that may share their id with another."""
 MAX_AGE = 60.0
 """Seconds after which labels and types are compared with those of the last reading."""
 OPENING_PATIENCE = 10.0
-"""Seconds that opening a graph waits for an index that is still being filled."""
+"""Seconds that opening a graph waits for an index that is still being populated."""
 _FEW = 5
 _FEW_IDS = 3
 
@@ -55,9 +54,9 @@ class SchemaMonitor:
 
     Args:
         reader: Its server.
-        settings: How it is read.
-        dialect: The Cypher of the server.
-        embedder: Makes vectors of search texts; None where search goes by names.
+        settings: How to read the graph.
+        dialect: The Cypher dialect of the server.
+        embedder: Makes vectors of search texts; None to search by name only.
     """
 
     def __init__(
@@ -71,11 +70,11 @@ class SchemaMonitor:
         self._read_at: float | None = None
         self._indexes: list[Index] | None = None
         self.schema = GraphSchema.empty(dialect, settings)
-        """What the last reading found."""
+        """The result of the last reading."""
 
     @classmethod
     async def open(cls, reader: Reader, settings: Neo4jSettings, embedder: Embedder | None) -> Self:
-        """Read the schema for the first time, and log what is unusual.
+        """Read the schema for the first time, and log anything unusual.
 
         Raises:
             ConfigurationError: The embedding cannot work as configured.
@@ -95,10 +94,10 @@ class SchemaMonitor:
         """Read the schema again.
 
         Args:
-            since: What the caller has; a newer one is returned without reading.
+            since: The caller's schema; a newer one is returned without reading.
 
         Raises:
-            StoreError: The graph cannot be served any more.
+            StoreError: The graph can no longer be served.
         """
         async with self._reading:
             if since is None or since is self.schema:
@@ -146,13 +145,13 @@ class SchemaMonitor:
         )
 
     async def _read_indexes(self) -> list[Index] | None:
-        """All indexes; None where the server does not list them."""
+        """All indexes; None if the server does not list them."""
         if not self._dialect.procedures:
             return None
         return read_indexes(await self._reader.one(index_queries.INDEXES, evidence=EVIDENCE_INDEX))
 
     async def _read_names(self) -> tuple[GraphSchema, int]:
-        """Labels, relationship types and id properties; and how many labels all nodes have."""
+        """Labels, relationship types and id properties, and the total number of labels on nodes."""
         settings = self._settings
         counts = await self._counts(queries.labels, queries.nodes_of)
         types = await self._counts(queries.types, queries.relationships_of)
@@ -173,7 +172,7 @@ class SchemaMonitor:
     async def _counts(
         self, named: Callable[[bool], str], counted: Callable[[Sequence[str]], str]
     ) -> dict[str, int]:
-        """Labels or types with their numbers; the store may list names that nothing has."""
+        """Labels or types with their counts; the store may list unused names."""
         names = await self._reader.one(named(self._dialect.procedures))
         if not names:
             return {}
@@ -181,7 +180,7 @@ class SchemaMonitor:
         return {name: by_place[at] for at, name in enumerate(names) if by_place[at]}
 
     async def _with_types(self, schema: GraphSchema, labels_borne: int) -> GraphSchema:
-        """Which labels are types of nodes, and which nodes have an id of their own."""
+        """Determine which labels are types of nodes, and which nodes have an id of their own."""
         nodes = await self._reader.one(queries.NODES)
         if nodes > COUNTED:
             types: dict[str, int | None] = dict.fromkeys(await self._labels_that_are_types(schema))
@@ -207,7 +206,7 @@ class SchemaMonitor:
         return [label for label, is_type in zip(labels, found, strict=True) if is_type]
 
     async def _with_ids(self, schema: GraphSchema) -> GraphSchema:
-        """How many nodes have no id, and which share theirs."""
+        """Count the nodes without an id, and find those that share an id."""
         found = await self._reader.one(queries.id_counts(schema))
         without = sum(number for text, number in found if text is None)
         schema = replace(schema, without_id=without - schema.unlabelled)
@@ -217,8 +216,8 @@ class SchemaMonitor:
         if sum(shared.values()) - len(shared) > MOST_ALIASED:
             raise StoreError(_too_many(self._settings, shared))
         bearers = await self._reader.one(queries.bearers(schema), ids=list(shared))
-        # Of several nodes the first by element id has the id, the others their element id: by
-        # the number at its end, which grows.
+        # Of several nodes with an id, the first by element id keeps it and the others use their
+        # element id. The order is that of the number at its end, which grows.
         others = [
             element
             for _, elements in bearers
@@ -229,7 +228,7 @@ class SchemaMonitor:
     # --- the indexes of search ----------------------------------------------
 
     async def _fulltext_index(self, labels: Collection[str], patience: float) -> Index:
-        """The full-text index for search; raises where there is none, or it failed."""
+        """The full-text index for search; raises if it is missing or failed."""
         settings = self._settings
         index = await self._filled(fulltext_index, patience)
         if index is None:
@@ -239,10 +238,10 @@ class SchemaMonitor:
         return index
 
     async def _vector_index(self, embedder: Embedder, patience: float) -> Index | None:
-        """The vector index for an embedder, whose `dimensions` are set to those of the index.
+        """The vector index for an embedder; sets the embedder's `dimensions` to those of the index.
 
         Raises:
-            StoreError: It failed, or is for vectors of another length.
+            StoreError: The index failed, or is for vectors of another length.
         """
         index = await self._filled(vector_index, patience)
         if index is None:
@@ -261,7 +260,7 @@ class SchemaMonitor:
     async def _filled(
         self, chosen: Callable[[Sequence[Index], Neo4jSettings], Index | None], patience: float
     ) -> Index | None:
-        """An index, filled as far as `patience` in seconds allows."""
+        """An index, populated as far as `patience` in seconds allows."""
         end = time.monotonic() + patience
         while True:
             index = chosen(self._indexes or (), self._settings)
@@ -281,7 +280,7 @@ class SchemaMonitor:
     # --- warnings -----------------------------------------------------------
 
     def log_warnings(self) -> None:
-        """Log what makes this graph slow, or different from what its operator may expect."""
+        """Log anything that makes this graph slow, or that its operator may not expect."""
         schema, where = self.schema, place(self._settings)
         for name, labels in schema.scans.items():
             log.warning(
@@ -300,7 +299,7 @@ class SchemaMonitor:
             log.warning(no_vector_index(self._settings, self._indexes or ()))
 
     def peculiarities(self) -> list[str]:
-        """What a reader of answers should know of this graph, a sentence each."""
+        """Facts about this graph that a reader of answers should know, a sentence each."""
         schema, settings = self.schema, self._settings
         sentences = []
         if schema.without_id or schema.unlabelled:
@@ -329,7 +328,7 @@ class SchemaMonitor:
 
 
 def _with_id_indexes(schema: GraphSchema, found: Sequence[Index] | None) -> GraphSchema:
-    """The schema with the labels that have an index by id; without a list, all have one."""
+    """The schema with the labels that have an index by id; without a list, all labels do."""
     online = {
         (index.labels, index.properties)
         for index in found or ()
@@ -345,7 +344,7 @@ def _with_id_indexes(schema: GraphSchema, found: Sequence[Index] | None) -> Grap
 
 
 def _unsearched(schema: GraphSchema, fulltext: Index | None) -> tuple[str, ...]:
-    """Types whose nodes the full-text index does not hold."""
+    """Types whose nodes are not in the full-text index."""
     if fulltext is None:
         return ()
     return tuple(sorted(set(schema.types) & set(schema.labels) - set(fulltext.labels)))

@@ -1,7 +1,8 @@
-"""What a database holds of the nodes and edges that a load names, for the load to add to or remove.
+"""Reads the existing nodes and edges that a load names, which it adds to or removes.
 
-What the new records name is read batch by batch, and put before them in the staging: merging then
-gives what one load of everything gives. All else in the database is not looked at.
+The nodes and edges that the new records name are read batch by batch and put before the records in
+the staging: merging then has the same result as one load of everything. The rest of the database
+is not read.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from bfsql_neo4j.settings import Neo4jSettings
 from bfsql_neo4j.values import ELEMENT, from_properties, storable
 
 _END, _DESCRIBED, _GONE = 0, 1, 2
-"""Why a node is sought: an edge or a passage names it, a record describes it, it is to go."""
+"""Why a node is read: an edge or a passage names it, a record describes it, or it is removed."""
 
 _TABLES = """
 CREATE TABLE gone_node (id TEXT PRIMARY KEY);
@@ -69,7 +70,7 @@ UNION ALL SELECT subject, predicate, object FROM gone_edge
 
 
 class _Found(NamedTuple):
-    """What one statement found."""
+    """The results of one statement."""
 
     why: int
     asked: Sequence[Any]
@@ -77,10 +78,10 @@ class _Found(NamedTuple):
 
 
 async def schema_of(settings: Neo4jSettings) -> GraphSchema:
-    """The schema of a database that a load adds to: with everything in it.
+    """The schema of a database that a load adds to, including everything in it.
 
     Raises:
-        StoreError: It cannot be read.
+        StoreError: The database cannot be read.
         StoreUnavailable: The server does not answer.
     """
     everything = settings.model_copy(
@@ -95,12 +96,12 @@ async def schema_of(settings: Neo4jSettings) -> GraphSchema:
 
 
 class Existing:
-    """What is in the database already, and what of it is to go.
+    """The existing content that a load concerns, and the part of it to remove.
 
     Args:
         staging: All new records, and the tables of a `GraphRows`.
-        settings: For the error messages.
-        schema: How ids are found.
+        settings: Used in error messages.
+        schema: Tells how to find ids.
     """
 
     def __init__(self, staging: Staging, settings: Neo4jSettings, schema: GraphSchema) -> None:
@@ -113,7 +114,7 @@ class Existing:
     # --- what is to go --------------------------------------------------------
 
     def take_removals(self, records: Iterable[GraphRecord]) -> None:
-        """Read what is to be removed; predicates may be written as answers show them."""
+        """Read the removals; predicates may have the form shown in answers."""
         types = {name: kind for kind, name in self._schema.predicates.items()}
         types |= {kind: kind for kind in self._schema.predicates}
         execute = self._staging.connection.execute
@@ -125,7 +126,7 @@ class Existing:
                     kind = types.get(record.predicate, record.predicate)
                     triple = (record.subject, kind, record.object)
                     execute("INSERT OR IGNORE INTO gone_edge VALUES (?, ?, ?)", triple)
-            except UnicodeEncodeError:  # no text, and in no database
+            except UnicodeEncodeError:  # not valid text, so not in any database
                 self._note_not_there(record)
 
     def nodes_to_go(self) -> Iterator[list[str]]:
@@ -144,10 +145,10 @@ class Existing:
     # --- reading --------------------------------------------------------------
 
     async def read(self, session: AsyncSession) -> None:
-        """Read what the records name, and put it before them.
+        """Read the nodes and edges that the records name, and put them before the records.
 
         Raises:
-            LoadRefused: Something that would have to be changed cannot be.
+            LoadRefused: Something that would have to change cannot be changed.
         """
 
         async def find_nodes(sought: tuple[int, list[str]]) -> None:
@@ -187,14 +188,14 @@ class Existing:
                 self._keep_edges()
                 yield gone, edges
 
-    # In the thread that reads the staging, so that no other uses its connection.
+    # In the thread that reads the staging, so that no other thread uses its connection.
 
     def _keep_nodes(self) -> None:
         while self._found:
             why, ids, rows = self._found.popleft()
             asked = set(ids)
             located: dict[str, Sequence[Any]] = {}
-            # Where several nodes still have one id, the first by element id is the node.
+            # If several nodes share an id, the first by element id is the node.
             for row in sorted(rows, key=lambda row: (len(row[1]), row[1])):
                 if row[0] in asked:
                     located.setdefault(row[0], row)
@@ -212,7 +213,7 @@ class Existing:
                 )
 
     def _node(self, why: int, row: Sequence[Any]) -> tuple[NodeRecord, tuple[Any, ...]]:
-        """A node as a record; and its element id, label, id property, and whether it may change."""
+        """A node as a record; its element id, label, id property, and whether it may change."""
         if why == _END:
             return NodeRecord(row[0], ""), (row[1], None, None, 0)
         id_, element, labels, properties = row

@@ -1,4 +1,4 @@
-"""Cypher for indexes: which there are, and what makes and removes them."""
+"""Cypher for indexes: listing, creating and removing them."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ INDEXES = (
     "RETURN collect([name, type, state, labelsOrTypes, properties, owningConstraint IS NOT NULL, "
     "populationPercent, options])"
 )
-"""Indexes over nodes, and the one over evidence."""
+"""Indexes over nodes, and the index over evidence."""
 AWAIT_INDEX = "CALL db.awaitIndex($index, $seconds)"
 
 _ANALYZER = re.compile(r"[\w-]+")
 
 
 def has_property(label: str, name: str) -> str:
-    """One row where a node of the label has the property, none otherwise."""
+    """One row if a node of the label has the property, none otherwise."""
     return f"MATCH (n:{quoted(label)}) WHERE n.{quoted(name)} IS NOT NULL RETURN 1 LIMIT 1"
 
 
 def vectors_of(label: str, name: str) -> str:
-    """How many nodes of the label have the property, and how long the shortest vector is."""
+    """The number of nodes of the label with the property, and the length of the shortest vector."""
     vector = f"n.{quoted(name)}"
     return (
         f"MATCH (n:{quoted(label)}) WHERE {vector} IS NOT NULL RETURN count(n), min(size({vector}))"
@@ -40,7 +40,7 @@ def create_range_index(label: str, name: str) -> str:
 def create_fulltext_index(
     index: str, labels: Iterable[str], properties: Iterable[str], analyzer: str | None = None
 ) -> str:
-    """An index that finds the nodes of labels by words in properties."""
+    """An index that finds nodes of some labels by words in properties."""
     each = ", ".join(f"n.{quoted(name)}" for name in properties)
     text = f"CREATE FULLTEXT INDEX {quoted(index)} FOR (n:{any_of(labels)}) ON EACH [{each}]"
     if analyzer is None or not _ANALYZER.fullmatch(analyzer):
@@ -49,7 +49,7 @@ def create_fulltext_index(
 
 
 def create_evidence_index(index: str, types: Iterable[str], name: str) -> str:
-    """An index that finds relationships by a text that is, as a whole, in a property's list."""
+    """An index that finds relationships by a whole text in a property's list."""
     return (
         f"CREATE FULLTEXT INDEX {quoted(index)} FOR ()-[r:{any_of(types)}]-() "
         f"ON EACH [r.{quoted(name)}] OPTIONS {{indexConfig: {{`fulltext.analyzer`: 'keyword'}}}}"
@@ -57,7 +57,7 @@ def create_evidence_index(index: str, types: Iterable[str], name: str) -> str:
 
 
 def create_vector_index(index: str, label: str, name: str, dimensions: int | None) -> str:
-    """An index that finds the nodes of a label by the nearness of their vectors.
+    """An index that finds the nodes of a label by vector similarity.
 
     Without `dimensions` the text has a placeholder, for a person to fill in.
     """

@@ -1,4 +1,4 @@
-"""Indexes: what a database lacks, how it is created, and which indexes search uses."""
+"""Indexes: finds and creates those that a database lacks, and chooses those for search."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from bfsql_neo4j.settings import Neo4jSettings
 from bfsql_neo4j.values import DOCUMENTS
 
 VECTOR_INDEX = "entity_vectors"
-"""Name of the vector index where settings name none."""
+"""Name of the vector index if the settings name none."""
 EVIDENCE_INDEX = "entity_evidence"
 """Name of the full-text index that finds the relationships whose evidence is from a document."""
 PATIENCE = 600.0
-"""Seconds to wait until new indexes are filled."""
+"""Seconds to wait until new indexes are populated."""
 POLL = 0.1
-"""Seconds between two checks of an index that is being filled."""
+"""Seconds between two checks of an index that is being populated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Index:
     owned: bool
     """Whether it belongs to a constraint and is dropped with it."""
     percent: float
-    """How much of it is filled, 0 to 100."""
+    """Percentage of it that is populated, 0 to 100."""
     config: Mapping[str, Any]
     """Its `indexConfig`: the analyzer of a full-text index, the dimensions of a vector index."""
 
@@ -74,14 +74,14 @@ async def property_keys(session: AsyncSession) -> set[str]:
 
 
 def id_properties(settings: Neo4jSettings, label: str) -> list[str]:
-    """Properties that may hold the id of a label's nodes, best first."""
+    """Properties that may hold the id of nodes with a label, best first."""
     return settings.label_id_properties.get(label) or settings.common_id_properties
 
 
 def searched_properties(
     settings: Neo4jSettings, labels: Iterable[str], keys: Collection[str]
 ) -> list[str]:
-    """Properties that hold names, aliases, descriptions or ids, and are among `keys`."""
+    """Properties among `keys` that hold names, aliases, descriptions or ids."""
     ids = [name for label in labels for name in id_properties(settings, label)]
     names = [*settings.name_property, *settings.alias_property, *settings.description_property]
     return [name for name in dict.fromkeys([*names, *ids]) if name in keys]
@@ -99,7 +99,7 @@ def fulltext_index(have: Sequence[Index], settings: Neo4jSettings) -> Index | No
 
 
 def vector_index(have: Sequence[Index], settings: Neo4jSettings) -> Index | None:
-    """The vector index for search: the one that settings name, or the only one."""
+    """The vector index for search: the one that the settings name, or the only one."""
     vectors = [index for index in have if index.type == "VECTOR"]
     if settings.vector_index is not None:
         return next((index for index in vectors if index.name == settings.vector_index), None)
@@ -110,18 +110,18 @@ def vector_index(have: Sequence[Index], settings: Neo4jSettings) -> Index | None
 
 
 async def prepare(settings: Neo4jSettings, apply: bool) -> list[str]:  # noqa: FBT001 - the contract's
-    """What the database lacks for ids and names to be found quickly.
+    """Find the indexes that the database lacks for fast lookups by id and name.
 
     Args:
-        settings: The database, and which of its properties are ids and names.
-        apply: Whether to create it, and to wait until it is filled.
+        settings: The database, and the properties that are ids and names.
+        apply: Whether to create them, and to wait until they are populated.
 
     Returns:
         The statements, each with its semicolon, so that all of them can be pasted at once.
 
     Raises:
         StoreError: The server refuses.
-        StoreUnavailable: It does not answer, or is still filling the indexes.
+        StoreUnavailable: The server does not answer, or is still populating the indexes.
     """
     async with (
         open_driver(settings) as driver,
@@ -137,7 +137,7 @@ async def prepare(settings: Neo4jSettings, apply: bool) -> list[str]:  # noqa: F
 
 
 async def _lacking(session: AsyncSession, settings: Neo4jSettings) -> list[str]:
-    """The statements that create what is missing, and replace what failed."""
+    """The statements that create missing indexes and replace failed ones."""
     have = await indexes(session)
     found = sorted(await _one(session, queries.labels(procedures=True)))
     labels = [label for label in found if label not in settings.exclude_labels]
@@ -188,10 +188,10 @@ async def fulltext_for_load(
     """The statements after which search finds the nodes that a load has written.
 
     Args:
-        session: Of the database.
-        settings: Which properties hold names.
+        session: A session of the database.
+        settings: Name the properties that hold names.
         written: The labels of these nodes.
-        appends: Whether there are others, and perhaps an index, to which what it lacks is added.
+        appends: Whether there may be other nodes and an index, which is then extended as needed.
     """
     index = fulltext_index(await indexes(session), settings) if appends else None
     labels = {*written, *(index.labels if index else ())}
@@ -212,7 +212,7 @@ async def fulltext_for_load(
 
 
 def _made_anew(index: Index, labels: Iterable[str], properties: Iterable[str]) -> list[str]:
-    """The full-text index over these labels, and over further properties."""
+    """The statements that recreate the full-text index with these labels and further properties."""
     together = dict.fromkeys([*index.properties, *properties])
     analyzer = index.config.get("fulltext.analyzer")
     return [
@@ -222,7 +222,7 @@ def _made_anew(index: Index, labels: Iterable[str], properties: Iterable[str]) -
 
 
 async def evidence_for_load(session: AsyncSession, types: Collection[str]) -> list[str]:
-    """The statements after which the evidence of relationships of these types is found."""
+    """The statements that make the evidence of relationships of these types searchable."""
     have = read_indexes(await _one(session, index_queries.INDEXES, evidence=EVIDENCE_INDEX))
     covered = {t for index in have if index.name == EVIDENCE_INDEX for t in index.labels}
     if covered.issuperset(types):
@@ -243,9 +243,9 @@ async def _has_any(session: AsyncSession, label: str, properties: Iterable[str])
 async def vectors_lacking(
     session: AsyncSession, settings: Neo4jSettings, labels: Iterable[str]
 ) -> list[str]:
-    """The vector index over `vector_property`, where that is set and there is none.
+    """The vector index over `vector_property`, if that is set and there is no such index.
 
-    Neo4j's vector indexes are over one label: the one with the most vectors gets it.
+    Neo4j's vector indexes are over one label: the label with the most vectors gets it.
     """
     name = settings.vector_property
     have = [index for index in await indexes(session) if index.type == "VECTOR"]
@@ -269,17 +269,17 @@ async def make(
     texts: Iterable[str],
     patience: float = PATIENCE,
 ) -> None:
-    """Run statements that create or drop indexes, and wait until every index is filled.
+    """Run statements that create or drop indexes, and wait until every index is populated.
 
     Args:
         session: Each statement is a transaction of its own.
-        settings: For the error messages.
+        settings: Used in error messages.
         texts: The statements.
-        patience: Seconds to wait at most.
+        patience: Most seconds to wait.
 
     Raises:
-        StoreError: An index failed that had not failed before.
-        StoreUnavailable: Filling takes longer.
+        StoreError: An index failed that had not already failed.
+        StoreUnavailable: Populating the indexes takes longer.
     """
     failed = {index.name for index in await indexes(session) if index.state == "FAILED"}
     for text in texts:
@@ -298,7 +298,7 @@ async def make(
 def _unfinished(
     have: Sequence[Index], failed: Collection[str], settings: Neo4jSettings
 ) -> Index | None:
-    """An index that is not yet filled; raises where one failed that is not among `failed`."""
+    """An index that is not yet populated; raises if one failed that is not among `failed`."""
     for index in have:
         if index.state == "FAILED" and index.name not in failed:
             raise StoreError(
@@ -319,7 +319,7 @@ async def _one(session: AsyncSession, text: str, **parameters: Any) -> Any:
 
 
 def _literal(text: str) -> Any:
-    """The driver's types demand literal texts; ours are built in `queries`."""
+    """The driver's types require literal texts; ours are built in `queries`."""
     return text
 
 
@@ -327,7 +327,7 @@ def _literal(text: str) -> Any:
 
 
 def no_vector_index(settings: Neo4jSettings, have: Sequence[Index]) -> str:
-    """The warning that an embedding is of no use without a vector index, and how to create one."""
+    """The warning that an embedding is useless without a vector index, and how to create one."""
     names = ", ".join(repr(index.name) for index in have if index.type == "VECTOR")
     if settings.vector_index is not None:
         lack = f"no vector index named {settings.vector_index!r} (there are {names or 'none'})"
@@ -345,7 +345,7 @@ def no_vector_index(settings: Neo4jSettings, have: Sequence[Index]) -> str:
 
 
 def check_state(index: Index, settings: Neo4jSettings) -> None:
-    """Raises `StoreError` for an index that failed."""
+    """Raise `StoreError` if the index failed."""
     if index.state == "FAILED":
         raise StoreError(
             f"The index {index.name!r} of {place(settings)} failed and cannot be queried. SHOW "

@@ -1,8 +1,8 @@
-"""Loads a graph into a database: into an empty one, in place of what is there, or added to it.
+"""Loads a graph into a database: an empty one, in place of the existing content, or added to it.
 
-All records are read and merged before anything is changed, so that a source that breaks changes
-nothing. From then on a load is many transactions, since Neo4j cannot take a large graph in one:
-what ends it early leaves a part of the graph in the database, and the error states how much.
+All records are read and merged before anything is changed, so that a failing source changes
+nothing. From then on a load is many transactions, since Neo4j cannot take a large graph in one.
+A load that ends early leaves a part of the graph in the database, and the error states how much.
 """
 
 from __future__ import annotations
@@ -38,24 +38,25 @@ async def load_graph(
 ) -> LoadReport:
     """Load the graph of these records into a database, and index it for reading.
 
-    Cancelling the call stops it. A note of the `CancelledError` states what is in
-    the database then, where that is not what was there before.
+    Cancelling the call stops the load. If the database has changed by then, a
+    note of the `CancelledError` describes its content.
 
     Args:
         settings: The database.
         records: Nodes, edges and evidence in any order. They are read once, in a
             thread; memory does not grow with their number.
-        options: What becomes of a graph that is there, and of what is missing in the new one.
-            Of a graph that is added to, only what the records name is read and changed.
+        options: What happens to an existing graph, and to whatever is missing in the new one.
+            When appending, only nodes and edges that the records name are read and changed.
 
     Returns:
-        What was found and made. Edges without both of their nodes are kept out.
+        A report of the records found and the graph made. Edges without both of their nodes are left
+        out.
 
     Raises:
-        LoadRefused: The database holds a graph, and the mode is NEW; it has something that
-            cannot be added to; or the graph is not worth loading.
-        StoreError: The database cannot be written; the sentence says what is in it now.
-        StoreUnavailable: The server does not answer, or not any more.
+        LoadRefused: The database holds a graph, and the mode is NEW; it holds something
+            that cannot be extended; or the graph is not worth loading.
+        StoreError: The database cannot be written; the message states its present content.
+        StoreUnavailable: The server does not answer, or stopped answering.
     """
     writer = GraphWriter(settings, options)
     async with _session(settings, writer) as session:
@@ -88,7 +89,7 @@ def _merge(staging: Staging) -> None:
 async def _existing(
     session: AsyncSession, settings: Neo4jSettings, staging: Staging, options: LoadOptions
 ) -> Existing:
-    """What is in the database of what the records name, put before them in the staging."""
+    """The existing content that the records name, put before them in the staging."""
     existing = Existing(staging, settings, await schema_of(settings))
     await staging.run(lambda: existing.take_removals(options.remove))
     await existing.read(session)
@@ -101,10 +102,10 @@ async def _check(
     """Make sure that the database may be filled: before anything is read, and before it is written.
 
     Returns:
-        How many nodes and relationships it holds.
+        The number of nodes and relationships in the database.
 
     Raises:
-        LoadRefused: It holds a graph that has to stay as it is.
+        LoadRefused: The database holds a graph that must not change.
     """
     ((nodes, relationships),) = await (await session.run(writes.SIZE)).values()
     if nodes and options.mode is LoadMode.NEW:
@@ -117,7 +118,7 @@ def _check_graph(staging: Staging, size: tuple[int, int], options: LoadOptions) 
     """Make sure that the graph is worth loading, before anything is written.
 
     Raises:
-        LoadRefused: It is not, and the options want it to be.
+        LoadRefused: The graph is not worth loading, and the options require it.
     """
     report = staging.report
     ((edges,),) = staging.connection.execute("SELECT EXISTS (SELECT 1 FROM edge)")
@@ -131,7 +132,7 @@ def _check_graph(staging: Staging, size: tuple[int, int], options: LoadOptions) 
 
 
 def _id_properties(settings: Neo4jSettings, label: str) -> list[str]:
-    """Where the ids of a label's nodes are looked for; new ones go into the first."""
+    """Properties in which the ids of a label's nodes are looked up; new ids go into the first."""
     names = id_properties(settings, label)
     if not names:
         raise StoreError(
@@ -144,7 +145,7 @@ def _id_properties(settings: Neo4jSettings, label: str) -> list[str]:
 
 @asynccontextmanager
 async def _session(settings: Neo4jSettings, writer: GraphWriter) -> AsyncIterator[AsyncSession]:
-    """A session for writing, with a sentence for whatever ends it."""
+    """A session for writing, with a sentence for any error that ends it."""
     try:
         async with (
             open_driver(settings) as driver,

@@ -1,4 +1,4 @@
-"""The plugin that the entry point `neo4j` names."""
+"""The plugin behind the entry point `neo4j`."""
 
 from bfsql.lazy import lazy_call
 from bfsql.plugins import BackendPlugin

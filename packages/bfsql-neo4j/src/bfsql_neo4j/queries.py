@@ -1,16 +1,15 @@
 """Cypher for nodes, edges, search and the schema.
 
-That for indexes is in `index_queries`, that for loading in `writes`.
+Cypher for indexes is in `index_queries`, and for loading in `writes`.
 
-Every statement about known nodes begins with `_found`: index seeks for each
-requested value, by every property that may hold an id, in all labels that have
-an index for it. Measured on 100,000 nodes and 500,000 relationships: a match
-without a label reads all nodes, once for every id; a label without an index all
-of its nodes. So labels without one are read once, for all ids together, and
-nodes without a label have their element id as their id.
+Every statement about known nodes begins with `_found`: index seeks for each requested value, by
+every property that may hold an id, in all labels that have an index for it. Measured on 100,000
+nodes and 500,000 relationships: a match without a label reads all nodes, once for every id; a
+label without an index, all of its nodes. Labels without an index are therefore read once, for all
+ids together, and nodes without a label have their element id as their id.
 
-Most statements return one record with nested lists: unpacking a record for each
-node costs the client twice as much.
+Most statements return one record with nested lists, because unpacking a record for each node costs
+the client twice as much.
 """
 
 from __future__ import annotations
@@ -29,24 +28,24 @@ Statement = tuple[str, dict[str, Any]]
 CHUNK = 5_000
 """Most keys in one statement."""
 PART = 2_500
-"""Edges of a node and direction that are sent in one piece, which is the unit of a ring."""
+"""Edges of a node and direction that are sent in one piece, the unit of a ring."""
 PARTS = 50
-"""Such pieces in one record."""
+"""Most such pieces in one record."""
 PREFERRED = 1_000
-"""Hits of the full-text index, best first, that are put in the order of search."""
+"""Hits of the full-text index, best first, that are put in search order."""
 FOUND = 60
-"""Hits that search ranks itself."""
+"""Most hits that search ranks itself."""
 
 
 def quoted(name: str) -> str:
     r"""A label, type, property or index name between backticks; Cypher takes no parameter for it.
 
-    Cypher reads a backslash, a `u` and four digits as a character everywhere, inside of
-    backticks too, so that a name could close them by \u0060. So every backslash is itself
+    Cypher reads a backslash, a `u` and four digits as a character everywhere, even
+    inside backticks, so that a name could close them by \u0060. Every backslash is therefore
     written that way.
 
     Raises:
-        ValueError: No name can be empty or hold U+0000.
+        ValueError: The name is empty or contains U+0000.
     """
     if not name or "\0" in name:
         raise ValueError(
@@ -57,7 +56,7 @@ def quoted(name: str) -> str:
 
 
 def any_of(names: Iterable[str]) -> str:
-    """Names of which one is meant."""
+    """Alternative names, one of which matches."""
     return "|".join(map(quoted, names))
 
 
@@ -106,7 +105,7 @@ def _ends(
 ) -> str:
     """`[type, other end, *values]` of a node's relationships in one direction.
 
-    With `types`, only of these, which have to be some that are followed.
+    With `types`, only relationships of these types, all of which must be followed.
     """
     if schema.followed == ():
         return "[]"
@@ -134,14 +133,14 @@ def _element(schema: GraphSchema, variable: str) -> str:
 
 
 def _is_node(schema: GraphSchema, variable: str) -> str:
-    """Condition: it has no label that is excluded."""
+    """Condition that it has no excluded label."""
     if not schema.excluded:
         return "true"
     return f"NOT {variable}:{any_of(schema.excluded)}"
 
 
 def _id_value(schema: GraphSchema, variable: str) -> str:
-    """The value of the first id property that a node has; null where it has none, or no label."""
+    """The value of the first id property that a node has; null if it has none, or no label."""
     value = _first(variable, schema.common_ids)
     if schema.label_ids:
         cases = " ".join(
@@ -162,7 +161,7 @@ def _first(variable: str, names: Iterable[str]) -> str:
 
 
 def _properties(variable: str, wanted: Collection[str] | None, *, as_text: bool) -> str:
-    """Properties as a map or as a list of key and value: all, or those of `$wanted`."""
+    """Properties as a map or as a list of key and value: all of them, or those in `$wanted`."""
     if as_text:
         return _texts(variable, f"keys({variable})" if wanted is None else "$wanted")
     if wanted is None:
@@ -172,7 +171,7 @@ def _properties(variable: str, wanted: Collection[str] | None, *, as_text: bool)
 
 
 def _texts(variable: str, keys: str) -> str:
-    """Properties as a list of key and value, times as text."""
+    """Properties as a list of key and value, with times as text."""
     value = f"{variable}[key]"
     return (
         f"[key IN {keys} WHERE {value} IS NOT NULL | [key, CASE "
@@ -206,7 +205,7 @@ def node_metadata(
     *,
     as_text: bool = False,
 ) -> Statement:
-    """`[id, labels, properties]` of the nodes that exist; with `wanted`, only of these names.
+    """`[id, labels, properties]` of the nodes that exist; with `wanted`, only these properties.
 
     With `as_text`, times are text: the driver cannot read years beyond 1 to 9999.
     """
@@ -240,12 +239,12 @@ def ring(
 ) -> Statement:
     """The edges of the nodes that exist, in records of a list of `PARTS` parts each.
 
-    With `types`, at least one of those that are followed, only their edges are read; with a
-    direction, only those that leave the nodes, or that enter them.
+    With `types`, of which at least one is followed, only their edges are read; with a
+    direction, only edges that leave or that enter the nodes.
 
     A part is `[id, labels, bearer, leaving, entering]`, the lists of `[type, other end, its
-    labels]`. A node has one part with all its edges and null for the bearer of its id; or, beyond
-    `PART` edges in a direction, several, and its element id for the bearer.
+    labels]`. A node has one part with all its edges and null as the bearer of its id; or, beyond
+    `PART` edges in a direction, several parts with its element id as the bearer.
     """
     leaving = "[]" if direction == "in" else _ends(schema, "-", "->", "labels(m)", types=types)
     entering = "[]" if direction == "out" else _ends(schema, "<-", "-", "labels(m)", types=types)
@@ -283,8 +282,8 @@ def edge_metadata(
 ) -> Statement:
     """`[position, properties]` for edges, lists of position, element, type, element."""
     element, given = schema.dialect.element, schema.dialect.given
-    # Sorted, so that both ends are known before the planner expands between them: it then starts
-    # at the end with fewer relationships, and never reads all of a hub's.
+    # Sorted, so that both ends are known before the planner expands between them: it then starts at
+    # the end with fewer relationships, and never reads all relationships of a hub.
     text = (
         f"UNWIND $edges AS e MATCH (a) WHERE {element}(a) = {given('e[1]')} "
         f"MATCH (b) WHERE {element}(b) = {given('e[3]')} WITH e, a, b ORDER BY e[0] "
@@ -305,7 +304,7 @@ def evidence_of_node(schema: GraphSchema, ids: Collection[str]) -> Statement:
 
 
 def evidence_of_document(schema: GraphSchema) -> str:
-    """Rows as in `evidence_of_node` of the relationships whose evidence is from `$document`."""
+    """Rows, as in `evidence_of_node`, of the relationships whose evidence is from `$document`."""
     return (
         "CALL db.index.fulltext.queryRelationships($index, $lucene) YIELD relationship AS r "
         f"WITH r WHERE $document IN r.{quoted(DOCUMENTS)} {_evidence_rows(schema)}"
@@ -313,7 +312,7 @@ def evidence_of_document(schema: GraphSchema) -> str:
 
 
 def _evidence_rows(schema: GraphSchema) -> str:
-    """The first `$most` by their triple."""
+    """The first `$most` rows, by triple."""
     return (
         "WITH DISTINCT r, startNode(r) AS a, endNode(r) AS b "
         f"WHERE {_is_node(schema, 'a')} AND {_is_node(schema, 'b')} "
@@ -327,7 +326,7 @@ def _evidence_rows(schema: GraphSchema) -> str:
 
 
 def search_by_words(schema: GraphSchema) -> str:
-    """Candidates by words, the best of the index `$index` for `$lucene`."""
+    """Candidates by words: the best hits of the index `$index` for `$lucene`."""
     return (
         "CALL db.index.fulltext.queryNodes($index, $lucene) YIELD node AS n, score "
         f"WITH n, score {_wanted(schema)} WITH n, score LIMIT {PREFERRED} "
@@ -336,7 +335,7 @@ def search_by_words(schema: GraphSchema) -> str:
 
 
 def search_by_part_of_name(schema: GraphSchema) -> str:
-    """Candidates by a part of a name, `$called`, reading every node."""
+    """Candidates by a part of a name, `$called`; reads every node."""
     return (
         f"MATCH (n) WITH n, 0.0 AS score {_wanted(schema)} "
         f"WITH n, score WHERE any(text IN {_list_of([*schema.names, *schema.aliases])} "
@@ -346,7 +345,7 @@ def search_by_part_of_name(schema: GraphSchema) -> str:
 
 
 def nearest(schema: GraphSchema) -> str:
-    """Candidates by the nearness of vectors, `$most` of the index `$index` for `$vector`."""
+    """Candidates by vector similarity: `$most` hits of the index `$index` for `$vector`."""
     return (
         "CALL db.index.vector.queryNodes($index, $most, $vector) YIELD node AS n, score "
         f"WITH n, score {_wanted(schema)} "
@@ -371,13 +370,13 @@ def _candidate(schema: GraphSchema, score: str) -> str:
 
 
 def _wanted(schema: GraphSchema) -> str:
-    """Keeps nodes, and those of the types `$types` if it is not null."""
+    """Keeps nodes, of the types `$types` if it is not null."""
     kind = f"coalesce(head([l IN $rank WHERE l IN labels(n)]), '{UNTYPED}')"
     return f"WHERE {_is_node(schema, 'n')} AND ($types IS NULL OR {kind} IN $types)"
 
 
 def _list_of(names: Iterable[str]) -> str:
-    """The values of properties of `n` in one list."""
+    """The values of properties of `n` as one list."""
     return " + ".join(f"coalesce([] + n.{quoted(name)}, [])" for name in names) or "[]"
 
 
@@ -407,12 +406,12 @@ def types(procedures: bool) -> str:  # noqa: FBT001 - its only argument
 
 
 def nodes_of(names: Sequence[str]) -> str:
-    """Position and number of nodes for each label; the server keeps these numbers."""
+    """Position and number of nodes for each label, from counts that the server keeps."""
     return _counts("n", [f"(n:{quoted(name)})" for name in names])
 
 
 def relationships_of(names: Sequence[str]) -> str:
-    """Position and number of relationships for each type; the server keeps these numbers."""
+    """Position and number of relationships for each type, from counts that the server keeps."""
     return _counts("r", [f"()-[r:{quoted(name)}]->()" for name in names])
 
 
@@ -424,7 +423,7 @@ def _counts(variable: str, patterns: Sequence[str]) -> str:
 
 
 def some_nodes(schema: GraphSchema, most: int) -> Statement:
-    """Ids of the first nodes that the server has, so many."""
+    """Ids of the first `most` nodes that the server has."""
     text = (
         f"MATCH (n) WHERE {_is_node(schema, 'n')} WITH n LIMIT {most} "
         f"RETURN collect({_id(schema, 'n')})"
@@ -433,7 +432,7 @@ def some_nodes(schema: GraphSchema, most: int) -> Statement:
 
 
 def some_edges(schema: GraphSchema, name: str, most: int) -> Statement:
-    """Subject and object of the first relationships of a type, so many."""
+    """Subject and object of the first `most` relationships of a type."""
     text = (
         f"MATCH (a)-[r:{quoted(name)}]->(b) "
         f"WHERE {_is_node(schema, 'a')} AND {_is_node(schema, 'b')} WITH a, b LIMIT {most} "
@@ -443,7 +442,7 @@ def some_edges(schema: GraphSchema, name: str, most: int) -> Statement:
 
 
 def labels_that_are_types(names: Sequence[str]) -> str:
-    """For labels in the order of their rank, whether a node has each and none before it."""
+    """For labels in the order of their rank, whether a node has that label and none before it."""
     tests = [
         f"EXISTS {{ MATCH (n:{quoted(name)}) "
         f"WHERE none(l IN labels(n) WHERE l IN $names[..{place}]) }}"
@@ -453,7 +452,7 @@ def labels_that_are_types(names: Sequence[str]) -> str:
 
 
 def id_counts(schema: GraphSchema) -> str:
-    """How many nodes have no id, and `[id, nodes]` of the ids that several nodes have."""
+    """The number of nodes without an id, and `[id, nodes]` of the ids that several nodes have."""
     return (
         f"MATCH (n) WHERE {_is_node(schema, 'n')} WITH {_id_text(schema, 'n')} AS id, "
         "count(*) AS bearers WHERE id IS NULL OR bearers > 1 RETURN collect([id, bearers])"

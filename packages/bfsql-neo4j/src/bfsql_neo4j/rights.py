@@ -1,4 +1,4 @@
-"""Whether the account of a connection could change the graph; nothing is written to find out."""
+"""Checks whether a connection's account could change the graph, without writing anything."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ _WRITING = {
     *("admin", "database_actions", "dbms_actions", "graph_actions", "write", "merge"),
     *("create_element", "delete_element", "set_label", "remove_label", "set_property"),
 }
-"""Privileges of the Enterprise edition that change nodes and relationships, or allow to grant
-those that do."""
+"""Privileges of the Enterprise edition that change nodes and relationships, or allow granting such
+privileges.
+"""
 
 
 async def reason_it_may_write(reader: Reader, settings: Neo4jSettings) -> str | None:
-    """A sentence for the operator; None where the account may only read.
+    """A sentence for the operator; None if the account may only read.
 
-    The Community edition has no roles: there only the whole database can be closed to writing.
+    The Community edition has no roles: it can only close the whole database to writing.
 
     Args:
         reader: Connections as the account.
-        settings: Whose database counts.
+        settings: Name the database to check.
     """
     user = repr(settings.username) if settings.password else "anybody"
     named = settings.database

@@ -15,12 +15,12 @@ from bfsql_neo4j.connection import Reader
 from bfsql_neo4j.schema import GraphSchema
 
 BATCH = 10_000
-"""Edges of a batch at the least, but for the last."""
+"""Fewest edges of a batch, except for the last one."""
 SHARED_ID = "another node has the same id"
 
 
 class NewName(Exception):
-    """A label or relationship type that is newer than the schema."""
+    """A label or relationship type is newer than the schema."""
 
 
 class _Types(dict[tuple[str, ...], str]):
@@ -44,17 +44,17 @@ async def ring_batches(
     predicates: Collection[str] | None = None,
     direction: EdgeDirection | None = None,
 ) -> AsyncGenerator[list[TypedTriple]]:
-    """Every edge with an asked node at either end; one between two of them comes twice.
+    """Every edge with a requested node at either end; an edge between two of them comes twice.
 
     Args:
         reader: The server.
-        schema: How the graph is read.
+        schema: The schema of the graph.
         chunks: Ids, a statement for each chunk.
-        predicates: Only edges of these; None for all.
-        direction: Only edges that leave or that enter the asked nodes; None for both.
+        predicates: Restricts the edges to these; None for all.
+        direction: Only edges that leave or that enter the requested nodes; None for both.
 
     Raises:
-        NewName: The schema has to be read again, and then the ring.
+        NewName: The schema, and then the ring, has to be read again.
     """
     types = _Types(schema)
     rows: list[TypedTriple] = []

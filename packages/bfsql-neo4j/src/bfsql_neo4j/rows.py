@@ -1,8 +1,8 @@
-"""Merged records as the rows that statements write: nodes label by label, relationships by type.
+"""Merged records as rows for write statements: nodes label by label, relationships by type.
 
-Several records of one edge stay parallel relationships. All evidence is on the first of them:
-a reader that merges them finds the `provenance` that merging in memory gives. What is in the
-database already is written only where a new record changes it.
+Several records of one edge remain parallel relationships. All evidence is on the first of them, so
+a reader that merges them finds the same `provenance` as merging in memory. Existing nodes and
+edges are written only if a new record changes them.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from bfsql.models.records import GraphRecord, NodeRecord
 from bfsql_neo4j.values import DOCUMENTS, plain, to_properties, whole
 
 MAX_ID_BYTES = 8_000
-"""Bytes of an id in UTF-8; range indexes take no text of 8,167 or more."""
+"""Most bytes of an id in UTF-8; range indexes take no text of 8,167 or more."""
 BATCH = 5_000
-"""Rows written in one transaction at most."""
+"""Most rows written in one transaction."""
 BATCH_BYTES = 4_000_000
-"""Bytes written in one transaction, roughly, unless one row has more."""
+"""Approximate limit of the bytes written in one transaction, unless one row has more."""
 
 _TABLES = """
 -- What is in the database: a node, and whether it may change; a relationship, by its row of `edge`.
@@ -75,12 +75,12 @@ class Change(NamedTuple):
     """Rows of nodes that exist, with new properties."""
 
     label: str
-    """Their type so far."""
+    """Their present type."""
     new_label: str
     held: str
-    """The property that holds their ids."""
+    """The property that holds their ids at present."""
     id_property: str
-    """The one that is to hold them."""
+    """The property that shall hold their ids."""
     rows: list[Row]
 
 
@@ -88,10 +88,10 @@ class Change(NamedTuple):
 
 
 def check(record: GraphRecord) -> None:
-    """Refuse what Neo4j cannot hold.
+    """Refuse values that Neo4j cannot store.
 
     Raises:
-        ValueError: The reason why it cannot.
+        ValueError: The record cannot be stored; the text is the reason.
     """
     if isinstance(record, NodeRecord):
         size = len(record.id.encode())
@@ -126,7 +126,7 @@ def _unpacked(data: bytes) -> dict[str, Any]:
 
 
 PLAIN = Codec(_packed, _unpacked)
-"""Metadata as `values.plain` gives it: dates, times and bytes stay what they are."""
+"""Metadata as returned by `values.plain`: dates, times and bytes are preserved."""
 
 
 # --- rows -----------------------------------------------------------------------
@@ -136,7 +136,7 @@ class GraphRows:
     """The rows of one load.
 
     Args:
-        staging: All records, with `check` and `PLAIN`; to be merged before rows are asked for.
+        staging: All records, with `check` and `PLAIN`; has to be merged before rows are requested.
     """
 
     def __init__(self, staging: Staging) -> None:
@@ -149,7 +149,7 @@ class GraphRows:
         return [label for (label,) in self._staging.connection.execute(_LABELS)]
 
     def number(self) -> tuple[int, int]:
-        """How many nodes are written, and how many relationships at most."""
+        """The number of nodes to write, and the most relationships to write."""
         execute = self._staging.connection.execute
         ((idle,),) = execute("SELECT count(*) FROM existing WHERE NOT changes")
         ((old, edges),) = execute("SELECT (SELECT count(*) FROM existing_edge), count(*) FROM edge")
@@ -159,7 +159,7 @@ class GraphRows:
         """Every new node, label by label.
 
         Args:
-            id_property: Gives the property of a label's nodes that holds the id.
+            id_property: Returns the property that holds the id of nodes with a label.
         """
         found = self._staging.connection.execute(_NODES)
         for label, group in groupby(found, itemgetter(0)):
@@ -173,16 +173,16 @@ class GraphRows:
                 yield Batch(label, batch)
 
     def changed_nodes(self, id_properties: Callable[[str], Sequence[str]]) -> Iterator[Change]:
-        """Every node that exists and that a record describes.
+        """Every existing node that a record describes.
 
         Args:
-            id_properties: Gives the properties that may hold a label's ids, best first.
+            id_properties: Returns the properties that may hold a label's ids, best first.
         """
         found = self._staging.connection.execute(_CHANGED_NODES)
         for (label, new_label, held), group in groupby(found, itemgetter(0, 1, 2)):
             names = id_properties(new_label)
             kept = held if label == new_label or held in names else names[0]
-            # A property that is better than this one would be taken for the id.
+            # A better-ranked property would be taken for the id.
             taken = names[: names.index(kept) + 1] if kept in names else [kept]
             rows = (
                 ([element, entity_id, to_properties(_unpacked(data), taken)], len(data))
@@ -192,11 +192,11 @@ class GraphRows:
                 yield Change(label, new_label, held, kept, batch)
 
     def note_written(self, elements: Iterable[Sequence[Any]]) -> None:
-        """Remember what the store calls the nodes: pairs of number and element id."""
+        """Store the database's names of the nodes: pairs of number and element id."""
         self._written.extend(elements)
 
     def relationships(self) -> Iterator[Batch]:
-        """Relationships between nodes that are there, type by type; edges are counted."""
+        """Relationships between existing nodes, type by type; counts the edges."""
         self._flush()
         self._staging.connection.execute("INSERT INTO written SELECT n, element FROM existing")
         groups = self._staging.edge_groups(_RELATIONSHIPS)
@@ -206,12 +206,12 @@ class GraphRows:
                 yield Batch(predicate, batch)
 
     def _flush(self) -> None:
-        # In the thread that reads the staging, so that no other uses its connection.
+        # In the thread that reads the staging, so that no other thread uses its connection.
         pairs = [self._written.popleft() for _ in range(len(self._written))]
         self._staging.connection.executemany("INSERT INTO written VALUES (?, ?)", pairs)
 
     def _of_edge(self, group: EdgeGroup) -> Iterator[tuple[Row, int]]:
-        """One row a record, with its size in bytes."""
+        """One row per record, with its size in bytes."""
         report = self._staging.report
         report.edges += 1
         start, end, first = group.rows[0][7:]
@@ -231,7 +231,7 @@ class GraphRows:
         documents: dict[str, list[str]],
         size: int,
     ) -> Iterator[tuple[Row, int]]:
-        """The same of an edge that is in the database; its relationships come first."""
+        """The rows of an edge that is in the database; its existing relationships come first."""
         old = sum(row[9] is not None for row in group.rows)
         self._staging.report.duplicate_edges -= old - 1
         supported = group.passages or any("provenance" in one for one in group.records[old:])
@@ -244,14 +244,14 @@ class GraphRows:
                 yield [row[9], properties], size
 
     def _with_evidence(self, group: EdgeGroup) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
-        """Metadata of the relationships of one edge, and what the first of them has besides."""
+        """Metadata of the relationships of one edge, and further properties of the first."""
         records = group.records
         if not group.passages and not any("provenance" in metadata for metadata in records):
             self._staging.report.duplicate_edges += len(records) - 1
             return records, {}
         together, items = self._staging.merge_group(group)
         ids = (item["document_id"] for item in items)
-        # What is longer than an id is the id of no node, and more than an index takes.
+        # A longer text cannot be a node's id, and does not fit an index.
         named = sorted({whole(one) for one in ids if isinstance(one, str) and _fits(one)})
         documents = {DOCUMENTS: named} if named else {}
         if not group.passages:

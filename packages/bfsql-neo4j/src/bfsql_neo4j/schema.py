@@ -1,8 +1,8 @@
 """The schema of a graph: labels and their rank, relationship types, id properties, indexes.
 
-It is read when the graph is opened, and again when it has changed (`discovery`).
-The rank of a label decides which label of a node is its type. It never changes
-for labels that are known: new ones come after them.
+The schema is read when the graph is opened, and again when it has changed (`discovery`).
+The rank of a label decides which label of a node is its type. The rank of
+known labels never changes: new ones come after them.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from bfsql_neo4j.settings import Neo4jSettings
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """The Cypher of one server."""
+    """The Cypher dialect of one server."""
 
     element: str = "elementId"
-    """The function that gives a node's own identifier."""
+    """The function that returns a node's own identifier."""
     text: str = "toStringOrNull"
-    """The function that makes text of a value."""
+    """The function that converts a value to text."""
     scoped: bool = True
     """Whether a subquery lists the variables that it imports: `CALL () {...}`."""
     procedures: bool = True
     """Whether it has Neo4j's procedures and `SHOW INDEXES`."""
 
     def given(self, text: str) -> str:
-        """An element id given as text, as the function `element` gives it: `id` numbers."""
+        """An element id given as text, as the function `element` returns it: `id` uses numbers."""
         return text if self.element == "elementId" else f"toInteger({text})"
 
     @classmethod
@@ -45,7 +45,7 @@ class Dialect:
 
 @dataclass(frozen=True)
 class GraphSchema:
-    """What one reading of the graph found; never changed, but replaced by the next reading."""
+    """The result of one reading of the graph; immutable, but replaced by the next reading."""
 
     dialect: Dialect
     common_ids: Sequence[str]
@@ -55,52 +55,52 @@ class GraphSchema:
     aliases: Sequence[str]
     """Properties that hold further names."""
     label_ids: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """The same for labels with id properties of their own, in the order of settings."""
+    """Id properties of labels that have their own, in the order of the settings."""
     labels: Mapping[str, int] = field(default_factory=dict)
-    """Labels of nodes in the order of their rank, with their numbers of nodes."""
+    """Labels of nodes in the order of their rank, with their node counts."""
     excluded: tuple[str, ...] = ()
     """Labels that occur and whose nodes are left out."""
     types: Mapping[str, int | None] = field(default_factory=dict)
-    """Every `entity_type`, with its number of nodes where that was counted."""
+    """Every `entity_type`, with its number of nodes if that was counted."""
     followed: tuple[str, ...] | None = None
-    """Relationship types that are followed; None where all are."""
+    """Relationship types that are followed; None for all."""
     predicates: Mapping[str, str] = field(default_factory=dict)
     """Relationship type to predicate, for those that are followed."""
     seeks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Id property to the labels that have an index for it."""
     scans: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Id property to the labels that have none."""
+    """Id property to the labels that have no index for it."""
     unlabelled: int = 0
     """Nodes without a label."""
     without_id: int | None = 0
-    """Nodes with a label and without an id property; None where they were not counted."""
+    """Nodes with a label but without an id property; None if they were not counted."""
     aliased: tuple[str, ...] = ()
-    """Element ids of the nodes whose id another node has, too."""
+    """Element ids of the nodes that share their id with another node."""
     shared_ids: tuple[str, ...] = ()
-    """A few of the ids that several nodes have."""
+    """Some of the ids that several nodes have."""
     fulltext: str | None = None
-    """Name of the full-text index; None where search goes without one."""
+    """Name of the full-text index; None if search does without one."""
     vector: str | None = None
     """Name of the vector index."""
     evidence: bool = False
-    """Whether there is an index that finds what a document supplied."""
+    """Whether there is an index that finds the items a document supplied."""
     unsearched: tuple[str, ...] = ()
-    """Labels whose nodes the full-text index does not hold."""
+    """Labels whose nodes are not in the full-text index."""
 
     @classmethod
     def empty(cls, dialect: Dialect, settings: Neo4jSettings) -> GraphSchema:
-        """Of a graph without nodes."""
+        """The schema of a graph without nodes."""
         ids = settings.common_id_properties
         return cls(dialect, ids, settings.name_property, settings.alias_property)
 
     @cached_property
     def rank(self) -> dict[str, int]:
-        """Label to its place: the smallest of a node's labels is its type."""
+        """Label to rank: the label of a node with the smallest rank is its type."""
         return {label: place for place, label in enumerate(self.labels)}
 
     @cached_property
     def parameters(self) -> dict[str, list[str]]:
-        """Parameters that every statement about nodes takes."""
+        """Parameters for every statement about nodes."""
         return {"aliased": list(self.aliased)} if self.aliased else {}
 
     def relationship_types(self, predicates: Collection[str]) -> tuple[str, ...]:
@@ -110,7 +110,7 @@ class GraphSchema:
 
     @cached_property
     def every_id_property(self) -> frozenset[str]:
-        """The properties that may hold the id of a node, whatever its labels are."""
+        """The properties that may hold the id of a node with any labels."""
         return frozenset(self.common_ids).union(*self.label_ids.values())
 
     def id_properties(self, labels: Collection[str]) -> Sequence[str]:
@@ -119,7 +119,7 @@ class GraphSchema:
         return next(own, self.common_ids)
 
     def type_of(self, labels: Sequence[str]) -> str:
-        """The type of a node: of its labels the first by rank, unknown ones last, by name."""
+        """The type of a node: its first label by rank, with unknown labels last, by name."""
         if len(labels) == 1:
             return labels[0]
         if not labels:
@@ -131,7 +131,7 @@ class GraphSchema:
 def ranked(
     counts: Mapping[str, int], settings: Neo4jSettings, before: Iterable[str] = ()
 ) -> dict[str, int]:
-    """Labels with their numbers, by rank: as before, by the settings, the rarest first, by name."""
+    """Labels with their counts, by rank: as before, by the settings, the rarest first, by name."""
     by_rarity = sorted(counts, key=lambda label: (counts[label], label))
     order = dict.fromkeys([*before, *settings.type_priority, *by_rarity])
     return {label: counts[label] for label in order if label in counts}

@@ -1,4 +1,4 @@
-"""Search: from what a person typed to the entities that may be meant."""
+"""Search: finds the entities that a typed text may mean."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from bfsql_neo4j.connection import Reader
 from bfsql_neo4j.schema import GraphSchema
 
 LIMIT = 20
-"""Candidates of a search."""
+"""Most candidates of a search."""
 NEAREST = 50
-"""Vectors that are requested; types are filtered afterwards, since the index cannot."""
+"""Vectors that are requested; types are filtered afterwards, since the index cannot filter them."""
 NEAREST_OF_TYPES = 1_000
-"""The same where only some types are wanted."""
+"""Vectors that are requested if only some types are wanted."""
 MAX_CHARS = 256
-"""Characters of a text that are searched for."""
+"""Most characters of a text that are searched."""
 MAX_WORDS = 16
-"""Words that are searched for; Lucene refuses queries of more than 1,024 parts."""
+"""Most words that are searched; Lucene refuses queries of more than 1,024 parts."""
 
 _EXACT = 1
-"""Ranks up to this one are the very name or alias."""
+"""Highest rank of an exact name or alias."""
 _LEAST_PART = 3
-"""Letters of a word that was written together with another, at the least."""
+"""Fewest letters of a part when a word is split in two."""
 _LONGEST_APART = 24
-"""Letters of a word that may be two."""
+"""Most letters of a word that is split in two."""
 _SPECIAL = re.compile(r'([+\-&|!(){}\[\]^"~*?:\\/<>=])')
 _IN_QUOTES = re.compile(r'(["\\])')
 _OUTER = re.compile(r"^\W+|\W+$")
 
 Ranked = tuple[tuple[Any, ...], EntityStub]
-"""A candidate after its rank."""
+"""A candidate preceded by its rank."""
 
 
 async def search(
@@ -53,9 +53,9 @@ async def search(
     Args:
         reader: The server.
         schema: Its graph.
-        embedder: Makes a vector of the query; None for a search by words alone.
+        embedder: Makes a vector of the query; None for a search by words only.
         query: What a person would call the entity, or its id.
-        types: Types to keep, None for all.
+        types: Types to include, None for all.
     """
     text = query.strip()
     by_id = await _with_id(reader, schema, query, types)
@@ -75,7 +75,7 @@ async def search(
 async def _with_id(
     reader: Reader, schema: GraphSchema, query: str, types: Sequence[str] | None
 ) -> list[EntityStub]:
-    """The nodes whose id it is."""
+    """The nodes whose id is the query."""
     ids = [text for text in dict.fromkeys((query, query.strip())) if is_text(text)]
     statement, parameters = queries.stubs(schema, ids)
     rows = await reader.one(statement, **parameters)
@@ -87,7 +87,7 @@ async def _with_id(
 async def _with_words(
     reader: Reader, schema: GraphSchema, text: str, types: Sequence[str] | None
 ) -> list[Ranked]:
-    """The nodes with all of the words, or with some where none has all; by rank."""
+    """The nodes with all of the words, or with some of them if none has all, by rank."""
     called = text[:MAX_CHARS].lower()
     if not (called and is_text(called)):
         return []
@@ -144,7 +144,7 @@ def _stub(schema: GraphSchema, row: Sequence[Any]) -> EntityStub:
 
 
 def _rank(row: Sequence[Any], text: str) -> tuple[Any, ...]:
-    """The very name first, then an alias, a beginning, and any other hit."""
+    """An exact name ranks first, then an alias, a beginning, and any other hit."""
     entity_id, _, name, others, score = row
     wanted = fold(text)
     called = fold(name) if isinstance(name, str) else ""
@@ -157,7 +157,7 @@ def _rank(row: Sequence[Any], text: str) -> tuple[Any, ...]:
 
 
 def lucene(text: str, *, all_words: bool = True) -> str | None:
-    """A query of the full-text index for a text; None where it has no word.
+    """A query of the full-text index for a text; None if it has no words.
 
     The whole phrase counts most, then words as typed, as beginnings, and misspelt.
     No character of the text is syntax to Lucene: phrases are in quotes, and
@@ -190,6 +190,6 @@ def _word(word: str) -> str:
 
 
 def _apart(word: str) -> list[tuple[str, str]]:
-    """The ways to read a word as two that were written together."""
+    """The ways to split a word into two that were written together."""
     places = range(_LEAST_PART, min(len(word), _LONGEST_APART) - _LEAST_PART + 1)
     return [(word[:place], word[place:]) for place in places] if word.isalpha() else []

@@ -1,4 +1,4 @@
-"""The settings: where the server is, which properties are ids and names, what is left out."""
+"""The settings: location of the server, properties used as ids and names, parts to leave out."""
 
 from __future__ import annotations
 

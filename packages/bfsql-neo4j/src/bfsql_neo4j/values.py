@@ -1,16 +1,14 @@
-"""Conversion of values: metadata to properties and back, and ids to the values they may be.
+"""Conversion of values: metadata to properties and back, and ids to their possible values.
 
-Neo4j keeps text, booleans, integers of 64 bits, floats, dates and times, bytes,
-and lists of one of these types without nulls. Any other value is stored as JSON
-text under `<name>__json`, and values whose name cannot be that of a property
-(the empty one, say) together in one JSON object under `__json`. Loader and
-backend both use this module, so that they cannot differ.
+Neo4j stores text, booleans, 64-bit integers, floats, dates and times, bytes, and lists of one of
+these types without nulls. Any other value is stored as JSON text under `<name>__json`. Values whose
+name cannot be that of a property (the empty one, say) are stored together in one JSON object under
+`__json`. Loader and backend both use this module, so that they cannot differ.
 
-The id of a node is the text of the first id property that it has, as the server
-makes it (`toString`); a value without such a text, a list for instance, is no
-id. A requested id is looked up as every value whose text it may be, and what is
-found counts only where its text is the requested one: `007` never finds the
-number 7.
+The id of a node is the text of the first id property that it has, as made by the server
+(`toString`); a value without such a text, a list for instance, is not an id. A requested id is
+looked up as every value that may have this text, and a hit counts only if its text is the requested
+one: `007` never finds the number 7.
 """
 
 from __future__ import annotations
@@ -31,14 +29,15 @@ from bfsql.models.json_values import encode, is_text, iso_text, json_number
 from bfsql.models.merge import merge_edges, sorted_union, with_evidence
 
 ELEMENT = "neo4j:element:"
-"""Prefix of the ids of nodes that have none of their own; the element id follows."""
+"""Prefix of the ids of nodes without one of their own; the element id follows."""
 SUFFIX = "__json"
 """Suffix of the names under which values are stored as JSON text."""
 DOCUMENTS = "provenance__documents"
-"""Property of a relationship, for an index to find what a document supplied: ids of the documents
-that its evidence is from."""
+"""Property of a relationship with the ids of the documents that its evidence is from, so that an
+index can find the items a document supplied.
+"""
 DEEPEST = 100
-"""Levels of nesting that are accepted."""
+"""Most levels of nesting that are accepted."""
 MAX_OFFSET = dt.timedelta(hours=18)
 """The largest offset from UTC of a time zone in Neo4j."""
 
@@ -49,15 +48,15 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def to_properties(metadata: Mapping[str, Any], taken: Collection[str] = ()) -> dict[str, Any]:
-    """Metadata as properties: parameters that the driver can send.
+    """Convert metadata to properties, as parameters that the driver can send.
 
     Args:
         metadata: As read from a source. Nulls are left out: a property cannot be null.
-        taken: Names that the store uses on this element, the id property above
-            all; a value of such a name is stored as JSON text.
+        taken: Names that the store uses on this element, above all the id
+            property; a value with such a name is stored as JSON text.
 
     Raises:
-        ValueError: It is nested too deeply, or holds itself.
+        ValueError: The metadata is nested too deeply, or contains itself.
     """
     properties: dict[str, Any] = {}
     unnamed: dict[str, Any] = {}
@@ -78,14 +77,14 @@ def to_properties(metadata: Mapping[str, Any], taken: Collection[str] = ()) -> d
 def plain(value: Any, depth: int = 0) -> Any:  # noqa: C901, PLR0911, PLR0912 - one line a kind
     """A value as one of None, bool, int, float, str, bytes, list, dict, date, time, datetime.
 
-    Answers show the result and the value alike.
+    Answers show the result in the same way as the value.
 
     Args:
         value: Any value of a source.
         depth: Levels of nesting above it.
 
     Raises:
-        ValueError: It is nested too deeply, or holds itself.
+        ValueError: The value is nested too deeply, or contains itself.
     """
     if depth > DEEPEST:
         raise ValueError(
@@ -137,14 +136,14 @@ def _can_name(key: str) -> bool:
 
 
 def _is_kept(value: Any) -> bool:
-    """Whether Neo4j keeps a plain value as a property that no other value shares."""
+    """Whether Neo4j stores a plain value as a property distinct from that of every other value."""
     match value:
         case bool() | float() | str() | bytes() | dt.date() | dt.time():
             return True
         case int():
             return -_INT64 <= value < _INT64
         case list():
-            # Items of two types make a list that is refused, or that Neo4j converts to one.
+            # Items of two types form a list that Neo4j refuses or converts to one type.
             kinds = {(type(item), getattr(item, "tzinfo", None) is None) for item in value}
             return len(kinds) <= 1 and all(
                 _is_kept(item) and not isinstance(item, list | bytes) for item in value
@@ -153,9 +152,9 @@ def _is_kept(value: Any) -> bool:
 
 
 def _storable_time(value: dt.date | dt.time) -> dt.date | dt.time | str:
-    """A time with its offset from UTC in place of its zone; ISO 8601 text where that is lost.
+    """A time with its UTC offset instead of its zone; ISO 8601 text if the offset would be lost.
 
-    Answers show the offset alone, and named zones may differ between Neo4j and this machine.
+    Answers show only the offset, and named zones may differ between Neo4j and this machine.
     The driver returns no offsets with seconds and no times at the very ends of Python's
     calendar, and cannot send times of day with an offset.
     """
@@ -175,21 +174,22 @@ def _storable_time(value: dt.date | dt.time) -> dt.date | dt.time | str:
 
 
 def from_properties(properties: Mapping[str, Any], taken: Collection[str] = ()) -> dict[str, Any]:
-    """The metadata that `to_properties` wrote; of any other graph the properties unchanged.
+    """The metadata that `to_properties` wrote; for any other graph, the properties unchanged.
 
     A property that ends with `__json` without being JSON text, or would hide
     another property, is returned unchanged.
 
     Args:
-        properties: Of a node or a relationship.
-        taken: The names that were `taken` when it was written: where JSON text
-            stands beside such a property, it is the metadata.
+        properties: The properties of a node or a relationship.
+        taken: The names that were `taken` when it was written: JSON text
+            beside such a property is the metadata.
 
     Returns:
         A new dict.
     """
     metadata = {key: value for key, value in properties.items() if key != DOCUMENTS}
-    # The shortest first: `a__json` may stand for `a`, and then `a__json__json` for `a__json`.
+    # The shortest first: `a__json` may represent `a`, and then `a__json__json` represents
+    # `a__json`.
     for key in sorted((key for key in metadata if key.endswith(SUFFIX)), key=len):
         name, value = key.removesuffix(SUFFIX), _decoded(metadata[key])
         if name and value is not None and (name not in metadata or name in taken):
@@ -239,7 +239,7 @@ _MICROSECOND = 1_000  # nanoseconds
 
 
 def is_readable(value: Any) -> bool:
-    """Whether the driver could read a value: it has no years beyond 1 to 9999."""
+    """Whether the driver could read a value: it supports only years 1 to 9999."""
     kind = type(value)
     if kind is list:
         return all(map(is_readable, value))
@@ -263,11 +263,11 @@ def from_driver(value: Any) -> Any:
 
 
 def storable(value: Any) -> Any:
-    """A property's value as `plain` gives it, so that `to_properties` stores the same again.
+    """Convert a property's value as `plain` does, so that `to_properties` stores the same again.
 
     Raises:
-        ValueError: It would not be the same: a point, a duration, a time that is finer than a
-            microsecond or of a named zone. The text says which.
+        ValueError: The stored value would differ: a point, a duration, a time finer than a
+            microsecond or in a named zone. The text names the reason.
     """
     if type(value) in _PLAIN:
         return value
@@ -283,7 +283,7 @@ def storable(value: Any) -> Any:
 
 
 def _time_text(value: Any) -> str:
-    """As Python writes it, except for durations and nanoseconds, which it does not have."""
+    """Text as Python writes it, except for durations and nanoseconds, which Python lacks."""
     if isinstance(value, Duration) or getattr(value, "nanosecond", 0) % _MICROSECOND:
         return str(value.iso_format())
     return str(value.to_native().isoformat())
@@ -298,12 +298,12 @@ def _point(value: Point) -> dict[str, Any]:
 
 # --- ids ------------------------------------------------------------------------
 
-_TYPED = re.compile(r"-?\d|-?Infinity$|true$|false$")  # how the text of another type can begin
+_TYPED = re.compile(r"-?\d|-?Infinity$|true$|false$")  # possible beginnings of other types
 _TIMES: tuple[type[Any], ...] = (Date, DateTime, Time)
 
 
 def candidates(text: str) -> list[Any]:
-    """The values whose text an id may be, the text itself first."""
+    """The values that may have the id as their text, starting with the text itself."""
     if not _TYPED.match(text):
         return [text]
     values: list[Any] = [text]

@@ -1,4 +1,4 @@
-"""Writes what was merged into a database, batch by batch, with the indexes for reading it."""
+"""Writes merged records into a database, batch by batch, with the indexes for reading it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from bfsql_neo4j.settings import Neo4jSettings
 from bfsql_neo4j.values import SUFFIX, edge_metadata
 
 DELETED_AT_ONCE = 10_000
-"""Relationships or nodes that one transaction deletes."""
+"""Relationships or nodes deleted by one transaction."""
 _EVIDENCE_KEYS = ["provenance", "provenance" + SUFFIX]
 
 
@@ -36,11 +36,11 @@ T = TypeVar("T")
 
 
 class GraphWriter:
-    """Fills a database, and knows how far it is.
+    """Fills a database, and tracks the progress.
 
     Args:
         settings: Names of the properties and of the index.
-        options: Whether what is there goes, and whom to tell of progress.
+        options: Whether to delete the existing content, and the callback for progress.
     """
 
     def __init__(self, settings: Neo4jSettings, options: LoadOptions) -> None:
@@ -55,7 +55,7 @@ class GraphWriter:
 
     @property
     def left(self) -> str:
-        """What a load that ends now leaves, and what to do about it."""
+        """The content that a load leaves if it ends now, and advice on it."""
         if not (self._deleting or self._under_way or self._wrote):
             return "No node in it has been changed."
         more = ", and perhaps the batch that was being written" if self._under_way else ""
@@ -88,11 +88,12 @@ class GraphWriter:
         """Write everything, the indexes of the ids first and that of the names last.
 
         Args:
-            session: Of a database whose content may go, unless `existing` is given.
+            session: A session of a database whose content may be deleted, unless `existing` is
+                given.
             staging: All records.
-            rows: The same as rows.
-            id_properties: For every label the properties that may hold the id, best first.
-            existing: What is there and is added to, or goes.
+            rows: The records as rows.
+            id_properties: For every label, the properties that may hold the id, best first.
+            existing: The existing content to extend or remove.
         """
         self._report = staging.report
         self._all_nodes, self._all_relationships = await staging.run(rows.number)
@@ -134,7 +135,7 @@ class GraphWriter:
             await self._count(session)
 
     async def _wait(self, transaction: Awaitable[T]) -> T:
-        """Wait for a transaction; one that is cut off may have been carried out."""
+        """Wait for a transaction, which may have been committed even if it is cut off."""
         self._under_way = True
         try:
             result = await transaction
@@ -153,7 +154,7 @@ class GraphWriter:
     # --- what goes ------------------------------------------------------------
 
     async def _clear(self, session: AsyncSession, id_property: Mapping[str, str]) -> None:
-        """Delete what is there, and the indexes of a former load that are of no use."""
+        """Delete the existing content, and the unused indexes of an earlier load."""
         ((there,),) = await (await session.run(queries.NODES)).values()
         if there:
             self._deleting = True
@@ -167,7 +168,7 @@ class GraphWriter:
         await make(session, self._settings, [*idle, index_queries.drop_index(EVIDENCE_INDEX)])
 
     def _is_idle(self, index: Index, id_property: Mapping[str, str]) -> bool:
-        """Whether it finds ids, of a label that is no more."""
+        """Whether it is an index over ids for a label that no longer exists."""
         ids = {*self._settings.common_id_properties, *id_property.values()}
         return (
             index.type == "RANGE"
@@ -178,7 +179,7 @@ class GraphWriter:
         )
 
     async def _remove(self, session: AsyncSession, staging: Staging, existing: Existing) -> None:
-        """Delete what the load is to remove; the edges of removed nodes are counted."""
+        """Delete the nodes and edges to remove; counts the edges of removed nodes."""
 
         async def delete(text: Any, elements: list[str]) -> None:
             self._deleting = True
@@ -220,7 +221,7 @@ class GraphWriter:
     # --- what is there in the end ---------------------------------------------
 
     async def _count(self, session: AsyncSession) -> None:
-        """Count what the database holds, of which the load has seen only a part."""
+        """Count the content of the database, of which the load has seen only a part."""
         report = self._report
         ((report.nodes, _),) = await (await session.run(writes.SIZE)).values()
         ((report.edges,),) = await (await session.run(writes.TRIPLES)).values()
@@ -247,7 +248,7 @@ async def _change_nodes(tx: AsyncManagedTransaction, change: Change) -> None:
 
 
 async def _write_relationships(tx: AsyncManagedTransaction, batch: Batch) -> int:
-    """How many are new."""
+    """The number of new relationships."""
     new = [row for row in batch.rows if len(row) == 3]  # noqa: PLR2004 - with both ends
     changed = [row for row in batch.rows if len(row) != 3]  # noqa: PLR2004
     create: Any = writes.create_relationships(batch.name)

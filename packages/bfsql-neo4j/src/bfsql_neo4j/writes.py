@@ -1,7 +1,4 @@
-"""Cypher that loading needs besides `queries`: what is written and deleted, and what is there.
-
-Nodes and relationships that exist are named by their element ids.
-"""
+"""Cypher for loads, besides `queries`: for writing, deleting and reading existing content."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from bfsql_neo4j.queries import quoted
 SIZE = "MATCH (n) WITH count(n) AS nodes OPTIONAL MATCH ()-[r]->() RETURN nodes, count(r)"
 """Number of nodes, and of relationships."""
 
-# Node by node: to tell all triples of a large graph apart at once takes more memory than there is.
+# Node by node, since distinguishing all triples of a large graph at once would exhaust the memory.
 TRIPLES = (
     "MATCH (a) CALL (a) { MATCH (a)-[r]->(b) RETURN count(DISTINCT [type(r), elementId(b)]) AS n } "
     "RETURN sum(n)"
@@ -21,7 +18,7 @@ EVIDENCE = (
     "MATCH (a) CALL (a) { MATCH (a)-[r]->(b) WHERE any(key IN $keys WHERE r[key] IS NOT NULL) "
     "RETURN type(r) AS kind, b, collect([key IN $keys | r[key]]) AS found } RETURN found"
 )
-"""The values of `$keys` of the relationships of each triple that has one of them."""
+"""The values of `$keys` on the relationships of each triple that has any of them."""
 
 RELATIONSHIPS = (
     "UNWIND $edges AS e MATCH (a) WHERE elementId(a) = e[1] "
@@ -30,7 +27,8 @@ RELATIONSHIPS = (
     "RETURN e[0], elementId(r), properties(r) ORDER BY e[0], elementId(r)"
 )
 """Position, element id and properties of relationships of `$edges`: position, element, type,
-element. As in `queries.edge_metadata`, sorting settles that both ends are known first."""
+element. As in `queries.edge_metadata`, sorting ensures that both ends are known first.
+"""
 
 # --- what is written ------------------------------------------------------------
 
@@ -44,13 +42,13 @@ def create_nodes(label: str, id_property: str) -> str:
 
 
 def change_nodes(old: str, new: str, held: str, id_property: str) -> str:
-    """Gives nodes new properties, and a label in place of another; from `$rows` as above.
+    """Sets new properties on nodes, and replaces a label; takes `$rows` as above.
 
     Args:
-        old: The label that goes.
-        new: The label that comes; may be the same.
+        old: The label to remove.
+        new: The label to add; may be the same.
         held: The property that holds their ids, as values of any kind.
-        id_property: The one that is to hold them; where it is another, they become text.
+        id_property: The property that shall hold them; if it is another, they become text.
     """
     value = f"n.{quoted(held)}" if id_property == held else "row[1]"
     text = (
@@ -75,7 +73,7 @@ CHANGE_RELATIONSHIPS = (
 
 # --- what is deleted ------------------------------------------------------------
 
-# Relationships first: deleting a hub together with them would be one huge transaction.
+# Relationships first, since deleting a hub together with them would be one huge transaction.
 DELETE_RELATIONSHIPS = "MATCH ()-[r]->() CALL (r) { DELETE r } IN TRANSACTIONS OF $rows ROWS"
 DELETE_NODES = "MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF $rows ROWS"
 DELETE_NAMED_RELATIONSHIPS = (
