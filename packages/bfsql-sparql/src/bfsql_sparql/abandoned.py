@@ -1,8 +1,9 @@
-"""What loads that were killed have left in a store: found by the next load, which removes it.
+"""Finds the leftovers of killed loads in a store, which the next load removes.
 
 A load marks its graphs: the mark names the machine and the time, and on the machine the load holds
-a locked folder, which the system gives back when its process ends. So a load of this machine is
-over when its folder is gone, and one of another machine when it is older than any load gets.
+a locked folder, which the system releases when its process ends. A load of this machine is
+therefore over when its folder is gone, and one of another machine when it is older than any load
+gets.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from bfsql_sparql.dataset import Dataset
 from bfsql_sparql.queries.graph import iri
 
 OWN = ("owner", "marks", "lines")
-"""What the further graphs of a load are called."""
+"""Names of the further graphs of a load."""
 OLDEST = 86_400.0
 """Seconds after which a load of another machine is over."""
 PATIENCE = 10.0
-"""Seconds that looking for marks may take."""
+"""Most seconds for a search for marks."""
 
 _OWNER = "urn:bfsql:/owner"
 _FOLDERS = "bfsql-sparql-load-"
@@ -35,7 +36,7 @@ _NUMBER = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def held(number: str) -> AbstractContextManager[Path]:
-    """What shows that a load is under way, as long as its process lives.
+    """A lock that shows that a load is running, as long as its process lives.
 
     Args:
         number: The UUID of the load.
@@ -56,16 +57,16 @@ async def abandoned(dataset: Dataset, prefix: str) -> list[str]:
     """The graphs of loads that are over.
 
     Args:
-        dataset: Takes queries.
-        prefix: How the names of such graphs begin; the UUID of the load follows.
+        dataset: Answers queries.
+        prefix: Prefix of the names of such graphs; the UUID of the load follows.
 
     Raises:
-        StoreError: The store cannot be asked.
+        StoreError: The store cannot be queried.
     """
     found = await dataset.select(_MARKS, PATIENCE)
     over: list[str] = []
     for graph, load, owner in found.rows if found else ():
-        # What is dropped has the name of a load's graph, whatever the statement says.
+        # Only graphs with names of loads are dropped, whatever the mark says.
         if not isinstance(load, str) or not isinstance(owner, Literal) or graph != f"{load}:owner":
             continue
         number = load.removeprefix(prefix)
@@ -82,7 +83,7 @@ def _is_over(number: str, owner: str) -> bool:
 
 
 def _machine() -> str:
-    """This machine, by its name, its network card and its folder for temporary files."""
+    """An identification of this machine: its name, its network card and its temporary folder."""
     folder = tempfile.gettempdir()
     status = Path(folder).stat()
     facts = (platform.node(), uuid.getnode(), folder, status.st_dev, status.st_ino)

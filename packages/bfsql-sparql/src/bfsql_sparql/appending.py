@@ -1,9 +1,9 @@
-"""What a graph says of the things that new records name, so that these can be added to it.
+"""Reads the present content about the things that new records name, so that it can be merged.
 
-It is put before the new records, so that merging gives what one load of everything gives. All else
-in the graph is left alone. Of a node only the statements that change are added or deleted, one by
-one: what readers leave out of it, such as texts in other languages, stays. What is said of an edge,
-in the form in which the load writes, becomes one statement.
+It is put before the new records, so that merging has the same result as one load of everything. The
+rest of the graph is left alone. Of a node, only the statements that change are added or deleted,
+one by one: content that readers leave out, such as texts in other languages, stays. Statements
+about an edge, in the form in which the load writes, become one statement.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bfsql_sparql.mapping import UNTYPED
 from bfsql_sparql.removal import CHUNK, Removal, marks_of
 from bfsql_sparql.writing import StatementWriter
 
-# Without metadata: a node that in the new records only edges or evidence name.
+# Without metadata: a node that appears in the new records only in edges or evidence.
 _TABLES = """
 CREATE TABLE old_node (id TEXT PRIMARY KEY, type TEXT, metadata) WITHOUT ROWID;
 CREATE TABLE restated (s TEXT, p TEXT, o TEXT);
@@ -39,11 +39,11 @@ FROM described JOIN node USING (n) LEFT JOIN old_node USING (id) ORDER BY id
 
 
 class Appending:
-    """Puts what a graph says before the records of a staging, and finds what they change.
+    """Puts the present content before the records of a staging, and finds the changes they make.
 
     Args:
-        staging: With all new records, not merged yet.
-        removal: What goes, and therefore says nothing any more; and the reader of the graph.
+        staging: All new records, not merged yet.
+        removal: The removals, whose content no longer counts; and the reader of the graph.
         writer: Makes statements.
     """
 
@@ -56,7 +56,7 @@ class Appending:
         self._many = staging.connection.executemany
 
     async def read(self) -> None:
-        """Read what the records name."""
+        """Read the nodes and edges that the records name."""
         run = self._staging.run
         await run(lambda: self._staging.connection.executescript(_TABLES))
         nodes = self._execute("SELECT id, described FROM sought")

@@ -1,4 +1,4 @@
-"""SparqlBackend: the eight questions, and the batches, over any SPARQL 1.1 store (chapter 10)."""
+"""SparqlBackend: the eight requests, and the batches, over any SPARQL 1.1 store (chapter 10)."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 SAMPLE = 5_000
-"""Nodes and edges of a large graph that its outline is made of."""
+"""Nodes and edges in the outline's sample of a large graph."""
 
 
 def _when_open(
     method: Callable[Concatenate[SparqlBackend, P], Awaitable[T]],
 ) -> Callable[Concatenate[SparqlBackend, P], Coroutine[Any, Any, T]]:
-    """Open the graph before the first question, where it was made without a store."""
+    """Open the graph before the first request, if it was created without a store."""
 
     @wraps(method)
     async def asked(self: SparqlBackend, /, *args: P.args, **named: P.kwargs) -> T:
@@ -60,10 +60,10 @@ class SparqlBackend(BatchGraphDb):
 
     Args:
         store: Closed with the backend. Without it the graph is opened before the first
-            question, from the other arguments, and that call raises what `create` does.
+            request, from the other arguments, and that call raises the same errors as `create`.
         endpoint: As in `create`.
-        prefixes: Likewise.
-        **settings: Likewise.
+        prefixes: As in `create`.
+        **settings: As in `create`.
     """
 
     def __init__(
@@ -101,41 +101,41 @@ class SparqlBackend(BatchGraphDb):
     async def create(
         cls, endpoint: str | None = None, *, prefixes: dict[str, str] | None = None, **settings: Any
     ) -> Self:
-        """Open a graph; what is not given comes from `SPARQL_ENDPOINT_URL` and the like.
+        """Open a graph; missing arguments come from `SPARQL_ENDPOINT_URL` and similar variables.
 
         Args:
-            endpoint: URL that takes queries.
+            endpoint: URL for queries.
             prefixes: Prefix to namespace, to shorten ids.
             **settings: The other fields of `SparqlSettings`, such as `data` or `preset`.
 
         Raises:
             ConfigurationError: Settings that cannot be used.
-            StoreError: The graph cannot be served as it is.
+            StoreError: The graph cannot be served.
             StoreUnavailable: The endpoint does not answer.
         """
         return await cls.open(_resolved(_given(endpoint, prefixes, settings)))
 
     @classmethod
     async def open(cls, settings: SparqlSettings) -> Self:
-        """The same from settings that are checked already.
+        """Open a graph from settings that are already validated.
 
         Args:
-            settings: Where the graph is, and how it is read; a preset is applied here.
+            settings: The location of the graph, and how to read it; a preset is applied here.
         """
         return cls(await _opened(settings))
 
     def changed(self) -> Hashable | None:
-        """The state of the files in process, where any of them was replaced or written to."""
+        """The state of the files in process, if any of them was replaced or written to."""
         return self._store.dataset.changed() if self._is_open else None
 
     @_when_open
     async def ping(self) -> None:
-        """Ask the store a query without a pattern; files always answer."""
+        """Send the store a query without a pattern; files always answer."""
         await self._store.dataset.ping()
 
     @_when_open
     async def may_write(self) -> str | None:
-        """Whether updates are configured here, or the endpoint says that it takes some."""
+        """A sentence if updates are configured here, or if the endpoint says it accepts them."""
         settings = self._store.settings
         if settings.data:
             return None
@@ -153,7 +153,7 @@ class SparqlBackend(BatchGraphDb):
         )
 
     async def close(self) -> None:
-        """Give connections and files back; what is under way ends."""
+        """Release connections and files; running queries end."""
         if self._is_open:
             await self._store.dataset.close()
 
@@ -163,7 +163,7 @@ class SparqlBackend(BatchGraphDb):
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
     ) -> list[EntityStub]:
-        """By id, label and alias, by the store's own search where it has one."""
+        """Search by id, label and alias, with the store's own search if it has one."""
         return await EntitySearch(self._store, query, node_types).found()
 
     @_when_open
@@ -178,7 +178,7 @@ class SparqlBackend(BatchGraphDb):
 
     @_when_open
     async def entity_types(self) -> list[str]:
-        """The types that are the one of a node, sorted; perhaps a sample."""
+        """The types that are the main type of a node, sorted; perhaps a sample."""
         return await self._schema.entity_types()
 
     @_when_open
@@ -190,10 +190,10 @@ class SparqlBackend(BatchGraphDb):
 
     @_when_open
     async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
-        """The nodes that exist, by one query; under their canonical ids."""
+        """The nodes that exist, by one query, under their canonical ids."""
         found = await self._nodes.types(list(self._asked(ids)))
         id_ = self._mapping.ids.id
-        new = tuple.__new__  # Node(...) runs Python for each node
+        new = tuple.__new__  # Node(...) runs Python code for each node
         return [new(Node, (id_(node), id_(type_), NO_METADATA)) for node, type_ in found.items()]
 
     @_when_open
@@ -204,14 +204,14 @@ class SparqlBackend(BatchGraphDb):
         predicates: Collection[str] | None = None,
         direction: EdgeDirection | None = None,
     ) -> list[Triple]:
-        """Every edge with an asked node at either end, by one query a direction."""
+        """Every edge with a requested node at either end, by one query per direction."""
         return await self._edges.around(list(self._asked(ids)), predicates, direction)
 
     @_when_open
     async def metadata_for_nodes_batch(
         self, ids: Sequence[str], keys: Collection[str] | None = None
     ) -> dict[str, Metadata]:
-        """Literals and other types by id, by one query; with `keys`, of their properties alone."""
+        """Literals and other types by id, by one query; with `keys`, only of their properties."""
         asked = self._asked(ids)
         found = await self._nodes.metadata(list(asked), keys)
         by_id = {id_: metadata for node, metadata in found.items() for id_ in asked.get(node, ())}
@@ -221,10 +221,10 @@ class SparqlBackend(BatchGraphDb):
     async def metadata_for_edges_batch(
         self, edges: Collection[Triple], keys: Collection[str] | None = None
     ) -> dict[Triple, Metadata]:
-        """What statements say, by triple; by no query where the store has no statements.
+        """Metadata from statements, by triple; without a query if the store has no statements.
 
-        Whether an edge exists is asked for up to a hundred edges: more come from a ring,
-        and it would cost as much again to ask for what the ring has shown.
+        The existence of an edge is checked for up to a hundred edges: more come from a ring, and
+        checking again what the ring has shown would double the cost.
         """
         asked = [(edge[0], edge[1], edge[2]) for edge in edges]
         found = await self._edge_metadata.of(asked, keys)
@@ -232,7 +232,7 @@ class SparqlBackend(BatchGraphDb):
 
     @_when_open
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
-        """The evidence of the edges that touch the entity, and what it supplied as a document."""
+        """The evidence of the edges that touch the entity, and items it supplied as a document."""
         node = self._iri(entity_id)
         items = None if node is None else await self._edge_metadata.evidence(node)
         if items is None:
@@ -243,13 +243,13 @@ class SparqlBackend(BatchGraphDb):
     async def outline(self) -> Outline | None:
         """Counted over all of a small graph, and over the first triples of a large one.
 
-        None where the store takes longer than `schema_timeout`, or refuses.
+        None if the store takes longer than `schema_timeout`, or refuses.
         """
         try:
             async with asyncio.timeout(self._store.settings.schema_timeout):
                 nodes, more_nodes = await self._nodes.some(MOST_NODES)
                 edges, more_edges = await self._edges.some(MOST_EDGES)
-                if sampled := more_nodes or more_edges:  # other calls wait for their turn, too
+                if sampled := more_nodes or more_edges:  # other calls wait for their turn too
                     nodes, edges = nodes[:SAMPLE], edges[:SAMPLE]
                 ids = list(map(self._mapping.ids.id, nodes))
                 return await outline_by_batches(self, ids, edges, sampled=sampled)
@@ -263,7 +263,7 @@ class SparqlBackend(BatchGraphDb):
 
     @_when_open
     async def next_steps(self) -> str:
-        """How to begin in this graph, and what its lists are worth."""
+        """Advice on starting in this graph, and on the reliability of its lists."""
         return await self._schema.next_steps()
 
     # --- parts --------------------------------------------------------------
@@ -273,7 +273,7 @@ class SparqlBackend(BatchGraphDb):
         return iri if iri is not None and self._mapping.is_node(iri) else None
 
     def _asked(self, ids: Iterable[str]) -> dict[str, list[str]]:
-        """The IRIs that are asked for, each with the ids that mean it."""
+        """The requested IRIs, each with the ids that mean it."""
         asked: dict[str, list[str]] = {}
         for id_ in dict.fromkeys(ids):
             iri = self._iri(id_)
@@ -318,15 +318,16 @@ async def _opened(settings: SparqlSettings) -> Store:
 
 
 async def open_dataset(settings: SparqlSettings) -> Dataset:
-    """Open the endpoint or the files, and see that they answer a query.
+    """Open the endpoint or the files, and check that they answer a query.
 
     Args:
         settings: With their preset applied.
 
     Raises:
         ConfigurationError: Neither an endpoint nor files are named, or both are.
-        StoreError: It is no SPARQL endpoint, or wants a login; a file cannot be read.
-        StoreUnavailable: It does not answer.
+        StoreError: The address is not a SPARQL endpoint, or requires a login; a file cannot be
+            read.
+        StoreUnavailable: The endpoint does not answer.
     """
     if settings.endpoint and settings.data:
         raise ConfigurationError(

@@ -1,14 +1,14 @@
-"""Many keys in few queries, and the rows of one key in several, where one answer is too small.
+"""Reads many keys in few queries, and the rows of one key in several if one answer is too small.
 
 `Batches`: a query that is refused, too slow or cut is sent again as two of half its size, down
-to one key; the size grows again when all goes well. Some endpoints cut silently, mostly at a
-round number: such a number of rows is believed only when the endpoint, asked for it alone,
-gives the same.
+to one key; the size grows again after successes. Some endpoints cut silently, mostly at a
+round number: such a number of rows is believed only if the endpoint, queried for the key alone,
+returns the same.
 
 `read_windows`: a window begins with the row at which the last one ended, in an order by text
-that every endpoint has; an `OFFSET` would have the endpoint count from the start each time, and
-some refuse it beyond a few thousand. The number of rows is asked for first, so that what is
-missing is known by number, whatever the endpoint does.
+that every endpoint supports; an `OFFSET` would make the endpoint count from the start each time,
+and some refuse it beyond a few thousand. The number of rows is requested first, so the number of
+missing rows is known whatever the endpoint does.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from bfsql_sparql.queries.graph import number_of
 from bfsql_sparql.settings import SparqlSettings
 
 LARGE = 256 * 1024
-"""Bytes from which an answer is decoded in a thread, so that other calls go on meanwhile."""
+"""Size in bytes from which an answer is decoded in a thread, so that other calls can proceed."""
 ROUND = 500
-"""Limits that endpoints set in silence are multiples of this, or powers of two."""
+"""Silent limits of endpoints are multiples of this, or powers of two."""
 GROWTH = 4
-"""Queries that go well before their size is doubled."""
+"""Successful queries before their size is doubled."""
 WINDOW = 10_000
-"""Rows of a window at the most: more in an order is what one endpoint refuses."""
+"""Most rows of a window: one endpoint refuses more in an order."""
 SMALLEST = 100
 """Rows of the smallest window that is tried after refusals."""
 NOWHERE = "urn:bfsql:/nothing"
-"""An IRI that is no node anywhere."""
+"""An IRI that is not a node anywhere."""
 _NOT_UNDERSTOOD = (400, None)  # None is a store in process, which has no statuses
 
 K = TypeVar("K")
@@ -44,44 +44,44 @@ H = TypeVar("H", bound=Hashable)
 
 
 class Part(NamedTuple, Generic[K, R]):
-    """What was answered for some of the keys."""
+    """The answer for some of the keys."""
 
     keys: Sequence[K]
     rows: R
     cut: bool
-    """Whether rows are missing; of one key alone, since more are asked again."""
+    """Whether rows are missing; only for a single key, since more keys are queried again."""
 
 
 class Question(NamedTuple, Generic[K, R]):
     """A query for many keys at once."""
 
     text: Callable[[Sequence[K]], str]
-    """The query for some keys, whose rows are limited to the setting `page_size` and one more."""
+    """Makes the query for some keys, limited to one row more than the setting `page_size`."""
     decode: Callable[[bytes], R]
-    """Its answer."""
+    """Decodes its answer."""
     count: Callable[[R], int]
-    """Rows in the answer."""
+    """Counts the rows in the answer."""
     harmless: K
-    """A key that no store has anything about, to see whether the query as such is understood."""
+    """A key that no store has any data on, to test whether the query itself is understood."""
     whole: Callable[[Sequence[K], R], bool] = lambda _, __: False
-    """Whether an answer shows by itself that nothing is missing."""
+    """Whether an answer itself shows that nothing is missing."""
 
 
 def rows_question(
     text: Callable[[Sequence[str]], str],
     whole: Callable[[Sequence[str], list[Row]], bool] = lambda _, __: False,
 ) -> Question[str, list[Row]]:
-    """A query for many IRIs, whose answer are rows of terms.
+    """A query for many IRIs, whose answer consists of rows of terms.
 
     Args:
-        text: The query for some IRIs.
-        whole: Whether an answer shows by itself that nothing is missing.
+        text: Makes the query for some IRIs.
+        whole: Whether an answer itself shows that nothing is missing.
     """
     return Question(text, rows, len, NOWHERE, whole)
 
 
 class Batches:
-    """Asks for many keys, a few queries at once.
+    """Queries many keys, a few queries at once.
 
     Args:
         dataset: The store.
@@ -98,16 +98,16 @@ class Batches:
     async def read(self, keys: Sequence[K], question: Question[K, R]) -> list[Part[K, R]]:
         """The answers for all keys, in any order.
 
-        A key that alone is not understood is unknown, and has no part.
+        A key whose query is not understood even for it alone is unknown, and has no part.
 
         Args:
             keys: Without duplicates.
-            question: What is asked.
+            question: The query.
 
         Raises:
             StoreError: The store does not answer such a query at all.
             StoreUnavailable: It is too slow for a single key.
-            TimeoutError: The call's deadline is over.
+            TimeoutError: The call's deadline has passed.
         """
         parts: list[Part[K, R]] = []
         start = 0
@@ -115,7 +115,8 @@ class Batches:
         async def work() -> None:
             nonlocal start
             while (left := len(keys) - start) > 0:
-                # Of one size, so that none is left over that takes a round trip of its own.
+                # Batches have equal sizes, so that no small remainder takes a round trip of its
+                # own.
                 size = math.ceil(left / math.ceil(left / self._size))
                 chunk = keys[start : start + size]
                 start += len(chunk)
@@ -127,12 +128,12 @@ class Batches:
     async def _part(
         self, keys: Sequence[K], question: Question[K, R], limit: int | None = None
     ) -> list[Part[K, R]]:
-        """Ask for some keys.
+        """Query some keys.
 
         Args:
             keys: At least one.
-            question: What is asked.
-            limit: Number of rows at which an answer is known to be cut, where it is a half.
+            question: The query.
+            limit: Number of rows at which an answer is known to be cut, for half a batch.
         """
         try:
             text = question.text(keys)
@@ -142,7 +143,7 @@ class Batches:
             if len(keys) == 1:
                 return await self._alone(keys[0], question, error)
             self._shrink(len(keys))
-            # One after the other: where the query as such is wrong, this ends at the first key.
+            # One after the other: if the query itself is wrong, this ends at the first key.
             first, second = _halves(keys)
             return [*await self._part(first, question), *await self._part(second, question)]
         count = question.count(found)
@@ -161,7 +162,7 @@ class Batches:
         return [part for half in halves for part in half]
 
     async def _alone(self, key: K, question: Question[K, R], error: Exception) -> list[Part[K, R]]:
-        """What a query for one key means that was not answered."""
+        """The result for one key whose query was not answered."""
         if isinstance(error, NoResults):
             raise nonsense(self._dataset, error) from error
         if not isinstance(error, Refused) or error.status not in _NOT_UNDERSTOOD:
@@ -173,12 +174,12 @@ class Batches:
         return []
 
     async def _number(self, query: str) -> int | None:
-        """The number of rows that a query has; None where the store does not say."""
+        """The number of rows of a query; None if the store does not return it."""
         try:
             reply = await self._dataset.reply(number_of(query))
             (number,) = (getattr(value, "text", "") for row in rows(reply.body) for value in row)
             return int(number) if reply.cut is None else None
-        except (Refused, TooSlow, ValueError):  # NoResults is one
+        except (Refused, TooSlow, ValueError):  # including NoResults
             return None
 
     def _shrink(self, size: int) -> None:
@@ -194,15 +195,15 @@ class Batches:
 
 
 def is_round(count: int) -> bool:
-    """Whether an endpoint may have cut an answer at this number of rows without a word."""
+    """Whether an endpoint may have cut an answer silently at this number of rows."""
     return count >= ROUND and (count % ROUND == 0 or count & (count - 1) == 0)
 
 
 async def decoded(body: bytes, decode: Callable[[bytes], R]) -> R:
-    """An answer, decoded in a thread where it is large.
+    """An answer, decoded in a thread if it is large.
 
     Raises:
-        NoResults: It is none.
+        NoResults: The document is not an answer.
     """
     if len(body) < LARGE:
         return decode(body)
@@ -210,11 +211,11 @@ async def decoded(body: bytes, decode: Callable[[bytes], R]) -> R:
 
 
 def nonsense(dataset: Dataset, error: ValueError) -> StoreUnavailable:
-    """What to raise where an answer is none, though it is whole.
+    """The error to raise if a complete document is not an answer.
 
     Args:
-        dataset: Whose answer it is.
-        error: What is wrong with it.
+        dataset: The store that sent it.
+        error: The fault in it.
     """
     return StoreUnavailable(
         f"{dataset.name} sent an answer that is not valid: {error}. Try again, or ask for less."
@@ -230,16 +231,16 @@ def _halves(keys: Sequence[K]) -> tuple[Sequence[K], Sequence[K]]:
 
 
 class Windows(NamedTuple, Generic[H]):
-    """How the rows of one node are read."""
+    """How to read the rows of one node in windows."""
 
     number: str
-    """The query for their number."""
+    """The query for the number of rows."""
     text: Callable[[str, int], str]
-    """The query for some of them, from where to begin and how many."""
+    """Makes the query for some of the rows, from a start and a number."""
     decode: Callable[[bytes], Sequence[H]]
-    """The rows of an answer."""
+    """Decodes the rows of an answer."""
     end: Callable[[H], str]
-    """Where to begin after a row."""
+    """The start of a window that continues after a row."""
 
 
 @dataclass(slots=True)
@@ -256,33 +257,33 @@ class Read(Generic[H]):
 
 
 async def counted(dataset: Dataset, query: str) -> int:
-    """The one number that a query asks for.
+    """The one number that a query returns.
 
     Raises:
-        StoreError: The store does not give it.
+        StoreError: The store does not return it.
     """
     reply = await dataset.reply(query)
     try:
         ((value,),) = rows(reply.body)
         return int(getattr(value, "text", ""))
-    except ValueError as error:  # NoResults is one
+    except ValueError as error:  # including NoResults
         raise nonsense(dataset, error) from error
 
 
 async def read_windows(
     dataset: Dataset, windows: Windows[H], most: int, late: Callable[[int], None]
 ) -> Read[H]:
-    """Read rows until there are no more, or as many as are wanted.
+    """Read all rows, or at most `most`.
 
     Args:
         dataset: The store.
-        windows: What is asked.
-        most: Rows to read at the most.
-        late: Told the number of rows when the time is up before they are read.
+        windows: The queries.
+        most: Most rows to read.
+        late: Called with the number of rows if the time runs out before they are read.
 
     Raises:
-        Refused: The store answers not even small windows.
-        StoreUnavailable: It is not there, or too slow for them.
+        Refused: The store does not answer even small windows.
+        StoreUnavailable: The store is unavailable, or too slow for them.
     """
     total = await counted(dataset, windows.number)
     try:

@@ -1,7 +1,6 @@
-"""Where queries go: an endpoint, or files in process.
+"""Stores that answer queries: an endpoint, or files in process.
 
-Both answer in the SPARQL 1.1 Query Results JSON Format, so that everything
-behind them is written once.
+Both answer in the SPARQL 1.1 Query Results JSON Format, so the code that uses them is the same.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from bfsql.models.rdf import Literal
 
 T = TypeVar("T")
 PING = "ASK { }"
-"""A query that every SPARQL endpoint answers at once, whatever it holds."""
+"""A query that every SPARQL endpoint answers immediately, whatever its content."""
 _BLANK = b"bnode"
 _OTHER_JSON = "it is JSON, but not SPARQL results"
 
 
 class Blank(NamedTuple):
-    """A blank node; it cannot be asked about, because its label is valid within one answer only."""
+    """A blank node; it cannot be queried, because its label is valid within one answer only."""
 
     label: str
 
@@ -36,7 +35,7 @@ Term: TypeAlias = str | Literal | Blank
 """An IRI (plain text), a literal, or a blank node."""
 
 Row: TypeAlias = tuple[Term | None, ...]
-"""One solution, in the order of the projection; None is what is not bound."""
+"""One solution, in the order of the projection; unbound variables are None."""
 
 
 class Reply(NamedTuple):
@@ -45,9 +44,9 @@ class Reply(NamedTuple):
     body: bytes
     """A whole document in the results format."""
     cut: str | None = None
-    """The store's own sign that rows are missing, in words; None where it gave none."""
+    """The store's own sign that rows are missing, in words; None if it gave none."""
     limit: int | None = None
-    """The number of rows that no answer of this store exceeds, where it tells."""
+    """The number of rows that no answer of this store exceeds, if it states one."""
 
 
 class Rows(NamedTuple):
@@ -55,14 +54,14 @@ class Rows(NamedTuple):
 
     rows: list[Row]
     cut: bool
-    """Whether the store says that more are missing."""
+    """Whether the store reports that more rows are missing."""
 
 
 class Refused(StoreError):
     """The store rejected the query.
 
-    A smaller one may succeed: stores reject queries that are too long, too expensive or hold too
-    many values in the same way as invalid ones.
+    A smaller one may succeed: stores reject queries that are too long, too expensive or contain
+    too many values in the same way as invalid ones.
 
     Args:
         message: The sentence for the operator.
@@ -75,75 +74,75 @@ class Refused(StoreError):
 
 
 class TooSlow(StoreUnavailable):
-    """The store's time for one query was up; a smaller one may be answered."""
+    """The store's time limit for one query was exceeded; a smaller query may be answered."""
 
 
 class Dataset(ABC):
     """A store of RDF that answers queries, read only."""
 
     name: str
-    """What sentences call it: an address, or the files."""
+    """Its name in sentences: an address, or the files."""
     prefixes: Mapping[str, str] = MappingProxyType({})
-    """Prefixes that it declares itself; the settings' own go before them."""
+    """Prefixes that the store itself declares; those of the settings take precedence."""
 
     @abstractmethod
     async def reply(self, query: str, seconds: float | None = None) -> Reply:
-        """Ask one SELECT or ASK query.
+        """Send one SELECT or ASK query.
 
         Cancelling the call ends the query: its connection is closed, its thread stops.
 
         Args:
             query: The whole text.
-            seconds: How long it may take at the most; the setting `query_timeout` where
-                None. The deadline of the call under way counts in any case.
+            seconds: Time limit; the setting `query_timeout` if None. The deadline of
+                the current call applies in any case.
 
         Raises:
             Refused: This query is not answered.
-            TooSlow: The time is up, and the call's deadline is not.
-            TimeoutError: The call's deadline is.
-            StoreUnavailable: The store is not there, or broke off.
-            StoreError: It is no SPARQL store, or wants a login.
+            TooSlow: The time limit passed, but not the call's deadline.
+            TimeoutError: The call's deadline passed.
+            StoreUnavailable: The store is unavailable, or broke off.
+            StoreError: It is not a SPARQL store, or requires a login.
         """
 
     async def ping(self) -> None:
         """Return when the store answers; files in process always do.
 
         Raises:
-            StoreUnavailable: It does not answer.
+            StoreUnavailable: The store does not answer.
         """
         return
 
     def changed(self) -> Hashable | None:
-        """What the files hold now, where they were replaced; None for a server, which knows."""
+        """The state of the files if they were replaced; None for a server, which knows."""
         return None
 
     async def updatable(self) -> str | None:
-        """The address that takes updates of what is served here; None where none is known of."""
+        """The address that accepts updates of the served data; None if none is known."""
         return None
 
     async def ask(self, query: str, seconds: float) -> bool | None:
-        """The answer to an ASK; None where the store refuses it or is too slow.
+        """The answer to an ASK; None if the store refuses it or is too slow.
 
         Args:
             query: The whole text.
             seconds: Time limit; with 0 or less the query is not sent and the answer is None.
 
         Raises:
-            TimeoutError: The call's deadline is over.
-            StoreError: The store is not there, or cannot be used.
+            TimeoutError: The call's deadline has passed.
+            StoreError: The store is unavailable, or cannot be used.
         """
         return await self._read(query, seconds, lambda reply: truth(reply.body))
 
     async def select(self, query: str, seconds: float) -> Rows | None:
-        """The solutions of a SELECT; None where the store refuses it or is too slow.
+        """The solutions of a SELECT; None if the store refuses it or is too slow.
 
         Args:
             query: The whole text.
             seconds: Time limit; with 0 or less the query is not sent and the answer is None.
 
         Raises:
-            TimeoutError: The call's deadline is over.
-            StoreError: The store is not there, or cannot be used.
+            TimeoutError: The call's deadline has passed.
+            StoreError: The store is unavailable, or cannot be used.
         """
         return await self._read(
             query, seconds, lambda reply: Rows(rows(reply.body), reply.cut is not None)
@@ -158,24 +157,24 @@ class Dataset(ABC):
             return None
 
     async def description(self, seconds: float) -> bytes | None:  # noqa: ARG002
-        """What the store publishes of itself beside its data, as Turtle; None for nothing.
+        """The description that the store publishes beside its data, as Turtle, if there is one.
 
         Args:
-            seconds: How long it may take at the most.
+            seconds: Time limit.
         """
         return None
 
     @abstractmethod
     async def close(self) -> None:
-        """Give back connections and files; what is under way ends."""
+        """Release connections and files; running queries end."""
 
 
 class TimeBudget:
-    """Time that several questions share.
+    """A time budget that several queries share.
 
     Args:
-        seconds: All of it.
-        share: The part of the time left to the call under way that it may be at most.
+        seconds: The whole budget.
+        share: The largest share of the current call's remaining time that the budget may take.
     """
 
     def __init__(self, seconds: float, share: float = 1.0) -> None:
@@ -183,14 +182,14 @@ class TimeBudget:
         self._end = time.monotonic() + (seconds if left is None else min(seconds, left * share))
 
     def left(self) -> float:
-        """Seconds, 0 at the least."""
+        """Remaining seconds, at least 0."""
         return max(0.0, self._end - time.monotonic())
 
 
 async def gather_or_cancel(*awaitables: Awaitable[T]) -> list[T]:
     """All results; if one fails, the others are cancelled and its error is raised.
 
-    With `asyncio.gather` alone the others would continue to query the store.
+    With only `asyncio.gather`, the others would continue to query the store.
     """
     tasks = [asyncio.ensure_future(one) for one in awaitables]
     try:
@@ -205,7 +204,7 @@ async def gather_or_cancel(*awaitables: Awaitable[T]) -> list[T]:
 
 
 class NoResults(ValueError):
-    """The document is not in the format; the message says what it is."""
+    """The document is not in the format; the message names the fault."""
 
 
 def rows(body: bytes) -> list[Row]:
@@ -223,9 +222,9 @@ def rows(body: bytes) -> list[Row]:
 
 
 def links(body: bytes) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
-    """Solutions without literals, all variables bound: those of IRIs alone, and those with blanks.
+    """Solutions without literals, all variables bound: of IRIs only, and with blank nodes.
 
-    The way for edges, which come in tens of thousands: no object is made a term.
+    This is for edges, which come in tens of thousands: no term objects are created.
 
     Raises:
         NoResults: The document is broken, cut, or something else.
@@ -245,7 +244,7 @@ def links(body: bytes) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
 
 
 def truth(body: bytes) -> bool:
-    """The answer to an ASK; one server gives the row of a SELECT in its place.
+    """The answer to an ASK; one server returns the row of a SELECT instead.
 
     Raises:
         NoResults: The document is broken, cut, or something else.
@@ -287,6 +286,6 @@ def _term(found: Mapping[str, Any] | None) -> Term | None:
         return value  # type: ignore[no-any-return]
     if kind == "bnode":
         return Blank(value)
-    if kind == "triple":  # no id stands for it, either
+    if kind == "triple":  # no id represents it, either
         return Blank("triple")
     return Literal(value, found.get("xml:lang"), found.get("datatype"))

@@ -1,8 +1,8 @@
-"""Deletes statements from a graph: what is to go is written into graphs of the load's own first.
+"""Deletes statements from a graph, listing them first in graphs of the load's own.
 
-An update that names it all would be as long as the list, and stores refuse long ones. So one graph
-holds the statements that go one by one, another marks nodes and edges with which more goes, and the
-updates that delete are the same few whatever their number.
+An update that names all of them would be as long as the list, and stores refuse long updates. One
+graph therefore holds the statements to delete one by one, another marks nodes and edges whose
+statements are to be deleted, and the deleting updates are the same few whatever the number.
 """
 
 from __future__ import annotations
@@ -18,24 +18,25 @@ from bfsql_sparql.queries.graph import Lead, iri, within
 _MARK = "urn:bfsql:/going"
 _NODE, _CLAIM = f"{_MARK}/node", f"{_MARK}/claim"
 _BY: dict[Lead, str] = {"s": f"{_MARK}/subject", "o": f"{_MARK}/object"}
-"""Classes of what the graph of marks holds: nodes, claims of Wikibase, and edges by the end with
-which the store looks for statements about them."""
+"""Classes in the graph of marks: nodes, claims of Wikibase, and edges by the end with
+which the store looks up statements about them.
+"""
 _FIRST, _SECOND = f"{_MARK}/first", f"{_MARK}/second"
-"""Of a claim: the predicate to its statement node, and the one from there to the value."""
+"""Of a claim: the predicate to its statement node, and the predicate from there to the value."""
 
 
 def node_mark(node: str) -> str:
-    """The line that marks a node, all of whose statements go; it is an IRI."""
+    """The line that marks a node, an IRI, for the deletion of all its statements."""
     return _marked(iri(node), _NODE)
 
 
 def edge_marks(edge: Triple, name: str, forms: Collection[str], lead: Lead) -> Iterator[str]:
-    """The lines that mark an edge, all statements about which go.
+    """The lines that mark an edge for the deletion of all statements about it.
 
     Args:
         edge: Three IRIs.
-        name: Of a blank node, for this edge alone.
-        forms: Of statements that the graph holds.
+        name: Name of a blank node, unique to this edge.
+        forms: Forms of statements in the graph.
         lead: The end with fewer edges.
     """
     subject, predicate, object_ = map(iri, edge)
@@ -70,9 +71,9 @@ class Deletion:
 
     Args:
         mapping: How the graph is read.
-        lines: IRI of the graph of statements that go.
+        lines: IRI of the graph of statements to delete.
         marks: IRI of the graph of marks.
-        forms: Of statements about edges that the graph holds.
+        forms: Forms of statements about edges in the graph.
     """
 
     mapping: RdfMapping
@@ -81,12 +82,12 @@ class Deletion:
     forms: Collection[str]
 
     def updates(self, marks: bool, lines: bool, nodes: bool) -> Iterator[str]:  # noqa: FBT001
-        """What deletes all of it.
+        """The updates that delete everything listed.
 
         Args:
-            marks: Whether there are marks,
-            lines: and statements that go one by one,
-            nodes: and nodes among the marks.
+            marks: Whether there are marks.
+            lines: Whether there are statements to delete one by one.
+            nodes: Whether there are nodes among the marks.
         """
         if marks:
             yield from self._of_edges()
@@ -97,7 +98,7 @@ class Deletion:
             yield f"DELETE {{ {deleted} }} WHERE {{ {_in(self.lines, '?s ?p ?o .')} }}"
 
     def _of_edges(self) -> Iterator[str]:
-        """Statements about the edges that are marked."""
+        """Delete statements about the marked edges."""
         if "reification" in self.forms:
             for lead, class_ in _BY.items():
                 known, other = ("s", "o") if lead == "s" else ("o", "s")
@@ -126,7 +127,7 @@ class Deletion:
             yield self._of_marked("?n ?k ?v .")
 
     def _of_nodes(self) -> Iterator[str]:
-        """All statements of the nodes that are marked, and all about their edges by reification."""
+        """Delete all statements of the marked nodes, and all reified ones about their edges."""
         if "reification" in self.forms:
             for end in (SUBJECT, OBJECT):
                 yield self._of_marked(f"?t {iri(end)} ?n . ?t ?k ?v .", "?t ?k ?v .")
@@ -138,7 +139,7 @@ class Deletion:
         return self._delete(deleted or found, node, self._there(found))
 
     def _delete(self, deleted: str, marked: str, found: str) -> str:
-        # A subquery, since one store would begin with the whole graph otherwise.
+        # A subquery, since otherwise one store would begin with the whole graph.
         where = f"{{ SELECT DISTINCT * WHERE {{ {_in(self.marks, marked)} }} }} {found}"
         return f"DELETE {{ {self._there(deleted)} }} WHERE {{ {where} }}"
 

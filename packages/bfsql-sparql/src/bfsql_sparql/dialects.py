@@ -1,11 +1,10 @@
-"""What each kind of server does in its own way, where the standard has no word for it.
+"""Peculiarities of each kind of server that the standard does not cover.
 
-`DIALECTS` holds, for each kind of server, how it reports a timeout or missing rows, and how its
-full-text search is written. How its requests differ are settings, in the table `presets.toml`.
+`DIALECTS` contains, for each kind of server, how it reports a timeout or missing rows, and how its
+full-text search is written. Differences in requests are settings, in the table `presets.toml`.
 
-A search is a pattern that binds `?s`, mostly with its `?score`. Words are runs of letters and
-digits in lower case, so that none of them is an operator or ends a quotation in any of these
-languages.
+A search is a pattern that binds `?s`, usually with its `?score`. Words are runs of letters and
+digits in lower case, so none of them is an operator or ends a quotation in any of these languages.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from bfsql_sparql.queries.graph import iri, of_any, text, within
 
 MOST_WORDS = 16
 LONGEST = 500
-"""Characters of a text that is handed to a service unchanged."""
+"""Most characters of a text that is passed to a service unchanged."""
 _SHORTER = "BIND(-STRLEN(STR(?label)) AS ?score)"
 _WORD = re.compile(r"[^\W_]+")
-_STEM = 4  # leading letters that Virtuoso wants before a wildcard
+_STEM = 4  # leading letters that Virtuoso requires before a wildcard
 _FTS = "http://www.ontotext.com/fts"
 _TEXT_MATCH = "tag:stardog:api:property:textMatch"
 _LUCENE_SAIL = "http://www.openrdf.org/contrib/lucenesail#"
@@ -34,18 +33,18 @@ _MWAPI = "https://www.mediawiki.org/ontology#API/"
 
 
 class SearchTerms(NamedTuple):
-    """What is looked for."""
+    """The text and words to search for."""
 
     text: str
-    """As it was typed, without outer space."""
+    """The text as typed, without surrounding space."""
     words: tuple[str, ...]
     """Its words, at least one."""
     limit: int
-    """Hits at the most."""
+    """Most hits."""
 
 
 def search_terms(typed: str, limit: int) -> SearchTerms | None:
-    """What to look for, None where the text has no word."""
+    """The terms to search for, None if the text has no words."""
     words = tuple(_WORD.findall(typed.lower())[:MOST_WORDS])
     return SearchTerms(typed.strip()[:LONGEST], words, limit) if words else None
 
@@ -54,20 +53,20 @@ def search_terms(typed: str, limit: int) -> SearchTerms | None:
 
 
 def _virtuoso(wanted: SearchTerms, mapping: RdfMapping) -> str:
-    """`bif:contains`: each word in quotes; the last may go on, where it is long enough for that."""
+    """`bif:contains`: each word in quotes; the last may be a prefix if it is long enough."""
     *first, last = wanted.words
     last = f"{last}*" if len(last) >= _STEM else last
     expression = " AND ".join(f"'{word}'" for word in (*first, last))
     properties = ", ".join(map(iri, mapping.names))
-    # It wants the triple of the literal beside it, in the same braces. Its prefix is declared
-    # nowhere else, so that other servers refuse the query before they do any work.
+    # It requires the triple of the literal beside it, in the same braces. Its prefix is not
+    # declared elsewhere, so other servers refuse the query before doing any work.
     found = f"?s ?label_by ?label . ?label bif:contains {text(expression)} ."
     labelled = within(mapping, f"{found} FILTER(?label_by IN ({properties}))", "label_graph")
     return f"{labelled} {_SHORTER}"
 
 
 def _fuseki(wanted: SearchTerms, mapping: RdfMapping) -> str:
-    """`text:query`, for each property by itself, since it may not be in the index."""
+    """`text:query`, separately for each property, since a property may not be in the index."""
     parts = [
         f"{{ (?s ?score) {iri(_JENA)} ({iri(name)} {text(_lucene(wanted))} {wanted.limit}) }}"
         for name in mapping.names
@@ -104,13 +103,13 @@ def _rdf4j(wanted: SearchTerms, mapping: RdfMapping) -> str:
 
 
 def _qlever(wanted: SearchTerms, mapping: RdfMapping) -> str:
-    """`ql:contains-word` on the literals themselves, each word the beginning of one."""
+    """`ql:contains-word` on the literals themselves, with each word as a prefix."""
     words = " ".join(f"{word}*" if len(word) >= _STEM else word for word in wanted.words)
     return f"?label {iri(_QLEVER)} {text(words)} . {_labelled(mapping)} {_SHORTER}"
 
 
 def _wikidata(wanted: SearchTerms, mapping: RdfMapping) -> str:
-    """The entity search of the wiki, through the service that the endpoint has for it."""
+    """The entity search of the wiki, through the endpoint's service for it."""
     language = mapping.languages[0] if mapping.languages else "en"
     parameter = iri(_BIGDATA)
     wikibase = WELL_KNOWN["wikibase"]
@@ -126,7 +125,7 @@ def _wikidata(wanted: SearchTerms, mapping: RdfMapping) -> str:
 
 
 def _lucene(wanted: SearchTerms) -> str:
-    """All words, the last one whole or as the beginning of one."""
+    """All words, the last one whole or as a prefix."""
     *first, last = wanted.words
     return " AND ".join((*first, f"({last} OR {last}*)"))
 
@@ -146,15 +145,16 @@ class Dialect(NamedTuple):
     time_up_header: tuple[str, str] | None = None
     """Name and value of the header that reports a timeout in an incomplete answer of status 200."""
     row_limit_header: str | None = None
-    """The header with the number of rows that any answer has at most.
+    """The header with the number of rows that no answer exceeds.
 
-    It comes as soon as an answer has so many, whether or not there were more.
+    It is sent as soon as an answer has that number, whether or not there were more.
     """
     search: Callable[[SearchTerms, RdfMapping], str] | None = None
     """Makes the pattern of its full-text search."""
     is_probed: bool = True
     """Whether the search may be tried on an unknown store, that is, whether it calls no other
-    service."""
+    service.
+    """
 
 
 DIALECTS = {
@@ -197,7 +197,7 @@ DIALECTS = {
         is_probed=False,
     ),
 }
-"""By the name of the preset, and value of the setting `search`; first to last as probed."""
+"""Dialects by the name of the preset and value of the setting `search`, in the order of probing."""
 
 TIME_UP = tuple(sign for dialect in DIALECTS.values() for sign in dialect.time_up)
 TIME_UP_HEADERS = dict(one.time_up_header for one in DIALECTS.values() if one.time_up_header)

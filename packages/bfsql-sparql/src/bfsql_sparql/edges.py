@@ -1,6 +1,6 @@
 """Edges, and their metadata from statements about them (chapter 10, `protocol.md` 7 and 16).
 
-Wikibase (Wikidata, for one) has a form of its own: beside `item wdt:P value` stands
+Wikibase (used by Wikidata) has its own form: beside `item wdt:P value` stands
 `item p:P statement`, `statement ps:P value`, and the statement has qualifiers, a rank, and
 references.
 """
@@ -32,40 +32,40 @@ from bfsql_sparql.queries.graph import Direction, End, Lead, Side
 from bfsql_sparql.store import Store
 
 BLANK = "the other end is a blank node, which has no id"
-"""Why an edge is left out that no call can show."""
+"""Why an edge is omitted that no call can show."""
 BOUND = "more edges than the server reads for one node"
-"""Why edges are left out that another setting would show."""
+"""Why edges are omitted that another setting would show."""
 
 Links: TypeAlias = tuple[list[tuple[str, ...]], list[tuple[str, ...]]]
 """Rows of IRIs, and rows with a blank node."""
 
 CHECKED = 100
-"""Edges up to which it is asked whether they exist; more come from a ring alone, and do."""
+"""Number of edges up to which their existence is checked; more come only from a ring, and exist."""
 _GRAPHS = frozenset({"graphs"})
-"""The key that is made of the names of graphs, and of no statement."""
+"""The key made of the names of graphs, and not of statements."""
 REFERENCE = WELL_KNOWN["prov"] + "wasDerivedFrom"
 """Property of a statement node of Wikibase to its references."""
 _DIRECT = "/prop/direct/"
 _NOT_METADATA = re.compile(r"/prop/(?:statement|qualifier|reference)/value|/prop/statement/")
-"""Properties that repeat the value itself, or lead to the parts that it is made of."""
+"""Properties that repeat the value itself, or lead to its components."""
 _SOURCES = ("/prop/reference/P248", "/prop/reference/P854")
 """Stated in; reference URL."""
 _ENDS: tuple[End, ...] = ("s", "o", "document")
 _ORDER = ("rdf-1.2", "reification", "rdf-star", "wikibase")
 
 Values: TypeAlias = dict[str, list[Term]]
-"""Of one statement: values by property."""
+"""Values of one statement, by property."""
 
 Records: TypeAlias = dict[Triple, list[dict[str, Any]]]
-"""Metadata by triple, one record a statement."""
+"""Metadata by triple, one record per statement."""
 
 
 class Edges:
-    """Reads the edges of a ring, by one query a direction (chapter 8: "the batch").
+    """Reads the edges of a ring, by one query per direction (chapter 8: "the batch").
 
     Args:
-        store: Whose settings `page_size` and `max_edges` are used.
-        batches: How large its queries are.
+        store: The store, whose settings `page_size` and `max_edges` are used.
+        batches: Determines the size of its queries.
     """
 
     def __init__(self, store: Store, batches: Batches) -> None:
@@ -81,11 +81,11 @@ class Edges:
         predicates: Collection[str] | None = None,
         direction: Direction | None = None,
     ) -> list[Triple]:
-        """Every edge with one of these nodes at either end; one between two of them comes twice.
+        """Every edge with one of these nodes at either end; those between two of them come twice.
 
         Args:
             nodes: IRIs, without duplicates.
-            predicates: Ids of the predicates that are wanted; None for all.
+            predicates: Ids of the predicates to include; None for all.
             direction: Only edges that leave the nodes, or that enter them; None for both.
         """
         sides = self._sides(predicates, direction)
@@ -112,13 +112,13 @@ class Edges:
         return [Side(way, tuple(sorted(some))) for way, some in named.items() if some]
 
     async def some(self, most: int) -> tuple[list[Triple], bool]:
-        """So many edges of the graph, and whether there are more."""
+        """At most `most` edges of the graph, and whether there are more."""
         reply = await self._dataset.reply(texts.some_edges(self._mapping, most + 1))
         found = links(reply.body)[0]
         return self._as_edges(found), reply.cut is not None or len(found) > most
 
     async def one_way(self, node: str, direction: Direction) -> list[Triple]:
-        """The edges that leave a node, or that enter it, each once."""
+        """The edges that leave or enter a node, each once."""
         return list(dict.fromkeys(await self.around([node], None, direction)))
 
     async def _edges(self, nodes: Sequence[str], side: Side) -> list[Triple]:
@@ -151,7 +151,7 @@ class Edges:
             self._omit(node, direction, number, BLANK)
 
     async def _hub(self, node: str, side: Side) -> list[tuple[str, ...]]:
-        """The edges of a node that are too many for one answer, `max_edges` at the most."""
+        """At most `max_edges` edges of a node that has too many for one answer."""
         mapping, direction = self._mapping, side.direction
         windows: Windows[tuple[str, ...]] = Windows(
             number=texts.degree(node, side, mapping, blank=False),
@@ -186,13 +186,13 @@ class EdgeMetadata:
     """Reads the metadata of edges, from statements about them.
 
     Args:
-        store: Whose setting `page_size` is used.
-        batches: How large its queries are.
+        store: The store, whose setting `page_size` is used.
+        batches: Determines the size of its queries.
     """
 
     def __init__(self, store: Store, batches: Batches) -> None:
         forms = store.capabilities.statements
-        # The syntax of quoted triples is sugar for reifiers in stores that have these.
+        # In stores with reifiers, the syntax of quoted triples is an abbreviation for them.
         sugar = {"rdf-star"} if "rdf-1.2" in forms else set()
         self.forms = [form for form in _ORDER if form in forms and form not in sugar]
         self._batches = batches
@@ -204,11 +204,11 @@ class EdgeMetadata:
     ) -> dict[Triple, Metadata]:
         """Metadata by triple of ids; edges that do not exist are left out.
 
-        Whether they do is asked for few edges alone: a ring has looked at all others.
+        Their existence is checked only for few edges: a ring has checked all others.
 
         Args:
             edges: Ids of subject, predicate and object.
-            keys: The keys that are wanted, where not all are; others may be given as well.
+            keys: The requested keys; None for all. Others may be returned as well.
         """
         triples = self._triples(edges)
         asked = list(dict.fromkeys(triple for some in triples.values() for triple in some))
@@ -231,7 +231,7 @@ class EdgeMetadata:
         return metadata
 
     async def existing(self, edges: Collection[Triple]) -> list[Triple]:
-        """Those of the edges that are in the store.
+        """The given edges that are in the store.
 
         Args:
             edges: Ids of subject, predicate and object.
@@ -271,7 +271,7 @@ class EdgeMetadata:
     # --- parts --------------------------------------------------------------
 
     def _triples(self, edges: Iterable[Triple]) -> dict[Triple, list[Triple]]:
-        """The triples, in IRIs, that may stand for each edge."""
+        """The triples, in IRIs, that may represent each edge."""
         mapping = self._mapping
         inverses = defaultdict(list)
         for predicate, other in mapping.inverse.items():
@@ -303,9 +303,9 @@ class EdgeMetadata:
         return self._mapping.statement_graph and (keys is None or not _GRAPHS.isdisjoint(keys))
 
     def _read_for(self, keys: Collection[str] | None) -> texts.Names:
-        """The properties of statements that these keys are made of; None for all.
+        """The properties of statements that these keys depend on; None for all.
 
-        Some keys depend on how many statements there are, also of those that have none of them.
+        Some keys depend on the number of statements, including those that have none of the keys.
         """
         if keys is None or merged_from(["confidence"]).intersection(keys):
             return None
@@ -367,7 +367,7 @@ class EdgeMetadata:
     async def _rows(
         self, triples: Sequence[Triple], text: Callable[[Sequence[Triple]], str]
     ) -> list[tuple[Triple, Sequence[Term | None]]]:
-        """The rows of a query about triples, each with its triple in place of the position."""
+        """The rows of a query about triples, with the triple instead of its position."""
         question = Question(
             text=text, decode=rows, count=len, harmless=(NOWHERE,) * 3, whole=_has_each
         )
@@ -381,7 +381,7 @@ class EdgeMetadata:
         return found
 
     def _metadata(self, statement: Values) -> dict[str, Any]:
-        """The values of one statement, under the protocol's names for what the settings name."""
+        """The values of one statement, with the settings' properties under the protocol's names."""
         mapping = self._mapping
         found: dict[str, list[Any]] = defaultdict(list)
         for key, terms in statement.items():
@@ -392,7 +392,7 @@ class EdgeMetadata:
                 found["confidence"] += values
             else:
                 found[mapping.ids.id(key)] += values
-        # One value stays as it is: a list may have an order of its own.
+        # A single value is unchanged: a list may have its own order.
         return {
             name: merge_metadata([{"": one} for one in some])[""] for name, some in found.items()
         }
@@ -403,7 +403,7 @@ class EdgeMetadata:
     async def _evidence(
         self, form: str, node: str, end: End
     ) -> list[tuple[Triple, Literal]] | None:
-        """Triples of ids and their evidence; None where it was cut."""
+        """Triples of ids and their evidence; None if the answer was cut."""
         mapping, id_ = self._mapping, self._mapping.ids.id
         question = rows_question(
             lambda some: texts.evidence(form, some[0], end, mapping, self._limit)
@@ -419,7 +419,7 @@ class EdgeMetadata:
 
 
 def by_lead(form: str, triples: Sequence[Triple]) -> dict[Lead, list[Triple]]:
-    """The triples by the end that has fewer of them, which need not look through those of a hub."""
+    """The triples by the end with fewer of them, so that those of a hub need not be searched."""
     leaving = Counter(triple[0] for triple in triples)
     entering = Counter(triple[2] for triple in triples)
     groups: dict[Lead, list[Triple]] = {"s": [], "o": []}
@@ -462,7 +462,7 @@ def _has_each(triples: Sequence[Triple], found: list[Row]) -> bool:
 
 
 def claim_of(triple: Triple) -> tuple[str, ...] | None:
-    """Item, property to the statement node, property to the value, value; None where none are."""
+    """Item, property to the statement node, property to the value, value; None if no claim."""
     item, predicate, value = triple
     if _DIRECT not in predicate:
         return None
@@ -476,7 +476,7 @@ def _is_metadata(property_: str) -> bool:
 
 
 def _as_evidence(metadata: dict[str, Any], mapping: RdfMapping) -> dict[str, Any]:
-    """A reference as an item of evidence: where it is stated is the `document_id`."""
+    """A reference as an item of evidence: its source is the `document_id`."""
     for source in _SOURCES:
         for name, value in metadata.items():
             if (mapping.ids.iri(name) or "").endswith(source):

@@ -1,9 +1,8 @@
 """A SPARQL endpoint over HTTP, for queries and, in the loader, for updates.
 
-The requests of `request.py` go out through `bfsql.http`, over connections that stay open: an
-answer is bounded while it streams, a login goes to one server, and cancelling closes the
-connection. What the server then does with the query is its own affair: the time limit that is
-sent along, where it takes one, ends it.
+`bfsql.http` sends the requests of `request.py` over persistent connections: an answer is bounded
+while it streams, a login is sent to one server only, and cancelling closes the connection. The
+server may then continue the query; the time limit sent along, if it supports one, ends it.
 """
 
 from __future__ import annotations
@@ -62,25 +61,25 @@ _MAX_ERROR_BYTES = 64 * 1024
 """Bytes of an error that are read; its first line is shown."""
 _QUERIES_AT = re.compile(r"/(?:sparql|query)(?=$|\?)")
 _UPDATES = b"SPARQL11Update"
-"""What a service description calls the language of updates."""
+"""Name of the update language in a service description."""
 _ONLY_BY_POST = (400, 405, 415)
-"""What an endpoint for updates answers to a GET, where it describes itself to nobody."""
+"""Statuses with which an endpoint for updates answers a GET if it does not describe itself."""
 _NOT_DONE = (429, 503)
-"""What an endpoint answers that did nothing yet with an update; after anything else it may have."""
+"""Statuses of an endpoint that has not begun an update; after any other it may have."""
 
 
 class Endpoint(Dataset):
     """An endpoint that takes queries by POST, and answers in JSON.
 
     Args:
-        settings: Where it is, and how it is asked.
+        settings: Its address, and how to query it.
 
     Raises:
         ConfigurationError: Settings that cannot be used.
     """
 
     endings = "/sparql or /query"
-    """How the addresses of such endpoints often end."""
+    """Typical endings of the addresses of such endpoints."""
 
     def __init__(self, settings: SparqlSettings) -> None:
         check_parameters(settings)
@@ -111,9 +110,9 @@ class Endpoint(Dataset):
         return cls(settings)
 
     async def reply(self, query: str, seconds: float | None = None) -> Reply:
-        """See `Dataset` (chapter 10); what is redirected elsewhere is a `StoreError`, too.
+        """See `Dataset` (chapter 10); a redirect elsewhere is also a `StoreError`.
 
-        The time for the query runs from when its turn has come, that of the call all the while.
+        The time for the query runs from its turn, that of the call all the time.
         """
         most = self._settings.query_timeout
         limit = most if seconds is None else min(seconds, most)
@@ -126,7 +125,7 @@ class Endpoint(Dataset):
             ) from None
 
     async def description(self, seconds: float) -> bytes | None:
-        """See `Dataset`. Asked for once: an endpoint need not have one, and most have none."""
+        """See `Dataset`. Requested once: a description is optional, and most have none."""
         began = time.monotonic()
         try:
             async with asyncio.timeout(seconds), self._limiter:
@@ -139,14 +138,14 @@ class Endpoint(Dataset):
         return reply.body if fine else None
 
     async def ping(self) -> None:
-        """See `Dataset`. It waits neither for its turn nor for the end of a pause."""
+        """See `Dataset`. Does not wait for its turn or for the end of a pause."""
         self._limiter.end_hold()
         await self._ask(PING, time.monotonic() + seconds_left(self._settings.query_timeout))
 
     async def updatable(self) -> str | None:
-        """See `Dataset`: by what the endpoint says of itself to a GET, which changes nothing.
+        """See `Dataset`: determined from the endpoint's answer to a GET, which changes nothing.
 
-        Its own address and, beside it, the one that endpoints for updates mostly have.
+        Its own address and the usual address of endpoints for updates are tried.
         """
         beside = _QUERIES_AT.sub("/update", self._url)
         for url in dict.fromkeys((self._url, beside)):
@@ -165,7 +164,7 @@ class Endpoint(Dataset):
         await self._client.close()
 
     async def _within(self, query: str, limit: float) -> Reply:
-        """Ask, and ask again as long as it may help and there is time."""
+        """Send the query, and again as long as retrying may help and there is time."""
         ends = time.monotonic() + seconds_left(limit)
         try:
             async with asyncio.timeout(limit):
@@ -195,7 +194,7 @@ class Endpoint(Dataset):
             raise self._failures.rate_limited(limited.seconds) from None
 
     async def _send(self, request: HttpRequest, limit: float) -> TimedReply:
-        """The reply of the endpoint, or of where it redirects; the caller ends it at `limit`."""
+        """The reply of the endpoint, or of its redirect; the caller ends it at `limit`."""
         began = time.monotonic()
         try:
             reply = await follow_redirects(
@@ -220,7 +219,7 @@ class Endpoint(Dataset):
         )
 
     def _target(self, reply: HttpReply) -> str:
-        """Where a redirect leads, if a query may go there."""
+        """The target of a redirect, if a query may go there."""
         url, status = reply.request.url, reply.status
         try:
             to = urljoin(url, reply.location or "")
@@ -248,13 +247,13 @@ class Endpoint(Dataset):
 
 
 class UpdateEndpoint(Endpoint):
-    """An endpoint that takes updates, for the loader alone; its settings are those for queries."""
+    """An endpoint for updates, used only by the loader; its settings are those for queries."""
 
     endings = "/update or /statements"
 
     @classmethod
     async def of(cls, settings: SparqlSettings) -> Self:
-        """The one that the settings name; nothing is sent.
+        """The endpoint that the settings name; nothing is sent.
 
         Raises:
             ConfigurationError: None is named, or the settings cannot be used.
@@ -272,12 +271,12 @@ class UpdateEndpoint(Endpoint):
 
         Args:
             text: The whole text.
-            seconds: How long it may take.
+            seconds: Time limit.
 
         Raises:
-            Refused: It is not done, since the endpoint will not do it.
-            StoreUnavailable: It may be done or not: there was no answer.
-            StoreError: It is no endpoint for updates, or wants a login.
+            Refused: The endpoint refuses the update, which is not done.
+            StoreUnavailable: There was no answer; the update may or may not be done.
+            StoreError: It is not an endpoint for updates, or requires a login.
         """
         request = update_request(text, self._settings, self._url)
         try:
@@ -293,7 +292,7 @@ class UpdateEndpoint(Endpoint):
             raise self._failures.timed_out(seconds) from None
 
     async def _update(self, request: HttpRequest, ends: float) -> None:
-        """Raises `Retryable` only where nothing can have been done yet."""
+        """Raises `Retryable` only if nothing can have been done yet."""
         await self._turn(ends)
         status = None
         try:
@@ -311,7 +310,7 @@ class UpdateEndpoint(Endpoint):
 
 
 def _reply(query: str, reply: HttpReply) -> Reply:
-    """A whole answer, with the endpoint's own sign that it is not all."""
+    """A whole answer, with the endpoint's own sign that it is incomplete."""
     for name in ROW_LIMIT_HEADERS:
         told = reply.headers.get(name, "")
         if told.isdecimal():
@@ -324,11 +323,11 @@ def _reply(query: str, reply: HttpReply) -> Reply:
 
 
 def _is_cut_at(limit: int, query: str, body: bytes) -> bool:
-    """Whether an answer ends where the server's row limit is, and not where the query's is.
+    """Whether an answer ends at the server's row limit, and not at the query's.
 
     Args:
-        limit: The number of rows that the server gives at most.
-        query: What was asked.
+        limit: The most rows that the server returns.
+        query: The query.
         body: A whole document.
     """
     own = _LIMIT.search(query)

@@ -1,7 +1,7 @@
-"""Errors of an endpoint: the sentence for the operator, and a type that tells what would help.
+"""Errors of an endpoint: the sentence for the operator, and a type that shows what would help.
 
-`Refused` and `TooSlow`: a smaller query may be answered. `Retryable`: the same
-one may, in a moment. `StoreError`: none will before the operator acts.
+`Refused` and `TooSlow`: a smaller query may be answered. `Retryable`: the same query may, in a
+moment. `StoreError`: no query will before the operator acts.
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ if TYPE_CHECKING:
     from bfsql_sparql.settings import SparqlSettings
 
 _NEAR = 0.8
-"""Of the time that there was: whatever breaks after so much of it, breaks because of it."""
+"""Share of the time limit after which a failure is attributed to the limit."""
 _LONG = 5.0
 """Seconds after which a gateway that gives up, or an answer that ends in the middle, means that
-a limit was met which the endpoint does not tell."""
+an undisclosed limit of the endpoint was reached.
+"""
 _TAIL = 4_096
-"""Bytes at the end of a broken answer in which an error is looked for."""
+"""Bytes at the end of a broken answer that are searched for an error."""
 _SHOWN = 300
 """Characters of a server's own words that a sentence quotes."""
 _HTML = re.compile(r"(?is)<(script|style|head)\b.*?</\1>|<[^>]*>")
 _ECHO = "SPARQL-QUERY:"
 """Blazegraph repeats the query before the error itself."""
 _BUSY = (408, 425, 429, 502, 503, 504, *range(520, 600))
-"""What may pass; from 520 on they are those of gateways."""
+"""Statuses that may pass; from 520 on they are those of gateways."""
 
 
 _UNUSABLE = "{name} cannot be used: {why}."
@@ -52,29 +53,29 @@ _NO_REPLY = {
     Failure.PROXY: "The proxy on the way to {name} refused: {why}. The variables HTTP_PROXY, "
     "HTTPS_PROXY and NO_PROXY determine which proxy is used.",
 }
-"""What failures before an answer mean, except for those that the time explains."""
+"""Meanings of failures before an answer, except for those that the time explains."""
 _LASTING = (Failure.UNTRUSTED, Failure.NO_TLS, Failure.INVALID_URL, Failure.UNUSABLE)
-"""Those that do not pass by themselves."""
+"""Failures that do not pass by themselves."""
 
 
 class TimedReply(NamedTuple):
-    """A reply, and when it was complete."""
+    """A reply, and the time it took."""
 
     reply: HttpReply
     seconds: float
-    """How long it took, to the last byte."""
+    """Seconds to the last byte."""
     limit: float
-    """How long it might take."""
+    """Time limit in seconds."""
 
 
 class Failures:
     """The sentences about one endpoint.
 
     Args:
-        name: What they call it.
-        login: What it is shown; none of them repeats its secrets.
-        settings: The bounds that they name.
-        endings: How addresses of its kind often end, in words.
+        name: Its name in the sentences.
+        login: Its login, whose secrets no sentence repeats.
+        settings: The limits that the sentences name.
+        endings: Typical endings of addresses of its kind, in words.
     """
 
     def __init__(self, name: str, login: Login, settings: SparqlSettings, endings: str) -> None:
@@ -84,7 +85,7 @@ class Failures:
         self._endings = endings
 
     def of(self, timed: TimedReply) -> StoreError | None:
-        """What was wrong with an answer; None where it is a whole one."""
+        """The fault of an answer; None if it is complete."""
         reply = timed.reply
         if reply.status == HTTPStatus.OK:
             return self._not_whole(timed)
@@ -100,7 +101,7 @@ class Failures:
         if error.kind is Failure.INCOMPLETE:
             return self.incomplete(seconds, limit)
         if error.kind is Failure.BROKE_OFF:
-            # Mostly a connection that was idle, and that the server just closed.
+            # Usually an idle connection that the server has just closed.
             return Retryable(
                 f"{self.name} closed the connection: {error.reason}. Try again.", wait=0.0
             )
@@ -110,7 +111,7 @@ class Failures:
         return (StoreError if error.kind in _LASTING else StoreUnavailable)(sentence)
 
     def too_large(self) -> StoreError:
-        """The answer went beyond the bound."""
+        """The answer exceeded the limit."""
         most = self._settings.max_response_bytes
         return Refused(
             f"{self.name} answered with more than {most:,} bytes (max_response_bytes). Ask for "
@@ -119,7 +120,7 @@ class Failures:
         )
 
     def incomplete(self, seconds: float, limit: float, tail: bytes = b"") -> StoreError:
-        """The body was cut off, after `seconds` of `limit`; some servers write why in its tail."""
+        """The body was cut off after `seconds` of `limit`; some servers state why in its tail."""
         after = (
             f"{self.name} closed the connection before the end of its answer, after "
             f"{seconds:.1f} s."
@@ -129,18 +130,18 @@ class Failures:
         return Retryable(after)
 
     def timed_out(self, limit: float) -> StoreError:
-        """It did not answer in the time for one query."""
+        """The endpoint did not answer in the time for one query."""
         return TooSlow(f"{self.name} did not answer a query within {limit:g} s.")
 
     def rate_limited(self, seconds: float) -> StoreError:
-        """It asked for a longer pause than there is time for."""
+        """The endpoint requested a longer pause than there is time for."""
         return StoreUnavailable(
             f"{self.name} is too busy, and requested no further queries before {seconds:.0f} s "
             "have passed."
         )
 
     def redirected(self, status: int, to: str, why: str) -> StoreError:
-        """It redirects to where no query may go."""
+        """The endpoint redirects to an address where no query may go."""
         return StoreError(f"{self.name} redirects queries ({status}, to {to}): {why}")
 
     def _not_whole(self, timed: TimedReply) -> StoreError | None:
@@ -172,7 +173,7 @@ class Failures:
         return None
 
     def _refusal(self, reply: HttpReply, words: str) -> StoreError:
-        """An error of which nothing says that the time was up."""
+        """An error without a sign that the time was up."""
         match reply.status:
             case 401 | 403 | 407:
                 return StoreError(self._login_refused(reply, words))
@@ -241,10 +242,10 @@ def _late(seconds: float, limit: float) -> bool:
 
 
 def _is_whole(body: bytes) -> bool:
-    """Whether a body is a JSON document to its end.
+    """Whether a body is a complete JSON document.
 
-    Counting brackets is a hundred times as fast as parsing, and right for a whole document but
-    for brackets in texts; then, and for a broken one, it is parsed.
+    Counting brackets is a hundred times as fast as parsing, and right for a whole document except
+    for brackets in texts; in that case, and for a broken one, the body is parsed.
     """
     ends = body.rstrip()[-1:] == b"}"
     if ends and all(body.count(a) == body.count(b) for a, b in ((b"{", b"}"), (b"[", b"]"))):

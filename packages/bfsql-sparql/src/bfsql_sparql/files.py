@@ -26,7 +26,7 @@ log = logging.getLogger("bfsql")
 
 _RDF = ("turtle", "ntriples", "nquads", "trig", "rdfxml", "jsonld")
 _STORE_MARK = "CURRENT"
-"""File that each folder of oxigraph (and of RocksDB, below it) has."""
+"""A file in every folder of oxigraph (and of RocksDB below it)."""
 
 _TOKEN = re.compile(
     r"""<[^<>"{}|^`\\\x00-\x20]*>"""  # an IRI
@@ -55,14 +55,14 @@ class Stop:
         self._set = False
 
     def set(self) -> None:
-        """Ask the thread to end."""
+        """Request the thread to end."""
         self._set = True
 
     def check(self) -> None:
         """Return while the work is still wanted.
 
         Raises:
-            Stopped: It is not.
+            Stopped: It is no longer wanted.
         """
         if self._set:
             raise Stopped
@@ -73,7 +73,7 @@ class Engine(Protocol):
 
     @property
     def dataset(self) -> rdflib.Dataset:
-        """The same as rdflib sees it."""
+        """The dataset as rdflib sees it."""
 
     def read(self, path: Path, format_: str, stop: Stop) -> None:
         """Add the statements of a file.
@@ -85,11 +85,11 @@ class Engine(Protocol):
 
         Raises:
             SourceError: A syntax error, with its line where the format has lines.
-            Stopped: As asked.
+            Stopped: The flag was set.
         """
 
     def finish(self) -> bool:
-        """All files are read: get ready for queries; whether there is any statement."""
+        """Prepare for queries after the last file; return whether there is any statement."""
 
     def answer(self, query: str, stop: Stop, most: int) -> bytes:
         """A SELECT or ASK query's answer, in the SPARQL JSON results format.
@@ -97,11 +97,11 @@ class Engine(Protocol):
         Args:
             query: The whole text.
             stop: Checked between solutions, and more often where the engine allows.
-            most: Bytes of the answer at most.
+            most: Most bytes of the answer.
 
         Raises:
-            Refused: It is no such query, or the answer is larger.
-            Stopped: As asked.
+            Refused: It is not such a query, or the answer is larger.
+            Stopped: The flag was set.
         """
 
 
@@ -113,11 +113,11 @@ async def open_files(settings: SparqlSettings, *, oxigraph: bool | None = None) 
     Args:
         settings: `data`, `query_timeout`, `max_concurrent` and `max_response_bytes` are used.
             Paths are relative to the working directory.
-        oxigraph: Whether oxigraph answers; None for wherever it is installed.
+        oxigraph: Whether to use oxigraph; None to use it if it is installed.
 
     Raises:
-        StoreError: A path is not there, is no RDF, has a syntax error (with its line), or
-            is a folder that is no store.
+        StoreError: A path does not exist, is not RDF, has a syntax error (with its line),
+            or is a folder that is not a store.
     """
     if oxigraph is None:
         oxigraph = importlib.util.find_spec("oxrdflib") is not None
@@ -131,7 +131,7 @@ async def open_files(settings: SparqlSettings, *, oxigraph: bool | None = None) 
 
 
 class Files(Dataset):
-    """Files in process, asked by a few threads.
+    """Files in process, queried by a few threads.
 
     Args:
         settings: As for `open_files`.
@@ -167,7 +167,7 @@ class Files(Dataset):
         return tuple(map(_state, self._paths))
 
     async def reply(self, query: str, seconds: float | None = None) -> Reply:
-        """See `Dataset`. oxigraph looks at the time between rows, rdflib at each statement too."""
+        """See `Dataset`. oxigraph checks the time between rows, rdflib also at each statement."""
         engine = self._opened
         word = fetching(query)
         if word is not None:
@@ -186,10 +186,10 @@ class Files(Dataset):
 
     @property
     def dataset(self) -> rdflib.Dataset:
-        """The same statements for a program that wants them from rdflib, whichever engine it is.
+        """The same statements for programs that use rdflib, whatever the engine.
 
         Raises:
-            StoreUnavailable: It is closed.
+            StoreUnavailable: The files are closed.
         """
         return self._opened.dataset
 
@@ -213,7 +213,7 @@ class Files(Dataset):
             self._stops.discard(stop)
 
     async def close(self) -> None:
-        """See `Dataset`. What oxigraph has under way ends with its next row."""
+        """See `Dataset`. A running query of oxigraph ends with its next row."""
         self._engine = None
         for stop in self._stops:
             stop.set()
@@ -221,9 +221,9 @@ class Files(Dataset):
 
 
 def _state(path: Path) -> Hashable:
-    """What differs when a file was replaced, written to, or is no longer there.
+    """A value that differs if a file was replaced, written to, or no longer exists.
 
-    The times of a folder change with what oxigraph itself does in it.
+    The times of a folder change with oxigraph's own work in it.
     """
     try:
         inode, *content = stamp(path)
@@ -235,7 +235,7 @@ def _state(path: Path) -> Hashable:
 def _loaded(
     paths: list[Path], stop: Stop, *, oxigraph: bool
 ) -> tuple[Engine, dict[str, str], bool]:
-    """The engine with all in it, the prefixes that were declared, and whether it has anything."""
+    """The engine with all content, the declared prefixes, and whether there is any content."""
     try:
         if any(path.is_dir() for path in paths):
             return _folder(paths, oxigraph=oxigraph)
@@ -301,14 +301,14 @@ def _format(path: Path) -> str:
 
 
 def fetching(query: str) -> str | None:
-    """The word by which a query would have something fetched, or None where there is none.
+    """The word that would make a query fetch a document, or None if there is none.
 
     Both engines fetch documents for a query that contains such a word: `SERVICE` asks another
-    endpoint, `FROM` makes rdflib load what it names. No query of this package does.
+    endpoint, `FROM` makes rdflib load what it names. No query of this package contains one.
 
     Args:
-        query: The whole text. Escapes outside of strings and IRIs count, for they could
-            spell such a word.
+        query: The whole text. Escapes outside strings and IRIs count, because they
+            could spell such a word.
     """
     if _SUSPECT.search(query) is None:
         return None

@@ -1,10 +1,9 @@
-"""Writes a graph into a SPARQL store: all of it, or nothing.
+"""Writes a graph into a SPARQL store completely, or not at all.
 
-All records are read and merged first. Then the statements go, batch by batch,
-into a named graph of the load's own, and one last update puts them where they
-belong. Whatever ends the load before that is followed by the removal of the
-load's own graph. Readers of a store whose default graph is the union of all
-graphs (RDF4J, Virtuoso) see it meanwhile.
+All records are read and merged first. The statements are then written, batch by batch, into a
+named graph of the load's own, and one last update moves them to their place. If the load ends
+before that, its own graph is removed. Readers of a store whose default graph is the union of all
+graphs (RDF4J, Virtuoso) see this graph meanwhile.
 """
 
 from __future__ import annotations
@@ -33,15 +32,15 @@ from bfsql_sparql.removal import Removal
 from bfsql_sparql.settings import SparqlSettings, with_preset
 
 STATEMENTS = 8_000
-"""Statements in one update at the most; halved where an endpoint refuses so many."""
+"""Most statements in one update; halved if an endpoint refuses as many."""
 IN_TEMPLATE = 800
-"""The same where they cannot be given as data, which is where the text becomes a program."""
+"""Most statements where they cannot be given as data and the text becomes a program."""
 CHARACTERS = 2_000_000
-"""Characters in one update, roughly, unless one node or edge has more."""
+"""Approximate limit of characters in one update, unless one node or edge has more."""
 PATIENCE = 3_600.0
 """Seconds that the last update may take: it moves everything at once."""
 CLEANING = 60.0
-"""Seconds that removing what is left of a load may take."""
+"""Most seconds for removing the leftovers of a load."""
 _SHOWN = 200
 
 log = logging.getLogger("bfsql")
@@ -55,26 +54,26 @@ async def load_graph(
 ) -> LoadReport:
     """Fill a store with the graph of these records.
 
-    Cancelling the call stops it. A note of the `CancelledError` states what is in the store
-    then, where that is not what was there before.
+    Cancelling the call stops the load. If the store has changed by then, a note of the
+    `CancelledError` describes its content.
 
     Args:
-        settings: `update_endpoint` is where updates go; `graph` names the graph to fill,
-            otherwise the default graph is. Unless that graph is replaced, `endpoint` is asked
-            what it holds.
+        settings: `update_endpoint` receives the updates; `graph` names the graph to
+            fill, by default the default graph. Unless that graph is replaced, its content is read
+            from `endpoint`.
         records: Nodes, edges and evidence in any order. They are read once, in a thread;
             memory does not grow with their number.
-        options: What becomes of a graph that is there, and of what is missing in the new one.
+        options: What happens to an existing graph, and to whatever is missing in the new one.
 
     Returns:
-        What was found and written. Edges without both of their nodes are kept out.
+        A report of the records found and written. Edges without both of their nodes are left out.
 
     Raises:
         ConfigurationError: The settings name no place to load into.
-        LoadRefused: The graph is not empty, and the mode is NEW; or nothing in the new one would
-            be worth loading.
-        StoreError: The store cannot be written; the sentence says what is in it now.
-        StoreUnavailable: It does not answer, or not any more.
+        LoadRefused: The graph is not empty, and the mode is NEW; or the new graph has nothing
+            worth loading.
+        StoreError: The store cannot be written; the message states its present content.
+        StoreUnavailable: The store does not answer, or stopped answering.
     """
     settings = with_preset(settings)
     mapping = RdfMapping.of(settings)
@@ -99,7 +98,7 @@ async def load_graph(
 async def _fill(
     load: _Load, staging: Staging, writer: writing.StatementWriter, options: LoadOptions
 ) -> None:
-    """Write a graph that takes the place of another, or of none."""
+    """Write a graph that replaces another one or none."""
     for _ in options.remove:
         raise LoadRefused(
             f"Nothing was removed: {load.shown} is empty. Name the right graph with --graph, or "
@@ -119,7 +118,7 @@ async def _append(
     writer: writing.StatementWriter,
     options: LoadOptions,
 ) -> None:
-    """Write what the records add to a graph, and name what they take from it."""
+    """Write the additions of the records to a graph, and mark the removals."""
     report, reader = staging.report, removal.reader
     await removal.find(report)
     appending = Appending(staging, removal, writer)
@@ -147,17 +146,17 @@ def _merge(staging: Staging, options: LoadOptions) -> None:
 
 
 async def _count(present: PresentGraph, report: LoadReport) -> None:
-    """Count what is in the graph now, where the store does that in time."""
+    """Count the present content of the graph, if the store does that in time."""
     nodes, edges = await present.size()
     report.nodes = report.nodes if nodes is None else nodes
     report.edges = report.edges if edges is None else edges
 
 
 def _target(settings: SparqlSettings, mapping: RdfMapping) -> str:
-    """What updates call the graph that is loaded into.
+    """The name that updates use for the graph to load into.
 
     Raises:
-        ConfigurationError: There is none, or it is not clear which.
+        ConfigurationError: No graph is named, or it is unclear which.
     """
     if settings.data:
         raise ConfigurationError(
@@ -174,13 +173,13 @@ def _target(settings: SparqlSettings, mapping: RdfMapping) -> str:
 
 
 class _Load:
-    """One load, and how far it is.
+    """One load and its progress.
 
     Args:
         settings: With their preset applied.
-        mapping: Of these settings.
-        target: What updates call the graph that is loaded into.
-        options: What becomes of what is in it.
+        mapping: The mapping of these settings.
+        target: The name that updates use for the graph to load into.
+        options: What happens to its content.
     """
 
     def __init__(
@@ -204,7 +203,7 @@ class _Load:
     async def connected(self) -> AsyncIterator[PresentGraph | None]:
         """Open the endpoint; an error that ends the load states what the load leaves behind.
 
-        Gives the graph that is added to; None where it is empty, or is replaced.
+        Yields the graph to append to; None if it is empty, or is replaced.
         """
         self._endpoint = await UpdateEndpoint.of(self._settings)
         stack = ExitStack()
@@ -224,7 +223,7 @@ class _Load:
         except asyncio.CancelledError as cancelled:
             cancelled.add_note(await self._left())
             raise
-        except LoadRefused:  # says itself that nothing was done
+        except LoadRefused:  # the error itself states that nothing was done
             await self._left()
             raise
         except Refused as error:
@@ -240,7 +239,7 @@ class _Load:
             await self._endpoint.close()
 
     async def _remove_abandoned(self) -> None:
-        """Remove what killed loads have left, where the store can be asked for it."""
+        """Remove the leftovers of killed loads, if the store can be searched for them."""
         if self._settings.endpoint is None:
             return
         try:
@@ -255,7 +254,7 @@ class _Load:
             log.warning("The remains of interrupted loads were not looked for: %s", error)
 
     async def _try(self) -> None:
-        """See, before anything is read, how updates are taken, by some that change nothing."""
+        """Test, before anything is read, how updates are accepted, by some that change nothing."""
         try:
             await self._update(writing.add_nothing(self._place, self._target))
         except Refused as refused:
@@ -275,7 +274,7 @@ class _Load:
         """The graph, unless it is empty.
 
         Raises:
-            LoadRefused: Something is, and the graph has to be new.
+            LoadRefused: The graph is not empty, but has to be new.
         """
         if self._target == writing.DEFAULT and await self._is_union(present):
             present = present.unnamed_only()
@@ -304,9 +303,9 @@ class _Load:
         """Write all statements into the graph of this load.
 
         Args:
-            groups: Made in a thread, a batch ahead of what is being written.
-            staging: Where they come from.
-            graph: A further graph of this load, in its place.
+            groups: Made in a thread, a batch ahead of the one being written.
+            staging: The source of the groups.
+            graph: A further graph of this load, to be used instead.
         """
         total = max(1, staging.report.nodes + staging.report.edges)
 
@@ -319,14 +318,14 @@ class _Load:
         await staging.feed(batches(groups, _size, lambda: self._most, CHARACTERS), write)
 
     def wrote(self, graph: str) -> bool:
-        """Whether a graph of this load holds anything."""
+        """Whether anything was written into a graph of this load."""
         return graph in self._wrote
 
     async def finish(self, updates: Iterable[str] = ()) -> None:
-        """Put what was written where it belongs.
+        """Move the written statements to their place.
 
         Args:
-            updates: That delete from the graph first.
+            updates: Deletions from the graph that run first.
         """
         moved: set[str] = set()
         if self._mode is LoadMode.REPLACE:
@@ -344,7 +343,7 @@ class _Load:
         self._wrote.clear()
 
     async def _write(self, groups: list[Lines], graph: str) -> None:
-        """Write some statements, in halves where they are refused together."""
+        """Write some statements, in halves if they are refused together."""
         try:
             self._wrote.add(graph)
             lines = chain.from_iterable(groups)
@@ -364,7 +363,7 @@ class _Load:
         await self._endpoint.update(text, seconds or self._settings.query_timeout)
 
     async def _left(self) -> str:
-        """Remove the graph of this load, and say in which state the store is."""
+        """Remove the graph of this load, and describe the state of the store."""
         said = [f"Nothing in {self.shown} was changed."]
         if self._finished:
             said = [f"The load into {self.shown} was complete."]
@@ -392,7 +391,7 @@ class _Load:
 
     @property
     def shown(self) -> str:
-        """The graph that is loaded into, as a person names it."""
+        """The graph to load into, as a person names it."""
         graph = self._target.removeprefix("GRAPH ")
         where = "the default graph" if graph == writing.DEFAULT else f"the graph {graph}"
         return f"{where} of {self._endpoint.name}"

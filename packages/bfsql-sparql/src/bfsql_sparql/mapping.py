@@ -1,9 +1,9 @@
 """How the triples of a store are read as nodes, edges, types and metadata.
 
-`RdfMapping` is the settings as IRIs. `Ids` goes both ways between ids and IRIs: an id is an IRI,
-mostly shortened by a prefix; what is none, such as the id `42` of a loaded graph, is
-percent-encoded in a namespace of its own, so that every id has one IRI, and every IRI one id.
-`TypeRanking` decides which of its types a node has.
+`RdfMapping` has the settings as IRIs. `Ids` converts between ids and IRIs: an id is an IRI,
+usually shortened by a prefix; any other id, such as `42` of a loaded graph, is percent-encoded in a
+namespace of its own, so that every id has one IRI, and every IRI one id. `TypeRanking` selects
+the type of a node from its types.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ UNSPECIFIC = (UNTYPED, WELL_KNOWN["owl"] + "NamedIndividual", WELL_KNOWN["rdfs"]
 """Types that count only where a node has no other."""
 
 PRIMARY = "/entityType"
-"""After the namespace of ids: the loader's property for the type that counts, of several.
+"""Appended to the namespace of ids: the loader's property for the main one of several types.
 
-No id is written so, since a slash in one is encoded.
+No id has this form, since a slash in an id is encoded.
 """
 
 DOCUMENT = "/document"
-"""After the namespace of ids: the loader's property from a statement to its documents."""
+"""Appended to the namespace of ids: the loader's property from a statement to its documents."""
 
 
 def _names(prefix: str, names: str) -> tuple[str, ...]:
@@ -73,11 +73,11 @@ EVERYTHING = "all"
 
 
 class Ids:
-    """Both ways between canonical ids and the IRIs that they are in the store.
+    """Converts between canonical ids and the IRIs that represent them in the store.
 
     Args:
         prefixes: Prefix to namespace; they win over the usual ones.
-        base: Namespace of the ids that are no IRIs.
+        base: Namespace of the ids that are not IRIs.
     """
 
     def __init__(self, prefixes: Mapping[str, str], base: str) -> None:
@@ -87,7 +87,7 @@ class Ids:
         self.iri = lru_cache(maxsize=1 << 17)(self._iri)
 
     def _iri(self, id_: str) -> str | None:
-        """The IRI that an id means; None where it is no text."""
+        """The IRI that an id means; None if it is not valid text."""
         if not is_text(id_):
             return None
         return self._prefixes.full(id_) or self._own(id_)
@@ -106,40 +106,40 @@ class Ids:
 
 @dataclass(frozen=True, slots=True)
 class RdfMapping:
-    """How the store's triples are read; every property is an IRI, in the order of preference."""
+    """How to read the store's triples; properties are IRIs, in order of preference."""
 
     ids: Ids
     base: str
-    """Namespace of the ids that are no IRIs."""
+    """Namespace of the ids that are not IRIs."""
     types: tuple[str, ...]
     """Properties whose objects are types."""
     labels: tuple[str, ...]
     aliases: tuple[str, ...]
     descriptions: tuple[str, ...]
     languages: tuple[str, ...]
-    """Languages to keep; empty for all."""
+    """Languages to include; empty for all."""
     preferred: tuple[str, ...]
-    """Languages in the order in which one text is chosen of several."""
+    """Languages in the order of preference for choosing one text of several."""
     excluded: tuple[str, ...]
-    """Predicates that are never walked."""
+    """Predicates that are never followed."""
     only: tuple[str, ...]
-    """Predicates that are walked; empty for all that are not excluded."""
+    """Predicates that are followed; empty for all that are not excluded."""
     predicate_namespaces: tuple[str, ...]
     node_namespaces: tuple[str, ...]
     ontology: bool
     """Whether classes and properties are nodes."""
     inverse: dict[str, str]
-    """Predicate to the one that means the same in the opposite direction."""
+    """Predicate to the predicate with the same meaning in the opposite direction."""
     graphs: tuple[str, ...]
-    """Named graphs to read as one; empty for what the store gives to a query that names none."""
+    """Named graphs to read as one; empty for the graph that queries read by default."""
     all_graphs: bool
     """Whether every named graph is read."""
     type_priority: tuple[str, ...]
-    """Types that count before all others of a node, best first."""
+    """Types that precede all others of a node, best first."""
     type_namespaces: tuple[str, ...]
-    """Beginnings of the types that count next."""
+    """Prefixes of the types that come next."""
     statements: Statements
-    """Where metadata of edges is kept, according to the settings."""
+    """Place of the metadata of edges, according to the settings."""
     statement_graph: bool
     probe_seeds: tuple[str, ...]
     """Nodes around which types and predicates are sampled."""
@@ -150,17 +150,17 @@ class RdfMapping:
     def of(
         cls, settings: SparqlSettings, declared: Mapping[str, str] = MappingProxyType({})
     ) -> RdfMapping:
-        """The mapping that these settings mean.
+        """The mapping for these settings.
 
         Args:
             settings: With their preset applied.
-            declared: Prefixes of the store's own, which count after those of the settings.
-                The settings may name things by them, as the ids in answers do.
+            declared: Prefixes declared by the store, which come after those of the
+                settings. The settings may use them in names, as the ids in answers do.
         """
-        # Of two prefixes for one namespace the first counts.
+        # If two prefixes have the same namespace, the first is used.
         further = {name: at for name, at in declared.items() if name not in settings.prefix}
-        # Defaults and presets say `schema:name`, whatever else is bound to that namespace, and
-        # whatever a file means by `schema`.
+        # Defaults and presets use `schema:name`, whatever else is bound to that namespace, and
+        # whatever `schema` means in a file.
         ids = Ids({**further, **WELL_KNOWN, **settings.prefix}, settings.base)
 
         def properties(names: Iterable[str]) -> tuple[str, ...]:
@@ -203,7 +203,7 @@ class RdfMapping:
 
     @property
     def primary(self) -> str:
-        """The loader's property for the one type of a node that counts."""
+        """The loader's property for the main type of a node."""
         return self.base + PRIMARY
 
     @property
@@ -213,7 +213,7 @@ class RdfMapping:
 
     @property
     def provenance(self) -> str:
-        """The property under which the evidence of an edge is kept."""
+        """The property for the evidence of an edge."""
         return f"{self.base}provenance"
 
     @property
@@ -235,7 +235,7 @@ class RdfMapping:
 
 
 def _namespaces(ids: Ids, names: Iterable[str]) -> tuple[str, ...]:
-    """Beginnings of IRIs; `dbr:` alone means the namespace of that prefix."""
+    """Prefixes of IRIs; `dbr:` by itself means the namespace of that prefix."""
     whole = [ids.iri(f"{name}x") for name in names if is_iri(name)]
     return tuple(dict.fromkeys(found[:-1] for found in whole if found))
 
@@ -243,14 +243,14 @@ def _namespaces(ids: Ids, names: Iterable[str]) -> tuple[str, ...]:
 class TypeRanking:
     """The order in which the types of a node count, the same for the same types.
 
-    Types of the setting `type_priority` count first, in its order, then those of the wanted
-    namespaces; unspecific ones count last. Of the others the one with the most classes above it
-    counts, and of equals the first by code point.
+    Types of the setting `type_priority` come first, in its order, then those of the wanted
+    namespaces; unspecific ones come last. Other types are ordered by the number of classes above
+    them, the most first, then by code point.
 
     Args:
-        priority: Types that count before all others, best first.
-        namespaces: How the types begin that count next; none for no difference.
-        above: Pairs of a class and one right above it, as far as the store has them.
+        priority: Types that precede all others, best first.
+        namespaces: Prefixes of the types that come next; none for no distinction.
+        above: Pairs of a class and its direct superclass, as far as the store has them.
     """
 
     def __init__(
@@ -267,7 +267,7 @@ class TypeRanking:
         self._depths: dict[str, int] = {}
 
     def depth(self, type_: str) -> int:
-        """Number of classes above a type; those that contain each other count for each other."""
+        """Number of classes above a type; classes that contain each other count for each other."""
         known = self._depths.get(type_)
         if known is None:
             reached = {type_}
@@ -280,11 +280,11 @@ class TypeRanking:
         return known
 
     def ranked(self, types: Iterable[str]) -> list[str]:
-        """Types, the one that counts first, each once."""
+        """Types by rank, each once."""
         return sorted(set(types), key=self._rank)
 
     def of_node(self, marks: Collection[str], types: Iterable[str]) -> list[str]:
-        """All types of a node, the one that counts first; `owl:Thing` where there is none.
+        """All types of a node, the main one first; `owl:Thing` if there is none.
 
         Args:
             marks: The type that the loader marked, if any.

@@ -1,4 +1,4 @@
-"""Which nodes exist, their types, names and metadata (`protocol.md` 8 and 9)."""
+"""Reads which nodes exist, and their types, names and metadata (`protocol.md` 8 and 9)."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from bfsql_sparql.queries import graph as texts
 from bfsql_sparql.store import Store
 
 MOST_VALUES = 100_000
-"""Values of one node that are read at the most."""
+"""Most values of one node that are read."""
 
 
 class Nodes:
     """Reads nodes; they are IRIs, without duplicates.
 
     Args:
-        store: Whose setting `page_size` is used.
-        batches: How large its queries are.
+        store: The store, whose setting `page_size` is used.
+        batches: Determines the size of its queries.
     """
 
     def __init__(self, store: Store, batches: Batches) -> None:
@@ -36,7 +36,7 @@ class Nodes:
         self._marked = store.capabilities.marked
 
     async def types(self, nodes: Sequence[str]) -> dict[str, str]:
-        """The one type of each node that exists, as IRIs."""
+        """The main type of each node that exists, as IRIs."""
         ranked = await self._all_types(nodes)
         found = {node: types[0] for node, types in ranked.items() if self._counts(types[0])}
         untyped = [node for node in nodes if node not in ranked]
@@ -47,7 +47,7 @@ class Nodes:
     async def metadata(
         self, nodes: Sequence[str], keys: Collection[str] | None = None
     ) -> dict[str, Metadata]:
-        """Metadata by IRI, of the nodes that exist; with `keys`, from what these are made of."""
+        """Metadata by IRI, of the nodes that exist; with `keys`, only from their properties."""
         names = None if keys is None else self._read_for(keys)
         question = rows_question(
             lambda some: texts.properties(some, self._mapping, names, self._limit)
@@ -66,7 +66,7 @@ class Nodes:
         return {node: metadata for node, metadata in found.items() if metadata is not None}
 
     async def some(self, most: int) -> tuple[list[str], bool]:
-        """So many nodes of the graph, as IRIs, and whether there are more."""
+        """At most `most` nodes of the graph, as IRIs, and whether there are more."""
         reply = await self._dataset.reply(texts.some_nodes(self._mapping, most + 1))
         found = [str(node) for (node,) in rows(reply.body)]
         return found, reply.cut is not None or len(found) > most
@@ -78,7 +78,7 @@ class Nodes:
         return self._mapping.ontology or type_ not in CLASSES
 
     async def _existing(self, nodes: Sequence[str]) -> list[str]:
-        """Those of the nodes that exist; only what has no type need be asked for."""
+        """The given nodes that exist; only those without a type need a query."""
         question = rows_question(
             lambda some: texts.existing_nodes(some, self._mapping, self._limit), whole=_has_each
         )
@@ -86,7 +86,7 @@ class Nodes:
         return [node for node in nodes if node in found]
 
     async def _all_types(self, nodes: Sequence[str]) -> dict[str, list[str]]:
-        """All types of each node that has any, the one that counts first."""
+        """All types of each node that has any, the main one first."""
         question = rows_question(
             lambda some: texts.types(some, self._mapping, marked=self._marked, limit=self._limit)
         )
@@ -108,7 +108,7 @@ class Nodes:
     # --- metadata -----------------------------------------------------------
 
     def _read_for(self, keys: Collection[str]) -> texts.Names:
-        """The properties whose literals these keys of metadata are made of."""
+        """The properties whose literals these metadata keys depend on."""
         mapping = self._mapping
         names = {iri for key in keys if (iri := mapping.ids.iri(key))}
         if not {"name", "synonyms"}.isdisjoint(keys):
@@ -137,7 +137,7 @@ class Nodes:
         return [(node, *row[:2]) for row in read.rows] or part.rows
 
     def _metadata(self, properties: dict[str, list[Term]]) -> Metadata | None:
-        """The metadata of one node; None where it is left out with the ontology."""
+        """The metadata of one node; None if it is omitted with the ontology."""
         mapping = self._mapping
         marks = properties.pop(mapping.primary, [])
         types = [one for name in mapping.types for one in properties.get(name, ())]
@@ -152,12 +152,12 @@ class Nodes:
         derived = self._take_names(literals) | self._take_description(literals)
         if others:
             derived["other_types"] = sorted_union(map(mapping.ids.id, others))
-        # A property of such a name goes before what is derived from others: the loader wrote it
-        # because the others could not express the value.
+        # A property of such a name precedes values derived from others: the loader wrote it because
+        # the others could not express the value.
         return derived | {mapping.ids.id(name): merged(all_) for name, all_ in literals.items()}
 
     def _take_names(self, literals: dict[str, list[Literal]]) -> dict[str, Any]:
-        """Takes out labels and aliases, and returns the best label and all other names."""
+        """Remove labels and aliases, and return the best label and all other names."""
         mapping = self._mapping
         by_property = {name: literals.pop(name) for name in mapping.labels if name in literals}
         aliases = [str(value_of(one)) for name in mapping.aliases for one in literals.pop(name, ())]
@@ -167,7 +167,7 @@ class Nodes:
         return named | ({"synonyms": sorted_union(synonyms)} if synonyms else {})
 
     def _take_description(self, literals: dict[str, list[Literal]]) -> dict[str, Any]:
-        """Takes out the best description; others stay under their properties."""
+        """Remove and return the best description; others stay under their properties."""
         for name in self._mapping.descriptions:
             if name in literals:
                 best, *others = sorted(
@@ -179,7 +179,7 @@ class Nodes:
 
 
 def merged(literals: Iterable[Literal]) -> Any:
-    """The value of a property: that of its only literal, or several as a sorted list."""
+    """The value of a property: that of its only literal, or of several as a sorted list."""
     values = [value_of(literal) for literal in literals]
     if len(values) == 1:
         return values[0]
@@ -191,7 +191,7 @@ def _iris(terms: Iterable[Term]) -> Collection[str]:
 
 
 def _has_each(nodes: Sequence[str], found: list[Row]) -> bool:
-    """Whether each node has its row."""
+    """Whether each node has a row."""
     return len({row[0] for row in found}) == len(nodes)
 
 
@@ -199,7 +199,7 @@ def _has_each(nodes: Sequence[str], found: list[Row]) -> bool:
 
 
 def kept(texts: list[Literal], mapping: RdfMapping) -> list[Literal]:
-    """Those of a property's texts that are in the wanted languages, or all where none is."""
+    """A property's texts in the wanted languages, or all of them if there are none."""
     languages = mapping.languages
     if not languages or not any(one.language for one in texts):
         return texts
@@ -207,7 +207,7 @@ def kept(texts: list[Literal], mapping: RdfMapping) -> list[Literal]:
 
 
 def preference(text: Literal, mapping: RdfMapping) -> tuple[int, str, str]:
-    """Sort key of texts in several languages: the wanted ones, then none, then all others."""
+    """Sort key of texts in several languages: wanted languages, then none, then all others."""
     if not text.language:
         return len(mapping.preferred), "", text.text
     ranks = (at for at, language in enumerate(mapping.preferred) if in_languages(text, (language,)))
@@ -218,12 +218,12 @@ def preference(text: Literal, mapping: RdfMapping) -> tuple[int, str, str]:
 def labels(by_property: Mapping[str, Sequence[Literal]], mapping: RdfMapping) -> list[str]:
     """All labels of a node, its name first.
 
-    The name is in a wanted language, if any label is, of the best property that has one, and
-    there in the best language; of equals it is the first by code point.
+    The name is in a wanted language, if any label is. It is from the best property with such
+    a label, and in the best language there; among equals it is the first by code point.
 
     Args:
-        by_property: The texts of each property, those that are kept.
-        mapping: How triples are read.
+        by_property: The retained texts of each property.
+        mapping: How to read triples.
     """
 
     def is_foreign(text: Literal) -> bool:
@@ -244,7 +244,7 @@ def names(
 
     Args:
         found: Properties, labels and aliases among them, with their values.
-        mapping: How triples are read.
+        mapping: How to read triples.
     """
     by_property: dict[str, set[Literal]] = {name: set() for name in mapping.names}
     for name, value in found:

@@ -1,4 +1,4 @@
-"""What the entry point `sparql` names."""
+"""The target of the entry point `sparql`."""
 
 from bfsql.lazy import lazy_call
 from bfsql.plugins import BackendPlugin, GraphFiles

@@ -1,8 +1,8 @@
-"""The graph that a load goes into, as it is before the load: how it is read, and how large it is.
+"""The state before a load of the graph that it writes into: how it is read, and its size.
 
-The graph of the settings is read alone. Where none is named, updates fill the default graph; in
-stores such as RDF4J and GraphDB queries see the union of all graphs in its place, so that it has
-to be called by a name of theirs.
+Only the graph of the settings is read. If none is named, updates fill the default graph; in stores
+such as RDF4J and GraphDB queries see the union of all graphs instead, so the default graph has to
+be named in the store's own way.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bfsql_sparql.settings import SparqlSettings
 from bfsql_sparql.store import Store
 
 UNNAMED = "http://www.openrdf.org/schema/sesame#nil"
-"""What RDF4J and GraphDB call the graph without a name."""
+"""Name in RDF4J and GraphDB of the graph without a name."""
 
 _EVERYTHING = {
     "statement_graph": False,
@@ -34,15 +34,15 @@ _EVERYTHING = {
     "ontology": True,
     "search": "contains",
 }
-"""Settings for a graph without what readers of it leave out."""
+"""Settings for a graph that includes everything readers leave out."""
 
 
 class PresentGraph:
-    """What is in the graph that a load goes into.
+    """The content of the graph that a load writes into.
 
     Args:
-        dataset: Takes queries; closed with this.
-        settings: That read the graph, all of it, and nothing else.
+        dataset: Answers queries; closed with this object.
+        settings: Settings that read the whole graph, and nothing else.
     """
 
     def __init__(self, dataset: Dataset, settings: SparqlSettings) -> None:
@@ -56,7 +56,7 @@ class PresentGraph:
         """Open the endpoint for queries.
 
         Raises:
-            ConfigurationError: The settings name none.
+            ConfigurationError: The settings name no endpoint for queries.
         """
         if settings.endpoint is None:
             raise ConfigurationError(
@@ -74,11 +74,11 @@ class PresentGraph:
         await self.dataset.close()
 
     async def sees(self, graph: str) -> bool:
-        """Whether a query that names no graph sees what is in a named one."""
+        """Whether a query that names no graph sees the content of a named one."""
         return await self._asked(f"ASK {{ {texts.iri(graph)} ?p ?o }}")
 
     def unnamed_only(self) -> PresentGraph:
-        """The same without named graphs, in a store whose default graph is their union."""
+        """The same graph without named graphs, in a store whose default graph is their union."""
         unnamed = PresentGraph(self.dataset, self.settings.model_copy(update={"graph": [UNNAMED]}))
         unnamed._queried = self.mapping
         return unnamed
@@ -86,18 +86,18 @@ class PresentGraph:
     async def looked_at(self) -> Store:
         """The graph as a store whose capabilities are known.
 
-        They are those of the union, where the graph is a part of it: RDF4J takes the square of the
-        time to look for quoted triples in a graph that is named.
+        The capabilities are those of the union if the graph is a part of it: in a named graph,
+        RDF4J takes the square of the time to search for quoted triples.
         """
         store = await Store.open(self.dataset, self._queried, self.settings)
         return replace(store, mapping=self.mapping)
 
     async def is_empty(self) -> bool:
-        """Whether the graph holds no statement."""
+        """Whether the graph has no statements."""
         return not await self._asked(f"ASK {{ {texts.within(self.mapping, '?s ?p ?o .')} }}")
 
     async def size(self) -> tuple[int | None, int | None]:
-        """Numbers of nodes and edges; None for one that the store does not give in time."""
+        """Numbers of nodes and edges; None for a number that the store does not return in time."""
         nodes = await self._number(texts.number_of_nodes(self.mapping))
         return nodes, await self._number(texts.number_of_edges(self.mapping))
 
@@ -120,7 +120,7 @@ class GraphReader:
 
     Args:
         store: The graph.
-        written: The form in which the load writes what is said of edges.
+        written: The form in which the load writes statements about edges.
     """
 
     def __init__(self, store: Store, written: str) -> None:
@@ -129,8 +129,8 @@ class GraphReader:
         self.nodes = Nodes(store, batches)
         self.edges = Edges(store, batches)
         self.forms: Sequence[str] = EdgeMetadata(store, batches).forms
-        """Of statements about edges that the graph holds."""
-        # Quoted triples are sugar for reifiers in stores that have these.
+        """Forms of statements about edges in the graph."""
+        # Quoted triples are an abbreviation of reifiers in stores that have these.
         also = {"rdf-1.2"} if written == "rdf-star" else set()
         self.rewritten = frozenset(self.forms) & {written, *also}
         """The form among them that the load writes."""
@@ -143,7 +143,7 @@ class GraphReader:
         return cls(await present.looked_at(), written)
 
     def iri(self, id_: str) -> str:
-        """The IRI that an id means; it is text."""
+        """The IRI that an id means; the id is valid text."""
         found = self.mapping.ids.iri(id_)
-        assert found is not None  # no staging holds what is no text
+        assert found is not None  # a staging contains only valid text
         return found

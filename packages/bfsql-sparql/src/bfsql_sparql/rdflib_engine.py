@@ -1,7 +1,7 @@
 """rdflib in process: its memory store, and its evaluation of queries.
 
-The parts are called one by one, where `Graph.query` would do it all: its result holds all
-solutions as terms at once.
+The steps of `Graph.query` are called one by one, because its result holds all solutions
+as terms at once.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ def read(path: Path, format_: str, dataset: rdflib.Dataset, stop: Stop) -> None:
     Args:
         path: The file, plain or with the ending `.gz`.
         format_: `turtle`, `ntriples`, `nquads`, `trig`, `rdfxml` or `jsonld`.
-        dataset: Where they go; those without a graph into its default graph.
+        dataset: Receives them; statements without a graph go into its default graph.
         stop: Checked at each statement.
 
     Raises:
         SourceError: The file cannot be read, or has a syntax error; with its line
             where the format has lines.
-        Stopped: As asked.
+        Stopped: The flag was set.
     """
     graphs: dict[Any, rdflib.Graph] = {None: dataset.default_graph}
     with faults_of(path):
@@ -108,32 +108,32 @@ def _term(term: Any) -> dict[str, str]:
 
 
 class Graphs(rdflib.Dataset):
-    """A dataset whose query without a graph sees all of them, each statement once."""
+    """A dataset whose queries without a graph see all graphs, each statement once."""
 
     def __init__(self, store: rdflib.store.Store) -> None:
         super().__init__(store=store, default_union=True)
 
-    # Both are what rdflib's own evaluation and parsers call, and it warns that they are old.
+    # rdflib's own evaluation and parsers call both, and it warns that they are deprecated.
 
     @property  # type: ignore[misc]  # never set
     def default_context(self) -> Any:
-        """The graph of the statements that are in none."""
+        """The graph of the statements that are in no named graph."""
         return self.default_graph
 
     def contexts(self, triple: Any = None) -> Generator[rdflib.Graph, None, None]:
-        """All graphs, the default one among them."""
+        """All graphs, including the default one."""
         yield from self.graphs(triple)
 
 
 class _Memory(Memory):
-    """rdflib's store; each look into it can be the last of a query."""
+    """rdflib's store; any access to it can end a query."""
 
     def __init__(self) -> None:
         super().__init__()
         self._asking = threading.local()
 
     def stopped_by(self, stop: Stop) -> _Asking:
-        """The queries of this thread, inside of `with`, end with the flag."""
+        """Within `with`, the queries of this thread end when the flag is set."""
         return _Asking(self._asking, stop)
 
     def triples(self, triple_pattern: Any, context: Any = None) -> Generator[Any, None, None]:
@@ -148,7 +148,7 @@ class _Memory(Memory):
 
 
 class _Asking:
-    """Puts the flag of a query where the store finds it."""
+    """Stores the flag of a query where the store finds it."""
 
     def __init__(self, place: threading.local, stop: Stop) -> None:
         self._place = place

@@ -1,10 +1,10 @@
-r"""Queries as rdflib evaluates them: parsed once for each form, and corrected where it errs.
+r"""Queries for rdflib's evaluation: parsed once for each form, and corrected where rdflib errs.
 
-To parse a query takes rdflib 60 ms. The queries of this package differ mostly in their IRIs and
-texts, so a query is parsed with a mark in the place of each, and the values are put where the
-marks are.
+rdflib takes 60 ms to parse a query. The queries of this package differ mostly in their IRIs and
+texts, so a query is parsed with a mark for each of them, and the values are then inserted in the
+places of the marks.
 
-`Graph.query` would prepare it, too, but resolves `\u0022` inside of strings, so that a text could
+`Graph.query` would prepare a query too, but resolves `\u0022` inside strings, so that a text could
 end its quotes.
 """
 
@@ -31,27 +31,27 @@ _ANSWERED = {"SelectQuery", "AskQuery"}
 _ROWS = rdflib.Variable("__rows__")
 """The number of rows of a group, which is bound in every group that has any."""
 _SHORT = 4_000
-"""Characters up to which a query is kept parsed, since that takes memory."""
+"""Characters up to which a parsed query is cached, since caching takes memory."""
 _KEPT = 200
 _PARSING = threading.Lock()
-"""pyparsing does not say that threads may share a grammar, and rdflib has one."""
+"""pyparsing does not promise that threads may share a grammar, and rdflib has only one."""
 _VALUE = re.compile(
     r"""<[^<>"{}|^`\\\x00-\x20]*>|"(?:[^"\n\r\\]|\\["ntbrf\\])*"(?!")"""  # as rdflib has them
 )
 _NOT_PLAIN = re.compile(r"""[:'"#\\]""")
-"""Outside of IRIs and texts: prefixes, comments, and texts in other quotes."""
+"""Characters outside IRIs and texts that mean prefixes, comments, or texts in other quotes."""
 _MARK = "x:"
 
 
 @contextmanager
 def prepared(query: str) -> Iterator[Any]:
-    """A query to evaluate, which nothing else evaluates meanwhile: rdflib writes into it.
+    """A query for exclusive evaluation, because rdflib writes into it.
 
     Args:
         query: A SELECT or ASK query.
 
     Raises:
-        Refused: rdflib does not take it, or it is another kind of query.
+        Refused: rdflib rejects it, or it is another kind of query.
     """
     text, values = _with_marks(query)
     form = _idle.take(text) or _Form(text, marked=bool(values))
@@ -61,7 +61,7 @@ def prepared(query: str) -> Iterator[Any]:
 
 
 def _with_marks(query: str) -> tuple[str, list[str]]:
-    """A query with a mark for each IRI and text, and these as they are written."""
+    """A query with a mark for each IRI and text, and these values as written."""
     if _NOT_PLAIN.search(_VALUE.sub("", query)):
         return query, []
     values: list[str] = []
@@ -107,13 +107,13 @@ class _Form:
 
 
 def _places(holder: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """Where terms with marks stand: what holds them, at which key, and what is there."""
+    """The places of terms with marks: the container, the key, and the term."""
     for key, part in list(holder.items()) if isinstance(holder, dict) else enumerate(holder):
         if isinstance(part, dict | list):
             yield from _places(part)
         elif _is_marked(part):
             yield holder, key, part
-    # The pattern of EXISTS is an attribute of its expression, and no item.
+    # The pattern of EXISTS is an attribute of its expression, not an item.
     pattern = getattr(holder, "__dict__", {}).get("graph")
     if isinstance(pattern, dict):
         yield from _places(pattern)
@@ -138,20 +138,20 @@ def _filled(part: Any, values: list[str]) -> Any:
 
 
 class _Idle:
-    """Parsed queries that nothing evaluates, by their text; those that were used last."""
+    """Parsed queries not in use, by their text; only the most recently used."""
 
     def __init__(self) -> None:
         self._forms: OrderedDict[str, list[_Form]] = OrderedDict()
         self._lock = threading.Lock()
 
     def take(self, text: str) -> _Form | None:
-        """One of them; None where there is none of this text."""
+        """Take a query with this text; None if there is none."""
         with self._lock:
             forms = self._forms.get(text)
             return forms.pop() if forms else None
 
     def put(self, text: str, form: _Form) -> None:
-        """Keep one."""
+        """Store a query."""
         with self._lock:
             self._forms.setdefault(text, []).append(form)
             self._forms.move_to_end(text)
@@ -163,7 +163,7 @@ _idle = _Idle()
 
 
 def _tell_variables(part: Any) -> set[Any]:
-    """Note which variables VALUES bind, and let the patterns beside them begin there.
+    """Note the variables that VALUES bind, and let the patterns beside them begin there.
 
     rdflib does neither: an OPTIONAL after VALUES loses rows, and a join goes through all
     triples of one pattern for each value, or, after two VALUES, compares all with each.
@@ -182,9 +182,9 @@ def _tell_variables(part: Any) -> set[Any]:
 
 
 def _drop_empty_groups(part: CompValue) -> None:
-    """Let GROUP BY give no group where there are no rows.
+    """Make GROUP BY return no group if there are no rows.
 
-    rdflib gives one, in which nothing is bound: whatever is joined to it is all of the store.
+    rdflib returns one without bindings, and a join with it covers the whole store.
     """
     for name in _PATTERNS:
         inner = part.get(name)
@@ -197,7 +197,7 @@ def _drop_empty_groups(part: CompValue) -> None:
 
 
 def _in_order(triples: list[Any], bound: Collection[Any]) -> list[Any]:
-    """Patterns so that each has as few new variables as may be, after those before it."""
+    """Patterns in an order in which each has as few new variables as possible."""
     left, known, ordered = list(triples), set(bound), []
     while left:
         fewest = min(left, key=lambda one: len(_variables(one) - known))

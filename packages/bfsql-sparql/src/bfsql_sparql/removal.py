@@ -1,4 +1,4 @@
-"""What is to be taken out of a graph: found, counted, and marked for the update that deletes it."""
+"""The content to remove from a graph: found, counted, and marked for the deleting update."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from bfsql_sparql.present import GraphReader
 from bfsql_sparql.queries.graph import iris
 
 CHUNK = 4_000
-"""Nodes or edges that are asked about, or marked, at a time."""
+"""Nodes or edges that are looked up, or marked, at a time."""
 
-# All in IRIs. `asked` is 0 for edges that go with a node.
+# All in IRIs. `asked` is 0 for edges that are removed with a node.
 _TABLES = """
 CREATE TABLE gone_node (iri TEXT PRIMARY KEY, there INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE gone_edge (
@@ -37,11 +37,11 @@ UNION ALL SELECT s, p, o FROM gone_edge WHERE NOT there
 
 
 class Removal:
-    """The nodes and edges that are to go.
+    """The nodes and edges to remove.
 
     Args:
         staging: The records that name them; not merged.
-        reader: Of the graph.
+        reader: The reader of the graph.
     """
 
     def __init__(self, staging: Staging, reader: GraphReader) -> None:
@@ -51,10 +51,10 @@ class Removal:
         self._many = staging.connection.executemany
 
     async def find(self, report: LoadReport) -> None:
-        """Look for them in the graph, and count them.
+        """Find them in the graph, and count them.
 
         Args:
-            report: What is refused, removed and not there is added.
+            report: Receives the numbers refused, removed and not found.
         """
         await self.staging.run(self._take)
         async for nodes in self._chunks("iri", "gone_node WHERE NOT there"):
@@ -64,12 +64,12 @@ class Removal:
         self._count(report)
 
     def names_node(self, iri: str) -> bool:
-        """Whether a node goes."""
+        """Whether a node is to be removed."""
         found = self._execute("SELECT there FROM gone_node WHERE iri = ?", (iri,))
         return found.fetchone() is not None
 
     def names_edge(self, edge: Triple) -> bool:
-        """Whether an edge goes; its ends and predicate are IRIs."""
+        """Whether an edge is to be removed; its ends and predicate are IRIs."""
         found = self._execute("SELECT there FROM gone_edge WHERE s = ? AND p = ? AND o = ?", edge)
         return found.fetchone() is not None
 

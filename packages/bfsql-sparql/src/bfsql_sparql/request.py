@@ -1,9 +1,9 @@
-"""What goes out to an endpoint: queries and updates, with parameters and logins of the settings.
+"""Requests to an endpoint: queries and updates, with parameters and logins of the settings.
 
-SPARQLWrapper knows the SPARQL 1.1 protocol: how a query is put into a form, which types it may be
-answered in, where further parameters go. Its own transport is not used: it closes the connection
-after each request, follows redirects to anywhere with the login, blocks its thread until the
-server is done, and takes in whatever comes, however long it is. So it makes the request, and
+SPARQLWrapper knows the SPARQL 1.1 protocol: how a query is put into a form, in which types it may
+be answered, and where further parameters go. Its own transport is not used: it closes the
+connection after each request, follows redirects anywhere with the login, blocks its thread until
+the server is done, and reads answers of any length. It therefore only makes the request, and
 `bfsql.http` sends it (`endpoint.py`).
 """
 
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from bfsql_sparql.settings import SparqlSettings
 
 _RESERVED = ("query", "update")
-"""Parameters that no setting may fill."""
+"""Parameters that no setting may use."""
 _DISTRIBUTION = "bfsql-sparql"
 
 TURTLE = "text/turtle"
-"""The media type of the one format in which a description is asked for."""
+"""The media type of the only format requested for a description."""
 
 
 def query_request(query: str, settings: SparqlSettings, url: str, seconds: float) -> HttpRequest:
@@ -47,15 +47,15 @@ def query_request(query: str, settings: SparqlSettings, url: str, seconds: float
 
     Args:
         query: The whole text.
-        settings: Whose parameters go along.
-        url: Of the endpoint.
-        seconds: How long it may take, for the endpoint's own parameter.
+        settings: The settings, whose parameters are sent along.
+        url: URL of the endpoint.
+        seconds: Time limit, for the endpoint's own parameter.
     """
     wrapper = SPARQLWrapper(url, returnFormat=JSON, agent=agent(settings.contact))
     wrapper.setMethod(POST)
-    # Three guesses at the parameter for the format are left out: the header is the standard's way.
+    # Three guesses at the parameter for the format are omitted: the header is the standard's way.
     wrapper.setOnlyConneg(True)
-    # `setQuery` would search the text for its form, which takes longer than to send it, and could
+    # `setQuery` would search the text for its form, which takes longer than sending it, and could
     # find the form of an update in a text that is searched for.
     wrapper.queryString = query
     wrapper.queryType = ASK if query.lstrip()[:3].upper() == ASK else SELECT
@@ -79,25 +79,25 @@ def update_request(text: str, settings: SparqlSettings, url: str) -> HttpRequest
 
 
 def description_request(settings: SparqlSettings, url: str) -> HttpRequest:
-    """The request for what an endpoint publishes of itself (SPARQL 1.1 Service Description)."""
+    """The request for an endpoint's published description (SPARQL 1.1 Service Description)."""
     return HttpRequest(url, "GET", b"", {"Accept": TURTLE, "User-Agent": agent(settings.contact)})
 
 
 def agent(contact: str | None) -> str:
-    """What the project calls itself, with where its user can be reached."""
+    """The project's name for itself, with a contact address of its user."""
     return f"{_named()} (+{contact})" if contact else _named()
 
 
 def address(url: str, setting: str) -> str:
-    """A URL that can be asked, without its fragment.
+    """A URL for requests, without its fragment.
 
     Args:
-        url: As it was set.
-        setting: What it is called there.
+        url: The value of the setting.
+        setting: The name of the setting.
 
     Raises:
-        ConfigurationError: It is none, or has a password in it, which would be shown
-            wherever settings are.
+        ConfigurationError: It is not a URL, or contains a password, which would be
+            shown wherever settings are.
     """
     login = "give them in username and password, or in SPARQL_USERNAME and SPARQL_PASSWORD"
     parts = split_setting(url, setting, login)
@@ -116,7 +116,7 @@ def check_parameters(settings: SparqlSettings) -> None:
     """Check that no parameter takes the place of the query, and that the contact fits a header.
 
     Raises:
-        ConfigurationError: One does; the sentence names it.
+        ConfigurationError: The check fails; the message names the setting.
     """
     names = [*settings.parameter, *filter(None, [settings.timeout_parameter])]
     for name in names:
@@ -134,18 +134,18 @@ def check_parameters(settings: SparqlSettings) -> None:
 
 
 class Login(NamedTuple):
-    """What is shown to the endpoint, and to no other server."""
+    """The login shown to the endpoint, and to no other server."""
 
     scheme: str
-    """What sentences call it; empty where there is nothing to show."""
+    """Its name in sentences; empty if there is no login."""
     credentials: Credentials
 
     @classmethod
     def of(cls, settings: SparqlSettings) -> Login:
-        """That of the settings.
+        """The login of the settings.
 
         Raises:
-            ConfigurationError: Parts of it are missing, there twice, or fit no header.
+            ConfigurationError: Parts of it are missing, given twice, or do not fit a header.
         """
         token, key = _secret(settings.token, "token"), _secret(settings.key, "key")
         name, password = settings.username, settings.password
@@ -182,10 +182,10 @@ class Login(NamedTuple):
 
 
 def trust(settings: SparqlSettings) -> ssl.SSLContext:
-    """The certificates that are trusted, and the one that is shown.
+    """The trusted certificates, and the client certificate.
 
     Raises:
-        ConfigurationError: A file that a setting names is no such thing.
+        ConfigurationError: A file that a setting names is not a certificate.
     """
     try:
         return tls_context(settings.ca_file, settings.client_certificate)
@@ -198,7 +198,7 @@ def trust(settings: SparqlSettings) -> ssl.SSLContext:
 
 
 def _secret(secret: SecretStr | None, setting: str) -> str | None:
-    """A secret that goes into a header."""
+    """A secret for a header."""
     if secret is None:
         return None
     value = header_secret(secret)
@@ -217,6 +217,6 @@ def _named() -> str:
 
 
 def _duration(seconds: float, unit: str) -> str:
-    """A time limit as an endpoint takes it; whole, since most take nothing else."""
+    """A time limit in the endpoint's unit; whole, since most accept nothing else."""
     number = math.ceil(seconds * 1000) if unit == "ms" else math.ceil(seconds)
     return f"{max(1, number)}{'s' if unit == 'duration' else ''}"

@@ -1,4 +1,4 @@
-"""The two lists of the schema: whole where the store can give them, otherwise sampled."""
+"""The two lists of the schema: complete if the store can return them, otherwise sampled."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from bfsql_sparql.store import Store
 MOST = 10_000
 """Names in a list; a store with more is sampled."""
 COMPARED = 1_000
-"""Types up to which it is looked which of them are ever the one of a node."""
+"""Number of types up to which those that are never a main type are excluded."""
 SAMPLE = 20_000
-"""Statements that a sample looks at."""
+"""Statements that a sample reads."""
 AROUND = 500
-"""Nodes near the seeds that a sample looks at."""
+"""Nodes near the seeds that a sample reads."""
 SEEDS = 10
-"""Nodes that a sample starts from where no seeds are set."""
+"""Nodes that a sample starts from if no seeds are set."""
 LARGEST = 4_000_000
-"""Bytes of a service description that is read; rdflib takes seconds for as many."""
+"""Most bytes of a service description that are read; rdflib takes seconds for as many."""
 _FIRST = 0.6  # of the time, before a sample is taken
 _SHARE = 0.4  # of the time of a call that one list may take: it needs two, and more
 
 Partition: typing.TypeAlias = typing.Literal["class", "property"]
-"""What the vocabulary VoID divides a dataset by."""
+"""The units into which the vocabulary VoID divides a dataset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Listing:
 
     names: frozenset[str]
     whole: bool
-    """Whether these are all of them."""
+    """Whether these are all names."""
 
 
 class Schema:
@@ -55,17 +55,17 @@ class Schema:
         self._predicates: Listing | None = None
 
     async def entity_types(self) -> list[str]:
-        """Every type that is the one of a node, as ids, sorted; or some, where there is no list."""
+        """Every main type of a node, as ids, sorted; or some, if there is no full list."""
         self._types = await self._list_types(self._budget())
         return self._ids(self._types)
 
     async def predicates(self) -> list[str]:
-        """Every predicate of an edge, as ids, sorted; or some, where there is no list."""
+        """Every predicate of an edge, as ids, sorted; or some, if there is no full list."""
         self._predicates = await self._list_predicates(self._budget())
         return self._ids(self._predicates)
 
     async def comprehensive(self) -> bool:
-        """Whether the lists were whole when they were last asked for."""
+        """Whether the lists were complete at the last request."""
         if self._types is None:
             await self.entity_types()
         if self._predicates is None:
@@ -73,7 +73,7 @@ class Schema:
         return all(one is not None and one.whole for one in (self._types, self._predicates))
 
     async def next_steps(self) -> str:
-        """How to begin in this store, and whether its lists are samples."""
+        """Advice on starting in this store, and whether its lists are samples."""
         parts = [DEFAULT_NEXT_STEPS, *filter(None, [hint(self._settings)])]
         if not await self.comprehensive():
             parts.append(
@@ -93,7 +93,7 @@ class Schema:
     # --- the lists ----------------------------------------------------------
 
     async def _list_types(self, budget: TimeBudget) -> Listing:
-        """Types that are the one of a node."""
+        """Types that are the main type of a node."""
         mapping = self._mapping
         whole = await self._whole(texts.types(mapping, MOST + 1), budget)
         if whole is None:
@@ -104,10 +104,10 @@ class Schema:
                 "class",
             )
             return Listing(self._nodes(sample), whole=False)
-        # One after the other: each may need the memory of the store for itself.
+        # One after the other, because each may need the whole memory of the store.
         best = await self._best(whole, budget)
         untyped = await self._dataset.ask(texts.untyped(mapping), budget.left())
-        # Without an answer, a type too many is better than one that no filter can name.
+        # If there is no answer, a type too many is better than one that no filter can name.
         return Listing(
             self._nodes(best | ({UNTYPED} if untyped is not False else set())), whole=True
         )
@@ -129,7 +129,7 @@ class Schema:
         return Listing(walked, whole=whole is not None)
 
     async def _whole(self, query: str, budget: TimeBudget) -> frozenset[str] | None:
-        """All names, None where the store gives no whole list."""
+        """All names, None if the store does not return a complete list."""
         if not self._settings.distinct:
             return None
         found = await self._dataset.select(query, budget.left() * _FIRST)
@@ -138,7 +138,7 @@ class Schema:
         return _names(found.rows)
 
     async def _best(self, types: frozenset[str], budget: TimeBudget) -> frozenset[str]:
-        """Of all types, those that are the one of a node; all where the store cannot tell."""
+        """The given types that are the main type of a node; all if the store cannot tell."""
         if not types or len(types) > COMPARED:
             return types
         ranked = self._capabilities.ranking.ranked(types)
@@ -162,7 +162,7 @@ class Schema:
         around: Callable[[Sequence[str]], str],
         partition: Partition,
     ) -> frozenset[str]:
-        """Names from a part of the data, from around the seeds, and from what is published."""
+        """Names from a part of the data, from around the seeds, and from published descriptions."""
         mapping, left = self._mapping, budget.left
         half = left() / 2
         first, kept, described, start = await asyncio.gather(
@@ -175,7 +175,7 @@ class Schema:
         more_names = (described | _names(kept.rows if kept else ())) - names
         more = [around(start)] if start else []
         if partition == "property":
-            # Published are also those of literals; those that are walked are wanted.
+            # Published names include those of literals; only followed ones are wanted.
             more += [texts.of_edges(mapping, sorted(more_names)[:COMPARED])] if more_names else []
         else:
             names |= more_names
@@ -183,7 +183,7 @@ class Schema:
         return names.union(*(_names(one.rows) for one in found if one))
 
     async def _start(self, seconds: float) -> Sequence[str]:
-        """Nodes to sample around: the operator's, or the most linked of a part of the data."""
+        """Nodes to sample around: the operator's, or the most linked in a part of the data."""
         if self._mapping.probe_seeds:
             return self._mapping.probe_seeds
         query = texts.most_linked(self._mapping, SAMPLE, SEEDS)
@@ -191,7 +191,7 @@ class Schema:
         return sorted(_names(found.rows)) if found else ()
 
     def _nodes(self, types: Iterable[str]) -> frozenset[str]:
-        """Types that nodes have: not those of classes, where these are no nodes."""
+        """Types of nodes: without those of classes if classes are not nodes."""
         kept = frozenset(types)
         return kept if self._mapping.ontology else kept - set(CLASSES)
 
@@ -214,7 +214,7 @@ async def _described(dataset: Dataset, partition: Partition, seconds: float) -> 
 
 
 def _objects(document: bytes, property_: str) -> frozenset[str]:
-    import rdflib  # half as long as all else takes to start, and few stores are sampled
+    import rdflib  # half of the usual start-up time, and few stores are sampled
 
     graph = rdflib.Graph(bind_namespaces="none")
     try:

@@ -1,4 +1,4 @@
-"""From what a person typed to the entities that may be meant, in the order of chapter 12."""
+"""Finds the entities that a typed text may mean, in the order of chapter 12."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ from bfsql_sparql.queries import search as texts
 from bfsql_sparql.store import Store
 
 LIMIT = 20
-"""Candidates of a search."""
+"""Most candidates of a search."""
 LOOKED_AT = 200
-"""Nodes that a look gives; the best of them are ranked here."""
+"""Nodes that a look returns; the best of them are ranked here."""
 FEW = 40
-"""Those of a look at a store that cuts the answer to a larger one."""
+"""Nodes of a look at a store that cuts larger answers."""
 MANY = 2_000
-"""Those of a second look, where most of the first were of other types."""
+"""Nodes of a second look, if most of the first were of other types."""
 LONGEST = 1_000
-"""Characters of a text that is looked for in names."""
+"""Most characters of a text that is searched in names."""
 LONGEST_LOCAL = 200
-"""Characters of a text that may be the last part of an id."""
+"""Most characters of a text that may be the last part of an id."""
 LONGEST_ACCENTED = 60
-"""Characters of a text that is made a regular expression."""
+"""Most characters of a text that is made a regular expression."""
 SHORTEST_PART = 3
-"""Letters of a part of a word that misspelt names are looked for by."""
+"""Fewest letters of a part of a word by which misspelt names are found."""
 _SPECIAL = re.compile(r"[\\.^$*+?{}\[\]()|\-]")
 _LETTERS = (*range(0xC0, 0x250), *range(0x1E00, 0x1F00))
 _SHARE = 0.8  # of the time of a call; what was found has to be described in the rest
 
 Look = Callable[[int], str]
-"""Makes a pattern for some nodes, at most so many."""
+"""Makes a pattern for at most a number of nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +60,9 @@ class EntitySearch:
     """The candidates for one text.
 
     Args:
-        store: Where it looks.
+        store: The store to search.
         query: What a person would call the entity, or its id.
-        node_types: Types to keep, as ids; None for all.
+        node_types: Types to include, as ids; None for all.
     """
 
     def __init__(self, store: Store, query: str, node_types: Sequence[str] | None) -> None:
@@ -90,10 +90,10 @@ class EntitySearch:
     async def found(self) -> list[EntityStub]:
         """The best: exact ids, exact names and aliases, then names that begin with or contain it.
 
-        What the time is too short for is reported as an omission.
+        Looks for which the time is too short are reported as an omission.
 
         Raises:
-            TimeoutError: The call's deadline is over.
+            TimeoutError: The call's deadline has passed.
             StoreError: The store cannot be used.
         """
         if not self._wanted or (self._kept and not self._types):
@@ -103,7 +103,7 @@ class EntitySearch:
             _, named, called = await gather_or_cancel(self._by_id(), self._named(), self._called())
             if not self._nodes:
                 await self._otherwise()
-            elif named and not called:  # the store's own search does not know a name that is there
+            elif named and not called:  # the store's own search does not know an existing name
                 await self._containing()
         else:
             await self._by_id()
@@ -114,7 +114,7 @@ class EntitySearch:
     # --- the looks ----------------------------------------------------------
 
     async def _by_id(self) -> None:
-        """The text is an id, or the last part of one in a known namespace."""
+        """Search the text as an id, or as the last part of one in a known namespace."""
         ids = self._mapping.ids
         exact = dict.fromkeys(filter(None, map(ids.iri, (self._query, self._text))))
         if not exact:
@@ -124,7 +124,7 @@ class EntitySearch:
         self._take(rows.rows if rows else ())
 
     async def _named(self) -> bool:
-        """The text is a name or an alias, to the letter or in the usual cases of letters."""
+        """Search the text as a name or an alias, exactly or in the usual cases of letters."""
         text = self._text
         spelled = dict.fromkeys(
             (text, text.lower(), text.upper(), text.title(), text[:1].upper() + text[1:])
@@ -135,7 +135,7 @@ class EntitySearch:
         )
 
     async def _called(self) -> bool:
-        """Names with the words of the text, or with the text in them."""
+        """Search names with the words of the text, or containing the text."""
         search = self._full_text_search
         if search is None:
             return await self._containing()
@@ -148,7 +148,7 @@ class EntitySearch:
         )
 
     async def _otherwise(self) -> None:
-        """Dearer looks, where the others found nothing."""
+        """More expensive looks, used if the others found nothing."""
         if self._full_text_search is not None:
             await self._containing()
         expression = _any_accents(self._text)
@@ -170,7 +170,7 @@ class EntitySearch:
             await self._spelt_alike()
 
     async def _spelt_alike(self) -> None:
-        """Names with a part of the text that typing errors have left as it is."""
+        """Search names with a part of the text that is free of typing errors."""
         parts = _unbroken(self._text.lower())
         if parts:
             length = len(self._text)
@@ -192,10 +192,10 @@ class EntitySearch:
         )
 
     async def _look(self, look: Look, *, needed: bool = True) -> bool:
-        """Look once, again for less where the answer was cut, and for more where few fit.
+        """Look once, again for fewer nodes if the answer was cut, and for more if few fit.
 
         Returns:
-            Whether there was anything.
+            Whether anything was found.
         """
         rows = await self._rows(look(LOOKED_AT))
         if rows is not None and rows.cut:
@@ -215,7 +215,7 @@ class EntitySearch:
     # --- what they find -----------------------------------------------------
 
     def _take(self, rows: Iterable[Row]) -> int:
-        """Keep the candidates of the wanted types; how many there are now."""
+        """Add the candidates of the wanted types; return the present number."""
         by_node: dict[str, list[tuple[Term | None, Term | None]]] = defaultdict(list)
         for node, property_, value in rows:
             if isinstance(node, str):
@@ -237,7 +237,7 @@ class EntitySearch:
         return Candidate(EntityStub(ids.id(node), ids.id(best), name), others)
 
     def _rank(self, candidate: Candidate) -> tuple[int, int, str]:
-        """Sort key: how well it fits, ties by the length of the name, then by id."""
+        """Sort key: the quality of the match, then the length of the name, then the id."""
         id_, name = candidate.stub.id, fold(candidate.stub.name or "")
         others = [fold(other) for other in candidate.others]
         wanted = self._wanted
@@ -255,7 +255,7 @@ class EntitySearch:
 
 
 def _local(text: str, namespaces: Iterable[str]) -> list[str]:
-    """IRIs that end with the text, words joined as encyclopedias do."""
+    """IRIs that end with the text, with its words joined as in encyclopedias."""
     joined = text.replace(" ", "_")
     if len(joined) > LONGEST_LOCAL or not _in_iri(joined):
         return []
@@ -269,7 +269,7 @@ def _in_iri(text: str) -> bool:
 def _unbroken(text: str) -> list[str]:
     """Parts of the longest word, one of which at least is in a word with a typing error more.
 
-    Empty where the word is too short to be misspelt, or too long to be a name.
+    Empty if the word is too short to be misspelt, or too long to be a name.
     """
     word = max(words_of(text), key=len, default="")
     errors = allowed_errors(word)
@@ -283,7 +283,7 @@ def _unbroken(text: str) -> list[str]:
 def _any_accents(text: str) -> str | None:
     """A regular expression for a text with and without accents, as XPath has them.
 
-    None where no letter of it has accents, or it is too long.
+    None if no letter of it has accents, or it is too long.
     """
     plain = without_accents(text)
     letters = [_accented().get(letter, "") for letter in plain.lower()]

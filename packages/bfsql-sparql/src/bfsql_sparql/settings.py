@@ -16,16 +16,16 @@ from bfsql.models.rdf import is_iri
 from bfsql.settings import BackendSettings, Env, UnreadableFile, read_text, resolve
 
 Statements = Literal["auto", "none", "reification", "rdf-star", "rdf-1.2", "wikibase"]
-"""Where what is said of an edge is kept."""
+"""Place of the statements about an edge."""
 
 Search = Literal[
     "auto", "contains", "virtuoso", "fuseki", "graphdb", "stardog", "qlever", "rdf4j", "wikidata"
 ]
-"""By which means names are looked for."""
+"""Method of searching names."""
 
 
 HINT = "hint"
-"""Key of a preset that is no setting: advice for the model, in sentences."""
+"""Key of a preset that is not a setting: advice for the model, in sentences."""
 _BARRED = ("preset", "preset_file", "password", "token", "key")
 
 
@@ -273,12 +273,12 @@ class SparqlSettings(BackendSettings):
 
 
 def with_preset(settings: SparqlSettings) -> SparqlSettings:
-    """The settings, with those of their preset where they say nothing themselves.
+    """The settings, completed by those of their preset.
 
-    Mappings such as `prefix` are joined, the given entries winning.
+    Mappings such as `prefix` are merged; given entries take precedence.
 
     Args:
-        settings: As they were given.
+        settings: The settings as given.
 
     Raises:
         ConfigurationError: No such preset, or one with a setting that cannot be used.
@@ -299,7 +299,7 @@ def with_preset(settings: SparqlSettings) -> SparqlSettings:
         both = isinstance(given, dict) and isinstance(values.get(name), dict)
         values[name] = values[name] | given if both else given
     if settings.data and settings.endpoint is None:
-        values.pop("endpoint", None)  # a part of what the preset's endpoint has, in files
+        values.pop("endpoint", None)  # a part of the data of the preset's endpoint, in files
     return SparqlSettings.model_validate(values)
 
 

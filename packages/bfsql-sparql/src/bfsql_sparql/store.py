@@ -1,4 +1,4 @@
-"""An opened store, and what it can do: found out by a few short questions at once.
+"""An opened store and its capabilities, determined by a few short concurrent queries.
 
 A query that fails or times out counts as 'not supported'.
 """
@@ -21,11 +21,11 @@ from bfsql_sparql.queries.search import by_words
 from bfsql_sparql.settings import SparqlSettings
 
 PROBE = 5.0
-"""Seconds for each question of the opening."""
+"""Time limit in seconds for each query at opening."""
 MOST_SUBCLASSES = 50_000
-"""Pairs of classes that are read; a store with more is read without."""
+"""Most pairs of classes that are read; a store with more is used without them."""
 PORTABLE = "contains"
-"""The search that every store can do."""
+"""The search that every store supports."""
 _LABELS = 20
 _SHORTEST = 4
 
@@ -36,33 +36,33 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What was found out about a store when it was opened."""
+    """The findings about a store at opening."""
 
     ranking: TypeRanking
     """The order of the store's types."""
     statements: frozenset[str] = frozenset()
     """Forms of statements about edges that occur."""
     marked: bool = False
-    """Whether nodes are marked with the type that counts."""
+    """Whether nodes are marked with their main type."""
     search: str = PORTABLE
     """The search that works: a dialect, or `contains`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A store, how it is read, and what it can do."""
+    """A store, its mapping and its capabilities."""
 
     dataset: Dataset
-    """Takes the queries."""
+    """Answers the queries."""
     mapping: RdfMapping
-    """How its triples are read."""
+    """How to read its triples."""
     settings: SparqlSettings
     """With their preset applied."""
     capabilities: Capabilities
 
     @classmethod
     async def open(cls, dataset: Dataset, mapping: RdfMapping, settings: SparqlSettings) -> Store:
-        """Find out what a store can do."""
+        """Determine the capabilities of a store."""
         ranking, statements, marked, search = await asyncio.gather(
             _type_ranking(dataset, mapping),
             _statement_forms(dataset, mapping),
@@ -73,7 +73,7 @@ class Store:
 
 
 async def _unless_unavailable(answer: Awaitable[T], unknown: T, what: str) -> T:
-    """An answer, or what stands for none where the store is not available."""
+    """An answer, or `unknown` if the store is not available."""
     try:
         return await answer
     except StoreUnavailable as error:
@@ -102,14 +102,14 @@ async def _type_ranking(dataset: Dataset, mapping: RdfMapping) -> TypeRanking:
     what = "the classes of the store could not be read"
     found = await _unless_unavailable(dataset.select(query, PROBE), None, what)
     if found is None or found.cut or len(found.rows) > MOST_SUBCLASSES:
-        # A part of the pairs would rank types by chance, and differently the next time.
+        # A part of the pairs would rank types arbitrarily, and differently the next time.
         return TypeRanking(mapping.type_priority, mapping.type_namespaces)
     pairs = [(str(class_), str(above)) for class_, above in found.rows]
     return TypeRanking(mapping.type_priority, mapping.type_namespaces, pairs)
 
 
 async def _working_search(dataset: Dataset, mapping: RdfMapping, settings: SparqlSettings) -> str:
-    """The search of the settings, or the first that finds a label that is there."""
+    """The search of the settings, or the first that finds an existing label."""
     if settings.data:
         return PORTABLE
     if settings.search != "auto":

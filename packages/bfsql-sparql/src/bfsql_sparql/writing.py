@@ -1,14 +1,14 @@
 """A graph as statements of RDF, in lines of N-Triples, and the updates that write them.
 
-Reading the statements gives the graph back.
+Reading the statements returns the same graph.
 
-| of the graph | statements |
+| in the graph | statements |
 |---|---|
-| a node's type | `rdf:type`; of several each, and the one that counts as `<base>/entityType` |
+| a node's type | `rdf:type`; each of several, and the main one as `<base>/entityType` |
 | `name`, `synonyms` | `rdfs:label`, `skos:altLabel`; odd ones also under `<base>name`, ... |
 | other metadata | literals under the id of the key |
 | an edge | one statement between IRIs |
-| an edge's metadata | what `write_statements` says; `<base>/document` leads to its documents |
+| an edge's metadata | as set by `write_statements`; `<base>/document` leads to its documents |
 
 The properties for types and names are the first ones of the settings.
 """
@@ -48,21 +48,21 @@ class StatementWriter:
     """Makes statements of merged nodes and edges.
 
     Args:
-        mapping: How they will be read.
-        settings: `write_statements` says where metadata of edges goes.
+        mapping: How the statements will be read.
+        settings: `write_statements` determines the form of metadata of edges.
     """
 
     def __init__(self, mapping: RdfMapping, settings: SparqlSettings) -> None:
         self._mapping = mapping
         self.form = settings.write_statements
-        """Of statements about edges."""
+        """Form of statements about edges."""
         self._numbers = count(1)
 
     def check(self, record: GraphRecord) -> None:
-        """Say no to what would be read as something else.
+        """Refuse records that would be read back differently.
 
         Raises:
-            ValueError: The record cannot be written; the text says why.
+            ValueError: The record cannot be written; the text is the reason.
         """
         if isinstance(record, EdgeRecord) and self._iri(record.predicate) in self._reserved:
             raise ValueError(
@@ -71,16 +71,16 @@ class StatementWriter:
             )
 
     def node(self, node: StagedNode) -> list[str]:
-        """The lines of a node; there is one at least."""
+        """The lines of a node, at least one."""
         subject = iri(self._iri(node.id))
         metadata = {key: value for key, value in node.metadata.items() if value is not None}
         return [f"{subject} {said} .\n" for said in self._said_of_node(node, metadata)]
 
     def changes(self, node: StagedNode, before: StagedNode) -> tuple[list[str], list[str]]:
-        """The lines to add, and those to delete, where a node is read as `before`.
+        """The lines to add and those to delete if a node is now read as `before`.
 
-        What both have is not written again: the graph may say it in other words. Only the type
-        that counts may be none of its statements.
+        Common content is not written again: the graph may express it differently. Only the
+        main type may be missing from its statements.
         """
         mark = f"{iri(self._iri(node.id))} {iri(self._mapping.primary)} "
         new, old = self.node(node), self.node(before)
@@ -91,7 +91,7 @@ class StatementWriter:
         return added, [line for line in old if line not in kept]
 
     def edge(self, edge: StagedEdge) -> list[str]:
-        """The lines of an edge; blank nodes are named in these lines alone."""
+        """The lines of an edge; names of blank nodes apply only to these lines."""
         ends = (iri(self._iri(name)) for name in edge[:3])
         triple = " ".join(ends)
         lines = [f"{triple} .\n"]
@@ -108,7 +108,7 @@ class StatementWriter:
 
     def _iri(self, id_: str) -> str:
         found = self._mapping.ids.iri(id_)
-        assert found is not None  # the staging refused what is no text
+        assert found is not None  # the staging refused invalid text
         return found
 
     def _said_of_node(self, node: StagedNode, metadata: dict[str, Any]) -> Iterator[str]:
@@ -147,7 +147,7 @@ class StatementWriter:
                 yield f"{iri(self._iri(key))} {literal(one)}"
 
     def _statement(self, triple: str) -> tuple[str, list[str]]:
-        """The term that stands for a statement, and the predicates and objects that make it so."""
+        """The term for a statement, and the predicates and objects that define it."""
         if self.form == "rdf-star":
             return f"<< {triple} >>", []
         blank = f"_:s{next(self._numbers)}"

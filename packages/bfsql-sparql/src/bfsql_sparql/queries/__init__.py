@@ -1,1 +1,1 @@
-"""All query text: what the backend asks a SPARQL store."""
+"""All query text that the backend sends to a SPARQL store."""

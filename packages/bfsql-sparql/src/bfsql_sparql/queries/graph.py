@@ -1,15 +1,15 @@
 """Query text for nodes, edges and their metadata, and the parts that all queries share.
 
-Values become query text here alone (`protocol.md`, rule 7): `iri`, `iris`, `text`, `literal`.
+Values become query text only here (`protocol.md`, rule 7): `iri`, `iris`, `text`, `literal`.
 
-A triple is given whole, with its position: values for both ends apart would be joined as a
-product by some stores. Where the parts of a statement are triples of their own, one end of the
-edge leads to the statement and the others are compared by a filter: left to choose, stores begin
-with all statements about a hub, once for each of its edges.
+A triple is given whole, with its position, because some stores would join separate values for both
+ends as a product. If the parts of a statement are triples of their own, one end of the edge leads
+to the statement and a filter compares the others: left to choose, stores begin with all statements
+about a hub, once for each of its edges.
 
-In all functions `mapping` is how triples are read, nodes and predicates are IRIs, `limit` is the
-maximum of rows, and `after` is the last `?at` of the window before, whose rows come again, for
-there may be more with it; or nothing.
+In all functions `mapping` is how to read triples, nodes and predicates are IRIs, `limit` is the
+maximum of rows, and `after` is the last `?at` of the previous window, or nothing. The rows of that
+`?at` come again, because there may be more with it.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ Direction: TypeAlias = typing.Literal["out", "in"]
 """Edges that leave a node, or those that enter it."""
 
 End: TypeAlias = typing.Literal["s", "o", "document"]
-"""What a node is to an edge: its subject, its object, or a document that it stands in."""
+"""Role of a node for an edge: its subject, its object, or a document that mentions it."""
 
 Lead: TypeAlias = typing.Literal["s", "o"]
 """The end of an edge by which its statement is found."""
 
 NAMED = 4
-"""Predicates up to which each has a pattern of its own in the query of a ring."""
+"""Number of predicates up to which each has a pattern of its own in the query of a ring."""
 
 _ESCAPES = str.maketrans(
     {
@@ -57,7 +57,7 @@ def iri(value: str) -> str:
     """An IRI between angle brackets.
 
     Raises:
-        ValueError: It is none by the grammar, so that it could end the brackets.
+        ValueError: The text is not an IRI by the grammar, so it could end the brackets.
     """
     if not is_iri(value):
         raise ValueError(f"{value!r} is not an IRI")
@@ -70,7 +70,7 @@ def iris(values: Iterable[str]) -> str:
 
 
 def text(value: str) -> str:
-    """A plain literal; half a surrogate pair is no text and becomes U+FFFD."""
+    """A plain literal; a lone surrogate is not valid text and becomes U+FFFD."""
     return f'"{as_text(value).translate(_ESCAPES)}"'
 
 
@@ -86,10 +86,10 @@ def within(mapping: RdfMapping, pattern: str, graph: str = "g") -> str:
     """A group graph pattern, matched in the graphs that are read.
 
     Args:
-        mapping: Which graphs these are.
-        pattern: Without braces around it. With several graphs all of it is matched in
-            one of them, so triples that may stand in different ones are given one by one.
-        graph: Name of the variable for the graph; one of its own for each pattern.
+        mapping: Names these graphs.
+        pattern: Without braces around it. With several graphs the whole pattern is
+            matched in one of them, so triples that may be in different graphs are given one by one.
+        graph: Name of the variable for the graph, unique to each pattern.
     """
     if mapping.all_graphs:
         return f"GRAPH ?{graph} {{ {pattern} }}"
@@ -101,12 +101,12 @@ def within(mapping: RdfMapping, pattern: str, graph: str = "g") -> str:
 
 
 def is_node(variable: str, mapping: RdfMapping) -> str:
-    """The condition that a variable holds what may be a node."""
+    """The condition that the value of a variable may be a node."""
     return conditions([f"isIRI(?{variable})", begins(variable, mapping.node_namespaces)])
 
 
 def is_walked(variable: str, mapping: RdfMapping) -> str:
-    """The condition that a variable holds a predicate that is walked."""
+    """The condition that the value of a variable is a followed predicate."""
     excluded = ", ".join(map(iri, mapping.excluded))
     only = ", ".join(map(iri, mapping.only))
     return conditions(
@@ -119,9 +119,9 @@ def is_walked(variable: str, mapping: RdfMapping) -> str:
 
 
 def exists(variable: str, mapping: RdfMapping) -> str:
-    """The condition that something is a node: it has a property, or an edge enters it.
+    """The condition that a value is a node: it has a property, or an edge enters it.
 
-    Either is true at the first triple found, so that a hub costs no more than others.
+    The first triple found settles either, so a hub costs no more than other nodes.
     """
     leaving = within(mapping, f"?{variable} ?any_p ?any_o .", "any_g")
     entering = within(mapping, f"?any_s ?any_q ?{variable} .", "any_h")
@@ -147,7 +147,7 @@ def typed(subject: str, type_: str, mapping: RdfMapping) -> str:
 
 
 def of_any(subject: str, properties: Iterable[str], value: str, mapping: RdfMapping) -> str:
-    """A value that a node has of one of some properties, in two variables."""
+    """A value of any of some properties of a node, in two variables."""
     properties = tuple(properties)
     if len(properties) == 1:
         return within(mapping, f"?{subject} {iri(properties[0])} ?{value} .", f"{value}_graph")
@@ -157,18 +157,18 @@ def of_any(subject: str, properties: Iterable[str], value: str, mapping: RdfMapp
 
 
 def begins(variable: str, namespaces: Iterable[str]) -> str:
-    """The condition that an IRI begins in one of some ways; empty for no condition."""
+    """The condition that an IRI has one of some prefixes; empty for no condition."""
     parts = [f"STRSTARTS(STR(?{variable}), {text(namespace)})" for namespace in namespaces]
     return f"({' || '.join(parts)})" if parts else ""
 
 
 def conditions(parts: Iterable[str]) -> str:
-    """All of some conditions at once, without the empty ones."""
+    """The conjunction of some conditions, without the empty ones."""
     return " && ".join(filter(None, parts)) or "true"
 
 
 def number_of(query: str) -> str:
-    """The query for the number of rows that another one has: one row, which no limit can cut."""
+    """The query for the number of rows of another query: one row, which no limit can cut."""
     return f"SELECT (COUNT(*) AS ?n) WHERE {{ {query} }}"
 
 
@@ -190,8 +190,8 @@ def number_of_edges(mapping: RdfMapping) -> str:
 def _in_order(term: str, after: str, limit: int) -> tuple[str, str, str]:
     """Projection, filter and end of a query whose rows are read window by window.
 
-    Rows are ordered by `?at`, the text of a term in ASCII, since one store compares nothing
-    else. It is what the store itself makes of the text, so that the next window can begin there.
+    Rows are ordered by `?at`, the text of a term in ASCII, since one store can compare
+    nothing else. The store itself computes it, so that the next window can begin there.
     """
     place = f"ENCODE_FOR_URI(STR({term}))"
     begin = f"FILTER({place} >= {text(after)})" if after else ""
@@ -199,7 +199,7 @@ def _in_order(term: str, after: str, limit: int) -> tuple[str, str, str]:
 
 
 def some_nodes(mapping: RdfMapping, limit: int) -> str:
-    """The first nodes that the store has, so many."""
+    """The first `limit` nodes that the store returns."""
     leaving = within(mapping, "?s ?p ?o .", "leaving_graph")
     said = f"{leaving} FILTER({is_node('s', mapping)} && (isIRI(?o) || isLiteral(?o)))"
     return (
@@ -209,7 +209,7 @@ def some_nodes(mapping: RdfMapping, limit: int) -> str:
 
 
 def some_edges(mapping: RdfMapping, limit: int) -> str:
-    """The first edges that the store has, so many."""
+    """The first `limit` edges that the store returns."""
     return f"SELECT ?s ?p ?o WHERE {{ {edge('s', 'p', 'o', mapping)} }} LIMIT {limit}"
 
 
@@ -217,11 +217,11 @@ def some_edges(mapping: RdfMapping, limit: int) -> str:
 
 
 class Side(NamedTuple):
-    """The triples at one end of nodes, which are a part of their ring."""
+    """The triples at one end of nodes, a part of their ring."""
 
     direction: Direction
     predicates: tuple[str, ...] | None = None
-    """Those that are read, all of which are walked; None for all that are."""
+    """Predicates to read, all of which are followed; None for all that are."""
 
 
 def ring(nodes: Iterable[str], side: Side, mapping: RdfMapping, limit: int) -> str:
@@ -232,7 +232,7 @@ def ring(nodes: Iterable[str], side: Side, mapping: RdfMapping, limit: int) -> s
     if side.predicates is None or len(side.predicates) > NAMED:
         triple = within(mapping, "?s ?p ?o .")
         pattern = f"{start} {triple} FILTER({end} && {_is_of(side, mapping)})"
-    else:  # each by itself, so that the store's index leads to its triples alone
+    else:  # each by itself, so that the store's index leads only to its triples
         pattern = " UNION ".join(
             f"{{ {start} {within(mapping, f'?s {iri(one)} ?o .')} FILTER({end}) "
             f"BIND({iri(one)} AS ?p) }}"
@@ -249,7 +249,7 @@ def ring_window(node: str, side: Side, mapping: RdfMapping, after: str, limit: i
 
 
 def degree(node: str, side: Side, mapping: RdfMapping, *, blank: bool) -> str:
-    """Number of edges of one node, or of its triples that are none because of a blank node."""
+    """Number of edges of one node, or of its triples that are no edges because of a blank node."""
     return (
         "SELECT (COUNT(*) AS ?n) WHERE { SELECT DISTINCT ?p ?end WHERE "
         f"{{ {_edges_of(node, side, mapping, blank=blank)} }} }}"
@@ -273,10 +273,10 @@ def _is_of(side: Side, mapping: RdfMapping) -> str:
 
 
 def types(nodes: Iterable[str], mapping: RdfMapping, *, marked: bool, limit: int) -> str:
-    """Nodes with the type that counts, if marked, and one column a type property.
+    """Nodes with the main type, if marked, and one column per type property.
 
-    Whether a node exists that has none is asked apart: one store needs a hundred times as long
-    for both at once. `marked` is whether nodes may be marked with the type that counts.
+    The existence of nodes without a type is a separate query: one store takes a hundred times
+    as long for both at once. `marked` is whether nodes may be marked with their main type.
     """
     columns = [f"t{at}" for at in range(len(mapping.types))]
     patterns = [
@@ -296,7 +296,7 @@ def types(nodes: Iterable[str], mapping: RdfMapping, *, marked: bool, limit: int
 
 
 def existing_nodes(nodes: Iterable[str], mapping: RdfMapping, limit: int) -> str:
-    """Those of the nodes that exist."""
+    """The given nodes that exist."""
     return (
         f"SELECT ?s WHERE {{ VALUES ?s {{ {iris(nodes)} }} FILTER({exists('s', mapping)}) }} "
         f"LIMIT {limit}"
@@ -322,7 +322,7 @@ def properties_window(node: str, mapping: RdfMapping, names: Names, after: str, 
 
 
 def number_of_properties(node: str, mapping: RdfMapping, names: Names) -> str:
-    """How many literals and types a node has."""
+    """The number of literals and types of a node."""
     return (
         "SELECT (COUNT(*) AS ?n) WHERE { SELECT DISTINCT ?p ?o WHERE "
         f"{{ {_values_of(iri(node), mapping, names)} }} }}"
@@ -347,13 +347,13 @@ _STATEMENT = {
     "rdf-1.2": (f"?t {iri(REIFIES)} <<( ?s ?p ?o )>> . ", "?t"),
     "rdf-star": ("", "<< ?s ?p ?o >>"),
 }
-"""For each form, what finds the statement about a triple, and what stands for it then."""
+"""For each form, the pattern that finds the statement about a triple, and the term for it."""
 
 _REIFIED: dict[Lead, str] = {
     "s": f"?t {iri(SUBJECT)} ?s . ?t {iri(OBJECT)} ?end . ?t {iri(PREDICATE)} ?by . ",
     "o": f"?t {iri(OBJECT)} ?o . ?t {iri(SUBJECT)} ?end . ?t {iri(PREDICATE)} ?by . ",
 }
-"""What finds the statements about all triples with one end, to be compared with the others."""
+"""The patterns for the statements about all triples with one end, to compare with the others."""
 
 
 def existing_edges(edges: Iterable[Triple], mapping: RdfMapping, limit: int) -> str:
@@ -375,9 +375,9 @@ def statements(
     *,
     names: Names = None,
 ) -> str:
-    """What statements about each triple contain: position, statement, property and value.
+    """The content of statements about each triple: position, statement, property and value.
 
-    The form is `reification` or `rdf-1.2`; or `rdf-star`, where each triple has one statement.
+    The form is `reification` or `rdf-1.2`; or `rdf-star`, in which each triple has one statement.
     A reified one is found by the end `lead`, the one with fewer edges. With `names`, only these
     properties are read.
     """
@@ -385,7 +385,7 @@ def statements(
     condition = f"FILTER(?k NOT IN ({known}))"
     if names is not None:
         condition += f" FILTER(?k IN ({', '.join(map(iri, names))}))" if names else " FILTER(false)"
-    if form == "rdf-star":  # stores that have it look up such values, and search for such patterns
+    if form == "rdf-star":  # stores that have it look up such values, but search for such patterns
         given = " ".join(f"({at} << {iris(edge)} >>)" for at, edge in enumerate(edges))
         values = within(mapping, "?t ?k ?v .")
         return (
@@ -400,7 +400,7 @@ def statements(
 
 
 def wikibase_statements(claims: Iterable[tuple[str, ...]], mapping: RdfMapping, limit: int) -> str:
-    """What Wikibase's statement nodes contain about each claim: as `statements`.
+    """The content of Wikibase's statement nodes about each claim, as in `statements`.
 
     A claim is an item, its property to the statement node, the statement node's property to the
     value, and the value.
@@ -420,7 +420,7 @@ def all_values(resources: Iterable[str], mapping: RdfMapping, limit: int) -> str
 
 
 def evidence(form: str, node: str, end: End, mapping: RdfMapping, limit: int) -> str:
-    """The evidence of the edges to which a node is an `end`: their triples, and it.
+    """The triples and the evidence of the edges of which a node is an `end`.
 
     The form is `reification`, `rdf-1.2` or `rdf-star`.
     """

@@ -1,6 +1,6 @@
-"""Query text to find out which types and predicates a store has, and what it can do.
+"""Query text for the types, the predicates and the capabilities of a store.
 
-In all functions `mapping` is how triples are read, and `limit` is the maximum of names.
+In all functions `mapping` is how to read triples, and `limit` is the maximum of names.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def types(mapping: RdfMapping, limit: int) -> str:
 def best_types(mapping: RdfMapping, ranked: Sequence[str], *, marked: bool) -> str:
     """The rank, in a list of all types, of the best type of each node, each rank once.
 
-    Where some nodes are marked with the type that counts, they are left out.
+    If some nodes are marked with their main type, they are left out.
     """
     pairs = " ".join(f"({iri(one)} {rank})" for rank, one in enumerate(ranked))
     kept = f"FILTER NOT EXISTS {{ {_marked(mapping, 'mark')} }}" if marked else ""
@@ -48,14 +48,14 @@ def best_types(mapping: RdfMapping, ranked: Sequence[str], *, marked: bool) -> s
 
 
 def marked_types(mapping: RdfMapping, limit: int) -> str:
-    """The types that nodes are marked with."""
+    """The types with which nodes are marked."""
     return f"SELECT DISTINCT ?type WHERE {{ {_marked(mapping)} }} LIMIT {limit}"
 
 
 def untyped(mapping: RdfMapping) -> str:
     """Whether there is a node without a type.
 
-    MINUS would say the same, and compares each node with each type in rdflib and RDF4J.
+    MINUS would be equivalent, but rdflib and RDF4J compare each node with each type for it.
     """
     condition = f"{is_node('s', mapping)} && (isIRI(?o) || isLiteral(?o))"
     subject = f"{within(mapping, '?s ?p ?o .')} FILTER({condition})"
@@ -121,7 +121,7 @@ def _near(mapping: RdfMapping, seeds: Iterable[str], sample: int) -> str:
 
 
 def published(property_: str, limit: int) -> str:
-    """The values of `class` or `property` of the vocabulary VoID, in whichever graph."""
+    """The values of `class` or `property` of the vocabulary VoID, in any graph."""
     name = f"?part {iri(_VOID + property_)} ?name ."
     return (
         f"SELECT DISTINCT ?name WHERE {{ {{ {name} }} UNION {{ GRAPH ?kept {{ {name} }} }} }} "
@@ -130,7 +130,7 @@ def published(property_: str, limit: int) -> str:
 
 
 def of_edges(mapping: RdfMapping, names: Iterable[str]) -> str:
-    """Of these predicates, those that an edge has."""
+    """The given predicates that an edge has."""
     return (
         f"SELECT ?p WHERE {{ VALUES ?p {{ {iris(names)} }} "
         f"FILTER EXISTS {{ {edge('s', 'p', 'o', mapping)} }} }}"
@@ -141,7 +141,7 @@ def of_edges(mapping: RdfMapping, names: Iterable[str]) -> str:
 
 
 def subclasses(mapping: RdfMapping, limit: int) -> str:
-    """Pairs of a class and one above it; of the types that count first, where some do."""
+    """Pairs of a class and its superclass; only of the preferred types, if there are any."""
     triple = within(mapping, f"?class {iri(SUBCLASS)} ?above .")
     is_type = conditions(["isIRI(?class)", begins("class", mapping.type_namespaces)])
     return (
@@ -151,12 +151,12 @@ def subclasses(mapping: RdfMapping, limit: int) -> str:
 
 
 def marks(mapping: RdfMapping) -> str:
-    """Whether nodes are marked with the type that counts."""
+    """Whether nodes are marked with their main type."""
     return f"ASK {{ {_marked(mapping)} }}"
 
 
 def statement_forms(mapping: RdfMapping) -> dict[str, str]:
-    """For each form of statements about edges, whether there are any."""
+    """For each form of statements about edges, a query whether there are any."""
     patterns = {
         "reification": f"?r {iri(SUBJECT)} ?s . ?r {iri(PREDICATE)} ?p . ?r {iri(OBJECT)} ?o .",
         "rdf-star": "<< ?s ?p ?o >> ?q ?v .",

@@ -1,8 +1,7 @@
-"""Query text of searches: patterns that find nodes, and what describes them.
+"""Query text of searches: patterns that find nodes, and their descriptions.
 
-In all functions `mapping` is how triples are read, `types` are the types to keep (none for all),
-`limit` is the maximum of nodes, and `marked` is whether nodes may be marked with the type that
-counts.
+In all functions `mapping` is how to read triples, `types` are the types to include (none for all),
+`limit` is the maximum of nodes, and `marked` is whether nodes may be marked with their main type.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _LATER = 1_000_000  # characters; a label that begins with the text comes before
 
 
 def described(found: str, mapping: RdfMapping, *, marked: bool) -> str:
-    """Names and types of what a pattern that binds `?s` finds, as node, property and value."""
+    """Names and types of the nodes that a pattern binds to `?s`, as node, property and value."""
     values = f"OPTIONAL {{ {_values(mapping, marked=marked)} }}"
     return f"SELECT DISTINCT ?s ?property ?value WHERE {{ {found} {values} }}"
 
@@ -31,8 +30,8 @@ def with_ids(
 ) -> str:
     """Names and types of nodes by their IRIs, like `described`.
 
-    The `exact` nodes need neither: a row with a node alone means that it exists. The others count
-    where they have a name or a type.
+    The `exact` nodes need neither: a row with only a node means that it exists. The others count
+    if they have a name or a type.
     """
     exact = tuple(exact)
     given = f"VALUES ?s {{ {iris(dict.fromkeys((*exact, *others)))} }}"
@@ -45,7 +44,7 @@ def with_ids(
 
 
 def named(labels: Iterable[str], types: Sequence[str], mapping: RdfMapping, limit: int) -> str:
-    """A pattern for the nodes with one of some labels or aliases, to the letter."""
+    """A pattern for the nodes with exactly one of some labels or aliases."""
     languages = mapping.languages or ("en",)
     terms = [
         term
@@ -73,7 +72,7 @@ def containing(wanted: str, types: Sequence[str], mapping: RdfMapping, limit: in
 
 
 def alike(expression: str, types: Sequence[str], mapping: RdfMapping, limit: int) -> str:
-    """The same for a regular expression, in any case of letters."""
+    """A pattern for the best nodes with a label or alias that matches a regular expression."""
     return _best(
         f'{_called(mapping)} FILTER(REGEX(STR(?label), {text(expression)}, "i"))',
         "STRLEN(STR(?label))",
@@ -88,7 +87,7 @@ def with_parts(
 ) -> str:
     """A pattern for nodes whose label or alias contains one of some texts in lower case.
 
-    `length` is that of the label that is looked for; the nearest in length come first.
+    `length` is that of the sought label; the nearest in length come first.
     """
     label = "LCASE(STR(?label))"
     tests = " || ".join(f"CONTAINS({label}, {text(part)})" for part in parts)
@@ -97,7 +96,7 @@ def with_parts(
 
 
 def by_words(found: str, types: Sequence[str], mapping: RdfMapping, limit: int) -> str:
-    """A pattern for what a full-text search finds, which binds `?s` and perhaps `?score`."""
+    """A pattern for the hits of a full-text search, which binds `?s` and perhaps `?score`."""
     return (
         f"{{ SELECT ?s (MAX(?score) AS ?best) WHERE {{ {found} FILTER({is_node('s', mapping)}) "
         f"{of_types(types, mapping)} }} GROUP BY ?s ORDER BY DESC(?best) STR(?s) LIMIT {limit} }}"
@@ -126,7 +125,7 @@ def with_id(
 
 
 def of_types(types: Sequence[str], mapping: RdfMapping) -> str:
-    """The condition that a node has one of some types; none of them is no condition."""
+    """The condition that a node has one of some types; no condition if there are none."""
     if not types:
         return ""
     has = f"VALUES ?wanted {{ {iris(types)} }} {typed('s', 'wanted', mapping)}"
@@ -157,7 +156,7 @@ def _called(mapping: RdfMapping) -> str:
 
 
 def _in_languages(mapping: RdfMapping) -> str:
-    """Without the texts of other languages, where the property has one in a wanted language."""
+    """A filter for texts of other languages, if the property has one in a wanted language."""
     if not mapping.languages:
         return ""
     other = within(mapping, "?s ?property ?other .", "other_graph")
