@@ -1,11 +1,11 @@
-"""What a document describes, and NGSI-LD entities: attributes, some of them relationships.
+"""Document contents, and NGSI-LD entities: attributes, some of which are relationships.
 
 | attribute | becomes |
 |---|---|
-| `{"type": "Relationship", "object": id}` | an edge; all else that it holds is its metadata |
-| `{"type": "Property", "value": v}` | metadata: `v`, or with all that stands beside it |
+| `{"type": "Relationship", "object": id}` | an edge; its other fields are its metadata |
+| `{"type": "Property", "value": v}` | metadata: `v`, or the value with its other fields |
 | a list of attributes (`datasetId`) | each of them |
-| anything else | metadata, as it is |
+| anything else | metadata, unchanged |
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Attributes:
         """An entity, or a list of them.
 
         Raises:
-            Unreadable: It is neither.
+            Unreadable: The document is neither.
         """
         entities = document if isinstance(document, list) else [document]
         records = [record for entity in entities for record in self._records(entity)]
@@ -106,10 +106,10 @@ def _value(attribute: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A piece of the graph, as a document has it."""
+    """A piece of the graph in a document."""
 
     nodes: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
-    """Type and metadata by id, of the nodes that the document says something of."""
+    """Type and metadata by id, of the nodes that the document describes."""
     edges: dict[Triple, dict[str, Any]] = field(default_factory=dict)
     """Metadata by triple."""
     roots: tuple[str, ...] = ()
@@ -122,12 +122,12 @@ class Described:
         roots: Iterable[str] = (),
         ordered: Mapping[str, Mapping[str, list[Any]]] | None = None,
     ) -> Described:
-        """Several records of one thing are merged (`protocol.md` 7).
+        """Merge records, several of which may concern one thing (`protocol.md` 7).
 
         Args:
             records: In any order.
             roots: Nodes at the top of the document.
-            ordered: Lists by node and key, whose order says something: they stay as they are.
+            ordered: Lists by node and key whose order is significant; they are not changed.
         """
         nodes: dict[str, list[NodeRecord]] = defaultdict(list)
         edges: dict[Triple, list[dict[str, Any]]] = defaultdict(list)

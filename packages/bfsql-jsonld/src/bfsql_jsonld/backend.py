@@ -1,4 +1,4 @@
-"""JsonLdBackend: the questions of core, answered by a web API."""
+"""JsonLdBackend: answers core's requests through a web API."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ _OUTGOING = (
 
 
 class JsonLdBackend(GraphDbInterface):
-    """A graph behind a web API, read only. Nothing is asked before the first question.
+    """A graph behind a web API, read only. Nothing is sent before the first request.
 
     Args:
-        base_url: Where the API's routes begin, as in `https://host/api`; all else is as the
-            environment has it. Or settings that `open` has checked.
+        base_url: The base of the API's routes, as in `https://host/api`, with all other
+            settings from the environment; or settings validated by `open`.
 
     Raises:
         ConfigurationError: Settings that cannot be used.
@@ -76,10 +76,10 @@ class JsonLdBackend(GraphDbInterface):
 
     @classmethod
     async def create(cls, base_url: str | None = None, **settings: Any) -> Self:
-        """Open a graph; what is not given comes from `JSONLD_BASE_URL` and the like.
+        """Open a graph; missing arguments come from `JSONLD_BASE_URL` and similar variables.
 
         Args:
-            base_url: Where the API's routes begin, as in `https://host/api`.
+            base_url: The base of the API's routes, as in `https://host/api`.
             **settings: The other fields of `JsonLdSettings`.
 
         Raises:
@@ -90,16 +90,16 @@ class JsonLdBackend(GraphDbInterface):
 
     @classmethod
     async def open(cls, settings: JsonLdSettings) -> Self:
-        """The same from settings that are checked already.
+        """Open a graph from settings that are already validated.
 
         Raises:
-            ConfigurationError: They hold a password where it would be shown, or a secret
+            ConfigurationError: The settings contain a password where it would be shown, or a secret
                 or certificates that cannot be used.
         """
         return cls(_checked(settings))
 
     async def ping(self) -> None:
-        """Ask for the head of the base URL, whatever it holds."""
+        """Request the headers of the base URL, whatever its content."""
         await self.session.ping()
 
     async def close(self) -> None:
@@ -111,7 +111,7 @@ class JsonLdBackend(GraphDbInterface):
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
     ) -> list[EntityStub]:
-        """As the API ranks them; by id alone where it has no search."""
+        """Search in the API's own ranking; only by id if the API has no search."""
         types = [name for name in node_types or () if is_text(name)]
         if not is_text(query) or not query.strip() or (node_types and not types):
             return []
@@ -135,7 +135,7 @@ class JsonLdBackend(GraphDbInterface):
         return (await self._source.node(_known(entity_id))).metadata
 
     async def metadata_for_edge(self, edge: Edge) -> Metadata:
-        """What the API says of the relation."""
+        """The API's metadata for the relation."""
         triple = (edge[0], edge[1], edge[2])
         if not is_text("".join(triple)):
             raise KeyError(triple)
@@ -152,7 +152,7 @@ class JsonLdBackend(GraphDbInterface):
     # --- in one go ----------------------------------------------------------
 
     async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
-        """In one request where the API has a route for that."""
+        """The nodes that exist, in one request if the API has a route for that."""
         schema = await self._schema.current(STEADY)
         if schema.entities_batch is None:
             return list(await super().get_nodes_batch(ids))
@@ -166,12 +166,12 @@ class JsonLdBackend(GraphDbInterface):
         predicates: Collection[str] | None = None,
         direction: EdgeDirection | None = None,
     ) -> list[Triple]:
-        """A ring in one request where the API has a route for that; a part where it takes one."""
+        """A ring, or a part of it, in one request if the API has a route for that."""
         schema = await self._schema.current(STEADY)
         if schema.relations_batch is not None:
             return await self._batches.ring(schema, ids, predicates, direction)
         known: Sequence[str] = ids
-        if self._settings.relations == "route":  # an API may give relations of what is no entity
+        if self._settings.relations == "route":  # an API may return relations of other ids
             known = [node.id for node in await self.get_nodes_batch(ids)]
         ring = self._source.ring
         if direction is not None:
@@ -182,7 +182,7 @@ class JsonLdBackend(GraphDbInterface):
     async def metadata_for_nodes_batch(
         self, ids: Sequence[str], keys: Collection[str] | None = None
     ) -> dict[str, Metadata]:
-        """In one request where the API has a route for that."""
+        """Metadata by id, in one request if the API has a route for that."""
         schema = await self._schema.current(STEADY)
         if schema.entities_batch is None:
             return await super().metadata_for_nodes_batch(ids, keys)
@@ -192,7 +192,7 @@ class JsonLdBackend(GraphDbInterface):
     async def metadata_for_edges_batch(
         self, edges: Collection[Triple], keys: Collection[str] | None = None
     ) -> dict[Triple, Metadata]:
-        """In one request where the API has a route for that."""
+        """Metadata by triple, in one request if the API has a route for that."""
         schema = await self._schema.current(STEADY)
         if schema.relations_batch is None:
             return await super().metadata_for_edges_batch(edges, keys)
@@ -200,7 +200,7 @@ class JsonLdBackend(GraphDbInterface):
         return only(await self._batches.edges(schema, asked, keys), keys)
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
-        """From the API's route, or from the metadata of edges where it has none."""
+        """Evidence from the API's route, or from the metadata of edges if it has none."""
         if self._settings.relations == "route" and is_text(entity_id):
             found = await self._evidence.of(entity_id, limit)
             if found is not None:
@@ -208,15 +208,15 @@ class JsonLdBackend(GraphDbInterface):
         return await super().provenance_for_node(entity_id, limit)
 
     async def outline(self) -> Outline | None:
-        """What an API of this project says that its graph is made of; None of any other."""
+        """The composition of the graph according to an API of this project; None for any other."""
         return await self._schema.outline()
 
     async def comprehensive(self) -> bool:
-        """As the schema says; otherwise whether it has both lists."""
+        """The schema's own statement; otherwise whether it has both lists."""
         return (await self._schema.current()).comprehensive
 
     async def next_steps(self) -> str:
-        """The API's own advice; otherwise the generic one, and what this API lacks."""
+        """The API's own advice; otherwise the generic advice and the limits of this API."""
         told = (await self._schema.current()).next_steps
         if told is not None:
             return told
@@ -228,7 +228,7 @@ class JsonLdBackend(GraphDbInterface):
 
 
 def _known(entity_id: str) -> str:
-    """The id, where it is text at all: no URL can hold another, and no API knows one."""
+    """The id, if it is valid text: no URL can contain any other, and no API knows one."""
     if not is_text(entity_id):
         raise KeyError(entity_id)
     return entity_id
@@ -239,7 +239,7 @@ def _resolved(given: dict[str, Any]) -> JsonLdSettings:
 
 
 def _checked(settings: JsonLdSettings) -> JsonLdSettings:
-    """The settings, without a password in a URL, and with the headers that they ask for."""
+    """The settings, checked for passwords in URLs and with the configured headers."""
     for name in ("base_url", "oauth_url", "context"):
         parts = urlsplit(getattr(settings, name) or "")
         if parts.username is not None or parts.password is not None:

@@ -1,12 +1,12 @@
-"""Documents: JSON-LD in any form as nodes and edges, and the contexts that it names by URL.
+"""Documents: converts JSON-LD in any form to nodes and edges, and loads contexts named by URL.
 
-Compact, expanded and flattened documents, `@graph`, `@reverse` and nested nodes
-all come to the same list of node objects, by the library. Their statements become
-what an RDF file of the same statements becomes: links between IRIs are edges,
-literals are metadata; a node without an IRI is a value of the one that holds it.
+The library converts compact, expanded and flattened documents, `@graph`, `@reverse` and nested
+nodes to the same list of node objects. Their statements are treated like the same statements in an
+RDF file: links between IRIs are edges, and literals are metadata; a node without an IRI is a value
+of the node that contains it.
 
-Contexts are read from the files that the settings give for their URLs, otherwise
-fetched from allowed hosts, bounded in size and number, and kept for an hour.
+Contexts are read from the files that the settings give for their URLs; others are fetched from
+allowed hosts, with limits on size and number, and kept for an hour.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from bfsql_jsonld.settings import JsonLdSettings
 CONTEXT_LINK = "http://www.w3.org/ns/json-ld#context"
 """Relation of the `Link` header that names a context (JSON-LD 1.1, 6.1)."""
 
-_DEEPEST = 5  # levels of nodes without an IRI, one in another
-_IN_THREAD = 20_000  # bytes from which on others need not wait; contexts mostly have more
+_DEEPEST = 5  # levels of nested nodes without an IRI
+_IN_THREAD = 20_000  # bytes from which others need not wait; contexts mostly have more
 
 Record = NodeRecord | EdgeRecord
 Ordered = dict[str, dict[str, list[Any]]]
 
 
 class _Wanted(Exception):
-    """A context that is not here yet."""
+    """A context that is not loaded yet."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
@@ -52,9 +52,9 @@ class Linked:
     """Reads JSON-LD documents.
 
     Args:
-        contexts: Those that documents name by URL.
+        contexts: The contexts that documents name by URL.
         names: Short ids for IRIs.
-        settings: The languages, the context of documents that name none, and bounds.
+        settings: The languages, the context of documents that name none, and limits.
     """
 
     def __init__(self, contexts: Contexts, names: Names, settings: JsonLdSettings) -> None:
@@ -64,14 +64,14 @@ class Linked:
         self._languages = tuple(settings.languages)
 
     async def read(self, reply: Reply, document: Any) -> Described:
-        """What a document says.
+        """The content of a document.
 
         Args:
-            reply: What it came in; its URL is the base of relative IRIs.
+            reply: The reply with the document; its URL is the base of relative IRIs.
             document: Its JSON.
 
         Raises:
-            StoreError: It is no JSON-LD, or a context of it cannot be had.
+            StoreError: The document is not JSON-LD, or a context of it cannot be loaded.
         """
         with reply.read():
             if not isinstance(document, dict | list):  # the library would fetch a text as a URL
@@ -98,7 +98,7 @@ class Linked:
                 have[wanted.url] = await self._contexts.get(wanted.url)
 
     def _outer_context(self, reply: Reply, document: Any) -> str | None:
-        """The context that stands beside the document, where JSON comes without one."""
+        """The context that accompanies the document, if JSON comes without one."""
         if reply.content_type != "application/ld+json":
             for target, _ in reply.links(CONTEXT_LINK):
                 return joined(reply.url, target)
@@ -114,12 +114,12 @@ class Linked:
                 yield self._names.short(named)
 
     def _pointed_to(self, expanded: list[Any]) -> Iterator[Record]:
-        """What documents are about and say nothing of but who points to it."""
+        """Records of the subjects of documents that state only who links to them."""
         for root in self._roots([node for node in expanded if "@reverse" in node]):
             yield NodeRecord(root, "")
 
     def _records(self, flat: list[Any], ordered: Ordered) -> Iterator[Record]:
-        """Records of all nodes; lists whose order says something go into `ordered`."""
+        """Records of all nodes; lists whose order is significant go into `ordered`."""
         nodes = list(_with_graphs(flat))
         blank = {node["@id"]: node for node in nodes if node["@id"].startswith("_:")}
         for node in nodes:
@@ -147,7 +147,7 @@ class Linked:
         yield NodeRecord(entity_id, "")
 
     def _value(self, value: Mapping[str, Any], blank: Mapping[str, Any], depth: int) -> Any:
-        """What is a value and no edge; None for what is none, or not in these languages."""
+        """A value that is not an edge; None for anything else, or a text in other languages."""
         if "@list" in value:
             found = [self._value(item, blank, depth) for item in value["@list"]]
             return [item for item in found if item is not None] or None
@@ -185,8 +185,8 @@ def _flattened(
     """The document expanded, and flattened.
 
     Raises:
-        _Wanted: It needs a context that is not in `have`.
-        Unreadable: It is no JSON-LD.
+        _Wanted: The document needs a context that is not in `have`.
+        Unreadable: The document is not JSON-LD.
     """
     wanted: list[str] = []
 
@@ -206,7 +206,7 @@ def _flattened(
     if outer is not None:
         options["expandContext"] = outer
     try:
-        # A resolver of our own: the library's remembers contexts for the whole process.
+        # A separate resolver, since the library's stores contexts for the whole process.
         expanded = jsonld.expand(
             document, {**options, "contextResolver": ContextResolver({}, load)}
         )
@@ -216,12 +216,12 @@ def _flattened(
             raise _Wanted(wanted[-1]) from None
         raise Unreadable(f"it is not JSON-LD ({_reason(error)})") from None
     except (RecursionError, TypeError, AttributeError, ValueError, LookupError) as error:
-        # The library trusts its input more than one should that comes from elsewhere.
+        # The library trusts its input more than is safe for documents from elsewhere.
         raise Unreadable(f"it is not JSON-LD ({type(error).__name__}: {error})") from None
 
 
 def _reason(error: BaseException) -> str:
-    """What the innermost error of the library says."""
+    """The message of the library's innermost error."""
     inner = getattr(error, "cause", None)
     while isinstance(inner, jsonld.JsonLdError):
         error, inner = inner, inner.cause
@@ -229,7 +229,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _with_graphs(flat: list[Any]) -> Iterator[Mapping[str, Any]]:
-    """Node objects of all graphs; which one holds a statement is of no account."""
+    """Node objects of all graphs; the graph of a statement does not matter."""
     for node in flat:
         yield {key: value for key, value in node.items() if key != "@graph"}
         yield from _with_graphs(node.get("@graph", []))
@@ -262,9 +262,9 @@ class Documents:
     """Reads documents.
 
     Args:
-        attributes: Reads those of context brokers.
-        linked: Reads all others, as JSON-LD.
-        settings: Which of them the API gives.
+        attributes: Reads documents of context brokers.
+        linked: Reads all other documents, as JSON-LD.
+        settings: Determines the kind that the API returns.
     """
 
     def __init__(self, attributes: Attributes, linked: Linked, settings: JsonLdSettings) -> None:
@@ -273,10 +273,10 @@ class Documents:
         self._settings = settings
 
     async def read(self, reply: Reply, document: Any) -> Described:
-        """What a document says, or a list of them.
+        """The content of a document, or of a list of documents.
 
         Raises:
-            StoreError: It is not what it should be.
+            StoreError: The document is not of the expected kind.
         """
         if self._settings.reading == "attributes":
             with reply.read():
@@ -297,7 +297,7 @@ class Contexts:
 
     Args:
         session: Fetches them.
-        settings: Files, hosts and bounds.
+        settings: Files, hosts and limits.
     """
 
     def __init__(self, session: Session, settings: JsonLdSettings) -> None:
@@ -307,10 +307,10 @@ class Contexts:
         self._kept: dict[str, tuple[float, str, Any]] = {}
 
     async def get(self, url: str) -> tuple[str, Any]:
-        """Where the context came from, redirects followed, and what it is.
+        """The URL of the context after redirects, and the context.
 
         Raises:
-            StoreError: It may not be fetched, or is none.
+            StoreError: It may not be fetched, or is not a context.
             StoreUnavailable: Its host does not answer.
         """
         kept = self._kept.get(url)

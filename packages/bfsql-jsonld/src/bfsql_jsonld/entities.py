@@ -1,4 +1,4 @@
-"""Entities, their relations and their evidence: from routes of their own, or from documents."""
+"""Entities, their relations and their evidence: from separate routes, or from documents."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from bfsql_jsonld.schema import STEADY, SchemaReader
 
 
 class Source(Protocol):
-    """Entities by routes of their own, or by their documents."""
+    """Entities from separate routes, or from their documents."""
 
     async def node(self, entity_id: str) -> Node:
         """An entity with its metadata.
 
         Raises:
-            KeyError: There is none.
+            KeyError: There is no such entity.
         """
         ...
 
@@ -49,10 +49,10 @@ class Source(Protocol):
         ...
 
     async def edge_metadata(self, triple: Triple) -> dict[str, Any]:
-        """What is known of a relation.
+        """The metadata of a relation.
 
         Raises:
-            KeyError: There is none.
+            KeyError: There is no such relation.
         """
         ...
 
@@ -64,7 +64,7 @@ class ByRoutes:
     """Reads an entity from its route, and its relations from theirs.
 
     Args:
-        api: Where things are, and what their fields are called.
+        api: The routes, and the names of fields.
         linked: Reads answers that are JSON-LD and have no such fields.
     """
 
@@ -110,7 +110,7 @@ class ByRoutes:
         """See `Source.ring`. The caller has checked that it exists.
 
         Raises:
-            KeyError: It was removed since: neither it nor its relations are found.
+            KeyError: It was removed meanwhile: neither it nor its relations are found.
         """
         leaving, out = await self._read(entity_id, "out")
         entering, into = await self._read(entity_id, "in")
@@ -180,13 +180,13 @@ class ByRoutes:
             yield triple
 
     async def _statements(self, reply: Reply, document: Any, entity_id: str) -> list[Triple]:
-        """The statements of a document that touch the entity; others may stand beside them."""
+        """The statements of a document that touch the entity; the document may contain others."""
         found = await self._linked.read(reply, document)
         ids = {entity_id, self._iri_as_id(entity_id)}
         return [triple for triple in found.edges if {triple[0], triple[2]} & ids]
 
     def _asked(self, found: Described, entity_id: str) -> str | None:
-        """The node that was asked for: by its IRI, or the one that the document is about."""
+        """The requested node: by its IRI, or the one that the document is about."""
         as_iri = self._iri_as_id(entity_id)
         if as_iri in found.nodes:
             return as_iri
@@ -208,9 +208,9 @@ class ByDocuments:
     """Reads an entity and its relations from its document.
 
     Args:
-        api: Where documents are.
+        api: The routes of documents.
         documents: Reads them.
-        schema: The predicates, to ask who points to an entity.
+        schema: The predicates, for queries of edges that enter an entity.
     """
 
     def __init__(self, api: Api, documents: Documents, schema: SchemaReader) -> None:
@@ -245,10 +245,10 @@ class ByDocuments:
         return [*found, *(await self._incoming(known) if self._settings.incoming_path else ())]
 
     async def edge_metadata(self, triple: Triple) -> dict[str, Any]:
-        """What the document of one of its ends says of a relation.
+        """The metadata of a relation in the document of one of its ends.
 
         Raises:
-            KeyError: Neither does.
+            KeyError: Neither document has the relation.
         """
         for entity_id in (triple[0], triple[2]):
             try:
@@ -260,10 +260,10 @@ class ByDocuments:
         raise KeyError(triple)
 
     async def _document(self, entity_id: str) -> tuple[str, Described]:
-        """The id as the document has it, and what the document says."""
+        """The id in the document's form, and the content of the document."""
         url = self._routes.entity(entity_id)
         if self._settings.reading == "attributes" and not _URI.fullmatch(entity_id):
-            raise KeyError(entity_id)  # a broker refuses the question (NGSI-LD, 4.3)
+            raise KeyError(entity_id)  # a broker refuses the request (NGSI-LD, 4.3)
         if url is None or not self._asked(url):
             raise KeyError(entity_id)
         try:
@@ -304,7 +304,7 @@ class ByDocuments:
     async def _incoming(self, entity_id: str) -> list[Triple]:
         """The edges that enter the entity, by one query for each batch of known predicates."""
         if any(character in entity_id for character in '"\\'):
-            return []  # no query can hold it, and no broker has such an id
+            return []  # no query can contain it, and no broker has such an id
         schema = await self._schema.current(STEADY)
         if not schema.comprehensive:
             call.omitted(Omission(entity_id, "in", reason="the API does not list all predicates"))
@@ -331,17 +331,17 @@ def _why(error: StoreError) -> str:
 
 
 MOST = 1_000
-"""Items that are asked for at the most."""
+"""Most items that are requested."""
 
 _NO_ROUTE = (404, 405, 410, 501)
 _FIELDS = ("subject", "predicate", "object", *ITEM_FIELDS)
 
 
 class Evidence:
-    """Asks the route of the evidence.
+    """Reads evidence from its route.
 
     Args:
-        api: Where it is.
+        api: The route.
     """
 
     def __init__(self, api: Api) -> None:
@@ -349,11 +349,11 @@ class Evidence:
         self._routes = api.routes
 
     async def of(self, entity_id: str, limit: int) -> dict[str, Any] | None:
-        """As `provenance_for_node` gives it, or None where there is no such route.
+        """The evidence in the form of `provenance_for_node`, or None if there is no such route.
 
         Args:
             entity_id: An entity that exists.
-            limit: Items to give at the most; 0 asks for their number alone.
+            limit: Most items to return; 0 requests only their number.
         """
         url = self._routes.provenance(entity_id, min(max(limit, 1), MOST))
         reply = None if url is None else await self._session.ask(Request(url))

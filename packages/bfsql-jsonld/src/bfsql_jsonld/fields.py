@@ -1,6 +1,6 @@
-"""Fields: which keys of an answer carry id, type, name, results and relations.
+"""Fields: the keys of an answer that contain id, type, name, results and relations.
 
-Nothing is interpreted here: values are what the API says, as chapter 12 reads it.
+Nothing is interpreted here: values are those of the API, as chapter 12 reads them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bfsql_jsonld.replies import Unreadable
 from bfsql_jsonld.settings import JsonLdSettings
 
 ESCAPED = "metadata."
-"""Begins a key of metadata that would otherwise be taken for a field of the protocol."""
+"""Prefix of a metadata key that would otherwise be taken for a field of the protocol."""
 
 _SHOWN = 80
 _DIRECTIONS: tuple[Direction, ...] = ("out", "in", "both", "search", "metadata")
@@ -43,7 +43,7 @@ class Fields:
         """An entity with its metadata.
 
         Raises:
-            Unreadable: A field that it needs is not there, or is something else.
+            Unreadable: A required field is missing, or has another form.
         """
         s = self._settings
         entry = _object(document, "the entity")
@@ -78,11 +78,11 @@ class Fields:
         )
 
     def hits(self, document: Any) -> list[Any] | None:
-        """The entries of a search, or None where there is no list of them."""
+        """The entries of a search, or None if there is no list of them."""
         return _listed(document, self._settings.results_field)
 
     def relations(self, document: Any) -> list[Any] | None:
-        """The entries of a list of relations, or None where there is none."""
+        """The entries of a list of relations, or None if there is none."""
         return _listed(document, self._settings.relations_field)
 
     def is_relation(self, entry: Any) -> bool:
@@ -92,10 +92,10 @@ class Fields:
         return not isinstance(entry, Mapping) or _first(entry, fields)[0] is not None
 
     def triple(self, entry: Any, entity_id: str, direction: str) -> Triple:
-        """An entry; the end that it does not name is the entity that was asked for.
+        """The triple of an entry; an end that it does not name is the requested entity.
 
         Raises:
-            Unreadable: It is no relation.
+            Unreadable: The entry is not a relation.
         """
         s = self._settings
         fields = _object(entry, "a relation")
@@ -116,30 +116,30 @@ class Fields:
         """The metadata of a relation (chapter 12: `data.get("metadata", {})`).
 
         Raises:
-            Unreadable: It is no object.
+            Unreadable: The metadata is not an object.
         """
         found = _first(_object(document, "the relation"), self._settings.metadata_field)[1]
         return {} if found is None else dict(_object(found, "the metadata"))
 
     def next_page(self, document: Any) -> Any:
-        """What leads to the next page, or None."""
+        """The reference to the next page, or None."""
         if not isinstance(document, Mapping):
             return None
         found = _first(document, self._settings.next_field)[1]
         return found.get("href", found.get("@id", found)) if isinstance(found, Mapping) else found
 
     def names(self, document: Any, fields: Sequence[str], what: str) -> list[str] | None:
-        """A list of names in the schema, or None where there is none.
+        """A list of names in the schema, or None if there is none.
 
         Raises:
-            Unreadable: It is something else than texts.
+            Unreadable: The list has entries that are not texts.
         """
         found = _listed(document, fields)
         return None if found is None else [_id(_end(name), what, fields) for name in found]
 
 
 def omissions(document: Any) -> Iterator[Omission]:
-    """What the API says that it had to leave out."""
+    """The omissions that the API reports."""
     listed = document.get("omissions") if isinstance(document, Mapping) else None
     for one in listed if isinstance(listed, list) else []:
         if not isinstance(one, Mapping) or not isinstance(one.get("id"), str):
@@ -158,7 +158,7 @@ def triple_of(row: Any) -> Triple:
     """A row of a batch: subject, predicate and object.
 
     Raises:
-        Unreadable: It is something else.
+        Unreadable: The row is not a triple.
     """
     if isinstance(row, list) and [type(part) for part in row] == [str, str, str]:
         return row[0], row[1], row[2]
@@ -168,7 +168,7 @@ def triple_of(row: Any) -> Triple:
 
 
 def _first(entry: Mapping[str, Any], fields: Sequence[str]) -> tuple[str | None, Any]:
-    """The first of the fields that is there, and its value."""
+    """The first of the fields that exists, and its value."""
     for field in fields:
         if entry.get(field) is not None:
             return field, entry[field]
@@ -199,7 +199,7 @@ def _is_id(value: Any) -> bool:
 
 
 def _is_reference(document: Mapping[str, Any]) -> bool:
-    """Whether it only names a node, as JSON-LD does."""
+    """Whether a document only names a node, as JSON-LD does."""
     return document.keys() <= {"@id", "@context"}
 
 
@@ -213,7 +213,7 @@ def _id(value: Any, what: str, fields: Sequence[str]) -> str:
 
 
 def _end(value: Any) -> Any:
-    """The id of an end, which may stand in a node of its own."""
+    """The id of an end, which may be in a nested node."""
     return value.get("@id", value.get("id")) if isinstance(value, Mapping) else value
 
 

@@ -1,6 +1,6 @@
-"""What comes in lists: pages that are followed to their end, and batches of many ids.
+"""Lists: pages that are followed to their end, and batches of many ids.
 
-Pages go on by links, cursors or offsets, up to a bound that becomes an omission.
+Pages continue by links, cursors or offsets, up to a limit that becomes an omission.
 Batches use the routes that an API announces for many ids in one request.
 """
 
@@ -30,7 +30,7 @@ class Listing:
     """All pages of a list."""
 
     pages: list[tuple[Reply, Any]] = field(default_factory=list)
-    """Each with its JSON."""
+    """Each page with its JSON."""
     cut: bool = False
     """Whether there are more than may be read."""
 
@@ -39,7 +39,7 @@ class Pages:
     """Reads lists page by page.
 
     Args:
-        api: Asks for them, and knows how pages are counted.
+        api: Requests the pages, and determines how they are counted.
     """
 
     def __init__(self, api: Api) -> None:
@@ -48,11 +48,11 @@ class Pages:
         self._settings = api.settings
 
     async def all(self, url: str) -> Listing | None:
-        """Every page from this one on, or None where there is no such list.
+        """Every page from this one on, or None if there is no such list.
 
         Raises:
-            StoreError: The pages go round in a circle, or one cannot be read.
-            StoreUnavailable: One did not come.
+            StoreError: The pages form a cycle, or one cannot be read.
+            StoreUnavailable: A page was not received.
         """
         s = self._settings
         first = with_query(url, [(s.limit_param, str(s.page_size))]) if s.page_size else url
@@ -115,19 +115,19 @@ def _circle(url: str) -> StoreError:
 
 
 _NOTHING: Mapping[str, Any] = {}
-_ENVELOPE = 100  # bytes of a request beside its keys
+_ENVELOPE = 100  # bytes of a request besides its keys
 
-# The field of a batch's keys, and that of its answer's list.
+# The field of a batch's keys, and the field of its answer's list.
 _ENTITIES, _RING, _METADATA = ("ids", "results"), ("ids", "relations"), ("relations", "results")
 
 Key = TypeVar("Key", str, Triple)
 
 
 class Batches:
-    """Asks the batch routes.
+    """Requests the batch routes.
 
     Args:
-        api: Where they are, and what their fields are called.
+        api: The routes, and the names of fields.
     """
 
     def __init__(self, api: Api) -> None:
@@ -143,7 +143,7 @@ class Batches:
         metadata: bool,
         keys: Collection[str] | None = None,
     ) -> list[Node]:
-        """The entities that exist, with their metadata if that is asked for, or some keys of it."""
+        """The entities that exist, with all or some of their metadata if requested."""
         found: list[Node] = []
         more = _listed(schema, "keys", keys)
         question = {"metadata": metadata, **more}
@@ -200,11 +200,11 @@ class Batches:
         chunks: Iterable[list[Key]],
         more: Mapping[str, Any],
     ) -> AsyncIterator[tuple[list[Key], _Results]]:
-        """The keys of each request and what came; one whose answer would be too large is halved.
+        """The keys and the answer of each request; requests with too large answers are halved.
 
         Args:
-            route: Of the batch.
-            fields: That of the keys, and that of the answer's list.
+            route: The batch route.
+            fields: The field of the keys, and the field of the answer's list.
             chunks: The keys of each request.
             more: Other fields of every request.
         """
@@ -231,7 +231,7 @@ class Batches:
 
 
 def _is_too_large(reply: Reply) -> bool:
-    """Whether an API refuses to give so much at once (`too_large` of `bfsql serve --rest`)."""
+    """Whether an API refuses to return as much at once (`too_large` of `bfsql serve --rest`)."""
     if reply.status != HTTPStatus.BAD_REQUEST:
         return False
     try:
@@ -252,7 +252,7 @@ class _Results:
 
 
 def _listed(schema: Schema, field: str, names: Collection[str] | None) -> dict[str, Any]:
-    """The field of a request that names predicates or keys, where the API takes it."""
+    """The field of a request that names predicates or keys, if the API accepts it."""
     if names is None or not schema.parts:
         return {}
     return {field: sorted(filter(is_text, set(names)))}
@@ -261,7 +261,7 @@ def _listed(schema: Schema, field: str, names: Collection[str] | None) -> dict[s
 def _chunks(
     keys: Sequence[Key], schema: Schema, more: Mapping[str, Any] = _NOTHING
 ) -> Iterator[list[Key]]:
-    """Distinct keys that JSON can hold, as many at once as a request takes beside more fields."""
+    """Distinct keys that JSON can express, in groups that fit a request with the other fields."""
     chunk: list[Key] = []
     envelope = held = _ENVELOPE + (len(to_json(more)) if more else 0)
     for key in dict.fromkeys(keys):

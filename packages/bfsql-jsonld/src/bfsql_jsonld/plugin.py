@@ -1,4 +1,4 @@
-"""What the entry point `jsonld` names."""
+"""The target of the entry point `jsonld`."""
 
 from bfsql.lazy import lazy_call
 from bfsql.plugins import BackendPlugin

@@ -1,7 +1,7 @@
 """Requests to an API and its replies: read as JSON, refused with a sentence, or cached.
 
-A backend does not cache by itself, so `HttpCache` holds nothing unless the setting
-`replies_bytes` gives it room; it keeps what the reply's headers allow (RFC 9111).
+A backend does not cache by itself, so `HttpCache` is empty unless the setting
+`replies_bytes` allows it space; it keeps replies as their headers allow (RFC 9111).
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from bfsql.errors import StoreError
 from bfsql.http import hide_secrets
 
 ACCEPT = "application/ld+json, application/json;q=0.9, application/*+json;q=0.8"
-"""What answers are wanted as (content negotiation)."""
+"""Accepted formats of answers (content negotiation)."""
 
 GONE = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
-"""What an API says of what it does not have."""
+"""Statuses of an API for things that it does not have."""
 
 _OTHER_RDF = ("text/turtle", "application/rdf+xml", "application/n-", "text/n3", "application/trig")
 _SHOWN = 200
@@ -34,18 +34,18 @@ _PARAMETER = re.compile(r";\s*([^\s=;,]+)(?:\s*=\s*(?:\"([^\"]*)\"|([^\s\";,]+))
 
 
 class NotAllowed(StoreError):
-    """A URL leads where nothing may be asked."""
+    """A URL leads to a place where no request may go."""
 
 
 class Unreadable(ValueError):
-    """Why an answer is not what it should be; `Reply.read` makes a `StoreError` of it."""
+    """The reason why an answer is invalid; `Reply.read` makes a `StoreError` of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One question to a server.
+    """One request to a server.
 
-    Nothing of it may write: a POST here is a question that is too long for a URL.
+    It never writes: a POST here is a query that is too long for a URL.
     """
 
     url: str
@@ -53,45 +53,45 @@ class Request:
     body: bytes | None = None
     accept: str = ACCEPT
     hosts: Collection[str] | None = None
-    """Hosts beside the API's own that may answer; None for those of the settings."""
+    """Hosts besides the API's own that may answer; None for those of the settings."""
     most: int | None = None
-    """Bytes of the largest answer; None for the bound of the settings."""
+    """Most bytes of the answer; None for the limit of the settings."""
     conditions: Mapping[str, str] = field(default_factory=dict)
-    """Headers that ask for an answer only if it has changed."""
+    """Headers that request an answer only if it has changed."""
 
     @property
     def shown(self) -> str:
-        """How sentences call it."""
+        """The name of the request in sentences."""
         return f"{self.method} {short(self.url)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer, taken in whole."""
+    """A complete answer."""
 
     request: Request
     url: str
-    """Where it came from, redirects followed."""
+    """Its URL after redirects."""
     status: int
     headers: Mapping[str, str]
     """By lower-case name."""
     body: bytes = b""
     secrets: tuple[str, ...] = field(default=(), repr=False)
-    """What no sentence may repeat, even where the server does."""
+    """Secrets that no sentence may repeat, even if the server does."""
 
     @property
     def gone(self) -> bool:
-        """Whether there is no such thing."""
+        """Whether the status means that the thing does not exist."""
         return self.status in GONE
 
     @property
     def content_type(self) -> str:
-        """Without its parameters."""
+        """The content type without its parameters."""
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     @property
     def is_page(self) -> bool:
-        """Whether it is for people: a web page, a picture, or whatever else holds no data."""
+        """Whether it is for people: a web page, a picture, or anything else without data."""
         kind = self.content_type
         data = not kind or kind.endswith(("json", "xml")) or kind.startswith(_OTHER_RDF)
         return self.status == HTTPStatus.OK and (not data or kind == "application/xhtml+xml")
@@ -109,7 +109,7 @@ class Reply:
         """The body as JSON.
 
         Raises:
-            StoreError: It is another status than 200, or something else.
+            StoreError: The status is not 200, or the body is not JSON.
         """
         if self.status != HTTPStatus.OK:
             raise self.refused()
@@ -132,7 +132,7 @@ class Reply:
 
     @contextmanager
     def read(self) -> Iterator[None]:
-        """What turns out to be unreadable inside is an error that names this answer.
+        """Turn `Unreadable` inside the context into an error that names this answer.
 
         Raises:
             StoreError: For `Unreadable`.
@@ -146,7 +146,7 @@ class Reply:
             ) from None
 
     def refused(self) -> StoreError:
-        """The sentence for a status that is no answer."""
+        """The error for a status that is not a success."""
         match self.status:
             case HTTPStatus.UNAUTHORIZED | HTTPStatus.FORBIDDEN:
                 how = (
@@ -168,7 +168,7 @@ class Reply:
         return StoreError(f"{self.request.shown} returned {self.status}: {self.quoted()}.")
 
     def quoted(self) -> str:
-        """The beginning of what the server says; of a problem document its sentence."""
+        """The beginning of the server's text; for a problem document, its sentence."""
         text = self.body[:100_000].decode("utf-8", errors="replace")
         try:
             said = json.loads(text)
@@ -182,10 +182,10 @@ class Reply:
 
 
 def joined(base: str, target: str) -> str:
-    """Where a link in the document at `base` leads.
+    """The target of a link in the document at `base`.
 
     Raises:
-        StoreError: The API gives something that is no URL.
+        StoreError: The API returned a link that is not a URL.
     """
     try:
         return urljoin(base, target)
@@ -196,36 +196,36 @@ def joined(base: str, target: str) -> str:
 
 
 def short(text: str) -> str:
-    """A URL, or whatever it is, as a sentence can hold it."""
+    """A URL, or any other text, shortened for a sentence."""
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 @dataclass(frozen=True, slots=True)
 class CachedReply:
-    """An answer that may be used again."""
+    """A reusable answer."""
 
     reply: Reply
     ends: float
-    """When it has to be asked for again, by the monotonic clock."""
+    """Time of expiry, by the monotonic clock."""
 
     @property
     def is_fresh(self) -> bool:
-        """Whether it needs no question."""
+        """Whether it can be used without a request."""
         return time.monotonic() < self.ends
 
     @property
     def conditions(self) -> dict[str, str]:
-        """Headers by which the server can say that nothing has changed."""
+        """Headers by which the server can report that nothing has changed."""
         names = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
         headers = self.reply.headers
         return {asked: headers[name] for name, asked in names.items() if name in headers}
 
 
 class HttpCache:
-    """A bounded store of answers to GET requests, the longest unused ones leave first.
+    """A bounded store of answers to GET requests; the least recently used are dropped first.
 
     Args:
-        most: Bytes of bodies that it holds.
+        most: Most bytes of bodies.
     """
 
     def __init__(self, most: int) -> None:
@@ -234,18 +234,18 @@ class HttpCache:
         self._kept: OrderedDict[tuple[str, str], CachedReply] = OrderedDict()
 
     def get(self, request: Request) -> CachedReply | None:
-        """The answer that is kept for a request, if there is one."""
+        """The cached answer for a request, if there is one."""
         kept = self._kept.get(_key(request)) if request.method == "GET" else None
         if kept is not None:
             self._kept.move_to_end(_key(request))
         return kept
 
     def settled(self, reply: Reply, kept: CachedReply | None) -> Reply:
-        """The answer itself, or for 304 the one that was kept; keeps what may be kept.
+        """The answer itself, or for 304 the cached one; caches the answer if allowed.
 
         Args:
-            reply: What came.
-            kept: What was here when it was asked for; it may have been dropped meanwhile.
+            reply: The reply received.
+            kept: The cached answer at the time of the request; it may have been dropped meanwhile.
         """
         if reply.request.method != "GET":
             return reply

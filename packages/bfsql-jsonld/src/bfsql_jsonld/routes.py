@@ -14,13 +14,13 @@ from bfsql_jsonld.session import Session
 from bfsql_jsonld.settings import JsonLdSettings
 
 SEARCHED = 20
-"""Hits that are asked for (chapter 12: "at most 10-20 candidates")."""
+"""Number of hits requested (chapter 12: "at most 10-20 candidates")."""
 
 _DOTS = {".": "%2E", "..": "%2E%2E"}
 
 
 def segment(text: str) -> str:
-    """A text as one segment of a path, whatever it holds.
+    """A text as one segment of a path, whatever its characters.
 
     `.` and `..` would be taken for steps of the path, so they are escaped too.
     """
@@ -32,7 +32,7 @@ class Routes:
 
     Args:
         settings: The paths and the names of the parameters.
-        names: What an id means as an IRI.
+        names: Converts ids to IRIs.
     """
 
     def __init__(self, settings: JsonLdSettings, names: Names) -> None:
@@ -40,7 +40,7 @@ class Routes:
         self._names = names
 
     def entity(self, entity_id: str) -> str | None:
-        """The document of an entity; None where the id means no IRI and the route wants one."""
+        """The document of an entity; None if the id means no IRI and the route requires one."""
         return self._of(self._settings.entity_path, entity_id)
 
     def relations(self, entity_id: str, direction: str) -> str | None:
@@ -67,9 +67,9 @@ class Routes:
         """Entities by name.
 
         Args:
-            text: As the parameter takes it.
-            types: The chapter's form is one value with commas; types that hold one are
-                sent each by itself.
+            text: The text in the parameter's form.
+            types: The chapter's form is one value with commas; types that contain one
+                are sent separately.
         """
         s = self._settings
         parameters = [(s.query_param, text), (s.limit_param, str(SEARCHED))]
@@ -84,11 +84,11 @@ class Routes:
         )
 
     def attribute(self, name: str) -> str | None:
-        """What is known of a predicate."""
+        """The route of a predicate's description."""
         return self._of(self._settings.attribute_path, name)
 
     def at(self, path: str) -> str:
-        """A path of the API, or a URL as it is."""
+        """A path of the API, or a URL unchanged."""
         if path.startswith(("http://", "https://")):
             return path
         return f"{self._settings.base_url}/{path.lstrip('/')}"
@@ -106,7 +106,7 @@ class Routes:
 
 
 def with_query(url: str, parameters: Sequence[tuple[str, str]]) -> str:
-    """A URL with further parameters; those without a name are left out."""
+    """A URL with further parameters; parameters without a name are left out."""
     query = urlencode([(name, value) for name, value in parameters if name], quote_via=quote)
     if not query:
         return url
@@ -138,7 +138,7 @@ class Names:
     """Ids for IRIs and back.
 
     Args:
-        settings: With the prefixes that hold before the well-known ones.
+        settings: Include the prefixes that take precedence over the well-known ones.
     """
 
     def __init__(self, settings: JsonLdSettings) -> None:
@@ -155,7 +155,7 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """What everything that asks an API needs."""
+    """The objects that every request to an API needs."""
 
     settings: JsonLdSettings
     session: Session
@@ -165,7 +165,7 @@ class Api:
 
     @classmethod
     def of(cls, settings: JsonLdSettings) -> Self:
-        """The API that settings mean; nothing is asked.
+        """The API of the settings; sends nothing.
 
         Raises:
             ConfigurationError: Certificates or secrets that cannot be used.

@@ -17,21 +17,22 @@ from bfsql_jsonld.replies import Reply, Request
 from bfsql_jsonld.routes import Api
 
 FRESH = 10.0
-"""Seconds for which one reading serves: core asks for types, predicates and advice in a row."""
+"""Seconds for which one reading is used: core requests types, predicates and advice in a row."""
 
 STEADY = 300.0
-"""Likewise, for what changes with the API itself: batch routes, and the predicates to ask by."""
+"""Seconds for which a reading serves for data that changes only with the API: batch routes, and the
+predicates for queries."""
 
 AGAIN = 2.0
-"""Seconds after which an API that is still counting its graph is asked again."""
+"""Seconds after which an API that is still counting its graph is queried again."""
 
-_BATCH = 1_000  # ids of a batch, where the API does not tell its limit
-_BYTES = 400_000  # likewise; servers take a million, as a rule
+_BATCH = 1_000  # ids of a batch, if the API does not state its limit
+_BYTES = 400_000  # bytes of its request, if not stated; servers usually accept a million
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """What `/schema` says."""
+    """The content of `/schema`."""
 
     entity_types: list[str]
     predicates: list[str]
@@ -42,24 +43,24 @@ class Schema:
     relations_batch: str | None = None
     """Route that takes many ids or relations, or None."""
     limit: int = _BATCH
-    """Ids or relations that one batch may hold."""
+    """Most ids or relations in one batch."""
     most_bytes: int = _BYTES
-    """Bytes of its request."""
+    """Most bytes of its request."""
     parts: bool = False
-    """Whether batches take predicates and a direction, or keys of metadata."""
+    """Whether batches accept predicates and a direction, or keys of metadata."""
     outline: str | None = None
-    """Route that tells what the graph is made of, or None."""
+    """Route of the graph's outline, or None."""
 
 
 NO_SCHEMA = Schema([], [], comprehensive=False)
-"""Of an API that tells nothing of its vocabulary."""
+"""Schema of an API that does not publish its vocabulary."""
 
 
 class SchemaReader:
-    """Reads the schema, once for questions that come together.
+    """Reads the schema, once for simultaneous requests.
 
     Args:
-        api: Where it is, and what its lists are called.
+        api: The route, and the names of its lists.
     """
 
     def __init__(self, api: Api) -> None:
@@ -74,10 +75,10 @@ class SchemaReader:
         """The schema.
 
         Args:
-            age: Seconds that have passed since it was read, at the most.
+            age: Most seconds since it was read.
 
         Raises:
-            StoreError: It is something else than a schema.
+            StoreError: The answer is not a schema.
             StoreUnavailable: The API does not answer.
         """
         if not self._settings.schema_path:
@@ -120,12 +121,12 @@ class SchemaReader:
         )
 
     async def outline(self) -> Outline | None:
-        """What the API says that its graph is made of; None where it does not say.
+        """The composition of the graph according to the API; None if it does not state it.
 
-        While the API counts, it is asked again, as long as there is time.
+        While the API is counting, the request is repeated as long as there is time.
 
         Raises:
-            StoreError: It says something else.
+            StoreError: The answer is not an outline.
             StoreUnavailable: The API does not answer.
         """
         path = (await self.current(STEADY)).outline
@@ -141,7 +142,7 @@ class SchemaReader:
         return None
 
     async def _relationships(self) -> list[str] | None:
-        """The attributes that are relationships, each asked for what it is."""
+        """The attributes that are relationships; each is queried for its kind."""
         s = self._settings
         reply = await self._session.ask(Request(self._routes.at(s.attributes_path)))
         if reply.gone:
@@ -159,7 +160,7 @@ class SchemaReader:
         ]
 
     async def _kinds(self, name: str) -> set[str]:
-        """The kinds of one attribute; KeyError where nobody tells."""
+        """The kinds of one attribute; KeyError if the API does not describe it."""
         url = self._routes.attribute(name)
         reply: Reply | None = None if url is None else await self._session.ask(Request(url))
         document: Any = None if reply is None or reply.gone else reply.json()

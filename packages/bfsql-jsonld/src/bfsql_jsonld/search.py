@@ -1,4 +1,4 @@
-"""Search: the route that takes a name, and what it gives as candidates."""
+"""Search: the route that takes a name, and its candidates."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _ID = re.compile(r"\S+:\S+")
 
 
 class Searching:
-    """Asks the search route.
+    """Requests the search route.
 
     Args:
-        api: Where it is, and what its fields are called.
+        api: The route, and the names of its fields.
         documents: Reads answers that have no such fields.
     """
 
@@ -38,9 +38,9 @@ class Searching:
         """Candidates, best first.
 
         Args:
-            source: Looks up what may be an id, where the route knows names alone.
-            text: What a person would call it.
-            types: Types to keep, also where the API does not; none for all.
+            source: Looks up a possible id if the route knows only names.
+            text: A person's name for the entity.
+            types: Types to include, even if the API does not filter them; none for all.
         """
         s = self._settings
         found: list[EntityStub] = []
@@ -88,7 +88,7 @@ class Searching:
 
 
 def _described(found: Described) -> list[EntityStub]:
-    """The nodes that a document says something of, those at its top first."""
+    """The nodes that a document describes, those at its top first."""
     order = {entity_id: at for at, entity_id in enumerate(found.roots)}
     ids = sorted(found.nodes, key=lambda entity_id: order.get(entity_id, len(order)))
     return [EntityStub(i, found.nodes[i][0], _text(found.nodes[i][1].get("name"))) for i in ids]
@@ -99,5 +99,5 @@ def _text(value: Any) -> str | None:
 
 
 def _pattern(text: str) -> str:
-    """The text as a regular expression: what means something in one, or ends it, is any one."""
+    """The text as a regular expression, in which special characters match any character."""
     return re.sub(r"[^\w -]", ".", text)

@@ -1,6 +1,6 @@
-"""The session with one API: where requests may go, what they carry, and when they are sent again.
+"""The session with one API: destinations, credentials and repetition of requests.
 
-A request ends with the deadline of the call, is sent again only where that is safe, and goes to
+A request ends with the deadline of the call, is sent again only if that is safe, and goes to
 the hosts that the settings allow: to the API's own with credentials, to others without them and
 never to a private address.
 """
@@ -33,7 +33,7 @@ REDIRECTS = 5
 
 _BUSY = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 _TEMPORARY = (*_BUSY, HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT)
-_GET_ONLY = (301, 302, 303)  # redirects after which a client may send a GET in place of a POST
+_GET_ONLY = (301, 302, 303)  # redirects after which a client may send a GET instead of a POST
 _pause = partial(http.backoff, first=0.1, longest=math.inf, jitter=0.0)  # 0.1, 0.2, 0.4 s ...
 
 
@@ -41,7 +41,7 @@ class Session:
     """Sends the requests of one backend.
 
     Args:
-        settings: Where the API is, the credentials, and the bounds.
+        settings: The location of the API, the credentials, and the limits.
 
     Raises:
         ConfigurationError: Certificates or secrets that cannot be used.
@@ -72,7 +72,7 @@ class Session:
         """Send a request; a reply of any status that is not temporary is returned.
 
         Raises:
-            StoreError: It leads where nothing may be asked, or the reply is too large.
+            StoreError: It leads to a place where no request may go, or the reply is too large.
             StoreUnavailable: There is no reply, or none in time.
         """
         cached = self._cache.get(request)
@@ -93,10 +93,10 @@ class Session:
             raise StoreUnavailable(f"{request.shown} was not answered {within}.") from None
 
     async def ping(self) -> None:
-        """Return when the API has answered anything at all, from no cache.
+        """Return when the API has answered anything at all, bypassing the cache.
 
         Raises:
-            StoreUnavailable: It does not answer, or is too busy.
+            StoreUnavailable: The API does not answer, or is too busy.
         """
         await self._attempted(Request(self._base, "HEAD"), 1)
 
@@ -105,7 +105,7 @@ class Session:
         await self._client.close()
 
     async def _retried(self, request: Request, ends: float) -> Reply:
-        """Sent again after what is temporary, while there is time."""
+        """Send the request, and again after temporary failures, while there is time."""
         attempts = count(1)
 
         return await http.retry(
@@ -116,7 +116,7 @@ class Session:
         )
 
     async def _attempted(self, request: Request, number: int) -> Reply:
-        """Sent once; `number` is how often, from 1."""
+        """Send the request once; `number` is the number of the attempt, from 1."""
         reply = await self._followed(request)
         if reply.status not in _TEMPORARY:
             return reply
@@ -131,7 +131,7 @@ class Session:
         )
 
     async def _followed(self, request: Request) -> Reply:
-        """The reply, redirects followed to hosts that may be asked."""
+        """The reply, after redirects to allowed hosts."""
 
         async def send(asked: http.HttpRequest) -> http.HttpReply:
             return await self._sent(request, asked)
@@ -168,7 +168,7 @@ class Session:
         )
 
     async def _sent(self, request: Request, asked: http.HttpRequest) -> http.HttpReply:
-        """With credentials to the API's own host, without them to others that are allowed."""
+        """Send with credentials to the API's own host, without them to other allowed hosts."""
         most = request.most or self._settings.max_response_bytes
         if http.same_server(asked.url, self._base):
             headers = {**asked.headers, **self._settings.headers, **request.conditions}
@@ -212,7 +212,7 @@ class Session:
 
 
 def _no_reply(shown: str, url: str, error: http.NoReply) -> StoreError:
-    """`Retryable`, unless the certificate or the URL has to be changed."""
+    """A `Retryable` error, unless the certificate or the URL has to be changed."""
     why, server = short(error.detail), http.server_of(url)
     if error.kind is http.Failure.UNTRUSTED:
         return StoreError(
@@ -253,10 +253,10 @@ def _tls(settings: JsonLdSettings) -> ssl.SSLContext:
 
 
 def _credentials(settings: JsonLdSettings) -> http.Credentials:
-    """What the API's own host is shown, by the login that the settings give.
+    """Credentials for the API's own host, from the login in the settings.
 
     Raises:
-        ConfigurationError: A secret that no header can carry.
+        ConfigurationError: A secret does not fit a header.
     """
     headers: dict[str, str] = {}
     secrets: list[str] = []

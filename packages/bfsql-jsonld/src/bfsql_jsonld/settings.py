@@ -1,6 +1,6 @@
-"""The settings: where the API is, how it is asked, and how its answers are read.
+"""The settings: the location of the API, its requests, and the interpretation of its answers.
 
-A profile is values of settings for one kind of API; settings that are given besides win.
+A profile is a set of values for one kind of API; explicit settings take precedence.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ PROFILES: Mapping[Profile, Mapping[str, Any]] = {
         "schema_path": "",
     },
 }
-"""By name; `default` is what `bfsql serve --rest` offers, the routes of chapter 12."""
+"""Profiles by name; `default` is for `bfsql serve --rest`, with the routes of chapter 12."""
 
 
 class JsonLdSettings(BackendSettings):
@@ -317,10 +317,10 @@ class JsonLdSettings(BackendSettings):
 
 
 def http_url(value: str) -> str:
-    """The URL, where it is one that can be asked.
+    """The URL, if requests can be sent to it.
 
     Raises:
-        ValueError: Why it cannot.
+        ValueError: It cannot be used; the text is the reason.
     """
     try:
         parts = urlsplit(value)
