@@ -1,4 +1,4 @@
-"""The account that servers run as, where they refuse to run as root."""
+"""The account for servers that refuse to run as root."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ UNPRIVILEGED = "nobody"
 
 
 def account() -> dict[str, Any]:
-    """Arguments of `subprocess.Popen` that give up root; none where there is nothing to give up."""
+    """Arguments of `subprocess.Popen` that drop root privileges; none if there are none to drop."""
     if not _is_root():
         return {}
     import pwd
@@ -30,7 +30,7 @@ def give(path: Path, mode: int) -> Path:
 
 
 def can_run(program: Path) -> bool:
-    """Whether that account reaches a program, and the program tells its version."""
+    """Whether that account can reach a program, and the program prints its version."""
     try:
         said = subprocess.run(
             [str(program), "--version"],
@@ -48,9 +48,9 @@ def can_run(program: Path) -> bool:
 
 
 def require_reachable(folder: Path) -> None:
-    """Raise `Unavailable` where that account cannot enter a folder.
+    """Raise `Unavailable` if that account cannot enter a folder.
 
-    The folders of pytest's `tmp_path` are closed to all but their owner.
+    The folders of pytest's `tmp_path` are closed to all accounts but their owner's.
     """
     entered = subprocess.run(["test", "-x", str(folder)], check=False, cwd="/", **account())
     if entered.returncode:

@@ -1,4 +1,4 @@
-"""An HTTP server that answers as the test says: the bad endpoint, and a witness of requests."""
+"""An HTTP server with answers scripted by a test: the bad endpoint, and a log of requests."""
 
 import asyncio
 import socket
@@ -20,13 +20,13 @@ from bfsql_servers.certificates import CA, CERTIFICATE, KEY
 from bfsql_servers.port import HOST
 
 GLANCE = 0.02
-"""Seconds between two looks at a connection that is kept waiting."""
+"""Seconds between two checks of a connection that is kept waiting."""
 RESET = struct.pack("ii", 1, 0)
 """The linger of a socket whose close is a reset."""
 
 
 class BadEndpoint:
-    """A server at a free port of 127.0.0.1 that replies what the test lined up.
+    """A server at a free port of 127.0.0.1 that sends the replies queued by the test.
 
     Use it as a context manager. All of it may be read from any thread.
 
@@ -34,9 +34,9 @@ class BadEndpoint:
         certificates: A folder of `make_certificates`, for TLS; None for plain HTTP.
 
     Attributes:
-        requests: All that came, in order.
-        sent: Bytes of bodies that were handed to the system.
-        most_at_once: The greatest number of requests that were in work at one time.
+        requests: All requests received, in order.
+        sent: Bytes of bodies passed to the operating system.
+        most_at_once: The greatest number of simultaneous requests.
     """
 
     def __init__(self, certificates: Path | None = None) -> None:
@@ -55,12 +55,12 @@ class BadEndpoint:
         )
 
     def __enter__(self) -> Self:
-        """Listen."""
+        """Start listening."""
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Break off all connections and end."""
+        """Reset all connections and end."""
         self._server.shutdown()
         self._thread.join()
         self._server.close_all()
@@ -68,7 +68,7 @@ class BadEndpoint:
 
     @property
     def url(self) -> str:
-        """Its address; any other path at the same host is answered alike."""
+        """Its address; any other path on the same host is answered in the same way."""
         return self._at(HOST)
 
     @property
@@ -78,29 +78,29 @@ class BadEndpoint:
 
     @property
     def open(self) -> int:
-        """Number of connections that no side has closed."""
+        """Number of connections that neither side has closed."""
         return len(self._server.connections)
 
     def then(self, *replies: Behaviour) -> Self:
-        """Line up what comes next, each once."""
+        """Queue the next replies, each to be sent once."""
         self._line.extend(replies)
         return self
 
     def always(self, reply: Behaviour) -> Self:
-        """Say what comes when nothing is lined up; at first an empty answer."""
+        """Set the reply for an empty queue; initially an empty answer."""
         self._otherwise = reply
         return self
 
     def has_got(self, number: int, within: float = 5) -> bool:
-        """Wait until so many requests came, for seconds at most; whether they did."""
+        """Wait at most `within` seconds for a number of requests; return whether they arrived."""
         return self._wait(lambda: len(self.requests) >= number, within)
 
     def is_idle(self, within: float = 5) -> bool:
-        """Wait until all connections are closed, for seconds at most; whether they are."""
+        """Wait at most `within` seconds for all connections to close; return whether they did."""
         return self._wait(lambda: self.open == 0, within)
 
     async def cancels(self, question: Coroutine[Any, Any, Any]) -> None:
-        """Cancel a question when it has come here, and check that its connection is closed."""
+        """Cancel a request once it has arrived here, and check that its connection is closed."""
         asked = asyncio.create_task(question)
         assert await asyncio.to_thread(self.has_got, 1)
         asked.cancel()
@@ -118,7 +118,7 @@ class BadEndpoint:
 
     @contextmanager
     def _working(self, asked: Asked) -> Iterator[Reply]:
-        """The reply to a request, while it goes out."""
+        """The reply to a request, while it is sent."""
         with self._changed:
             self.requests.append(asked)
             self._busy += 1
@@ -140,7 +140,7 @@ class BadEndpoint:
 
 
 class _Server(ThreadingHTTPServer):
-    """A thread a connection, and the connections that are open."""
+    """Runs a thread for each connection, and tracks the open connections."""
 
     request_queue_size = 100
 
@@ -174,7 +174,7 @@ class _Server(ThreadingHTTPServer):
             self.endpoint._changed.notify_all()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Nothing: clients go when they want to, and tests look at what they got."""
+        """Do nothing: clients disconnect at any time, and tests check their results."""
 
     def close_all(self) -> None:
         self.closing.set()
@@ -206,7 +206,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_HEAD = do_PUT = do_DELETE = do_POST  # noqa: N815 - what http.server looks for
 
     def log_message(self, *_: object) -> None:
-        """Nothing: the requests are kept."""
+        """Do nothing: the requests are recorded."""
 
     def _send(self, reply: Reply) -> None:
         if not self._wait(reply.silence):
@@ -248,7 +248,7 @@ class _Handler(BaseHTTPRequestHandler):
                 return
 
     def _wait(self, seconds: float) -> bool:
-        """Send nothing for so long; False as soon as the other side is gone."""
+        """Send nothing for a number of seconds; return False as soon as the other side closes."""
         if not seconds:
             return True
         self.connection.settimeout(GLANCE)

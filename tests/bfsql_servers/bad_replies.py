@@ -1,4 +1,4 @@
-"""What the bad endpoint can answer: each reply a value, made by the function of its name."""
+"""The replies of the bad endpoint: each a value, made by the function of the same name."""
 
 import gzip
 import json
@@ -22,7 +22,7 @@ class Asked:
         target: Path and query string, as they were sent.
         headers: Of any case.
         body: The bytes.
-        when: `time.monotonic()` when the whole of it was there.
+        when: `time.monotonic()` when the request was complete.
     """
 
     method: str
@@ -55,14 +55,14 @@ class Asked:
 
 @dataclass(frozen=True)
 class Reply:
-    """What goes out, and how it ends.
+    """The content of a reply, and the way it ends.
 
     Attributes:
         status: The status; None sends nothing, and only `ending` happens.
         body: The body.
         content_type: None leaves the header out.
         headers: On top of the type and the length.
-        silence: Seconds of nothing before it.
+        silence: Seconds without data before it.
         declared: The Content-Length it claims; None is the true one.
         pause: Seconds between any two bytes of the body.
         endless: The body goes out again and again, with no length.
@@ -81,7 +81,7 @@ class Reply:
 
 
 Behaviour = Reply | Callable[[Asked], Reply]
-"""A reply, or what makes one for a request."""
+"""A reply, or a function that makes one for a request."""
 Term = dict[str, str]
 """An RDF term of the SPARQL JSON results."""
 
@@ -99,19 +99,19 @@ def literal(value: str, language: str | None = None, datatype: str | None = None
 
 
 def results(*solutions: Mapping[str, Term], variables: Sequence[str] = ()) -> Reply:
-    """A whole and right answer; its variables are those of the solutions, if none are named."""
+    """A complete and correct answer; its variables are by default those of the solutions."""
     names = list(variables or dict.fromkeys(name for row in solutions for name in row))
     told = {"head": {"vars": names}, "results": {"bindings": list(solutions)}}
     return Reply(body=json.dumps(told).encode())
 
 
 def boolean(answer: bool) -> Reply:
-    """A right answer to an ASK."""
+    """A correct answer to an ASK."""
     return Reply(body=json.dumps({"head": {}, "boolean": answer}).encode())
 
 
 def some(number: int, *variables: str) -> Reply:
-    """So many solutions, whatever was asked: a silent row limit, where more were asked for."""
+    """A number of solutions for any query: a silent row limit, if more were requested."""
     names = variables or ("s", "p", "o")
     rows = [{name: iri(f"http://x.test/{name}{row}") for name in names} for row in range(number)]
     return results(*rows, variables=names)
@@ -129,12 +129,12 @@ def page() -> Reply:
 
 
 def redirect(url: str, status: int = 307) -> Reply:
-    """Somewhere else."""
+    """A redirect to another URL."""
     return Reply(status, content_type=None, headers={"Location": url})
 
 
 def half(reply: Reply) -> Reply:
-    """The first half of a body, as if that were all."""
+    """The first half of a body, presented as the whole."""
     return replace(reply, body=reply.body[: len(reply.body) // 2])
 
 
@@ -150,7 +150,7 @@ def zipped(reply: Reply) -> Reply:
 
 
 def endless(reply: Reply | None = None) -> Reply:
-    """A body that does not end: one of an answer over and over, or an answer that just goes on."""
+    """A body that does not end: that of a reply repeated, or an answer that continues."""
     if reply is not None:
         return replace(reply, endless=True)
     row = json.dumps({"s": iri("http://x.test/s")}).encode()
@@ -158,17 +158,17 @@ def endless(reply: Reply | None = None) -> Reply:
 
 
 def silence(seconds: float = 30, then: Reply | None = None) -> Reply:
-    """Nothing, for so long; then the answer, or the end of the connection."""
+    """Silence for a number of seconds, then the answer or the end of the connection."""
     return replace(then or Reply(None, ending="close"), silence=seconds)
 
 
 def slow(reply: Reply, pause: float = 0.05) -> Reply:
-    """A body that comes byte by byte: no single wait is long, the whole is."""
+    """A body that is sent byte by byte: no single wait is long, but the total is."""
     return replace(reply, pause=pause)
 
 
 def reset() -> Reply:
-    """The connection breaks off with no word."""
+    """The connection is reset without a reply."""
     return Reply(None, ending="reset")
 
 
@@ -178,8 +178,8 @@ def through(
     """The answers of a real server.
 
     Args:
-        server: Who answers; it gets the query alone, in a form.
-        at_most: Solutions that are let through; the others are lost without a word.
+        server: The server that answers; it receives only the query, in a form.
+        at_most: Most solutions to pass on; the others are dropped silently.
         **headers: Headers of the reply, `x_sql_state="S1TAT"` for X-Sql-State.
     """
     named = {name.replace("_", "-").title(): value for name, value in headers.items()}

@@ -1,4 +1,4 @@
-"""Where tests keep what they fetched, so that it is fetched once."""
+"""The cache for files that tests fetch only once."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def cache_folder() -> Path:
-    """The folder BFSQL_CACHE, or one of the tests' own in the user's cache folder."""
+    """The folder BFSQL_CACHE, or one for the tests in the user's cache folder."""
     if named := os.environ.get("BFSQL_CACHE"):
         return Path(named)
     user: dict[str, Path] = {
@@ -20,10 +20,10 @@ def cache_folder() -> Path:
 
 
 def fetched(name: str, fetch: Callable[[Path], None]) -> Path:
-    """The folder of that name in the cache, filled by `fetch` when it is not there.
+    """The folder of that name in the cache, filled by `fetch` if it is missing.
 
-    It is filled beside its place and then renamed: it is there whole or not at all, and of two
-    sessions that fetch at the same time the first one's stays.
+    It is filled beside its place and then renamed, so it is never incomplete. If two sessions
+    fetch at the same time, the result of the first is used.
     """
     folder = cache_folder() / name
     if folder.exists():

@@ -9,7 +9,7 @@ from bfsql_servers.port import HOST
 CA = "ca.pem"
 """Certificate of the authority."""
 CERTIFICATE, KEY = "public.crt", "private.key"
-"""Those of the server, as Neo4j names them."""
+"""Certificate and key of the server, as Neo4j names them."""
 DAYS = "3"
 
 

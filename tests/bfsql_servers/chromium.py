@@ -1,4 +1,4 @@
-"""Chromium as the machine has it, driven by playwright, and pages that record what happens in them.
+"""The machine's Chromium, driven by playwright, and pages that record what happens in them.
 
 playwright brings no browser, and none is downloaded.
 """
@@ -32,10 +32,10 @@ OPTIONS = (
     "--enable-unsafe-swiftshader",  # WebGL without a graphics card
 )
 PATIENCE = 30
-"""Seconds that anything on a page may take."""
+"""Longest wait for anything on a page, in seconds."""
 
 MOST_TABS = 200
-"""How often Tab is pressed until what is looked for must have had the focus."""
+"""Most presses of Tab until an element must have had the focus."""
 
 RECORDER = """
 document.addEventListener("securitypolicyviolation", event =>
@@ -44,14 +44,14 @@ document.addEventListener("securitypolicyviolation", event =>
 for (const name of ["alert", "confirm", "prompt", "print", "open"])
     window[name] = text => recordIncident(`script: ${name}(${text})`);
 """
-"""Runs before any script of a page: reports violations of the policy, and scripts that were run."""
+"""Runs before any script of a page: reports violations of the policy, and scripts that ran."""
 
 
 def program() -> str:
     """The path of the browser.
 
     Raises:
-        Unavailable: There is none here.
+        Unavailable: No browser is installed.
     """
     found = next(filter(None, map(shutil.which, PROGRAMS)), None)
     if found is None:
@@ -61,10 +61,10 @@ def program() -> str:
 
 @asynccontextmanager
 async def chromium() -> AsyncIterator[Browser]:
-    """A browser, with a fresh profile and no way to any other machine.
+    """A browser with a fresh profile and no access to any other machine.
 
     Raises:
-        Unavailable: There is none here.
+        Unavailable: No browser is installed.
     """
     path = program()
     async with async_playwright() as playwright:
@@ -76,17 +76,17 @@ async def chromium() -> AsyncIterator[Browser]:
 
 
 def address(url: str, **state: object) -> str:
-    """The address of a view of the page, by what its fragment holds."""
+    """The address of a view of the page, by the content of its fragment."""
     return f"{url}/#{urlencode(state, doseq=True)}"
 
 
 @dataclass
 class Visit:
-    """A page, and what happened in it.
+    """A page, and a record of its events.
 
     Attributes:
         page: The page.
-        requests: Addresses that it asked for, in their order, but for `data:` and `blob:`.
+        requests: Addresses that it requested, in order, except for `data:` and `blob:`.
         incidents: Console errors, uncaught exceptions, violations of its Content-Security-Policy,
             requests to other machines, dialogs, popups, and scripts of the graph's that ran.
     """
@@ -97,7 +97,7 @@ class Visit:
     _expected: list[str] = field(default_factory=list)
 
     def expect_incident(self, pattern: str) -> None:
-        """An incident that matches the regular expression belongs to the test."""
+        """Expect an incident that matches the regular expression."""
         self._expected.append(pattern)
 
     def unexpected(self) -> list[str]:
@@ -159,8 +159,8 @@ async def visiting(browser: Browser, **options: Any) -> AsyncIterator[Visit]:
     """A fresh page without cookies or cache of others.
 
     Args:
-        browser: Where it is opened.
-        options: Of playwright's `new_context`, such as `color_scheme`.
+        browser: The browser.
+        options: Options of playwright's `new_context`, such as `color_scheme`.
 
     Raises:
         AssertionError: Something happened in it that the test did not expect.
@@ -171,6 +171,6 @@ async def visiting(browser: Browser, **options: Any) -> AsyncIterator[Visit]:
         visit = Visit(await context.new_page())
         await visit.record()
         yield visit
-        # What the page has said until now arrives before the answer to this.
+        # Earlier messages of the page arrive before the answer to this.
         await visit.page.evaluate("1")
     assert not visit.unexpected(), "\n".join(visit.unexpected())

@@ -1,4 +1,4 @@
-"""A Postgres database of a test, its two roles, and schemas to have many graphs in it."""
+"""A Postgres database for a test, with two roles, and schemas for many graphs in it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -36,27 +36,27 @@ class Database:
 
     @property
     def owner(self) -> str:
-        """The role that makes schemas and tables."""
+        """The role that creates schemas and tables."""
         return f"{self.name}_owner"
 
     @property
     def reader(self) -> str:
-        """The role that may read and nothing else."""
+        """The role that may only read."""
         return f"{self.name}_reader"
 
     @property
     def superuser_url(self) -> str:
-        """This database for the role that may do everything."""
+        """The URL of this database for the superuser."""
         return self.address(self.name, "postgres")
 
     @property
     def owner_url(self) -> str:
-        """This database for its owner."""
+        """The URL of this database for its owner."""
         return self.address(self.name, self.owner)
 
     @property
     def reader_url(self) -> str:
-        """This database for the role that may read and nothing else."""
+        """The URL of this database for the role that may only read."""
         return self.address(self.name, self.reader)
 
     async def __aenter__(self) -> Self:
@@ -64,7 +64,7 @@ class Database:
             f"CREATE ROLE {self.owner} LOGIN",
             f"CREATE ROLE {self.reader} LOGIN",
             f"CREATE DATABASE {self.name} OWNER {self.owner}",
-            # What PUBLIC may do by default; CONNECT stays, for roles that a test brings.
+            # Default rights of PUBLIC; CONNECT stays, for roles that a test creates.
             f"REVOKE TEMPORARY ON DATABASE {self.name} FROM PUBLIC",
             f"GRANT CONNECT ON DATABASE {self.name} TO {self.reader}",
         )
@@ -81,16 +81,16 @@ class Database:
 
     @asynccontextmanager
     async def schema(self) -> AsyncIterator[str]:
-        """A new schema of the owner's, readable by the reader, dropped with all that is in it.
+        """A new schema of the owner's, readable by the reader, dropped with all its content.
 
-        Some milliseconds, where a database takes some hundred.
+        This takes some milliseconds; a database takes some hundred.
         """
         name = f"graph_{next(SCHEMA_NUMBERS)}"
         await self.run(f"CREATE SCHEMA {name} AUTHORIZATION {self.owner}", *self._grants(name))
         try:
             yield name
         finally:
-            # Bounded: a transaction that a test left open would hold the tables for ever.
+            # Bounded: a transaction that a test left open would lock the tables forever.
             await self.run("SET lock_timeout = '20s'", f"DROP SCHEMA IF EXISTS {name} CASCADE")
 
     async def grant_schema(self, schema: str) -> None:
@@ -99,7 +99,7 @@ class Database:
 
     async def run(self, *statements: str) -> None:
         """Run statements as the superuser, in one transaction."""
-        if statements:  # nothing at all is more than the driver can run
+        if statements:  # the driver cannot run an empty statement
             await _run(self.superuser_url, ";\n".join(statements))
 
     def _grants(self, schema: str) -> tuple[str, ...]:
@@ -117,13 +117,13 @@ class Database:
         )
 
     async def _run_outside(self, *statements: str) -> None:
-        """Each in a transaction of its own, since a database is made and dropped outside one."""
+        """Run each statement by itself: databases are made and dropped outside a transaction."""
         await _run(self.address("postgres", "postgres"), *statements)
 
 
 def kept(manager: AbstractAsyncContextManager[T]) -> Iterator[T]:
-    """What a manager gives, for a fixture that outlives the loops of the tests."""
-    # A thread, because a test may already run its loop when it first asks.
+    """The value of a manager, for a fixture that outlives the event loops of the tests."""
+    # A thread, because a test may already run its loop when it first requests the fixture.
     with ThreadPoolExecutor(1) as thread:
         runner = asyncio.Runner()
         try:

@@ -8,18 +8,18 @@ from pathlib import Path
 from bfsql_servers.unavailable import Unavailable
 
 FETCHING = 300
-"""Seconds that one command of apt may take; a few are usual."""
+"""Longest time in seconds for one apt command; a few are usual."""
 
 
 def unpack(folder: Path, *packages: str, otherwise: str = "install them") -> None:
     """Download packages and unpack them side by side into a folder.
 
-    Lists of packages that are missing or old are fetched first where only root could.
+    If only root could update package lists, missing or old ones are fetched first.
 
     Args:
-        folder: Where to; it becomes the root of what they hold.
-        *packages: Their names, with all that they need and the machine has not.
-        otherwise: What can be done where they cannot be had.
+        folder: The destination, which becomes the root of their content.
+        *packages: Their names, including the dependencies that the machine lacks.
+        otherwise: Advice if they cannot be downloaded.
 
     Raises:
         Unavailable: There is no apt here, or it could not download them.

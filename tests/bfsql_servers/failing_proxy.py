@@ -48,7 +48,7 @@ class FailingProxy:
 
     @property
     def waiting(self) -> int:
-        """Requests that the store has got and not answered."""
+        """Requests that the store has received and not answered."""
         return sum(self._open.values())
 
     def _cut(self) -> None:
@@ -93,7 +93,7 @@ class FailingProxy:
                     b"Connection: close\r\n\r\n"
                 )
                 await writer.drain()
-                await asyncio.sleep(0.2)  # what is still on its way would reset the answer
+                await asyncio.sleep(0.2)  # data still in transit would reset the answer
                 return
             await self._passing.wait()
             self._open[writer] = True

@@ -31,10 +31,10 @@ S = TypeVar("S", bound=Server)
 
 
 def _serving(name: str, make: Callable[[Path], S], *, end: Callable[[S], None]) -> Iterator[S]:
-    """A server in a folder of its own, from its start to its end.
+    """A server in its own folder, from start to end.
 
-    Postgres stops in good order, since a killed one leaves shared memory to the system; Neo4j,
-    whose good order takes seconds, is killed: its data goes anyway.
+    Postgres is shut down cleanly, since a killed server leaves shared memory behind; Neo4j,
+    whose clean shutdown takes seconds, is killed: its data is discarded anyway.
     """
     with folder() as place:
         try:
@@ -94,21 +94,21 @@ def sparql_server(request: pytest.FixtureRequest) -> SparqlServer:
 
 @pytest.fixture
 def silent() -> Iterator[int]:
-    """The port of a server that accepts and says nothing."""
+    """The port of a server that accepts connections and sends nothing."""
     with socket.create_server((HOST, 0)) as server:
         yield server.getsockname()[1]
 
 
 @pytest.fixture
 def bad_endpoint() -> Iterator[BadEndpoint]:
-    """An HTTP server that answers as the test says."""
+    """An HTTP server with answers scripted by the test."""
     with BadEndpoint() as endpoint:
         yield endpoint
 
 
 @pytest.fixture
 def bad_tls_endpoint(tmp_path: Path) -> Iterator[BadEndpoint]:
-    """The same over TLS, with a certificate that nobody knows but its own authority."""
+    """The bad endpoint over TLS, with a certificate that only its own authority vouches for."""
     certificates = tmp_path / "certificates"
     if not make_certificates(certificates):
         missing("openssl", "there is no openssl here to make a certificate")

@@ -29,12 +29,12 @@ class Forked:
 
     @property
     def log(self) -> list[str]:
-        """The lines that it has logged so far."""
+        """The lines logged so far."""
         return self.errors.read_text(encoding="utf-8").splitlines()
 
     @property
     def url(self) -> str:
-        """Without a path; waits until it listens."""
+        """The URL without a path; waits until the server listens."""
         end = time.monotonic() + START_SECONDS
         while not (found := re.search(r"answers at (http://[^/\s]+)", "\n".join(self.log))):
             assert time.monotonic() < end, self.log
@@ -43,7 +43,7 @@ class Forked:
 
     @property
     def answers(self) -> int:
-        """How many calls it has answered, by its log at the level info in JSON."""
+        """The number of calls answered, from its log at the level info in JSON."""
         records = [json.loads(line) for line in self.log if line.startswith("{")]
         return sum(record.get("outcome") == "ok" for record in records)
 

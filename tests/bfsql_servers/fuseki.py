@@ -12,7 +12,7 @@ from bfsql_servers.sparql import Login, SparqlServer
 from bfsql_servers.unavailable import Unavailable
 
 VERSION = "5.6.0"
-"""The newest that runs on Java 17."""
+"""The newest version that runs on Java 17."""
 MAIN_CLASS = "org.apache.jena.fuseki.main.cmds.FusekiMainCmd"
 USER = "reader"
 PASSWORD = "open/sesame@1-x"
@@ -57,8 +57,8 @@ class FusekiServer(SparqlServer):
 
     Args:
         folder: An empty folder.
-        options: What it is told to serve.
-        more: Further options of its Java; of two that say the same, theirs counts.
+        options: Arguments that name the data to serve.
+        more: Further options of its Java, which override the usual ones.
 
     Raises:
         Unavailable: There is no Java, or Fuseki cannot be fetched.
@@ -89,19 +89,19 @@ class FusekiServer(SparqlServer):
 
     @classmethod
     def large(cls, folder: Path) -> Self:
-        """One that has room for some million triples."""
+        """A server with enough memory for some million triples."""
         return cls(folder, more=("-Xmx6g",))
 
     @classmethod
     def with_text(cls, folder: Path) -> Self:
-        """One that finds words in `rdfs:label` and `skos:altLabel` by `text:query`."""
+        """A server that finds words in `rdfs:label` and `skos:altLabel` by `text:query`."""
         server = cls(folder, (f"--config={_written(folder, SERVICE + TEXT)}",))
         server._indexed = True
         return server
 
     @classmethod
     def with_password(cls, folder: Path) -> Self:
-        """One that answers `USER` alone, by basic authentication."""
+        """A server that answers only `USER`, by basic authentication."""
         passwords = folder / "passwords"
         passwords.write_text(f"{USER}:{PASSWORD}\n")
         config = _written(folder, SERVICE + GUARDED)
@@ -110,7 +110,7 @@ class FusekiServer(SparqlServer):
         return server
 
     def clear(self) -> None:
-        """Delete all data; with a text index triple by triple, or the index would keep them."""
+        """Delete all data; with a text index triple by triple, or the index would keep it."""
         self.update(FORGET if self._indexed else "CLEAR ALL")
 
 
@@ -121,7 +121,7 @@ def _written(folder: Path, text: str) -> Path:
 
 
 def jar() -> Path:
-    """Fuseki's jar, which holds all that it needs: BFSQL_FUSEKI, or fetched once by Maven."""
+    """Fuseki's jar, which includes its dependencies: BFSQL_FUSEKI, or fetched once by Maven."""
     if named := os.environ.get("BFSQL_FUSEKI"):
         if Path(named).is_file():
             return Path(named)

@@ -1,4 +1,4 @@
-"""A store that answers when it is told to, and `bfsql serve` of it."""
+"""A store that answers on command, and `bfsql serve` on it."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Gate:
 
     url: str = ""
     asked: list[str] = field(default_factory=list)
-    """The ids in the order in which the store was asked for them."""
+    """The ids in the order in which they were requested from the store."""
     opened: threading.Event = field(default_factory=threading.Event)
 
     async def until_asked(self, count: int) -> None:
-        """Wait until the store was asked for so many entities."""
+        """Wait until a number of entities was requested from the store."""
         async with asyncio.timeout(SECONDS):
             while len(self.asked) < count:  # noqa: ASYNC110 - a thread tells it
                 await asyncio.sleep(0.01)
@@ -73,7 +73,7 @@ def gated() -> Iterator[Gate]:
 
 @contextmanager
 def served_gate(*options: str) -> Iterator[tuple[Served, Gate]]:
-    """Run `bfsql serve` of the store, with the options."""
+    """Run `bfsql serve` on the store, with the options."""
     with (
         gated() as gate,
         serving("--backend", "jsonld", "--base-url", gate.url, *options) as served,

@@ -1,4 +1,4 @@
-"""Neo4j Community as a folder of jars, from Maven Central or from where the user says."""
+"""Neo4j Community as a folder of jars, from Maven Central or from a folder named by the user."""
 
 import os
 from pathlib import Path
@@ -28,6 +28,6 @@ def jars() -> Path:
 
 
 def main_class(folder: Path) -> str:
-    """The class that starts the server; calendar versions have another one than 5."""
+    """The class that starts the server, which differs between calendar versions and version 5."""
     five = any(folder.glob("neo4j-5.*.jar"))
     return f"org.neo4j.server.{'CommunityEntryPoint' if five else 'Neo4jCommunity'}"

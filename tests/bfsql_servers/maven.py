@@ -9,13 +9,13 @@ from pathlib import Path
 from bfsql_servers.unavailable import Unavailable
 
 FETCHING = 600
-"""Seconds that fetching may take; 20 to 60 are usual."""
+"""Longest time in seconds for fetching; 20 to 60 are usual."""
 JAVA_OPTIONS = [
     *("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"),
-    # To verify the classes of a released program takes a quarter of its start.
+    # Verifying the classes of a released program takes a quarter of its start.
     *("-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote"),
 ]
-"""Quick to start, small, and nothing written outside its own folder."""
+"""Options for a quick start and little memory, with nothing written outside the server's folder."""
 
 POM = """\
 <project xmlns="http://maven.apache.org/POM/4.0.0">
@@ -39,7 +39,7 @@ DEPENDENCY = """\
 
 @dataclass(frozen=True)
 class Artifact:
-    """What Maven knows a file by."""
+    """The coordinates of a file in Maven."""
 
     group: str
     name: str
@@ -67,13 +67,13 @@ def java(needed_by: str, variable: str = "BFSQL_JAVA") -> str:
 def fetch(
     folder: Path, *artifacts: Artifact, alone: bool = False, otherwise: str = "install it"
 ) -> None:
-    """Copy artifacts and all that they need at run time into a folder.
+    """Copy artifacts and their run-time dependencies into a folder.
 
     Args:
-        folder: Where to.
+        folder: The destination.
         *artifacts: What to copy.
-        alone: Leave out what they need: they hold it themselves.
-        otherwise: What can be done where there is no Maven.
+        alone: Omit the dependencies, which the artifacts include.
+        otherwise: Advice if there is no Maven.
 
     Raises:
         Unavailable: Maven is missing or could not fetch them.

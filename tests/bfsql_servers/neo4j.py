@@ -13,9 +13,9 @@ from bfsql_servers.process import Server, ServerFailed, ServerProcess
 
 USER = "neo4j"
 PASSWORD = "open/sesame@1:x"
-"""The password of `USER` on a guarded server, with all that must be quoted in a URL."""
+"""The password of `USER` on a guarded server, with characters that must be quoted in a URL."""
 
-# Files and addresses are closed to LOAD CSV, as they should be where a model's words become Cypher.
+# LOAD CSV has no access to files and addresses, as is necessary if a model's words become Cypher.
 SETTINGS = """\
 server.default_listen_address={host}
 server.bolt.enabled=true
@@ -31,7 +31,7 @@ dbms.usage_report.enabled=false
 internal.dbms.cypher_ip_blocklist=0.0.0.0/0,::/0
 internal.server.bolt.thread_pool_shutdown_wait_time=100ms
 """
-# Whoever speaks TLS is answered in it, all others in plain text.
+# Clients that use TLS are answered in TLS, all others in plain text.
 TLS = """\
 server.bolt.tls_level=OPTIONAL
 dbms.ssl.policy.bolt.enabled=true
@@ -45,8 +45,8 @@ class Neo4jServer(Server):
 
     Args:
         folder: An empty folder.
-        guarded: Whether it asks for a password (`USER` and `PASSWORD`), and speaks TLS as well,
-            where there is `openssl`.
+        guarded: Whether it requires a password (`USER` and `PASSWORD`), and also supports TLS
+            if there is `openssl`.
 
     Raises:
         Unavailable: There is no Java, or Neo4j cannot be fetched.
@@ -80,7 +80,7 @@ class Neo4jServer(Server):
 
     @classmethod
     def with_password(cls, folder: Path) -> Self:
-        """A server that asks for a password."""
+        """A server that requires a password."""
         return cls(folder, guarded=True)
 
     @property
@@ -90,7 +90,7 @@ class Neo4jServer(Server):
 
     @property
     def auth(self) -> tuple[str, str] | None:
-        """User and password, as drivers take them; None where none are asked for."""
+        """User and password, as drivers take them; None if none are required."""
         return (USER, PASSWORD) if self.guarded else None
 
     def start(self) -> None:

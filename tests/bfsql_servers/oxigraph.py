@@ -11,7 +11,7 @@ from bfsql_servers.sparql import SparqlServer
 from bfsql_servers.unavailable import Unavailable
 
 TIME_LIMIT = 30
-"""Seconds that a query may take, unless another limit is named."""
+"""Default limit of seconds for a query."""
 
 
 class OxigraphServer(SparqlServer):
@@ -41,7 +41,7 @@ class OxigraphServer(SparqlServer):
 
 
 def _program() -> str:
-    """The program of this environment, whose scripts need not be on the path, or any other."""
+    """The program of this environment, whose scripts may not be on the path, or any other."""
     beside = (sysconfig.get_path("scripts"), str(Path(sys.executable).parent))
     found = next(filter(None, (shutil.which("oxigraph", path=path) for path in beside)), None)
     found = found or shutil.which("oxigraph")

@@ -1,4 +1,4 @@
-"""What a page of the documentation finds on a server of the session."""
+"""The servers of the session for the pages of the documentation."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from bfsql_servers.port import HOST
 from bfsql_servers.postgres import PostgresServer
 
 READER = "bfsql_reader"
-"""The role that the page on Postgres makes."""
+"""The role that the page on Postgres creates."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """A server, as the commands of a page know it."""
+    """A server in the form that the commands of a page need."""
 
     variables: dict[str, str] = field(default_factory=dict)
-    """Of the environment."""
+    """Variables of the environment."""
     files: dict[str, str] = field(default_factory=dict)
-    """In the folder of the page, by name."""
+    """Files in the folder of the page, by name."""
     address: tuple[str, str] = ("", "")
-    """Host and port as the page writes them, and as they are."""
+    """Host and port as the page writes them, and the actual ones."""
     run: Callable[[str], object] = str
     """Runs statements, separated by semicolons."""
 
@@ -78,7 +78,7 @@ async def on_oxigraph(server: OxigraphServer) -> AsyncIterator[Place]:
 
 
 def _clear(server: Neo4jServer) -> None:
-    """Leave no node, no constraint and no index."""
+    """Delete all nodes, constraints and indexes."""
     _run(server, "MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS")
     constraints = _run(server, "SHOW CONSTRAINTS YIELD name")
     _run(server, *(f"DROP CONSTRAINT `{name}`" for name in constraints))
@@ -87,7 +87,7 @@ def _clear(server: Neo4jServer) -> None:
 
 
 def _run(server: Neo4jServer, *statements: str) -> list[str]:
-    """Run statements; the first values of their rows."""
+    """Run statements; return the first values of their rows."""
     from neo4j import GraphDatabase
 
     with GraphDatabase.driver(server.uri, auth=server.auth) as driver, driver.session() as session:

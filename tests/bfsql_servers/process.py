@@ -1,4 +1,4 @@
-"""A server's process: started, watched until it is ready, stopped or killed, started again."""
+"""The process of a server: started, watched until it is ready, stopped or killed, restarted."""
 
 import asyncio
 import os
@@ -14,13 +14,13 @@ from typing import Any
 import psutil
 
 PAUSE = 0.02
-"""Seconds between two looks at a process."""
+"""Seconds between two checks of a process."""
 LOG_TAIL = 2000
 """Characters of the log that an error shows."""
 
 
 class ServerFailed(Exception):
-    """A server did not start, or did not stop; with the end of its log."""
+    """A server did not start or stop; includes the end of its log."""
 
 
 @dataclass
@@ -29,12 +29,12 @@ class ServerProcess:
 
     Attributes:
         command: Program and arguments.
-        log: The file that gets all it writes. No pipes: a server whose pipe is full hangs.
+        log: The file for its output. There are no pipes, since a server with a full pipe hangs.
         ready: Whether it can be used.
-        gentle: The signal by which it stops in good order.
+        gentle: The signal for a clean shutdown.
         patience: Seconds that starting and stopping may take, each.
-        account: Arguments of `subprocess.Popen` that say as whom it runs.
-        environment: Variables on top of this process's own.
+        account: Arguments of `subprocess.Popen` for the account that it runs as.
+        environment: Variables in addition to this process's own.
     """
 
     command: list[str]
@@ -53,7 +53,7 @@ class ServerProcess:
         return self._process.pid if self._process and running else None
 
     def family(self) -> list[psutil.Process]:
-        """Itself and all processes that it started, as long as it runs."""
+        """The process and all processes that it started, as long as it runs."""
         if self.pid is None:
             return []
         parent = psutil.Process(self.pid)
@@ -87,7 +87,7 @@ class ServerProcess:
                 raise ServerFailed(self._told(f"was not ready after {self.patience:g} s"))
 
     def stop(self) -> None:
-        """Stop in good order; by force when that takes longer than `patience`.
+        """Stop cleanly, or by force if that takes longer than `patience`.
 
         Raises:
             ServerFailed: Force was needed.
@@ -100,7 +100,7 @@ class ServerProcess:
             raise ServerFailed(self._told(f"did not stop within {self.patience:g} s"))
 
     def kill(self) -> None:
-        """End it and all that it started at once, as a crash would."""
+        """Kill it and all processes that it started, like a crash."""
         if self._process is None:
             return
         family = self.family()
@@ -154,15 +154,15 @@ class Server:
         self.process.start()
 
     def stop(self) -> None:
-        """Close all connections and stop in good order."""
+        """Close all connections and stop cleanly."""
         self.process.stop()
 
     def kill(self) -> None:
-        """End it at once, as a crash would; `start` recovers what was on disk."""
+        """Kill it, like a crash; `start` recovers the data on disk."""
         self.process.kill()
 
     def restart(self) -> None:
-        """Stop and start on the same port; what was in memory alone is gone."""
+        """Stop and start on the same port; data that was only in memory is lost."""
         self.stop()
         self.start()
 
@@ -178,7 +178,7 @@ async def stopped(server: Any) -> AsyncIterator[None]:
 
 
 def is_alive(process: psutil.Process) -> bool:
-    """Whether a process still runs; one that ended and was not yet reaped does not."""
+    """Whether a process still runs; a zombie does not."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:

@@ -70,7 +70,7 @@ class RDF4JServer(SparqlServer):
             opener(self.query_url, None).open(put, timeout=60).close()
 
     def _answers(self) -> bool:
-        """Whether the application is there; its repository may not be yet."""
+        """Whether the application answers; its repository may not exist yet."""
         if not answers(self.port):
             return False
         try:

@@ -37,7 +37,7 @@ SESSION: tuple[tuple[str, dict[str, object]], ...] = (
     ("intersect_subgraphs", {"seeds": [HANKS, RYAN], "connect": True, "fields": ["name"]}),
     ("describe_entity", {"id": "Movie:SleeplessInSeattle1993"}),
 )
-"""The calls of the session that is replayed."""
+"""The calls of the replayed session."""
 
 READY = """
 async () => {
@@ -51,7 +51,7 @@ async () => {
 
 
 async def main(folder: Path) -> None:
-    """Write all pictures into a folder."""
+    """Write all pictures to a folder."""
     with TemporaryDirectory(prefix="bfsql-films-") as place:
         graph, recorded = Path(place) / "films.db", Path(place) / "calls.jsonl"
         with films_paths() as tables:

@@ -1,4 +1,4 @@
-"""`bfsql serve` and `bfsql explore` as processes of their own, asked over HTTP."""
+"""`bfsql serve` and `bfsql explore` as separate processes, queried over HTTP."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ START_SECONDS = 120
 
 @dataclass
 class Served:
-    """A server under way: where it answers, its process, and what it has logged so far."""
+    """A running server: its addresses, its process, and its log so far."""
 
     process: subprocess.Popen[str]
     url: str = ""
-    """Without a path."""
+    """Its URL without a path."""
     admin: str = ""
-    """Where health and metrics are, without a path; empty without `--admin-port`."""
+    """URL of health and metrics, without a path; empty without `--admin-port`."""
     log: list[str] = field(default_factory=list)
     """Lines of standard error."""
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port it listens on."""
         return int(self.url.rpartition(":")[2])
 
     def stop(self, seconds: float = 30) -> int:
-        """Send SIGTERM and wait; the exit code."""
+        """Send SIGTERM and wait; return the exit code."""
         self.process.terminate()
         return self.process.wait(seconds)
 
@@ -44,9 +44,9 @@ def serving(
     """Run `bfsql serve` with the options, on a free port, and stop it at the end.
 
     Args:
-        options: Behind `serve --transport http --port 0`.
+        options: Options after `serve --transport http --port 0`.
         env: The process's environment; None for this one's.
-        max_files: Files that the process may open at most.
+        max_files: Most files that the process may open.
     """
 
     with _started("serve", "--transport", "http", *options, env=env, max_files=max_files) as served:

@@ -1,4 +1,4 @@
-"""A store whose edges come late, as a backend that `bfsql serve` finds by its entry point."""
+"""A store with slow edges, as a backend that `bfsql serve` finds by its entry point."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class SlowBackend(MemoryBackend):
         self._journal, self._seconds = Path(journal), float(seconds)
 
     async def edges_batch(self, ids: list[str]) -> list[Triple]:
-        """The edges of some nodes, after a while."""
+        """The edges of some nodes, after a delay."""
         self._note("began")
         try:
             await asyncio.sleep(self._seconds)
@@ -54,7 +54,7 @@ class SlowBackend(MemoryBackend):
 
 
 class Journal:
-    """What a slow store has done, and the options and the environment of a server of it.
+    """A record of a slow store's statements, and the options and environment of its server.
 
     Args:
         folder: For the journal and the entry point.
@@ -75,7 +75,7 @@ class Journal:
         return ["--backend", "slow", "--journal", str(self.path), "--seconds", str(seconds)]
 
     def count(self, what: str) -> int:
-        """How often statements began, ended or were cancelled."""
+        """The number of statements that began, ended or were cancelled."""
         return self.path.read_text(encoding="utf-8").splitlines().count(what)
 
     async def until(self, condition: Callable[[Journal], bool], seconds: float = 60) -> None:

@@ -39,7 +39,7 @@ from bfsql_servers.soak_report import Report, Resources
 
 CLIENTS, IDLE, VANISHING = 100, 1_000, 2
 IDLE_HOST = "127.0.0.2"
-"""Where the idle connections come from, so that they are another client's."""
+"""Address of the idle connections, so that they belong to another client."""
 SMALL, HUB_EDGES = 200, 1_000
 HUB_SHARE = 0.03
 THINK_SECONDS = 10.0
@@ -48,9 +48,9 @@ CALM_SECONDS, OUTAGE_SECONDS = (6.0, 9.0), (1.0, 2.0)
 QUIET_CALLS = 40
 """Small calls of the quiet server, whose median is the measure of those of the soak."""
 RECOVERY_SECONDS = 3.0
-"""After an outage, until when calls are still expected to feel it."""
+"""Seconds after an outage during which calls may still feel it."""
 MEMORY_PAUSE = 2.0
-"""Seconds between two looks at the memory of the server."""
+"""Seconds between two measurements of the server's memory."""
 SETTLE_SECONDS = 60.0
 FILES = 8_192
 
@@ -97,7 +97,7 @@ def triples() -> str:
 
 
 def questions() -> list[Question]:
-    """Small ones of each tool, and a few about the hub."""
+    """Small calls of each tool, and some about the hub."""
     found = []
     for i in range(0, SMALL, 4):
         one, other = f"n{i}", f"n{(i + 8) % SMALL}"
@@ -123,10 +123,10 @@ class Soak:
 
     Args:
         served: The server.
-        proxy: In front of its store.
+        proxy: The proxy in front of its store.
         store: That store.
         seconds: How long the clients ask.
-        seed: Of all that is drawn.
+        seed: Seed of all random choices.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class Soak:
         self._end = 0.0
 
     async def run(self) -> Report:
-        """The whole of it."""
+        """Run the whole soak."""
         await self._learn()
         with self._probing() as quiet:
             while len(quiet) < QUIET_CALLS:  # noqa: ASYNC110 - a thread fills it
@@ -173,7 +173,7 @@ class Soak:
         return probing(f"{HOST}:{self._served.port}", pids, calls)
 
     async def _learn(self) -> None:
-        """The right answers, from the quiet server."""
+        """Fetch the right answers from the quiet server."""
         async with connected(self._url) as client:
             for question in self._all:
                 answer = await client.call_tool(question.tool, question.arguments)
@@ -277,7 +277,7 @@ class Soak:
             await asyncio.sleep(MEMORY_PAUSE)
 
     async def _settle(self) -> None:
-        """Wait until the server has given back what it held."""
+        """Wait until the server has released its resources."""
         assert self.report.before
         until = time.monotonic() + SETTLE_SECONDS
         while time.monotonic() < until:
@@ -335,7 +335,7 @@ def soak(seconds: float, seed: int, say: Callable[[str], None] = print) -> Repor
 
     Args:
         seconds: How long the clients ask.
-        seed: Of all that is drawn.
+        seed: Seed of all random choices.
         say: Prints.
     """
     allow_files()

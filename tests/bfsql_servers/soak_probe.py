@@ -57,7 +57,7 @@ def probing(
         calls: Tools and their arguments.
 
     Yields:
-        What was measured so far.
+        The measurements so far.
     """
     command = [sys.executable, "-m", "bfsql_servers.soak_probe", address, *map(str, pids)]
     with subprocess.Popen(
@@ -112,7 +112,7 @@ def _answered(connection: http.client.HTTPConnection, tool: str, arguments: Any)
 
 
 def main() -> None:
-    """Measure until the process is ended."""
+    """Measure until the process is killed."""
     pids = ["self", *sys.argv[2:]]
     connection = http.client.HTTPConnection(sys.argv[1], timeout=60)
     for tool, arguments in itertools.cycle(json.loads(sys.stdin.read())):

@@ -1,4 +1,4 @@
-"""What a soak saw: its figures, and what it has to hold and did not."""
+"""The results of a soak: its figures, and the requirements it missed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ in the second third, and the megabytes beyond. Nothing that grows steadily stays
 
 @dataclass(frozen=True)
 class Resources:
-    """What a process holds."""
+    """The resources of a process."""
 
     megabytes: float
     files: int
@@ -42,7 +42,7 @@ class Resources:
 
 @dataclass
 class Report:
-    """What a soak saw."""
+    """The results of a soak."""
 
     seconds: float = 0.0
     answers: int = 0
@@ -128,7 +128,7 @@ class Report:
         return "\n".join([*figures, *self.memory_over_time()])
 
     def faults(self) -> list[str]:
-        """What the soak has to hold and did not."""
+        """The requirements that the soak missed."""
         assert self.before is not None
         assert self.after is not None
         found = [f"wrong: {one}" for one in self.wrong[:5]]

@@ -1,4 +1,4 @@
-"""What the SPARQL servers of the test session have in common."""
+"""Common parts of the SPARQL servers of the test session."""
 
 import json
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Login:
-    """What a server asks for before it answers."""
+    """The login that a server requires."""
 
     scheme: Literal["basic", "digest"]
     user: str
@@ -68,21 +68,21 @@ class SparqlServer(Server):
 
     @property
     def query_url(self) -> str:
-        """Where queries go."""
+        """The URL for queries."""
         return self.base_url + self.query_path
 
     @property
     def update_url(self) -> str:
-        """Where updates go."""
+        """The URL for updates."""
         return self.base_url + self.update_path
 
     @property
     def store_url(self) -> str:
-        """Where the graph store protocol is spoken; it wants `?default` or `?graph=IRI`."""
+        """The URL of the graph store protocol; it requires `?default` or `?graph=IRI`."""
         return self.base_url + self.store_path
 
     def clear(self) -> None:
-        """Delete all data, of all graphs."""
+        """Delete all data in all graphs."""
         self.update("CLEAR ALL")
 
     def load(self, ntriples: str | bytes, graph: str | None = None) -> None:
@@ -97,12 +97,12 @@ class SparqlServer(Server):
         self.send(self.update_url, urlencode({"update": text}).encode(), FORM, self.auth)
 
     def select(self, query: str) -> list[dict[str, str]]:
-        """The solutions of a query: of each variable that is bound, the bare value."""
+        """The solutions of a query: the bare value of each bound variable."""
         rows = self._answer(query)["results"]["bindings"]
         return [{name: term["value"] for name, term in row.items()} for row in rows]
 
     def ask(self, query: str) -> bool:
-        """What an ASK says; Virtuoso says it as a solution with 0 or 1."""
+        """The answer to an ASK, which Virtuoso sends as a solution with 0 or 1."""
         told = self._answer(query)
         if "boolean" in told:
             return bool(told["boolean"])
@@ -139,7 +139,7 @@ class SparqlServer(Server):
                 return said
         except HTTPError as refused:
             with refused:
-                words: bytes | str = refused.read(2000)  # text where urllib itself gave up
+                words: bytes | str = refused.read(2000)  # text if urllib itself failed
             words = words.decode(errors="replace") if isinstance(words, bytes) else words
             raise Refused(f"{self.name} said {refused.code} to {url}: {words}") from None
 
@@ -150,7 +150,7 @@ class SparqlServer(Server):
 
 
 def opener(url: str, login: Login | None) -> OpenerDirector:
-    """What opens a loopback address past any proxy, and gives a login when it is asked for one."""
+    """An opener of loopback addresses that bypasses proxies, and sends a login on request."""
     if login is None:
         return build_opener(ProxyHandler({}))
     passwords = HTTPPasswordMgrWithDefaultRealm()

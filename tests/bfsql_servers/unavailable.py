@@ -1,5 +1,5 @@
-"""A server that cannot be had on this machine."""
+"""The exception for servers that are not available on this machine."""
 
 
 class Unavailable(Exception):
-    """What is missing here, and how to get it, in one sentence."""
+    """The missing thing, and how to get it, in one sentence."""

@@ -17,11 +17,11 @@ PACKAGES = ("virtuoso-opensource-7-bin", "libpcre3", "libminizip1")
 OTHERWISE = "BFSQL_VIRTUOSO names the program virtuoso-t"
 USER = PASSWORD = "dba"
 MAX_ROWS = 10_000
-"""Rows that an answer has at most, with no word in its body: what public endpoints are set to."""
+"""Most rows of an answer, cut without a sign in its body, as public endpoints do."""
 FEW_ROWS = 1_000
-"""Those of a small server."""
+"""Most rows of an answer of a small server."""
 TIME_LIMIT = 10
-"""Seconds that a query may take, unless another limit is named."""
+"""Default limit of seconds for a query."""
 GRAPH = "http://localhost/tests"
 """The graph that tests fill; the default graph is the union with Virtuoso's own triples."""
 
@@ -109,7 +109,7 @@ class VirtuosoServer(SparqlServer):
 
     @classmethod
     def small(cls, folder: Path) -> Self:
-        """One that cuts each answer after `FEW_ROWS` rows."""
+        """A server that cuts each answer after `FEW_ROWS` rows."""
         return cls(folder, max_rows=FEW_ROWS)
 
     def start(self) -> None:
@@ -136,7 +136,7 @@ class VirtuosoServer(SparqlServer):
         self.index()
 
     def index(self) -> None:
-        """Let text search see all literals; on its own Virtuoso does it now and then."""
+        """Make all literals searchable; Virtuoso itself does so only periodically."""
         self.sql("DB.DBA.VT_INC_INDEX_DB_DBA_RDF_OBJ();")
 
     def clear(self) -> None:
@@ -145,7 +145,7 @@ class VirtuosoServer(SparqlServer):
             self.sql(f"log_enable(3, 1); SPARQL CLEAR GRAPH <{graph}>;")
 
     def sql(self, statements: str) -> str:
-        """Run statements as its administrator; what isql prints.
+        """Run statements as its administrator; return the output of isql.
 
         Raises:
             Refused: One of them failed.
@@ -160,7 +160,7 @@ class VirtuosoServer(SparqlServer):
             timeout=300,
             env={**os.environ, **self._environment},
         )
-        if said.returncode or "*** Error" in said.stdout:  # isql ends with 0 on most errors
+        if said.returncode or "*** Error" in said.stdout:  # isql exits with 0 on most errors
             raise Refused(f"isql: {said.stdout.strip()} {said.stderr.strip()}")
         return said.stdout.strip()
 
@@ -173,7 +173,7 @@ class VirtuosoServer(SparqlServer):
 def _programs() -> tuple[str, str, dict[str, str]]:
     """`virtuoso-t`, its `isql`, and the environment that they need.
 
-    That of BFSQL_VIRTUOSO, an installed one, or Debian's packages, unpacked once.
+    They come from BFSQL_VIRTUOSO, an installation, or Debian's packages, unpacked once.
     """
     named = os.environ.get("BFSQL_VIRTUOSO")
     if server := shutil.which(named or "virtuoso-t"):

@@ -22,10 +22,10 @@ class WebServer:
     Use it as a context manager. What it serves can be changed while it runs.
 
     Args:
-        port: Where it listens; a free one by default.
+        port: The port to listen on; a free one by default.
 
     Attributes:
-        requests: Method and raw path of all that came, in order.
+        requests: Method and raw path of all requests, in order.
     """
 
     def __init__(self, port: int | None = None) -> None:
@@ -54,7 +54,7 @@ class WebServer:
         return f"http://{HOST}:{self.port}"
 
     def start(self) -> None:
-        """Listen; returns when it does. What was served before is served again."""
+        """Start listening, and return when ready. An earlier application is served again."""
         # A socket that says it is TCP gets its answers out at once; asyncio looks for that.
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -70,14 +70,14 @@ class WebServer:
         self._listener = listener
 
     def kill(self) -> None:
-        """Break off all connections in the middle of whatever they do; for use in the loop."""
+        """Reset all connections, whatever they do; for use in the event loop."""
         if self._server is not None:
             self._server.should_exit = self._server.force_exit = True
             for connection in list(self._server.server_state.connections):
                 connection.transport.abort()
 
     def stop(self) -> None:
-        """Break off all connections, and listen no more."""
+        """Reset all connections, and stop listening."""
         if self._server is None:
             return
         self._loop.call_soon_threadsafe(self.kill)
@@ -92,7 +92,7 @@ class WebServer:
         hooks: Sequence[Any] = (),
         **settings: Any,
     ) -> AsyncIterator[str]:
-        """The web API over a backend that is opened in the server's loop; gives its address."""
+        """Serve the web API over a backend opened in the server's loop; yields its address."""
         done, opened = asyncio.Event(), Future[None]()
 
         async def hold() -> None:
@@ -117,7 +117,7 @@ class WebServer:
             await asyncio.wrap_future(held)
 
     def serve(self, app: Any) -> None:
-        """An ASGI application of the test."""
+        """Serve an ASGI application of the test."""
         self._app = app
 
     async def _serve(self, scope: Any, receive: Any, send: Any) -> None:
