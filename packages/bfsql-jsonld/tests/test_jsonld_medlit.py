@@ -33,13 +33,6 @@ async def called(client: Client, tool: str, **arguments: Any) -> Any:
     return json.loads(result.content[0].text)
 
 
-class Untold(MemoryBackend):
-    """Without an outline, which does not travel over the web."""
-
-    async def outline(self) -> None:  # type: ignore[override]
-        return None
-
-
 async def test_a_client_gets_the_published_figures_through_the_chain(url: str) -> None:
     async with Client(create_server("jsonld", base_url=url)) as client:
         schema = await called(client, "describe_schema")
@@ -80,8 +73,9 @@ async def test_two_chained_servers_give_the_bytes_of_the_graph_itself(
         async with (
             second.offering(first) as further,
             open_graph("jsonld", base_url=further, hooks=()) as chained,
-            open_graph(Untold(medlit_records), hooks=()) as memory,
+            open_graph(MemoryBackend(medlit_records), hooks=()) as memory,
         ):
+            await asyncio.gather(chained.counted(), memory.counted())
             for tool, arguments in (
                 ("describe_schema", {}),
                 ("bfs_query", {"seeds": ["RxNorm:3251"], "max_hops": 2}),

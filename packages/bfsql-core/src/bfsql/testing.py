@@ -177,9 +177,11 @@ def raise_outcome(finding: Finding) -> None:
 
     Raises:
         pytest.fail.Exception: The rule does not hold, or an opt-out is needless.
-        pytest.xfail.Exception: The author opted out.
+        pytest.xfail.Exception: The author opted out, or the rule is advice and does not hold.
         pytest.skip.Exception: It could not be tested.
     """
+    if finding.outcome == "broken" and finding.rule.level == "advice":
+        pytest.xfail(f"This is advice: {finding.reason}")
     if finding.outcome in FAILED:
         __tracebackhide__ = True
         failure = f"{finding.reason}\nrule {finding.rule.id}; {finding.rule.source}"

@@ -12,11 +12,12 @@ from bfsql_trials.conformance import trying
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
+from bfsql.conformance import RULES, Finding
 from bfsql.conformance.graphs import village
 from bfsql.errors import StoreUnavailable
 from bfsql.memory import MemoryBackend
 from bfsql.models import Edge, GraphRecord, Node, Omission, Triple
-from bfsql.testing import BackendSuite
+from bfsql.testing import BackendSuite, raise_outcome
 
 ROW_LIMIT = 150
 
@@ -145,3 +146,9 @@ class TestFillingByAFixture(BackendSuite):
             yield MemoryBackend(records)
 
         return filled
+
+
+def test_advice_that_a_backend_does_not_follow_is_an_expected_failure():
+    finding = Finding(RULES["search-misspelt"], "broken", "It did not find it.")
+    with pytest.raises(pytest.xfail.Exception, match=r"advice: It did not find it\."):
+        raise_outcome(finding)
