@@ -36,10 +36,9 @@ async def intersect(reach: Reach, bounds: Bounds) -> Reach:
     outermost = reach.nodes[common & (reach.distances >= reach.depth)]
     if not len(outermost):
         return await _narrowed(reach, common)
-    room = bounds.edges - len(reach.edges.subjects)
     try:
         async with asyncio.timeout(call.remaining()):
-            further = await _among(reach, outermost, room)
+            further = await _among(reach, outermost, bounds)
     except TimeoutError as late:
         if reach.depth == 1:
             raise FirstRingUnfinished(reach.seeds, call.seconds(), None) from late
@@ -59,20 +58,20 @@ async def _shallower(reach: Reach) -> Reach:
     return await _narrowed(reach, await _within_every(reach))
 
 
-async def _among(reach: Reach, outermost: IntArray, room: int) -> Ring:
+async def _among(reach: Reach, outermost: IntArray, bounds: Bounds) -> Ring:
     """The edges among the outermost common nodes, read as the outgoing edges of each of them.
 
     Raises:
-        BoundMet: The edges exceed the remaining room.
+        BoundMet: With the edges of the traversal, they exceed the bound.
     """
     members = Handles(reach.columns.size, outermost)
-    found = Gathered(reach.columns, room)
+    found = Gathered(reach.columns, bounds.edges, elsewhere=len(reach.edges.subjects))
 
     def among(batch: Ring) -> Ring:
         members.cover(reach.columns.size)
         return within(batch, members)
 
-    await found.read(outermost, among, direction="out")
+    await found.read(reach.columns.rings(outermost, direction="out"), among)
     return await found.whole()
 
 

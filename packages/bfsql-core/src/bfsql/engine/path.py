@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import aclosing
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from bfsql import call
-from bfsql.columns import NO_NODE, BoolArray, Columns, Found, Handles, IntArray, Ring
+from bfsql.columns import NO_NODE, BoolArray, Columns, Found, Handles, IntArray
 from bfsql.engine.arcs import FLIPPED, Arcs, Junction
-from bfsql.engine.arrays import are_named, concatenated, distinct, distinct_numbers
+from bfsql.engine.arrays import are_named, distinct_numbers
 from bfsql.engine.conditions import Conditions
-from bfsql.engine.traverse import RING_SHARE, Bounds, off_loop
+from bfsql.engine.traverse import RING_SHARE, Bounds, Gathered, off_loop
 from bfsql.errors import BoundMet, StepUnfinished
 from bfsql.models import Path, Step
 
@@ -270,28 +269,15 @@ class _Walker:
         """
         columns, step = self._columns, self._path.steps[layer.step]
         direction = FLIPPED[step.direction] if backwards else step.direction
-        found: list[Ring] = []
-        count = 0
-        batches = columns.rings(frontier, predicates=step.predicates, direction=direction)
-        async with aclosing(batches):
-            async for batch in batches:
-                call.has_read(edges=len(batch.subjects))
-                found.append(batch)
-                count += len(batch.subjects)
-                if count > self._room and columns.repeats:
-                    found = [distinct(concatenated(found), columns.size)]
-                    count = len(found[0].subjects)
-                if count > self._room:
-                    raise BoundMet("edges", self._bounds.edges)
+        found = Gathered(columns, self._bounds.edges, elsewhere=self._bounds.edges - self._room)
+        await found.read(columns.rings(frontier, predicates=step.predicates, direction=direction))
+        ring = await found.whole()
 
         def arcs() -> Arcs:
-            ring = concatenated(found)
-            if columns.repeats:
-                ring = distinct(ring, columns.size)
             made = Arcs.of(ring, Handles(columns.size, frontier), direction)
             return made.turned() if backwards else made
 
-        return await off_loop(count, arcs)
+        return await off_loop(len(ring.subjects), arcs)
 
     async def _kept(self, number: int, arcs: Arcs, *, backwards: bool) -> Arcs:
         """The arcs that join those read before and that the conditions keep.

@@ -8,7 +8,7 @@ edges either, so the traversal does not continue from it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
@@ -22,7 +22,6 @@ from bfsql.call import MAX_EDGES, MAX_EDGES_IN_COLUMNS, MAX_NODES, MAX_NODES_IN_
 from bfsql.columns import NO_NODE, Columns, Found, Handles, IntArray, Ring, marked
 from bfsql.engine.arrays import at, concatenated, distinct, distinct_numbers
 from bfsql.errors import BoundMet, FirstRingTooLarge, FirstRingUnfinished, TypesUnread
-from bfsql.models import EdgeDirection
 
 T = TypeVar("T")
 
@@ -171,51 +170,53 @@ class Gathered:
         columns: The graph.
         most: The largest number of edges.
         rings: Edges collected earlier.
+        elsewhere: Number of further edges that count toward the bound.
 
     Attributes:
         rings: The edges; each once, unless the rings of the graph repeat some.
     """
 
-    def __init__(self, columns: Columns, most: int, rings: Sequence[Ring] = ()) -> None:
+    def __init__(
+        self, columns: Columns, most: int, rings: Sequence[Ring] = (), *, elsewhere: int = 0
+    ) -> None:
         self.rings = list(rings)
         self._columns = columns
-        self._most = most
+        self._most, self._room = most, most - elsewhere
         self._count = _count(rings)
 
     async def read(
-        self,
-        nodes: IntArray,
-        kept: Callable[[Ring], Ring],
-        direction: EdgeDirection | None = None,
+        self, rings: AsyncGenerator[Ring], kept: Callable[[Ring], Ring] | None = None
     ) -> None:
-        """Read the ring of some nodes.
+        """Read a ring of the graph.
 
         Args:
-            nodes: Handles, each once.
-            kept: A function that returns the edges of a batch to keep.
-            direction: As in `Columns.rings`.
+            rings: Its batches, as `Columns.rings` yields them.
+            kept: A function that returns the edges of a batch to keep; None to keep all.
 
         Raises:
             BoundMet: The number of edges exceeds the bound.
         """
-        columns = self._columns
-        async with aclosing(columns.rings(nodes, direction=direction)) as batches:
+        async with aclosing(rings) as batches:
             async for batch in batches:
-                call.has_read(edges=len(batch.subjects))
-                ring = await off_loop(len(batch.subjects), partial(kept, batch))
+                size = len(batch.subjects)
+                call.has_read(edges=size)
+                ring = batch if kept is None else await off_loop(size, partial(kept, batch))
                 self.rings.append(ring)
                 self._count += len(ring.subjects)
-                if self._count > self._most and columns.repeats:
+                if self._count > self._room and self._columns.repeats:
                     await self.whole()
-                if self._count > self._most:
+                if self._count > self._room:
                     raise BoundMet("edges", self._most)
 
     async def whole(self) -> Ring:
         """The edges as one ring, each once."""
-        rings, size = self.rings, self._columns.size
-        ring = concatenated(rings)
-        if self._columns.repeats:
-            ring = await off_loop(self._count, lambda: distinct(ring, size))
+        rings, columns = self.rings, self._columns
+
+        def joined() -> Ring:
+            ring = concatenated(rings)
+            return distinct(ring, columns.size) if columns.repeats else ring
+
+        ring = await off_loop(self._count, joined)
         self.rings, self._count = [ring], len(ring.subjects)
         return ring
 
@@ -263,7 +264,7 @@ class _Search:
 
         left = call.remaining()
         async with asyncio.timeout(None if left is None else left * RING_SHARE):
-            await edges.read(frontier, fresh)
+            await edges.read(columns.rings(frontier), fresh)
             self.edges = [await edges.whole()] if self._repeats else edges.rings
         if not self._repeats:
             self._expanded.add(frontier)
