@@ -107,9 +107,13 @@ class Toolset(ABC):
             self.calls.append(Call(tool, len(compact(arguments)), len(text)))
         return text
 
+
+class QueryTools(Toolset):
+    """A schema tool and a tool for a query language."""
+
+    @abstractmethod
     async def rows(self, query: str, **parameters: Any) -> list[dict[str, Any]]:
-        """The rows that a query of this set's language finds."""
-        raise NotImplementedError(f"{type(self).__name__} takes no queries")
+        """The rows that a query finds."""
 
     async def column(self, query: str, **parameters: Any) -> list[Any]:
         """The first value of each row."""
@@ -168,7 +172,7 @@ class SixTools(Toolset):
         return int(answer["shown_count"])
 
 
-class CypherTools(Toolset):
+class CypherTools(QueryTools):
     """A schema tool and a tool for reading Cypher."""
 
     schema_tool = "get_schema"
@@ -261,7 +265,7 @@ class CypherTools(Toolset):
         return f"{name} {{{', '.join(shown)}}}"
 
 
-class SparqlTools(Toolset):
+class SparqlTools(QueryTools):
     """A schema tool and a tool for reading SPARQL."""
 
     schema_tool = "get_schema"
