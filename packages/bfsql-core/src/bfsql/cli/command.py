@@ -185,10 +185,10 @@ def _from_plugins(ctx: click.Context) -> dict[str, PluginCommand]:
     """The commands of hook plugins, looked up once per run."""
     found: dict[str, PluginCommand] | None = ctx.meta.get(_FROM_PLUGINS)
     if found is None:
-        from bfsql.plugins.scan import may_declare
+        from bfsql.plugins.scan import HOOKS, may_declare
 
         found = {}
-        if may_declare("bfsql.hooks"):
+        if may_declare(HOOKS):
             from bfsql.cli.plugin_commands import plugin_commands
 
             found = plugin_commands(COMMANDS)

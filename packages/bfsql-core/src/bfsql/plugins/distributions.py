@@ -18,9 +18,6 @@ __version__ = version("bfsql-core")
 BACKENDS = "bfsql.backends"
 """The entry point group of backends."""
 
-HOOKS = "bfsql.hooks"
-"""The entry point group of hook plugins."""
-
 
 def entry_points_of(group: str) -> list[EntryPoint]:
     """Every entry point of a group, sorted by name, then by distribution.

@@ -19,7 +19,8 @@ from bfsql import call
 from bfsql.errors import HookPluginUnusable
 from bfsql.models.records import EntityStub, Metadata, Triple
 from bfsql.plugins.declaration import CallOutcome, CommandDeclaration
-from bfsql.plugins.distributions import HOOKS, PluginState, entry_points_of, origin
+from bfsql.plugins.distributions import PluginState, entry_points_of, origin
+from bfsql.plugins.scan import HOOKS
 
 log = logging.getLogger("bfsql.hooks")
 

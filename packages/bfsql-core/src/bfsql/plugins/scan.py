@@ -10,6 +10,9 @@ import os
 import sys
 from importlib.machinery import PathFinder
 
+HOOKS = "bfsql.hooks"
+"""The entry point group of hook plugins."""
+
 
 def may_declare(group: str) -> bool:
     """Whether a distribution on the search path may declare entry points of a group.

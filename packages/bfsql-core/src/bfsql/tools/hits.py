@@ -140,7 +140,5 @@ def _order(hit: Hit) -> tuple[int, int, int, str]:
 
     Since sorting is stable, the other hits of a class keep the order of the store.
     """
-    stub, match = hit.stub, hit.match
-    if match.kind is not MatchClass.SIMILAR:
-        return match.kind.rank, 0, 0, ""
-    return match.kind.rank, match.errors, len(stub.name or stub.id), stub.id
+    kind = hit.match.kind
+    return _visible_order(hit) if kind is MatchClass.SIMILAR else (kind.rank, 0, 0, "")
