@@ -7,6 +7,7 @@ one arc, whatever the direction (`asking.md` 6).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,10 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bfsql.columns import BoolArray, Handles, IntArray, Ring
-from bfsql.engine.arrays import distinct_numbers, places_of
+from bfsql.engine.arrays import LongArray, distinct_numbers, places_of, ranges, runs
 from bfsql.models import MOST_PATHS, EdgeDirection
-
-LongArray = npt.NDArray[np.int64]
 
 MANY = MOST_PATHS + 1
 """Represents every number of walks above the largest exact one."""
@@ -95,6 +94,24 @@ class Arcs:
         )
 
 
+def united(sets: Sequence[Arcs], size: int) -> tuple[Arcs, list[LongArray]]:
+    """The arcs of several sets, each once, and for each set the places of its arcs among them.
+
+    Args:
+        sets: Sets of arcs, at least one.
+        size: An upper bound that exceeds every handle.
+    """
+    if len(sets) == 1:
+        return sets[0], [np.arange(len(sets[0]))]
+    columns = zip(*((a.origins, a.predicates, a.ends, a.along) for a in sets), strict=True)
+    origins, predicates, ends, along = map(np.concatenate, columns)
+    order, new = runs(Ring(origins, 2 * predicates + along, ends), size)
+    kept, places = order[new], np.empty(len(order), np.int64)
+    places[order] = np.cumsum(new) - 1
+    arcs = Arcs(origins[kept], predicates[kept], ends[kept], along[kept])
+    return arcs, np.split(places, np.cumsum([len(one) for one in sets])[:-1])
+
+
 class Junction:
     """How the arcs of one step meet those of the next.
 
@@ -102,14 +119,20 @@ class Junction:
         first: The arcs of the earlier step.
         second: The arcs of the later step.
         size: An upper bound that exceeds every handle.
+
+    Attributes:
+        count: The number of nodes at which earlier arcs end.
+        arriving: For each earlier arc, the number of the node where it ends.
+        leaving: For each later arc, the number of the node where it begins; -1 if no earlier arc
+            ends there.
     """
 
     def __init__(self, first: Arcs, second: Arcs, size: int) -> None:
         self._first, self._second, self._size = first, second, size
         self._nodes = nodes = distinct_numbers(first.ends)
-        self._count = len(nodes)
-        self._arriving = places_of(nodes, first.ends, size)
-        self._leaving = places_of(nodes, second.origins, size)
+        self.count = len(nodes)
+        self.arriving = places_of(nodes, first.ends, size)
+        self.leaving = places_of(nodes, second.origins, size)
 
     def onwards(self, weights: LongArray) -> LongArray:
         """For each later arc, the sum of the weights of the earlier arcs that it meets.
@@ -117,13 +140,13 @@ class Junction:
         Args:
             weights: Weights of the earlier arcs, from 0 to `MANY`.
         """
-        back, _ = self._same_edges
-        return _sums(weights, self._arriving, self._leaving, back, self._count)
+        back, _ = self.same_edges
+        return _sums(weights, self.arriving, self.leaving, back, self.count)
 
     def backwards(self, weights: LongArray) -> LongArray:
         """For each earlier arc, the sum of the weights of the later arcs that it meets."""
-        _, on = self._same_edges
-        return _sums(weights, self._leaving, self._arriving, on, self._count)
+        _, on = self.same_edges
+        return _sums(weights, self.leaving, self.arriving, on, self.count)
 
     def least_onwards(self, values: LongArray, nothing: int) -> LongArray:
         """For each later arc, the least value of the earlier arcs that it meets.
@@ -132,27 +155,29 @@ class Junction:
             values: Values of the earlier arcs.
             nothing: The value of an arc that meets no other; no value is larger.
         """
-        back, _ = self._same_edges
-        return _least(
-            values, self._arriving, self._leaving, back, count=self._count, nothing=nothing
-        )
+        back, _ = self.same_edges
+        return _least(values, self.arriving, self.leaving, back, count=self.count, nothing=nothing)
 
     def least_backwards(self, values: LongArray, nothing: int) -> LongArray:
         """For each earlier arc, the least value of the later arcs that it meets."""
-        _, on = self._same_edges
-        return _least(values, self._leaving, self._arriving, on, count=self._count, nothing=nothing)
+        _, on = self.same_edges
+        return _least(values, self.leaving, self.arriving, on, count=self.count, nothing=nothing)
 
-    def pairs(self, sources: LongArray, arcs: LongArray) -> tuple[LongArray, LongArray]:
+    def pairs(
+        self, sources: LongArray, arcs: LongArray, most: int | None
+    ) -> tuple[LongArray, LongArray] | None:
         """Take one step from some sources and return which source reaches which later arc.
 
         Args:
             sources: Numbers of the sources.
             arcs: The earlier arc that each source reaches; each pair occurs once.
+            most: The largest number of pairs to return; None for any number.
 
         Returns:
-            The numbers of the sources and the later arcs that they reach, each pair once.
+            The numbers of the sources and the later arcs that they reach, each pair once; None if
+            there are more pairs than allowed.
         """
-        at = self._arriving[arcs].astype(np.int64)
+        at = self.arriving[arcs].astype(np.int64)
         order = np.lexsort((at, sources))
         sources, arcs, at = sources[order], arcs[order], at[order]
         new = np.ones(len(at), bool)
@@ -162,29 +187,24 @@ class Junction:
         sources, arcs, at = sources[first], arcs[first], at[first]
         leaving, starts = self._by_origin
         counts = starts[at + 1] - starts[at]
-        group = np.repeat(np.arange(len(at)), counts)
-        place = np.arange(len(group)) - np.repeat(np.cumsum(counts) - counts, counts)
-        behind = leaving[starts[at[group]] + place]
-        back, _ = self._same_edges
+        if most is not None and counts.sum() > most:
+            return None
+        group, places = ranges(starts[at], counts)
+        behind = leaving[places]
+        back, _ = self.same_edges
         met = ~alone[group] | (back[behind] != arcs[group])
         return sources[group[met]], behind[met]
-
-    def width(self, arcs: LongArray) -> int:
-        """An upper bound on the number of pairs that `pairs` returns for these earlier arcs."""
-        _, starts = self._by_origin
-        at = self._arriving[arcs]
-        return int((starts[at + 1] - starts[at]).sum())
 
     @cached_property
     def _by_origin(self) -> tuple[LongArray, LongArray]:
         """The later arcs in the order of their nodes, and the start of each node's arcs."""
-        known = np.flatnonzero(self._leaving >= 0)
-        order = known[np.argsort(self._leaving[known], kind="stable")]
-        counts = np.bincount(self._leaving[known], minlength=self._count)
+        known = np.flatnonzero(self.leaving >= 0)
+        order = known[np.argsort(self.leaving[known], kind="stable")]
+        counts = np.bincount(self.leaving[known], minlength=self.count)
         return order, np.concatenate([[0], np.cumsum(counts)])
 
     @cached_property
-    def _same_edges(self) -> tuple[LongArray, LongArray]:
+    def same_edges(self) -> tuple[LongArray, LongArray]:
         """For each later arc the earlier arc of the same edge, and the reverse; -1 for none.
 
         Only arcs that end where the other begins are compared.
@@ -194,9 +214,9 @@ class Junction:
         on = np.full(len(first), -1, np.int64)
         begins = Handles(self._size, distinct_numbers(second.ends))
         ones = np.flatnonzero(begins.has(first.origins))
-        others = np.flatnonzero(self._leaving >= 0)
+        others = np.flatnonzero(self.leaving >= 0)
         if len(ones) and len(others):
-            turned = second.marked(self._leaving >= 0).turned()
+            turned = second.marked(self.leaving >= 0).turned()
             one, other = _matches(_only(first, ones), turned, self._size)
             back[others[other]], on[ones[one]] = ones[one], others[other]
         return back, on

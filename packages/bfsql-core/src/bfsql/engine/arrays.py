@@ -146,3 +146,17 @@ def places_of(nodes: IntArray, wanted: IntArray, size: int) -> IntArray:
     table[nodes] = np.arange(1, len(nodes) + 1, dtype=np.int32)
     found: IntArray = table[wanted] - 1
     return found
+
+
+def ranges(starts: LongArray, lengths: LongArray) -> tuple[LongArray, LongArray]:
+    """The numbers in several ranges, one range after the other.
+
+    Args:
+        starts: The first number of each range.
+        lengths: How many numbers each range has.
+
+    Returns:
+        For each number, the index of its range; and the numbers.
+    """
+    index = np.repeat(np.arange(len(starts)), lengths)
+    return index, np.arange(len(index)) + np.repeat(starts - np.cumsum(lengths) + lengths, lengths)

@@ -10,9 +10,10 @@ import numpy as np
 
 from bfsql import call
 from bfsql.columns import NO_NODE, Columns, Found, Handles, IntArray, Ring, marked
-from bfsql.engine.arcs import FLIPPED, Arcs, LongArray
-from bfsql.engine.arrays import are_named, distinct, distinct_numbers, places_of
+from bfsql.engine.arcs import FLIPPED, Arcs
+from bfsql.engine.arrays import LongArray, are_named, distinct, distinct_numbers, places_of
 from bfsql.engine.conditions import Conditions
+from bfsql.engine.pairs import different_nodes
 from bfsql.engine.path import Walked, walk
 from bfsql.engine.select import PLACED, Pages, Selection, in_strings, summarized, window
 from bfsql.engine.traverse import Bounds, off_loop, types_of
@@ -92,7 +93,7 @@ async def follow(
         counted = query.count_distinct
         distinct = None
         if counted is not None:
-            distinct = walks.distinct(query.shown_step, shown, counted)
+            distinct = different_nodes(walks, query.shown_step, shown, counted)
         return Followed(query, walks, selection, shown, paths, distinct, dead_end)
 
     return await off_loop(size, followed)

@@ -12,15 +12,18 @@ from functools import cached_property
 
 import numpy as np
 
-from bfsql import call
 from bfsql.columns import BoolArray, Columns, Handles, IntArray, Ring
-from bfsql.engine.arcs import MANY, Arcs, Junction, LongArray, summed
-from bfsql.engine.arrays import at, concatenated, distinct, distinct_numbers, places_of, runs
+from bfsql.engine.arcs import MANY, Arcs, Junction, summed
+from bfsql.engine.arrays import (
+    LongArray,
+    at,
+    concatenated,
+    distinct,
+    distinct_numbers,
+    places_of,
+    runs,
+)
 from bfsql.engine.path import Layer, Walked
-from bfsql.errors import NodesUncounted
-
-_PAIRS = 4_000_000
-"""The approximate number of pairs of nodes and arcs that are made at once."""
 
 
 class Walks:
@@ -35,6 +38,7 @@ class Walks:
 
     Attributes:
         arcs: The arcs of each layer that lie on complete walks.
+        junctions: How the arcs of a layer meet those of a layer that may follow.
     """
 
     def __init__(
@@ -54,15 +58,15 @@ class Walks:
             for n, layer in enumerate(layers)
             for before in layer.before
         ]
-        self._junctions = {(before, n): junction for before, n, junction in every}
+        self.junctions = {(before, n): junction for before, n, junction in every}
         self.arcs = list(arcs)
         forwards, (leaving, again) = self._forwards(), self._backwards()
         kept = [(forwards[n] > 0) & ((leaving[n] > 0) | (again[n] > 0)) for n in range(len(layers))]
         if not all(mask.all() for mask in kept):
             self.arcs = [one.marked(mask) for one, mask in zip(arcs, kept, strict=True)]
-            self._junctions = {
+            self.junctions = {
                 (before, n): Junction(self.arcs[before], self.arcs[n], size)
-                for before, n in self._junctions
+                for before, n in self.junctions
             }
         self._walks_to = [w[mask] for w, mask in zip(forwards, kept, strict=True)]
         self._walks_on = [w[mask] for w, mask in zip(leaving, kept, strict=True)]
@@ -101,20 +105,20 @@ class Walks:
 
     def ending(self, nodes: Handles) -> Ring:
         """The last edges of the walks that end at one of some nodes, each once."""
-        last = [self.arcs[n].marked(mask) for n, _, mask in self._reached(self.steps)]
+        last = [self.arcs[n].marked(mask) for n, _, mask in self.reached(self.steps)]
         rings = [one.marked(nodes.has(one.ends)).ring for one in last]
         return distinct(concatenated(rings), self.columns.size)
 
     def nodes_of(self, step: int) -> IntArray:
         """Handles of the nodes that a step reaches, ascending; walks start at step 0."""
-        parts = [nodes for _, nodes, _ in self._reached(step)]
+        parts = [nodes for _, nodes, _ in self.reached(step)]
         return distinct_numbers(np.concatenate([np.empty(0, np.int32), *parts]))
 
     def paths(self, step: int, nodes: IntArray) -> LongArray:
         """The number of walks that pass each of some nodes at a step, at most `MANY`."""
         size, count = self.columns.size, len(nodes)
         total = np.zeros(count, np.int64)
-        for number, reached, mask in self._reached(step):
+        for number, reached, mask in self.reached(step):
             if step:
                 to, on = self._walks_to[number][mask], self._walks_on[number][mask]
             else:
@@ -123,37 +127,6 @@ class Walks:
             large = to.astype(float) * on.astype(float) >= MANY
             walks = np.where(large, MANY, np.where(large, 0, to) * on)
             total = np.minimum(total + _capped(walks, places_of(nodes, reached, size), count), MANY)
-        return total
-
-    def distinct(self, step: int, nodes: IntArray, counted: int) -> LongArray:
-        """The number of different nodes of one step on the walks through each node of another.
-
-        Args:
-            step: The step that reaches the nodes.
-            nodes: Handles, each once.
-            counted: The step whose nodes are counted.
-
-        Raises:
-            NodesUncounted: The deadline of the call passed.
-        """
-        size, count = self.columns.size, len(nodes)
-        if step == counted:
-            return np.ones(count, np.int64)
-        sources = nodes if step < counted else self.nodes_of(counted)
-        total = np.zeros(count, np.int64)
-        start, chunk = 0, len(sources)
-        while start < len(sources):
-            part = sources[start : start + chunk]
-            pairs = self._pairs(min(step, counted), max(step, counted), part)
-            if pairs is None:
-                chunk = -(-len(part) // 4)
-                continue
-            found, ends = pairs
-            if step < counted:
-                total[start : start + len(part)] = np.bincount(found, minlength=len(part))
-            else:
-                total += np.bincount(places_of(nodes, ends, size), minlength=count)
-            start += len(part)
         return total
 
     def firsts(self, step: int, nodes: IntArray) -> tuple[LongArray, Ring, LongArray]:
@@ -183,64 +156,24 @@ class Walks:
         """By layer and arc: the place of the first of some nodes on the walks over the arc."""
         none, size = len(nodes), self.columns.size
         values = [np.full(len(one), none, np.int64) for one in self.arcs]
-        for number, reached, mask in self._reached(step):
+        for number, reached, mask in self.reached(step):
             place = places_of(nodes, reached, size).astype(np.int64)
             values[number][mask] = np.where(place < 0, none, place)
         own = [value.copy() for value in values]
         for n, layer in enumerate(self.layers):
             for before in layer.before if layer.step >= step else ():
                 passed = own if self.layers[before].step == step - 1 else values
-                met = self._junctions[before, n].least_onwards(passed[before], none)
+                met = self.junctions[before, n].least_onwards(passed[before], none)
                 values[n] = np.minimum(values[n], met)
         for n in reversed(range(len(self.layers))):
             for before in self.layers[n].before if self.layers[n].step < step else ():
-                met = self._junctions[before, n].least_backwards(values[n], none)
+                met = self.junctions[before, n].least_backwards(values[n], none)
                 values[before] = np.minimum(values[before], met)
         return values
 
-    def _pairs(self, first: int, last: int, sources: IntArray) -> tuple[LongArray, IntArray] | None:
-        """The nodes of a later step that are on walks through some nodes of an earlier step.
-
-        Args:
-            first: The earlier step.
-            last: The later step.
-            sources: Handles of nodes of the earlier step, each once.
-
-        Returns:
-            Places of sources and handles of nodes, each pair once; None if several sources have too
-            many pairs to be made at once.
-
-        Raises:
-            NodesUncounted: The deadline of the call passed.
-        """
-        reached: dict[int, tuple[LongArray, LongArray]] = {}
-        for n, nodes, mask in self._reached(first):
-            place = places_of(sources, nodes, self.columns.size)
-            reached[n] = place[place >= 0].astype(np.int64), np.flatnonzero(mask)[place >= 0]
-        for n, layer in enumerate(self.layers):
-            if layer.step < first or layer.step >= last or not layer.before:
-                continue
-            junctions = [(self._junctions[p, n], reached[p]) for p in layer.before if p in reached]
-            width = sum(junction.width(arcs) for junction, (_, arcs) in junctions)
-            if width > _PAIRS and len(sources) > 1:
-                return None
-            if call.remaining() == 0:
-                raise NodesUncounted(first, last, call.seconds())
-            parts = [junction.pairs(*pairs) for junction, pairs in junctions]
-            keys = np.concatenate([found * len(self.arcs[n]) + arcs for found, arcs in parts])
-            reached[n] = np.divmod(np.unique(keys), max(1, len(self.arcs[n])))
-        size, keys = self.columns.size, np.empty(0, np.int64)
-        for n, _, mask in self._reached(last):
-            found, arcs = reached[n]
-            ending = mask[arcs]
-            ends = found[ending] * size + self.arcs[n].ends[arcs[ending]]
-            keys = np.unique(np.concatenate([keys, ends]))
-        found, ends = np.divmod(keys, size)
-        return found, ends.astype(np.int32)
-
     # --- arcs -----------------------------------------------------------------------
 
-    def _reached(self, step: int) -> Iterator[tuple[int, IntArray, BoolArray]]:
+    def reached(self, step: int) -> Iterator[tuple[int, IntArray, BoolArray]]:
         """The layers whose arcs end a step: the number, the nodes, and a mask of these arcs.
 
         Step 0 is where walks start.
@@ -263,7 +196,7 @@ class Walks:
             if not layer.before:
                 count[starts.has(one.origins)] = 1
             for before in layer.before:
-                count += self._junctions[before, n].onwards(walks[before])
+                count += self.junctions[before, n].onwards(walks[before])
                 count = np.minimum(count, MANY)
             walks.append(count)
         return walks
@@ -282,7 +215,7 @@ class Walks:
             total = np.minimum(leaving[n] + again[n], MANY)
             for before in layer.before:
                 part = again if self.layers[before].step == layer.step else leaving
-                part[before] += self._junctions[before, n].backwards(total)
+                part[before] += self.junctions[before, n].backwards(total)
                 part[before] = np.minimum(part[before], MANY)
         return leaving, again
 
