@@ -189,6 +189,8 @@ def _is_number(value: Any) -> bool:
 
 def without_accents(text: str) -> str:
     """Text for display without accents, in compatible forms (NFKD)."""
+    if text.isascii():
+        return without_hidden(text)
     decomposed = unicodedata.normalize("NFKD", without_hidden(text))
     return "".join(c for c in decomposed if not unicodedata.combining(c))
 
@@ -228,8 +230,8 @@ def with_evidence(metadata: dict[str, Any], items: Iterable[Mapping[str, Any]]) 
     have = metadata.get("provenance")
     listed = have if isinstance(have, list) else [] if have is None else [have]
     own = [item if isinstance(item, Mapping) else {"text_span": str(item)} for item in listed]
-    together = combined([*own, *items])
-    return {**metadata, "provenance": together} if together else metadata
+    together = [*own, *items]
+    return {**metadata, "provenance": combined(together)} if together else metadata
 
 
 def evidence_items(edge: Triple, metadata: Metadata | None) -> list[Item]:
