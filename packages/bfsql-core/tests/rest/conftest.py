@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import Any
@@ -19,6 +20,32 @@ from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
 from bfsql.rest import application
 from bfsql.serving.address import bind, url
 from bfsql.settings import ServeSettings
+
+
+class EndsAtOnce(uvicorn.Server):
+    """A server of one test: uvicorn looks every tenth of a second whether it should end.
+
+    It then waits for another tenth for its connections, which a test has closed before.
+    """
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.ended = asyncio.Event()
+
+    async def main_loop(self) -> None:
+        await self.on_tick(0)
+        await self.ended.wait()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for server in self.servers:
+            server.close()
+        while self.server_state.connections or self.server_state.tasks:
+            for connection in tuple(self.server_state.connections):
+                connection.shutdown()
+            for task in tuple(self.server_state.tasks):
+                task.cancel()
+            await asyncio.sleep(0)
+
 
 QUOTE = [{"document_id": "doc:1", "section": "abstract", "text_span": "They met.", "confidence": 1}]
 
@@ -67,11 +94,11 @@ async def served(
             config = uvicorn.Config(
                 application(graph, told), log_config=None, lifespan="off", ws="none"
             )
-            server = uvicorn.Server(config)
+            server = EndsAtOnce(config)
             serving = asyncio.ensure_future(server.serve(sockets=[listening]))
 
             async def stop() -> None:
-                server.should_exit = server.force_exit = True  # its clients are closed
+                server.ended.set()
                 await serving
 
             stack.push_async_callback(stop)
