@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
 
 Served = Callable[..., Awaitable[httpx2.AsyncClient]]
 
-EXAMPLES = 40
+EXAMPLES = 15
 """Requests tried of each operation."""
 
 

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from click.testing import CliRunner
+
+from bfsql.cli import bfsql
 
 pytestmark = pytest.mark.slow
 
@@ -18,25 +21,14 @@ NODES = [{"id": "film:1", "entity_type": "Film", "name": "Sleepless in Seattle"}
 
 
 @pytest.fixture
-def graph(tmp_path: Path) -> Path:
+def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A graph file of one film."""
     lines = "\n".join(map(json.dumps, NODES))
     (tmp_path / "nodes.jsonl").write_text(lines, encoding="utf-8")
-    loaded = bfsql("load", "nodes.jsonl", folder=tmp_path)
-    assert loaded.returncode == 0, loaded.stderr
+    monkeypatch.chdir(tmp_path)
+    loaded = CliRunner().invoke(bfsql, ["load", "nodes.jsonl"])
+    assert loaded.exit_code == 0, loaded.output
     return tmp_path
-
-
-def bfsql(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "bfsql", *arguments],
-        cwd=folder,
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        stdin=subprocess.DEVNULL,
-    )
 
 
 @contextmanager
@@ -90,8 +82,8 @@ def test_its_token_comes_from_a_file(graph: Path) -> None:
 def test_options_that_do_not_go_together_are_refused(
     graph: Path, options: list[str], says: str
 ) -> None:
-    ended = bfsql("serve", *options, folder=graph)
-    assert ended.returncode == 2
+    ended = CliRunner().invoke(bfsql, ["serve", *options])
+    assert ended.exit_code == 2
     assert says in ended.stderr
     assert "Traceback" not in ended.stderr
 
@@ -101,4 +93,5 @@ def test_a_file_for_several_servers_may_name_the_transport_of_the_other(graph: P
     with serving(graph) as (_, address):
         assert httpx2.get(f"{address}/schema").status_code == 200
     (graph / "bfsql.toml").write_text('transport = "stdio"\n', encoding="utf-8")
-    assert "transport in bfsql.toml" in bfsql("serve", "--rest", folder=graph).stderr
+    refused = CliRunner().invoke(bfsql, ["serve", "--rest"])
+    assert "transport in bfsql.toml" in refused.stderr
