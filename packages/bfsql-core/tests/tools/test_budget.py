@@ -177,12 +177,15 @@ async def test_every_budget_around_every_threshold_is_kept():
         for tool, arguments in calls:
             given_now = {"seeds": ["n:0", "n:1"], **arguments}
             whole = await asking.asked(opened, tool, **given_now, max_tokens=0)
-            for max_tokens in range(800, len(whole.text) + 2):
-                answer = await asking.asked(opened, tool, **given_now, max_tokens=max_tokens)
-                assert len(answer.text.encode()) <= max_tokens
-                check_what_was_dropped(answer.content, whole.content)
-                sizes.add(len(answer.text))
+            answer = await asking.asked(opened, tool, **given_now, max_tokens=len(whole.text) + 1)
             assert answer.text == whole.text
+            while (size := len(answer.text)) > 800:
+                exact = await asking.asked(opened, tool, **given_now, max_tokens=size)
+                assert exact.text == answer.text, "between two thresholds the answer is the same"
+                answer = await asking.asked(opened, tool, **given_now, max_tokens=size - 1)
+                assert len(answer.text.encode()) < size
+                check_what_was_dropped(answer.content, whole.content)
+                sizes.add(size)
     assert len(sizes) > 30
 
 
