@@ -13,7 +13,7 @@ from bfsql.models.characters import HIDDEN, escaped, is_visible, without_hidden
 from bfsql.models.matching import MatchClass, Wanted
 from bfsql.models.merge import fold
 
-TABLE = [chr(c) for c in range(0x110000) if HIDDEN.match(chr(c))]
+TABLE = HIDDEN.findall("".join(map(chr, range(0x110000))))
 
 NEEDED = {
     "Persian": "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
