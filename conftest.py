@@ -1,6 +1,6 @@
 """What the tests of all distributions share: `bfsql_trials`, real servers and graph, hypothesis.
 
-`pytest --hypothesis-profile=thorough` draws twenty times as many graphs.
+`pytest --hypothesis-profile=thorough` draws forty times as many graphs.
 """
 
 import json
@@ -40,7 +40,7 @@ pytest_plugins = ["bfsql_servers.fixtures"]
 
 # In CI the same examples every time: what fails there fails at home, and no draw is a bad day's.
 IN_CI = bool(os.environ.get("CI"))
-settings.register_profile("everyday", deadline=None, max_examples=50, derandomize=IN_CI)
+settings.register_profile("everyday", deadline=None, max_examples=25, derandomize=IN_CI)
 settings.register_profile("thorough", deadline=None, max_examples=1000)
 settings.register_profile("quick", deadline=None, max_examples=5, derandomize=True)
 settings.load_profile("everyday")
@@ -62,7 +62,8 @@ USING_SERVERS = re.compile(
 )
 LONGEST_FIRST = (
     *("neo4j", "virtuoso", "fuseki", "postgres", "rdf4j", "bfsql-sparql", "oxigraph"),
-    *("packages/bfsql-jsonld", "tests"),
+    *("packages/bfsql-jsonld", "tests", "packages/bfsql-sqlite"),
+    *("packages/bfsql-core/tests/conformance", "packages/bfsql-core/tests/rest"),
 )
 """Starts of the groups that are begun first, so that no process is left with one at the end."""
 
@@ -182,24 +183,37 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 SECONDS: Counter[str] = Counter()
 """What each part of the tests took in all processes, fixtures included."""
+OF_GROUPS: Counter[str] = Counter()
+"""What each group took, which runs in one process: none ends before its longest group."""
+OF_TESTS: Counter[str] = Counter()
+"""What each test took, with its parameters and fixtures."""
 WORTH_A_LINE = 5
-"""Seconds from which on a part is listed."""
+"""Seconds from which on something is listed."""
+MOST_LINES = 15
+"""Groups and tests that are listed at most."""
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Add up the time of each distribution, of each folder of core, and of each file in `tests`."""
+    """Add up the time of each part (a folder in `packages`, a file in `tests`), group and test."""
     path = Path(report.nodeid.partition("::")[0])
     part = path.parent if path.parts[0] == "packages" else path
     SECONDS[part.as_posix()] += report.duration
+    OF_GROUPS[group(report.nodeid)] += report.duration
+    OF_TESTS[report.nodeid] += report.duration
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """List the parts of the tests that took the most time."""
-    slow = [(part, took) for part, took in SECONDS.most_common() if took > WORTH_A_LINE]
-    if slow:
-        terminalreporter.section("seconds by part of the tests")
-    for part, took in slow:
-        terminalreporter.write_line(f"{took:8.0f}  {part}")
+    """List the parts, groups and tests that took the most time."""
+    for title, seconds, most in (
+        ("part of the tests", SECONDS, None),
+        ("group", OF_GROUPS, MOST_LINES),
+        ("test", OF_TESTS, MOST_LINES),
+    ):
+        slow = [(name, took) for name, took in seconds.most_common(most) if took > WORTH_A_LINE]
+        if slow:
+            terminalreporter.section(f"seconds by {title}")
+        for name, took in slow:
+            terminalreporter.write_line(f"{took:8.0f}  {name}")
 
 
 @pytest.fixture(scope="session")
