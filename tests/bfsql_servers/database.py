@@ -85,13 +85,18 @@ class Database:
 
         This takes some milliseconds; a database takes some hundred.
         """
-        name = f"graph_{next(SCHEMA_NUMBERS)}"
-        await self.run(f"CREATE SCHEMA {name} AUTHORIZATION {self.owner}", *self._grants(name))
+        name = await self.new_schema()
         try:
             yield name
         finally:
             # Bounded: a transaction that a test left open would lock the tables forever.
             await self.run("SET lock_timeout = '20s'", f"DROP SCHEMA IF EXISTS {name} CASCADE")
+
+    async def new_schema(self) -> str:
+        """The name of a schema as in `schema`, which stays as long as the database."""
+        name = f"graph_{next(SCHEMA_NUMBERS)}"
+        await self.run(f"CREATE SCHEMA {name} AUTHORIZATION {self.owner}", *self._grants(name))
+        return name
 
     async def grant_schema(self, schema: str) -> None:
         """Let the reader read a schema: the tables in it, and those the owner makes later."""

@@ -51,7 +51,7 @@ def in_order(value: Any) -> Any:
 
 @pytest.mark.parametrize("layout", ["bundle_evidence", "evidence"])
 @given(records=RECORDS)
-@settings(deadline=None, max_examples=20, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=10, suppress_health_check=list(HealthCheck))
 async def test_the_tables_and_the_reference_tell_the_same_of_every_graph(
     database: Database, layout: str, records: list[GraphRecord]
 ) -> None:

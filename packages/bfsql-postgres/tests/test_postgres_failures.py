@@ -253,15 +253,18 @@ async def test_a_service_that_is_not_there_costs_the_meaning_and_not_the_graph(
 said = partial(refused, "postgres", secret="sesame")
 
 
-@pytest.mark.parametrize("command", ["serve", "describe-schema"])
-async def test_the_command_line_ends_with_the_sentence(
-    postgres: PostgresServer, database: Database, silent: int, command: str
+async def test_a_server_on_the_command_line_ends_with_the_sentence(
+    postgres: PostgresServer, silent: int
 ) -> None:
     locked = postgres.url(user=LOCKED, password=SECRET)
-    assert "refused the login" in await said(command, DATABASE_URL=locked)
+    assert "refused the login" in await said("serve", DATABASE_URL=locked)
     quiet = f"postgresql://me:{SECRET}@{HOST}:{silent}/graphs"
-    text = await said(command, "--connect-timeout", "0.3", code=1, DATABASE_URL=quiet)
+    text = await said("serve", "--connect-timeout", "0.3", code=1, DATABASE_URL=quiet)
     assert "did not answer within 0.3 s" in text
+
+
+async def test_a_question_on_the_command_line_ends_with_the_sentence(database: Database) -> None:
+    command = "describe-schema"
     text = await said(command, "--schema", "nowhere", DATABASE_URL=database.reader_url)
     assert "has no schema 'nowhere'" in text
     assert "cannot be read" in await said(command, DATABASE_URL=f"postgresql://me:{SECRET}@h:p/g")

@@ -41,9 +41,16 @@ def types(medlit_records: list[GraphRecord]) -> dict[str, str]:
     }
 
 
+@pytest.fixture(scope="module")
+def schemas() -> dict[str, str]:
+    """The schema that holds medlit, by the database it is in; loaded when first asked for."""
+    return {}
+
+
 @pytest.fixture(params=COLUMNS, ids=" ".join)
 async def backend(
     request: pytest.FixtureRequest,
+    schemas: dict[str, str],
     medlit_records: list[GraphRecord],
     medlit_vectors: Vectors,
     minilm: Any,
@@ -51,23 +58,27 @@ async def backend(
     """medlit with its vectors in a column of each type, read by the reader."""
     which, kind = request.param
     database: Database = request.getfixturevalue(which)
-    async with database.schema() as schema:
-        await load_graph(PostgresSettings(dsn=database.owner_url, schema_=schema), medlit_records)
-        owner = await asyncpg.connect(
-            database.owner_url, server_settings={"search_path": f"{schema},public"}
-        )
-        await owner.execute(f"ALTER TABLE entity DROP embedding, ADD embedding {kind}")
-        around = "{%s}" if kind.endswith("[]") else "[%s]"
-        await owner.executemany(
-            f"UPDATE entity SET embedding = $2::text::{kind} WHERE entity_id = $1",
-            [(i, around % ",".join(map(repr, vector))) for i, vector in medlit_vectors.items()],
-        )
-        await owner.close()
-        opened = await PostgresBackend.create(
-            database.reader_url, schema=schema, embedding_fn=minilm.embed_one
-        )
-        yield opened
-        await opened.close()
+    if which not in schemas:
+        schema = await database.new_schema()
+        owned = PostgresSettings(dsn=database.owner_url, schema_=schema)
+        await load_graph(owned, medlit_records)
+        schemas[which] = schema
+    schema = schemas[which]
+    owner = await asyncpg.connect(
+        database.owner_url, server_settings={"search_path": f"{schema},public"}
+    )
+    await owner.execute(f"ALTER TABLE entity DROP embedding, ADD embedding {kind}")
+    around = "{%s}" if kind.endswith("[]") else "[%s]"
+    await owner.executemany(
+        f"UPDATE entity SET embedding = $2::text::{kind} WHERE entity_id = $1",
+        [(i, around % ",".join(map(repr, vector))) for i, vector in medlit_vectors.items()],
+    )
+    await owner.close()
+    opened = await PostgresBackend.create(
+        database.reader_url, schema=schema, embedding_fn=minilm.embed_one
+    )
+    yield opened
+    await opened.close()
 
 
 async def test_a_description_finds_what_it_describes(
