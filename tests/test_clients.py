@@ -1,15 +1,15 @@
 """Entries of `bfsql install`: a schema made by others takes them, and their commands start."""
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from mcp import Client, StdioServerParameters
 
+from bfsql.cli import bfsql
 from bfsql.cli.clients import CLIENTS
 
 ORACLE = """
@@ -35,11 +35,10 @@ UNKNOWN = {"zed", "lm-studio", "cline"}
 
 
 def install(home: Path, client: str, *options: str) -> None:
-    env = {**os.environ, "HOME": str(home), "PATH": str(home)}
-    for variable in ("XDG_CONFIG_HOME", "CODEX_HOME", "CLINE_DIR"):
-        env.pop(variable, None)
-    command = [sys.executable, "-m", "bfsql", "install", client, *options]
-    subprocess.run(command, check=True, capture_output=True, timeout=60, env=env, cwd=home)
+    moved = dict.fromkeys(("XDG_CONFIG_HOME", "CODEX_HOME", "CLINE_DIR"))
+    env = {"HOME": str(home), "PATH": str(home), **moved}
+    done = CliRunner().invoke(bfsql, ["install", client, *options], env=env)
+    assert done.exit_code == 0, done.output
 
 
 def text_of(home: Path, client: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from bfsql_trials.environments import OFFLINE, Environment
+from bfsql_trials.environments import Environment
 from mcp import Client, StdioServerParameters
 
 ROOT = Path(__file__).parent.parent
@@ -37,9 +37,9 @@ def fresh(wheels: Path, tmp_path_factory: pytest.TempPathFactory) -> Fresh:
             venv.create(here.folder, with_pip=False)
             python = str(here.programs / "python")
             names = ("bfsql-core", "bfsql-sqlite", *distributions)
-            pip = [sys.executable, "-m", "pip", "--python", python, "install", "--no-deps"]
-            env = here.variables(**OFFLINE)
-            subprocess.run([*pip, *names], check=True, env=env, timeout=120)
+            uv = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python]
+            where = ["--no-deps", "--no-cache", "--no-index", "--find-links", str(wheels)]
+            subprocess.run([*uv, *where, *names], check=True, timeout=120)
             scheme = {"base": str(here.folder), "platbase": str(here.folder)}
             path_file = Path(sysconfig.get_path("purelib", "venv", scheme)) / "borrowed.pth"
             path_file.write_text(sysconfig.get_path("purelib"), encoding="utf-8")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
-import sys
 from configparser import RawConfigParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
+from bfsql.cli import bfsql
 from bfsql.settings import ServeSettings
 
 ROOT = Path(__file__).parent.parent
@@ -23,8 +23,7 @@ OPTION = re.compile(r"--[a-z][a-z-]+")
 
 def options_of(*command: str) -> set[str]:
     """The options in the help of a command."""
-    ran = [sys.executable, "-m", "bfsql", *command, "--help"]
-    return set(OPTION.findall(subprocess.check_output(ran, text=True)))
+    return set(OPTION.findall(CliRunner().invoke(bfsql, [*command, "--help"]).stdout))
 
 
 def names(arguments: list[str]) -> set[str]:

@@ -62,6 +62,7 @@ def test_the_inspector_lists_six_tools_with_the_graphs_schema(inspect: Any) -> N
     assert all(tool["annotations"]["readOnlyHint"] for tool in tools.values())
 
 
+@pytest.mark.parametrize("server", ["http"], indirect=True)  # stdio is tried by the other two
 def test_the_inspector_walks_from_a_name_to_what_two_people_share(inspect: Any) -> None:
     ids = []
     for name in ("Tom Hanks", "Meg Ryan"):
