@@ -61,6 +61,26 @@ async def test_a_request_that_arrives_at_the_end_of_a_drain_is_answered(
     assert (whole.status, half.status) == (status, 503)
 
 
+async def test_a_request_that_was_not_read_yet_is_answered_by_the_application() -> None:
+    """It may have arrived in full: on a busy machine it takes a while until it is read."""
+    began, go_on = asyncio.Event(), asyncio.Event()
+
+    async def application(_: Any, receive: Any, send: Any) -> None:
+        began.set()
+        await go_on.wait()
+        await receive()
+        await send(START)
+        await send({"type": "http.response.body", "body": b"{}"})
+
+    requests, exchange = Requests(application), Exchange(b"{}", whole=True)
+    answering = asyncio.ensure_future(requests(exchange.scope, exchange.receive, exchange.send))
+    await began.wait()
+    requests.end(waiting=False)
+    go_on.set()
+    await answering
+    assert exchange.status == 200
+
+
 async def test_a_request_leaves_no_reference_cycle() -> None:
     """Its scope is held by uvicorn's request, which the request here holds."""
 

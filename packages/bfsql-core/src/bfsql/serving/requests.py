@@ -34,7 +34,7 @@ class HttpRequest:
     def __init__(self, method: str, receive: Receive, send: Send) -> None:
         self.left = self.listens = False
         self._method, self._receive, self._send = method, receive, send
-        self._complete = method in _WITHOUT_BODY
+        self._complete, self._half_sent = method in _WITHOUT_BODY, False
         self._started = self._answered = self._ending = False
         self._task = asyncio.current_task()
         self._calls: set[asyncio.Timeout] = set()
@@ -43,6 +43,15 @@ class HttpRequest:
     def waits_for_answer(self) -> bool:
         """Whether the request has arrived and its client waits for the end of the answer."""
         return self._complete and not self.listens and not self._answered
+
+    @property
+    def may_be_cut(self) -> bool:
+        """Whether no answer is lost if it ends now: nothing is expected, or it is incomplete.
+
+        A request of which the application has read nothing may have arrived in full: on a busy
+        machine it takes a while until it is read.
+        """
+        return self.listens or self._answered or self._half_sent
 
     def end_when_left(self, call: asyncio.Timeout) -> None:
         """End a call when the client leaves."""
@@ -59,8 +68,9 @@ class HttpRequest:
         message = await self._receive()
         if message["type"] == "http.disconnect":
             self._leave()
-        elif not message.get("more_body", False):
-            self._complete = True
+        else:
+            self._half_sent = message.get("more_body", False)
+            self._complete = not self._half_sent
         return message
 
     async def send(self, message: Message) -> None:
@@ -158,11 +168,11 @@ class Requests:
         """Finish answers now.
 
         Args:
-            waiting: Whether to finish also those whose clients wait for them; otherwise only
-                streams of events, and requests that have not arrived in full.
+            waiting: Whether to finish all of them; otherwise only streams of events, and
+                requests that have not arrived in full.
         """
         for request in self._open:
-            if waiting or not request.waits_for_answer:
+            if waiting or request.may_be_cut:
                 request.end()
 
 
