@@ -73,8 +73,8 @@ _OTHER = _compiled(
     # a word with a digit in it, unlike the phrase "bearer authentication"
     (r"(\b(?:bearer|basic)\s{1,3})(?=[a-z._~+/=-]{0,200}[0-9])[\w.~+/=-]{12,}", HIDDEN),
 )
-_SIGNS_OF_OTHER = ("?", "&", "bfsql_", "bearer", "basic")
-"""Substrings in lower case; any text that matches one of these patterns contains at least one."""
+_SIGN_OF_OTHER = re.compile("[?&]|bfsql_|bearer|basic")
+"""Any text that matches one of these patterns contains this, in lower case."""
 
 
 # A text that is one URL, or was meant to be one, has no surrounding words to be spared.
@@ -105,7 +105,7 @@ def hide_secrets(text: str, secrets: Iterable[str] = ()) -> str:
         text = _each(_IN_URLS, text)
     if _NAMED.search(lowered):
         text = _each(_AFTER_NAMES, text)
-    return _each(_OTHER, text) if any(word in lowered for word in _SIGNS_OF_OTHER) else text
+    return _each(_OTHER, text) if _SIGN_OF_OTHER.search(lowered) else text
 
 
 def secrets_in(text: str) -> list[str]:

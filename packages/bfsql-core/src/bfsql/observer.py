@@ -17,13 +17,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from bfsql.call import Caller, Scope
 from bfsql.errors import ToolError
+
+T = TypeVar("T")
 
 log = logging.getLogger("bfsql.observer")
 
@@ -164,18 +166,20 @@ class Observers:
         with suppress(ToolError), self.observed(tool, arguments, scope):
             raise error
 
-    @contextmanager
-    def store_call(self, method: str) -> Iterator[None]:
-        """Observe a call to the store, which is the body of the context."""
+    async def store_call(self, method: str, answer: Awaitable[T]) -> T:
+        """Await a call to the store, and observe it if any observer wants that."""
+        if not self.watch_store:
+            return await answer
         began, failed = time.perf_counter(), True
         try:
-            yield
+            found = await answer
             failed = False
         except KeyError:
             failed = False
             raise
         finally:
             self.store_called(method, time.perf_counter() - began, failed=failed)
+        return found
 
     def store_called(self, method: str, seconds: float, *, failed: bool) -> None:
         """Notify the observers of a call to the store."""

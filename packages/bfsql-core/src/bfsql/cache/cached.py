@@ -220,10 +220,7 @@ class CachedGraphDb(AdaptedGraphDb):
 
     async def few_edges(self, ids: Sequence[str], most: int) -> set[Triple] | None:
         """The ring of a few nodes, from the store itself."""
-        if not self._observers.watch_store:
-            return await super().few_edges(ids, most)
-        with self._observers.store_call("edges_stream"):
-            return await super().few_edges(ids, most)
+        return await self._observers.store_call("edges_stream", super().few_edges(ids, most))
 
     def numbered(self) -> HeldRings | None:
         """The rings that are held; None if the backend returns edges one node at a time."""

@@ -45,8 +45,7 @@ class ObservedColumns(Columns):
 
     async def find(self, ids: Sequence[str]) -> list[Found | None]:
         """The node of each id."""
-        with self._observers.store_call("columns.find"):
-            return await self._inner.find(ids)
+        return await self._observers.store_call("columns.find", self._inner.find(ids))
 
     def read_ahead(self, ids: Sequence[str]) -> None:
         """Start reading a ring."""
@@ -54,13 +53,11 @@ class ObservedColumns(Columns):
 
     async def ids(self, handles: IntArray) -> list[str]:
         """The id of each handle."""
-        with self._observers.store_call("columns.ids"):
-            return await self._inner.ids(handles)
+        return await self._observers.store_call("columns.ids", self._inner.ids(handles))
 
     async def types(self, handles: IntArray) -> IntArray:
         """The number of each handle's type."""
-        with self._observers.store_call("columns.types"):
-            return await self._inner.types(handles)
+        return await self._observers.store_call("columns.types", self._inner.types(handles))
 
     async def rings(
         self,

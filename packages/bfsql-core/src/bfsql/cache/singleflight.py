@@ -300,7 +300,8 @@ class CachedMethod(Generic[K]):
         asked = frozenset(missing)
 
         async def ask(scope: call.Scope) -> _Fetched[K]:
-            values = await self._fetched(missing, fetch, method)
+            name = method or self._method or str(missing[0])
+            values = await self._observers.store_call(name, fetch(missing))
             kept = values if self._keep is None else self._keep(values)
             fetched = _Fetched(values, kept, _by_key(scope.omissions, missing, self._id_of), asked)
             if not any(omission.passing for omission in scope.omissions):
@@ -311,12 +312,6 @@ class CachedMethod(Generic[K]):
         shared_call = SharedCall(ask, lambda ended: self._calls.pop(ended, None))
         self._calls[shared_call] = asked
         return shared_call
-
-    async def _fetched(self, missing: list[K], fetch: Fetch[K], method: str | None) -> dict[K, Any]:
-        if not self._observers.watch_store:
-            return await fetch(missing)
-        with self._observers.store_call(method or self._method or str(missing[0])):
-            return await fetch(missing)
 
     def _tell_observers(self, wanted: list[K], missing: int, method: str | None) -> None:
         if wanted and self._observers.watch_cache:

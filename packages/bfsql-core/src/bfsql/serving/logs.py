@@ -42,10 +42,9 @@ _MINUTE = 60.0
 _MOST_NAMES, _NAME_CHARACTERS, _VALUE_CHARACTERS = 20, 60, 1_000
 """Most logged arguments of a call, and most characters of a name and of all values."""
 
-_CONTROL = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
-)
-_PLAIN_VALUE = re.compile(r"[^\s\"'=\\]+")
+_CONTROLS = "\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
+_CONTROL = re.compile(f"[{_CONTROLS}]")
+_PLAIN_VALUE = re.compile(rf"[^\s\"'=\\{_CONTROLS}]+")
 
 calls_log = logging.getLogger("bfsql.calls")
 
@@ -160,8 +159,7 @@ class TextLines(_Lines):
             value = ",".join(map(str, value))
         elif not isinstance(value, str):
             value = _json(value)
-        text = escaped(value)
-        return text if _PLAIN_VALUE.fullmatch(text) else _json(text)
+        return value if _PLAIN_VALUE.fullmatch(value) else _json(escaped(value))
 
 
 class JsonLines(_Lines):
