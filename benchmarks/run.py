@@ -83,6 +83,7 @@ def _report_large(given: argparse.Namespace) -> None:
 def _report(store: str, size: tuple[int, int, int], turns: int) -> None:
     if store == "embedded":
         import embedded
+        import guards
         import starting
 
         with TemporaryDirectory(prefix="bfsql-bench-") as folder:
@@ -91,6 +92,7 @@ def _report(store: str, size: tuple[int, int, int], turns: int) -> None:
             asyncio.run(embedded.report_answers(path, size[0], turns))
             starting.report_start(path, turns)
             asyncio.run(starting.report_tool_path(path, size[0], turns))
+            asyncio.run(guards.report(path, size[0], turns))
     elif store == "postgres":
         import postgres
 
