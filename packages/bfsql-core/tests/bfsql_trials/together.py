@@ -1,4 +1,4 @@
-"""Rules of the kit in the order of the graphs that they read, so that each graph is loaded once."""
+"""Rules of the kit in the order of their graphs: each graph is loaded, and opened, once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import pickle
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -30,7 +30,8 @@ class SharedLoads:
     """A store that holds one graph at a time, for several rules that take turns.
 
     One rule runs while all others wait for a graph. The next turn is that of a rule that waits
-    for the graph which is held, or else for the graph that most of them wait for.
+    for the graph which is held, or else for the graph that most of them wait for. Rules in
+    successive turns share a backend where they open the same graph in the same way.
 
     Args:
         rules: How many rules take turns.
@@ -40,6 +41,8 @@ class SharedLoads:
         self._rules = rules
         self._waiting: dict[bytes, list[asyncio.Future[None]]] = {}
         self._held = b""
+        self._open: tuple[Fill, bytes, GraphDbInterface] | None = None
+        self._closing = AsyncExitStack()
 
     def in_turn(self, fill: Fill | None) -> Fill | None:
         """As `fill`, which opens a backend once the turn of its records has come.
@@ -53,10 +56,21 @@ class SharedLoads:
         @asynccontextmanager
         async def filled(records: Sequence[GraphRecord]) -> AsyncIterator[GraphDbInterface]:
             await self._turn(pickle.dumps(list(records)))
-            async with fill(records) as backend:
-                yield backend
+            yield await self._backend(fill, records)
 
         return filled
+
+    async def close(self) -> None:
+        """Close the backend that is open."""
+        self._open = None
+        await self._closing.aclose()
+
+    async def _backend(self, fill: Fill, records: Sequence[GraphRecord]) -> GraphDbInterface:
+        if self._open is None or self._open[:2] != (fill, self._held):
+            await self.close()
+            backend = await self._closing.enter_async_context(fill(records))
+            self._open = (fill, self._held, backend)
+        return self._open[2]
 
     def ended(self) -> None:
         """A rule has its finding, and takes no more turns."""
@@ -87,7 +101,7 @@ class SharedLoads:
 
 
 class LoadedTogether(BackendSuite):
-    """The kit over a store that is slow to load: each graph is loaded once for nearly all rules.
+    """The kit over a store that is slow to load: nearly all rules share one load of each graph.
 
     The first test that runs takes the time of all rules whose tests were chosen. `backend_with`
     has to load nothing when the store holds the same records already.
@@ -140,5 +154,8 @@ async def judged_together(
         finally:
             loads.ended()
 
-    findings = await asyncio.gather(*map(judged, rules))
+    try:
+        findings = await asyncio.gather(*map(judged, rules))
+    finally:
+        await loads.close()
     return {finding.rule.id: finding for finding in findings}

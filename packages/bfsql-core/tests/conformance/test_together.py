@@ -1,4 +1,4 @@
-"""Rules that are tried together find what they find alone, with one load for each graph."""
+"""Rules that are tried together find what they find alone, with one backend for each graph."""
 
 from __future__ import annotations
 
@@ -19,19 +19,24 @@ TRIED = ("every-node", "schema-lists", "own-edges", "read-rights", "search-crowd
 
 
 class Loading:
-    """Counts the loads of backends of a class."""
+    """Counts what is loaded and opened of backends of a class."""
 
     def __init__(self, backend: type) -> None:
         self.backend = backend
         self.held: str | None = None
         self.loads: Counter[str] = Counter()
+        self.opened: Counter[str] = Counter()
+        self.open = 0
 
     @asynccontextmanager
     async def filled(self, records: Sequence[GraphRecord]) -> AsyncIterator[GraphDbInterface]:
         if self.held != repr(records):
             self.held = repr(records)
             self.loads[self.held] += 1
+        self.opened[self.held] += 1
+        self.open += 1
         yield self.backend(records)
+        self.open -= 1
         assert self.held == repr(records), "another graph was loaded under an open backend"
 
 
@@ -40,14 +45,16 @@ async def found(backend: type) -> tuple[dict[str, str], Loading]:
     loading = Loading(backend)
     trial = Trial(fill=loading.filled, read_only=loading.filled)
     findings = await judged_together([RULES[name] for name in TRIED], trial, {})
+    assert not loading.open
     return {name: finding.outcome for name, finding in findings.items()}, loading
 
 
 @pytest.mark.slow
-async def test_each_graph_is_loaded_once() -> None:
+async def test_each_graph_is_loaded_and_opened_once() -> None:
     outcomes, loading = await found(MemoryBackend)
     assert outcomes == dict.fromkeys(TRIED, "holds")
     assert set(loading.loads.values()) == {1}
+    assert loading.opened == loading.loads
 
 
 @pytest.mark.slow
