@@ -80,8 +80,7 @@ class WebServer:
         """Reset all connections, and stop listening."""
         if self._server is None:
             return
-        self._loop.call_soon_threadsafe(self.kill)
-        self._serving.result(10)
+        asyncio.run_coroutine_threadsafe(self._end_serving(self._server), self._loop).result(10)
         self._listener.close()
         self._server = None
 
@@ -125,6 +124,16 @@ class WebServer:
         self.requests.append((scope["method"], raw))
         assert self._app is not None, "nothing is served"
         await self._app(scope, receive, send)
+
+    async def _end_serving(self, server: uvicorn.Server) -> None:
+        """End as uvicorn does, but without its two pauses of a tenth of a second."""
+        while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
+            await asyncio.sleep(0)
+        self.kill()
+        self._serving.cancel()
+        for listening in server.servers:
+            listening.close()
+            await listening.wait_closed()
 
     def _run(self, ready: threading.Event) -> None:
         async def main() -> None:
