@@ -13,7 +13,6 @@ from bfsql import MemoryBackend, open_graph
 from bfsql.answers.clean import clean_metadata
 from bfsql.models import Edge, EdgeRecord, NodeRecord
 from bfsql_jsonld import JsonLdBackend
-from bfsql_servers.web import WebServer
 
 
 @asynccontextmanager
@@ -44,42 +43,40 @@ async def both(server, records, hooks=()):
     max_tokens=st.sampled_from([0, 700, 20_000]),
 )
 async def test_the_chain_gives_the_same_bytes_for_every_graph_and_call(
-    case, depth, filters, max_tokens
+    web, case, depth, filters, max_tokens
 ):
     graph, seeds = case
-    with WebServer() as server:
-        async with both(server, graph.records) as graphs:
-            await assert_same_answers(graphs, "describe_schema")
-            asked = {**filters, "max_tokens": max_tokens}
-            await assert_same_answers(graphs, "bfs_query", seeds=seeds, max_hops=depth, **asked)
-            await assert_same_answers(graphs, "intersect_subgraphs", seeds=seeds, k=depth, **asked)
-            await assert_same_answers(graphs, "describe_entities", ids=[*graph.ids, *drawn.GONE])
-            for entity_id in graph.ids:
-                await assert_same_answers(graphs, "describe_entity", id=entity_id)
-                await assert_same_answers(graphs, "search_entities", query=entity_id)
+    async with both(web, graph.records) as graphs:
+        await assert_same_answers(graphs, "describe_schema")
+        asked = {**filters, "max_tokens": max_tokens}
+        await assert_same_answers(graphs, "bfs_query", seeds=seeds, max_hops=depth, **asked)
+        await assert_same_answers(graphs, "intersect_subgraphs", seeds=seeds, k=depth, **asked)
+        await assert_same_answers(graphs, "describe_entities", ids=[*graph.ids, *drawn.GONE])
+        for entity_id in graph.ids:
+            await assert_same_answers(graphs, "describe_entity", id=entity_id)
+            await assert_same_answers(graphs, "search_entities", query=entity_id)
 
 
 @settings(max_examples=10, suppress_health_check=list(HealthCheck))
 @given(case=drawn.graphs_with_seeds(seeds=2))
-async def test_one_by_one_and_in_batches_it_reads_the_same(case):
+async def test_one_by_one_and_in_batches_it_reads_the_same(web, case):
     graph, _ = case
     memory = MemoryBackend(graph.records)
-    with WebServer() as server:
-        async with both(server, graph.records) as (_, chained):
-            backend = chained.db
-            nodes = [node.id for node in await memory.get_nodes_batch(graph.ids)]
-            for entity_id in nodes:
-                assert sorted(await backend.edges_from(entity_id)) == sorted(
-                    await memory.edges_from(entity_id)
-                )
-                assert sorted(await backend.edges_to(entity_id)) == sorted(
-                    await memory.edges_to(entity_id)
-                )
-                known = await memory.metadata_for_node(entity_id)
-                assert await backend.metadata_for_node(entity_id) == clean_metadata(known)
-            for edge in await memory.edges_batch(nodes):
-                known = await memory.metadata_for_edge(Edge(*edge))
-                assert await backend.metadata_for_edge(Edge(*edge)) == clean_metadata(known)
+    async with both(web, graph.records) as (_, chained):
+        backend = chained.db
+        nodes = [node.id for node in await memory.get_nodes_batch(graph.ids)]
+        for entity_id in nodes:
+            assert sorted(await backend.edges_from(entity_id)) == sorted(
+                await memory.edges_from(entity_id)
+            )
+            assert sorted(await backend.edges_to(entity_id)) == sorted(
+                await memory.edges_to(entity_id)
+            )
+            known = await memory.metadata_for_node(entity_id)
+            assert await backend.metadata_for_node(entity_id) == clean_metadata(known)
+        for edge in await memory.edges_batch(nodes):
+            known = await memory.metadata_for_edge(Edge(*edge))
+            assert await backend.metadata_for_edge(Edge(*edge)) == clean_metadata(known)
 
 
 async def test_metadata_that_the_other_server_withholds_is_noted_here(web):
@@ -103,22 +100,18 @@ TRIALS = [
 ]
 
 
-async def test_what_a_server_counts_is_passed_on():
-    with WebServer() as server:
-        async with both(server, TRIALS) as (first, second):
-            schemas = [
-                json.loads((await graph.describe_schema()).text) for graph in (first, second)
-            ]
+async def test_what_a_server_counts_is_passed_on(web):
+    async with both(web, TRIALS) as graphs:
+        schemas = [json.loads((await graph.describe_schema()).text) for graph in graphs]
     assert schemas[0]["relations"] == ["Trial -studies-> Disease (9)"]
     assert schemas[0]["properties"]["Trial"] == ["phase: 0 | 1 | 2", "year: 2000..2008"]
     for part in ("relations", "properties"):
         assert schemas[1][part] == schemas[0][part]
 
 
-async def test_what_a_server_redacts_is_in_no_outline():
+async def test_what_a_server_redacts_is_in_no_outline(web):
     hooks = [Hiding(lambda kind, key, metadata: {k: v for k, v in metadata.items() if k != "year"})]
-    with WebServer() as server:
-        async with both(server, TRIALS, hooks) as (_, behind):
-            schema = json.loads((await behind.describe_schema()).text)
+    async with both(web, TRIALS, hooks) as (_, behind):
+        schema = json.loads((await behind.describe_schema()).text)
     assert schema["relations"] == ["Trial -studies-> Disease (9)"]
     assert "properties" not in schema

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 from bfsql_trials.conformance import ServedSuite, trying
+from bfsql_trials.together import LoadedTogether
 
 from bfsql.abc import GraphDbInterface
 from bfsql.conformance import EVERYTHING, OptOut
@@ -41,7 +42,7 @@ async def in_a_file(records: Sequence[GraphRecord]) -> AsyncIterator[GraphDbInte
             await backend.close()
 
 
-class Chained(ServedSuite):
+class Chained(LoadedTogether, ServedSuite):
     """What both chains share."""
 
     store: ClassVar[Any]
