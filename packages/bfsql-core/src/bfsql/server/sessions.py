@@ -142,14 +142,19 @@ class Sessions:
         Raises:
             BadMessage: Its id is that of another request in progress.
         """
-        key = str(value["id"]) if is_request(value) else None
-        if key in session.ids:
+        own = {str(value["id"])} if is_request(value) else set()
+        if own & session.ids:
             raise id_in_use(value["id"])
 
         started, send = False, _once(send)
 
         async def answered(message: Message) -> None:
             nonlocal started
+            if message["type"] == "http.response.body" and not message.get("more_body"):
+                # Before the last part is sent: its client may use the id again at once.
+                session.since = time.monotonic()
+                session.ids -= own
+                own.clear()
             if message["type"] == "http.response.start":
                 started = True
                 if message["status"] == HTTPStatus.NOT_FOUND:
@@ -158,8 +163,8 @@ class Sessions:
                     self._forget(session, "client")
             await send(message)
 
-        if key is not None:
-            session.ids.add(key)
+        if own:
+            session.ids |= own
             session.used = True
         session.open += 1
         try:
@@ -172,8 +177,7 @@ class Sessions:
         finally:
             session.open -= 1
             session.since = time.monotonic()
-            if key is not None:
-                session.ids.discard(key)
+            session.ids -= own
 
     async def _make_room(self, scope: Scope) -> None:
         """End idle sessions until there is room for those that are being opened."""
