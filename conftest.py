@@ -59,6 +59,7 @@ SERVER = re.compile("neo4j|virtuoso|fuseki|rdf4j|oxigraph|postgres", re.IGNORECA
 """The servers that take seconds to start, or that many tests load."""
 USING_SERVERS = re.compile(
     r"packages/bfsql-(neo4j|postgres|sparql)/|tests/test_(docs|questions|(sparql_)?servers)\.py"
+    r"|tests/(explore/test_conditions|attacks/test_store)\.py"
 )
 LONGEST_FIRST = (
     *("neo4j", "virtuoso", "fuseki", "postgres", "rdf4j", "bfsql-sparql", "oxigraph"),
