@@ -248,8 +248,10 @@ async def vectors_lacking(
     Neo4j's vector indexes are over one label: the label with the most vectors gets it.
     """
     name = settings.vector_property
+    if name is None:
+        return []
     have = [index for index in await indexes(session) if index.type == "VECTOR"]
-    if name is None or any(name in i.properties and i.state != "FAILED" for i in have):
+    if any(name in index.properties and index.state != "FAILED" for index in have):
         return []
     found = []
     for label in labels:

@@ -98,14 +98,15 @@ class GraphWriter:
         self._report = staging.report
         self._all_nodes, self._all_relationships = await staging.run(rows.number)
         id_property = {label: names[0] for label, names in id_properties.items()}
+        changes: list[str] = []
         if existing is None:
-            await self._clear(session, id_property)
+            changes += await self._clear(session, id_property)
         else:
             await self._remove(session, staging, existing)
-        wanted = [
+        changes += [
             index_queries.create_range_index(label, name) for label, name in id_property.items()
         ]
-        await make(session, self._settings, wanted)
+        await make(session, self._settings, changes)
 
         async def write_nodes(batch: Batch) -> None:
             pairs = await self._wait(
@@ -153,8 +154,8 @@ class GraphWriter:
 
     # --- what goes ------------------------------------------------------------
 
-    async def _clear(self, session: AsyncSession, id_property: Mapping[str, str]) -> None:
-        """Delete the existing content, and the unused indexes of an earlier load."""
+    async def _clear(self, session: AsyncSession, id_property: Mapping[str, str]) -> list[str]:
+        """Delete the existing content; returns statements that drop indexes of an earlier load."""
         ((there,),) = await (await session.run(queries.NODES)).values()
         if there:
             self._deleting = True
@@ -165,7 +166,7 @@ class GraphWriter:
             for index in await indexes(session)
             if index.name == self._settings.fulltext_index or self._is_idle(index, id_property)
         ]
-        await make(session, self._settings, [*idle, index_queries.drop_index(EVIDENCE_INDEX)])
+        return [*idle, index_queries.drop_index(EVIDENCE_INDEX)]
 
     def _is_idle(self, index: Index, id_property: Mapping[str, str]) -> bool:
         """Whether it is an index over ids for a label that no longer exists."""
