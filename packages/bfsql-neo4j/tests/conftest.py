@@ -70,13 +70,25 @@ async def cypher(neo4j_server: Neo4jServer) -> AsyncIterator[Cypher]:
 
 
 @pytest.fixture
-async def emptied(cypher: Cypher) -> None:
+def empty_it(cypher: Cypher) -> Callable[[], Awaitable[None]]:
+    """Removes all nodes, indexes and constraints of the test server's database."""
+
+    async def empty() -> None:
+        await cypher("MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS")
+        for (name,) in await cypher("SHOW CONSTRAINTS YIELD name"):
+            await cypher(f"DROP CONSTRAINT `{name}`")
+        for (name,) in await cypher(
+            "SHOW INDEXES YIELD name, type WHERE type <> 'LOOKUP' RETURN name"
+        ):
+            await cypher(f"DROP INDEX `{name}`")
+
+    return empty
+
+
+@pytest.fixture
+async def emptied(empty_it: Callable[[], Awaitable[None]]) -> None:
     """The test server's database without nodes, indexes and constraints."""
-    await cypher("MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS")
-    for (name,) in await cypher("SHOW CONSTRAINTS YIELD name"):
-        await cypher(f"DROP CONSTRAINT `{name}`")
-    for (name,) in await cypher("SHOW INDEXES YIELD name, type WHERE type <> 'LOOKUP' RETURN name"):
-        await cypher(f"DROP INDEX `{name}`")
+    await empty_it()
 
 
 @pytest.fixture(scope="session")

@@ -49,7 +49,7 @@ class TestAgreement:
         type(self).settings = settings
 
     @given(drawn(KEPT_CASE))
-    @settings(max_examples=6, phases=WITHOUT_SHRINKING, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=3, phases=WITHOUT_SHRINKING, suppress_health_check=list(HealthCheck))
     async def test_the_server_and_the_reference_tell_the_same_of_every_graph(
         self, records: list[GraphRecord]
     ) -> None:
@@ -57,7 +57,7 @@ class TestAgreement:
         await agree(kept, records, upper=False)
 
     @given(drawn(LOWER))
-    @settings(max_examples=3, phases=WITHOUT_SHRINKING, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=2, phases=WITHOUT_SHRINKING, suppress_health_check=list(HealthCheck))
     async def test_types_in_capitals_are_predicates_in_lower_case(
         self, records: list[GraphRecord]
     ) -> None:

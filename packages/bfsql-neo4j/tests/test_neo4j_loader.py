@@ -29,6 +29,7 @@ from bfsql_neo4j import Neo4jSettings
 from bfsql_neo4j.loader import load_graph
 from bfsql_neo4j.rows import BATCH, BATCH_BYTES, MAX_ID_BYTES, PLAIN, GraphRows, check
 from bfsql_neo4j.values import from_properties
+from bfsql_servers.process import PAUSE
 
 OLD: list[GraphRecord] = [NodeRecord("old", "Old", {"name": "what was there"})]
 
@@ -382,6 +383,7 @@ async def test_a_load_that_is_interrupted_on_the_command_line_says_what_is_there
     )
     while not (await cypher("MATCH (n:Many) RETURN count(n)"))[0][0]:
         assert process.returncode is None
+        await asyncio.sleep(PAUSE)
     process.send_signal(signal.SIGINT)
     said = (await process.communicate())[1].decode()
     assert process.returncode == 130
