@@ -1,20 +1,42 @@
 """The conformance kit on real servers, opened by a role that may read and nothing else."""
 
 import pickle
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, ClassVar
 
 import pytest
 from bfsql_trials.conformance import ASKED_AGAIN, WatchedSuite, trying
-from bfsql_trials.together import LoadedTogether
 
 from bfsql.conformance import EVERYTHING, RULES
 from bfsql.models import GraphRecord
 from bfsql.testing import Kind
 from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
-from bfsql_servers.database import Database, kept
+from bfsql_servers.database import Database
 from bfsql_servers.pgbouncer import PgBouncer
+
+
+class Graphs:
+    """Loads each graph once, into a schema that stays as long as its database."""
+
+    def __init__(self) -> None:
+        self._schemas: dict[tuple[str, str, bytes], str] = {}
+
+    async def schema(self, database: Database, layout: str, records: Sequence[GraphRecord]) -> str:
+        """The schema that holds these records, with a layout of evidence."""
+        key = database.name, layout, pickle.dumps(list(records))  # not ==: 1 and True are equal
+        if key not in self._schemas:
+            schema = await database.new_schema()
+            owner = PostgresSettings(dsn=database.owner_url, schema_=schema, evidence_layout=layout)
+            await load_graph(owner, records)
+            self._schemas[key] = schema
+        return self._schemas[key]
+
+
+@pytest.fixture(scope="module")
+def graphs() -> Graphs:
+    """One for all classes: some differ only in the way to the same tables."""
+    return Graphs()
 
 
 def watched(backend: PostgresBackend) -> list[str]:
@@ -31,25 +53,19 @@ def watched(backend: PostgresBackend) -> list[str]:
     return texts
 
 
-class OnPostgres(LoadedTogether, WatchedSuite):
+class OnPostgres(WatchedSuite):
     # An index of Postgres takes 2,704 bytes.
     keeps = EVERYTHING - {Kind.BINARY, Kind.NUL_CHARACTERS, Kind.LONG_IDS}
     examples = 8  # each is a load
     evidence_layout: ClassVar[str] = "bundle_evidence"
     pooled: ClassVar[bool] = False
     server: ClassVar[str] = "database"
-    database: ClassVar[Database]
-    schema: ClassVar[str]
-    held: ClassVar[bytes | None]
-    """What was loaded last; nothing else writes into the schema of a class."""
+    database: Database
+    graphs: Graphs
 
-    @pytest.fixture(autouse=True, scope="class")
-    @classmethod
-    def _schema(cls, request: pytest.FixtureRequest) -> Iterator[None]:
-        cls.database, cls.held = request.getfixturevalue(cls.server), None
-        for name in kept(cls.database.schema()):
-            cls.schema = name
-            yield
+    @pytest.fixture(autouse=True)
+    def _on_the_server(self, request: pytest.FixtureRequest, graphs: Graphs) -> None:
+        self.database, self.graphs = request.getfixturevalue(self.server), graphs
 
     @property
     def address(self) -> str:
@@ -57,18 +73,9 @@ class OnPostgres(LoadedTogether, WatchedSuite):
 
     @asynccontextmanager
     async def backend_with(self, records: Sequence[GraphRecord]) -> AsyncIterator[PostgresBackend]:
-        wanted = pickle.dumps(list(records))  # not ==: 1 and True are equal
-        if wanted != self.held:
-            type(self).held = None
-            owner = PostgresSettings(
-                dsn=self.database.owner_url,
-                schema_=self.schema,
-                evidence_layout=self.evidence_layout,
-            )
-            await load_graph(owner, records)
-            type(self).held = wanted
+        schema = await self.graphs.schema(self.database, self.evidence_layout, records)
         backend = await PostgresBackend.create(
-            self.address, schema=self.schema, pool_size=4, transaction_pooling=self.pooled
+            self.address, schema=schema, pool_size=4, transaction_pooling=self.pooled
         )
         self.texts = watched(backend)
         try:
