@@ -160,10 +160,9 @@ async def test_a_stream_is_one_request_and_a_ring_without_one_what_it_always_was
         assert limited.requests == 1
 
 
-async def test_a_store_whose_edges_lead_nowhere_is_named():
+async def test_a_store_whose_edges_all_lead_nowhere_is_broken():
     records = [NodeRecord("a", "T"), EdgeRecord("a", "p", "x"), EdgeRecord("y", "p", "a")]
     trial = Trial(open=lambda: nullcontext(MemoryBackend(records)), sample=("a",))
     finding = await judge(RULES["ends-exist"], trial)
-    assert finding.outcome == "holds"
-    [oddity] = finding.oddities
-    assert "none of the 2 other ends has one" in oddity
+    assert finding.outcome == "broken"
+    assert "none of the 2 other ends has one" in finding.reason
