@@ -6,8 +6,10 @@ By default a store takes minutes; the goals are for `--nodes 100000 --edges 1000
 `embedded --edges 10000000`, without `--nodes`, measures a graph with hubs as real ones have them,
 beside columns by hand and, with `--old`, beside another commit.
 
-`questions` runs the suite of questions, `chat` puts a model in front of them; each has arguments
-of its own (`--help` behind it). `explore` measures the page of `bfsql explore` in Chromium.
+`questions` runs the suite of questions, `chat` puts a model in front of them, and `recall` searches
+for misspelt names; each has arguments of its own (`--help` behind it). `forms` counts the
+characters of answers in JSON and in lines. `explore` measures the page of `bfsql explore` in
+Chromium.
 """
 
 from __future__ import annotations
@@ -37,6 +39,14 @@ def main() -> None:
         from questions import chat
 
         chat.main(sys.argv[2:])
+    elif sys.argv[1:2] == ["recall"]:
+        import recall
+
+        recall.main(sys.argv[2:])
+    elif sys.argv[1:2] == ["forms"]:
+        import forms
+
+        forms.report()
     elif sys.argv[1:2] == ["explore"]:
         import explore
 
@@ -85,6 +95,7 @@ def _report(store: str, size: tuple[int, int, int], turns: int) -> None:
         import embedded
         import guards
         import starting
+        import through_hub
 
         with TemporaryDirectory(prefix="bfsql-bench-") as folder:
             path = Path(folder) / "graph.db"
@@ -93,6 +104,7 @@ def _report(store: str, size: tuple[int, int, int], turns: int) -> None:
             starting.report_start(path, turns)
             asyncio.run(starting.report_tool_path(path, size[0], turns))
             asyncio.run(guards.report(path, size[0], turns))
+        asyncio.run(through_hub.report())
     elif store == "postgres":
         import postgres
 

@@ -15,7 +15,7 @@ from bfsql_servers.neo4j import Neo4jServer
 from bfsql_servers.oxigraph import OxigraphServer
 from bfsql_servers.postgres import PostgresServer
 from bfsql_servers.process import Server
-from questions.stores import Side, in_neo4j, in_postgres, in_sparql, in_sqlite
+from questions.stores import Loadable, Side, in_neo4j, in_postgres, in_sparql, in_sqlite
 from questions.suite import Report, Sum, questions_about
 from questions.worlds import Size, World
 
@@ -24,7 +24,7 @@ SCALES = (1, 6, 20)
 GOAL = 1.5
 """Characters of our answers, as a multiple of those of Cypher."""
 
-Opening = Callable[[World], AbstractAsyncContextManager[list[Side]]]
+Opening = Callable[[Loadable], AbstractAsyncContextManager[list[Side]]]
 
 
 def main(arguments: Sequence[str]) -> None:

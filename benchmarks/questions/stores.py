@@ -6,16 +6,17 @@ Our tools are there twice: with answers in JSON and with answers in lines.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 from neo4j import AsyncGraphDatabase
 from pydantic import SecretStr
 
 from bfsql import Limits, open_graph
 from bfsql.call import AnswerFormat
+from bfsql.models import GraphRecord
 from bfsql.tools.orientation import COUNTING
 from bfsql_neo4j import Neo4jSettings
 from bfsql_neo4j.loader import load_graph as load_neo4j
@@ -29,11 +30,21 @@ from bfsql_sparql.loader import load_graph as load_sparql
 from bfsql_sqlite import SqliteSettings
 from bfsql_sqlite import load_graph as load_sqlite
 from questions.toolsets import CypherTools, SixTools, SparqlTools, Toolset
-from questions.worlds import World
 
 Language = Literal["six_tools", "cypher", "sparql"]
 """The name of the plans that a set of tools is for."""
 DESCRIPTION = "Made-up research: who studies, tests, writes and inhibits what."
+
+
+class Loadable(Protocol):
+    """What can be put into a store, such as a world."""
+
+    @property
+    def name(self) -> str:
+        """What its file is called."""
+
+    def records(self) -> Iterable[GraphRecord]:
+        """Its nodes and edges."""
 
 
 class Side(NamedTuple):
@@ -69,7 +80,7 @@ async def _ours(store: str, backend: str, **settings: Any) -> AsyncIterator[list
 
 
 @asynccontextmanager
-async def in_sqlite(world: World, folder: Path) -> AsyncIterator[list[Side]]:
+async def in_sqlite(world: Loadable, folder: Path) -> AsyncIterator[list[Side]]:
     """The world in a file of a folder."""
     path = folder / f"{world.name}.db"
     await load_sqlite(SqliteSettings(path=path), world.records())
@@ -78,7 +89,7 @@ async def in_sqlite(world: World, folder: Path) -> AsyncIterator[list[Side]]:
 
 
 @asynccontextmanager
-async def in_postgres(world: World, server: PostgresServer) -> AsyncIterator[list[Side]]:
+async def in_postgres(world: Loadable, server: PostgresServer) -> AsyncIterator[list[Side]]:
     """The world in a database of its own."""
     async with server.database() as database:
         dsn = SecretStr(database.owner_url)
@@ -88,7 +99,7 @@ async def in_postgres(world: World, server: PostgresServer) -> AsyncIterator[lis
 
 
 @asynccontextmanager
-async def in_neo4j(world: World, server: Neo4jServer) -> AsyncIterator[list[Side]]:
+async def in_neo4j(world: Loadable, server: Neo4jServer) -> AsyncIterator[list[Side]]:
     """The world in place of what the server holds, for our tools and for Cypher."""
     await load_neo4j(Neo4jSettings(uri=server.uri), world.records())
     async with (
@@ -99,7 +110,7 @@ async def in_neo4j(world: World, server: Neo4jServer) -> AsyncIterator[list[Side
 
 
 @asynccontextmanager
-async def in_sparql(world: World, server: SparqlServer) -> AsyncIterator[list[Side]]:
+async def in_sparql(world: Loadable, server: SparqlServer) -> AsyncIterator[list[Side]]:
     """The world in place of what the server holds, for our tools and for SPARQL."""
     server.clear()
     settings = SparqlSettings(endpoint=server.query_url, update_endpoint=server.update_url)

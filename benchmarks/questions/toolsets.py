@@ -132,17 +132,17 @@ class SixTools(Toolset):
 
     def __init__(self, graph: Graph) -> None:
         super().__init__()
-        self._graph = graph
+        self.graph = graph
 
     def definitions(self) -> list[Definition]:
         return [
             Definition(tool.name, tool.description, tool.input_schema)
-            for tool in self._graph.definitions()
+            for tool in self.graph.definitions()
         ]
 
     async def _answer(self, tool: str, arguments: Mapping[str, Any]) -> str:
         try:
-            answer = await self._graph.call(tool, dict(arguments))
+            answer = await self.graph.call(tool, dict(arguments))
         except ToolError as error:
             raise CallRefused(str(error)) from error
         return "".join(answer.blocks)

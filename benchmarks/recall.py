@@ -1,0 +1,137 @@
+"""`nox -s benchmarks -- recall`: which share of misspelt names find their entity.
+
+The names are those of medlit, or made up (`--names 100000`). Typing errors are letters dropped,
+doubled, replaced or swapped in a word of at least six letters. Queries that nothing matches are
+asked of medlit as well, with the classes of their hits.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from questions.command import STORES, opened
+from questions.names import Names
+from questions.toolsets import SixTools
+
+from bfsql import Graph
+from bfsql.models import GraphRecord, NodeRecord, Refusal
+from bfsql.models.matching import name_of
+from bfsql.sources import read_all
+
+WITHOUT_MATCH = ("aspirin", "Parkinson disease", "Boston")
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+LONG = 6
+"""Letters of a word that may have two typing errors."""
+FIRST = (1, 5)
+"""Numbers of hits among which the entity is looked for."""
+
+
+@dataclass(frozen=True)
+class Records:
+    """What is put into a store."""
+
+    name: str
+    every: Sequence[GraphRecord]
+
+    @classmethod
+    def medlit(cls, folder: Path) -> Records:
+        """The medlit bundle."""
+        return cls("medlit", [one for one in read_all([folder]) if not isinstance(one, Refusal)])
+
+    @classmethod
+    def made_up(cls, count: int) -> Records:
+        """Entities with names of two words."""
+        names = Names(random.Random(7))
+        made = (NodeRecord(f"E:{n}", "Person", {"name": names.person()}) for n in range(count))
+        return cls("names", list(made))
+
+    def records(self) -> Iterator[GraphRecord]:
+        """All records."""
+        yield from self.every
+
+    def names(self) -> list[str]:
+        """The names with a long word, each once."""
+        nodes = (one for one in self.every if isinstance(one, NodeRecord))
+        names = {name for one in nodes if (name := name_of(one.metadata)) and _long(name)}
+        return sorted(names)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Measure.
+
+    Args:
+        arguments: Of the command line, behind `recall`.
+    """
+    parser = argparse.ArgumentParser(prog="recall", description=__doc__)
+    parser.add_argument("stores", nargs="*", default=STORES, help=f"of {', '.join(STORES)}; all")
+    parser.add_argument("--names", type=int, help="how many names to make up; medlit without it")
+    parser.add_argument("--queries", type=int, default=200, help="of each number of errors")
+    given = parser.parse_args(arguments)
+    if unknown := set(given.stores) - set(STORES):
+        parser.error(f"there is no store {unknown.pop()}; there are {', '.join(STORES)}")
+    if given.names:
+        held = Records.made_up(given.names)
+    elif folder := os.environ.get("BFSQL_MEDLIT"):
+        held = Records.medlit(Path(folder))
+    else:
+        parser.error("BFSQL_MEDLIT names no folder with medlit, and there is no --names")
+    asyncio.run(report(given.stores, held, given.queries))
+
+
+async def report(stores: Sequence[str], held: Records, queries: int) -> None:
+    """Print the shares, a line for each store and number of errors."""
+    names = held.names()
+    print(f"{held.name}: {len(names):,} names\nstore         errors   among 1   among 5   classes")
+    for store in stores:
+        with ExitStack() as stack:
+            async with opened(store, stack)(held) as sides:
+                tools = sides[0].tools
+                assert isinstance(tools, SixTools)
+                for errors in (1, 2):
+                    await _report(tools.graph, store, names, errors, queries)
+                for query in WITHOUT_MATCH if held.name == "medlit" else ():
+                    answer = await tools.graph.search_entities(query)
+                    hits = [(hit["name"], hit["match"]) for hit in json.loads(answer.text)]
+                    print(f"    {query!r}: {hits}; {' '.join(answer.notes)[:80]}")
+
+
+async def _report(graph: Graph, store: str, names: Sequence[str], errors: int, count: int) -> None:
+    chance = random.Random(errors)
+    found, classes = Counter[int](), Counter[str]()
+    for name in chance.choices(names, k=count):
+        hits = json.loads((await graph.search_entities(misspelt(name, errors, chance))).text)
+        classes.update(hit["match"] for hit in hits[:1])
+        for first in FIRST:
+            found[first] += name in [hit["name"] for hit in hits[:first]]
+    shares = "".join(f"{found[first] / count:10.3f}" for first in FIRST)
+    print(f"{store:12}{errors:8}{shares}   {dict(sorted(classes.items()))}")
+
+
+def misspelt(name: str, errors: int, chance: random.Random) -> str:
+    """A name with typing errors in one of its long words."""
+    place = chance.choice(_long(name))
+    words = name.split()
+    for _ in range(errors):
+        words[place] = _with_error(words[place], chance)
+    return " ".join(words)
+
+
+def _with_error(word: str, chance: random.Random) -> str:
+    at = chance.randrange(len(word) - 1)
+    start, one, other, rest = word[:at], word[at], word[at + 1], word[at + 2 :]
+    wrong = (one, other + one, one + one + other, one + chance.choice(LETTERS))
+    return start + chance.choice(wrong) + rest
+
+
+def _long(name: str) -> list[int]:
+    """The places of the long words of a name."""
+    return [n for n, word in enumerate(name.split()) if len(word) >= LONG and word.isalpha()]
