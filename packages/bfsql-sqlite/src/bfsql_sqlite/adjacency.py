@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import struct
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple, Self, TypeAlias
@@ -27,7 +28,7 @@ Numbers: TypeAlias = tuple[int, int, int]
 FEW_LISTS, SMALL = 8, 1_000
 """Nodes whose lists are read one by one, which is faster than arrays, and their most entries."""
 LONG_LIST = 10_000
-"""Number of entries from which the range of a predicate is searched; shorter lists are filtered."""
+"""Entries per wanted predicate or edge from which a list is searched; shorter ones are read."""
 FEW_EDGES = 32
 """Edges that are looked up one by one."""
 _LONG_RUN = 16
@@ -342,10 +343,14 @@ class Adjacency:
         wanted = frozenset(triples)
         if len(wanted) <= FEW_EDGES:
             return self._few_numbers(connection, wanted)
-        subjects = np.array(sorted({s for s, _, _ in wanted}), np.int32)
+        counts = Counter(subject for subject, _, _ in wanted)
+        lists = self.ranges(connection, np.array(sorted(counts), np.int32))
+        needed = np.array([counts[subject] for subject in lists.lists.tolist()], np.int64)
+        long = lists.lengths > LONG_LIST * needed
+        hubs = frozenset(lists.lists[long].tolist())
+        found = self._few_numbers(connection, [edge for edge in wanted if edge[0] in hubs])
         objects = Handles(self.nodes, np.array([o for _, _, o in wanted], np.int32))
-        found: dict[Numbers, int] = {}
-        for ranges in cut(self.ranges(connection, subjects), BATCH_EDGES):
+        for ranges in cut(Ranges(*(column[~long] for column in lists)), BATCH_EDGES):
             ring = self.ring(connection, ranges)
             (places,) = np.nonzero(objects.has(ring.objects))
             begins = np.cumsum(ranges.lengths) - ranges.lengths
@@ -359,6 +364,7 @@ class Adjacency:
     def _few_numbers(
         self, connection: sqlite3.Connection, wanted: Collection[Numbers]
     ) -> dict[Numbers, int]:
+        """The same, for edges that are looked up one by one."""
         found: dict[Numbers, int] = {}
         for subject in {s for s, _, _ in wanted}:
             start, stop = self._range(connection, subject)
