@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Collection, Hashable, Iterable, Mapping, Sequence
 from operator import itemgetter
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,8 @@ from bfsql.models.records import EdgeDirection, Metadata
 
 IntArray: TypeAlias = npt.NDArray[np.int32]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
+
+Number = TypeVar("Number", np.int32, np.int64)
 
 BATCH_EDGES = 250_000
 """Approximate number of edges in a batch of a ring, read between two checks of a call's bounds."""
@@ -134,7 +136,12 @@ class Columns(ABC):
 
 
 def is_sparse(count: int, size: int) -> bool:
-    """Whether an array with a place for each handle costs more than looking up `count` handles."""
+    """Whether an array with a place for each handle costs more than sorting and searching.
+
+    Args:
+        count: Number of handles that would be sorted or searched for.
+        size: Upper bound (exclusive) of the handles.
+    """
     return size > _SMALL and count * _SPARSE < size
 
 
@@ -142,6 +149,14 @@ def numbers_of(names: Collection[str], known: Sequence[str]) -> IntArray:
     """The numbers of some names, ascending; a name without a number is left out."""
     wanted = frozenset(names)
     return np.array([n for n, name in enumerate(known) if name in wanted], np.int32)
+
+
+def distinct_numbers(numbers: npt.NDArray[Number]) -> npt.NDArray[Number]:
+    """The distinct numbers in ascending order."""
+    in_order = np.sort(numbers)  # `np.unique` hashes them, which is many times slower
+    new = np.ones(len(in_order), bool)
+    np.not_equal(in_order[1:], in_order[:-1], out=new[1:])
+    return in_order[new]
 
 
 def marked(ring: Ring, kept: BoolArray) -> Ring:
@@ -180,19 +195,26 @@ class Handles:
         if not len(handles):
             return
         if self._marks is None:
-            few = np.concatenate([self._few, handles])
-            if is_sparse(len(few), self._size):
-                self._few = np.sort(few)
-                return
-            self._marks, handles = np.zeros(self._size, bool), few
-        self._marks[handles] = True
+            self._few = np.sort(np.concatenate([self._few, handles]))
+            self._mark(len(self._few))
+        else:
+            self._marks[handles] = True
 
     def has(self, handles: IntArray) -> BoolArray:
         """Whether each handle is in the set."""
+        if len(self._few):
+            self._mark(len(self._few) + len(handles))
         if self._marks is None:
             return places_in(self._few, handles) >= 0
         found: BoolArray = self._marks[handles]
         return found
+
+    def _mark(self, count: int) -> None:
+        """Turn an array of a few handles into marks, if `count` of them are worked on."""
+        if self._marks is None and not is_sparse(count, self._size):
+            marks = np.zeros(self._size, bool)
+            marks[self._few] = True
+            self._marks = marks
 
     def cover(self, size: int) -> None:
         """Make room for all handles below a size."""

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bfsql.columns import Handles, Ring, is_sparse, places_in
-from bfsql.engine.arrays import distinct, distinct_numbers, places_of
+from bfsql.columns import Handles, Ring, distinct_numbers, is_sparse, places_in
+from bfsql.engine.arrays import distinct, places_of
 
 SIZES = [50, 100_000, 3_000_000]
 
@@ -43,6 +43,20 @@ def test_a_set_that_grows_from_few_handles_to_many_holds_them_all(size):
         everything = np.arange(min(size, 1_000), dtype=np.int32)
         assert ours.has(everything).sum() == min(start + 40, size)
     assert kinds == ({True} if size == SIZES[-1] else {True, False} if size > 65_536 else {False})
+
+
+def test_a_few_handles_are_found_among_many():
+    size, few = SIZES[-1], [SIZES[-1] - 1, 700]
+    ours, many = Handles(size, array(few)), np.arange(0, size, 100, dtype=np.int32)
+    assert many[ours.has(many)].tolist() == [700]
+    assert ours.has(array([*few, 5])).tolist() == [True, True, False]
+    ours.add(array([900]))
+    ours.cover(size + 10)
+    assert many[ours.has(many)].tolist() == [700, 900]
+    assert not Handles(size).has(many).any()
+    places = places_of(array(few), many, size)
+    assert many[places >= 0].tolist() == [700]
+    assert places.max() == 1
 
 
 @given(st.data(), st.sampled_from(SIZES))

@@ -350,7 +350,8 @@ class Adjacency:
         hubs = frozenset(lists.lists[long].tolist())
         found = self._few_numbers(connection, [edge for edge in wanted if edge[0] in hubs])
         objects = Handles(self.nodes, np.array([o for _, _, o in wanted], np.int32))
-        for ranges in cut(Ranges(*(column[~long] for column in lists)), BATCH_EDGES):
+        short = Ranges(lists.lists[~long], lists.starts[~long], lists.lengths[~long])
+        for ranges in cut(short, BATCH_EDGES):
             ring = self.ring(connection, ranges)
             (places,) = np.nonzero(objects.has(ring.objects))
             begins = np.cumsum(ranges.lengths) - ranges.lengths

@@ -18,7 +18,16 @@ import numpy as np
 from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.cache.singleflight import CachedMethod, CachePolicy
-from bfsql.columns import BATCH_EDGES, ROW, Handles, IntArray, Numbering, Ring, places_in
+from bfsql.columns import (
+    BATCH_EDGES,
+    ROW,
+    Handles,
+    IntArray,
+    Numbering,
+    Ring,
+    distinct_numbers,
+    places_in,
+)
 from bfsql.errors import BoundMet
 from bfsql.models import EdgeDirection, Part, Triple
 
@@ -218,7 +227,7 @@ class _Batches:
             self._ends = Handles(size)
         self._ends.cover(size)
         ends = np.concatenate([rows[:, 0], rows[:, 2]])
-        new = np.unique(ends[~self._ends.has(ends)])
+        new = distinct_numbers(ends[~self._ends.has(ends)])
         self._ends.add(new)
         return len(new)
 

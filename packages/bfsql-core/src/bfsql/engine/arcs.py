@@ -14,8 +14,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from bfsql.columns import BoolArray, Handles, IntArray, Ring
-from bfsql.engine.arrays import LongArray, distinct_numbers, places_of, ranges, runs
+from bfsql.columns import BoolArray, Handles, IntArray, Ring, distinct_numbers
+from bfsql.engine.arrays import LongArray, places_of, ranges, runs
 from bfsql.models import MOST_PATHS, EdgeDirection
 
 MANY = MOST_PATHS + 1

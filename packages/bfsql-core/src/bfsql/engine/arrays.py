@@ -8,26 +8,24 @@ from collections.abc import Collection, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from bfsql.columns import BoolArray, Handles, IntArray, Ring, is_sparse, marked, places_in
+from bfsql.columns import (
+    BoolArray,
+    Handles,
+    IntArray,
+    Ring,
+    distinct_numbers,
+    is_sparse,
+    marked,
+    places_in,
+)
 
 LongArray = npt.NDArray[np.int64]
 
 FEW = 256
 """Below this size, Python counts numbers and sorts edges as fast as numpy."""
-_FEWER = 32
-"""Up to this size, Python finds the distinct numbers faster than numpy."""
 _KEY_BITS = 63
-
-
-def distinct_numbers(numbers: IntArray) -> IntArray:
-    """The distinct numbers in ascending order; none may be negative."""
-    few = len(numbers) <= _FEWER
-    top = 0 if few else int(numbers.max(initial=-1)) + 1
-    if few or is_sparse(len(numbers), top):
-        return np.array(sorted(set(numbers.tolist())), np.int32)
-    marks = np.zeros(top, bool)
-    marks[numbers] = True
-    return np.flatnonzero(marks).astype(np.int32)
+_AT_ONCE = 1_000_000
+"""Numbers that are counted at once, since counting them makes a copy of twice their size."""
 
 
 def are_named(numbers: IntArray, names: Sequence[str], wanted: Collection[str]) -> BoolArray:
@@ -52,7 +50,9 @@ def counted_numbers(numbers: IntArray) -> dict[int, int]:
     top = int(numbers.max(initial=-1)) + 1
     if is_sparse(len(numbers), top):
         return Counter(numbers.tolist())
-    counts = np.bincount(numbers, minlength=top)
+    counts = np.zeros(top, np.intp)
+    for start in range(0, len(numbers), _AT_ONCE):
+        counts += np.bincount(numbers[start : start + _AT_ONCE], minlength=top)
     present = np.flatnonzero(counts)
     return dict(zip(present.tolist(), counts[present].tolist(), strict=True))
 
@@ -137,7 +137,7 @@ def places_of(nodes: IntArray, wanted: IntArray, size: int) -> IntArray:
         wanted: Handles to look up.
         size: An upper bound that exceeds every handle.
     """
-    if is_sparse(len(nodes), size):
+    if is_sparse(len(nodes) + len(wanted), size):
         order = np.argsort(nodes).astype(np.int32)
         place = places_in(nodes[order], wanted)
         return np.where(place < 0, np.int32(-1), order[place]) if len(nodes) else place

@@ -17,8 +17,8 @@ import numpy as np
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
-from bfsql.columns import BoolArray, Columns, IntArray, Ring, marked
-from bfsql.engine.arrays import are_named, distinct_numbers
+from bfsql.columns import BoolArray, Columns, IntArray, Ring, distinct_numbers, marked
+from bfsql.engine.arrays import are_named
 from bfsql.engine.traverse import off_loop
 from bfsql.models import (
     NO_METADATA,

@@ -18,8 +18,18 @@ import numpy as np
 import numpy.typing as npt
 
 from bfsql import call
-from bfsql.columns import NO_NODE, BoolArray, Columns, Found, Handles, IntArray, Ring, marked
-from bfsql.engine.arrays import concatenated, distinct, distinct_numbers, within
+from bfsql.columns import (
+    NO_NODE,
+    BoolArray,
+    Columns,
+    Found,
+    Handles,
+    IntArray,
+    Ring,
+    distinct_numbers,
+    marked,
+)
+from bfsql.engine.arrays import concatenated, distinct, within
 from bfsql.engine.conditions import Conditions
 from bfsql.engine.select import Selection, all_of, summarized
 from bfsql.engine.traverse import Bounds, Reach, distances_from, off_loop

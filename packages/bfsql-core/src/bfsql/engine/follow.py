@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bfsql import call
-from bfsql.columns import NO_NODE, Columns, Found, Handles, IntArray, Ring, marked
+from bfsql.columns import NO_NODE, Columns, Found, Handles, IntArray, Ring, distinct_numbers, marked
 from bfsql.engine.arcs import FLIPPED, Arcs
-from bfsql.engine.arrays import LongArray, are_named, distinct, distinct_numbers, places_of
+from bfsql.engine.arrays import LongArray, are_named, distinct, places_of
 from bfsql.engine.conditions import Conditions
 from bfsql.engine.pairs import different_nodes
 from bfsql.engine.path import Walked, walk

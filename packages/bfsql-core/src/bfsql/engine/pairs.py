@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from bfsql import call
-from bfsql.columns import IntArray
+from bfsql.columns import IntArray, distinct_numbers
 from bfsql.engine.arcs import Junction, united
-from bfsql.engine.arrays import LongArray, distinct_numbers, places_of
+from bfsql.engine.arrays import LongArray, places_of
 from bfsql.engine.meeting import PAIRS, Meeting, Side
 from bfsql.engine.walks import Walks
 from bfsql.errors import NodesUncounted

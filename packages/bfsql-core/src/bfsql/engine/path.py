@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from bfsql import call
-from bfsql.columns import NO_NODE, BoolArray, Columns, Found, Handles, IntArray
+from bfsql.columns import NO_NODE, BoolArray, Columns, Found, Handles, IntArray, distinct_numbers
 from bfsql.engine.arcs import FLIPPED, Arcs, Junction
-from bfsql.engine.arrays import are_named, distinct_numbers
+from bfsql.engine.arrays import are_named
 from bfsql.engine.conditions import Conditions
 from bfsql.engine.traverse import RING_SHARE, Bounds, Gathered, off_loop
 from bfsql.errors import BoundMet, StepUnfinished

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bfsql import call
-from bfsql.columns import Columns, Found, Handles, IntArray, Ring, marked
-from bfsql.engine.arrays import FEW, at, counted_numbers, distinct_numbers, places_of, within
+from bfsql.columns import Columns, Found, Handles, IntArray, Ring, distinct_numbers, marked
+from bfsql.engine.arrays import FEW, at, counted_numbers, places_of, within
 from bfsql.engine.conditions import Conditions
 from bfsql.engine.traverse import Bounds, Reach, off_loop, traverse
 from bfsql.models import (
@@ -338,13 +338,13 @@ class _Placed(NamedTuple):
 
 
 def _placed(selection: Selection, start: int, length: int) -> _Placed:
-    edges, stop = selection.edges, start + length
+    size, stop = selection.columns.size, start + length
     until = selection.nodes[:stop]
-    size = selection.columns.size
+    edges = within(selection.edges, Handles(size, until))
     one, other = (places_of(until, ends, size) for ends in (edges.subjects, edges.objects))
     first, last = np.minimum(one, other), np.maximum(one, other)
     inside = first >= start
-    crossing = last[(first >= 0) & (first < start) & (last >= start)] - start
+    crossing = last[(first < start) & (last >= start)] - start
     return _Placed(length, marked(edges, inside), last[inside] - start, np.sort(crossing))
 
 

@@ -19,8 +19,8 @@ import numpy as np
 from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.call import MAX_EDGES, MAX_EDGES_IN_COLUMNS, MAX_NODES, MAX_NODES_IN_COLUMNS
-from bfsql.columns import NO_NODE, Columns, Found, Handles, IntArray, Ring, marked
-from bfsql.engine.arrays import at, concatenated, distinct, distinct_numbers
+from bfsql.columns import NO_NODE, Columns, Found, Handles, IntArray, Ring, distinct_numbers, marked
+from bfsql.engine.arrays import at, concatenated, distinct
 from bfsql.errors import BoundMet, FirstRingTooLarge, FirstRingUnfinished, TypesUnread
 
 T = TypeVar("T")
