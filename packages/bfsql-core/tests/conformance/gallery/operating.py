@@ -53,7 +53,7 @@ class AsksAnotherMachineForChanges(MemoryBackend):
     """Makes a round trip to find out whether the store changed."""
 
     def changed(self) -> None:
-        time.sleep(0.02)
+        time.sleep(0.011)
 
 
 @wrong("ping-answered")
