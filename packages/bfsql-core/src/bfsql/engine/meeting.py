@@ -14,7 +14,7 @@ from typing import Self
 
 import numpy as np
 
-from bfsql.columns import IntArray
+from bfsql.columns import IntArray, distinct_numbers
 from bfsql.engine.arrays import LongArray, ranges
 
 PAIRS = 4_000_000
@@ -120,7 +120,9 @@ class Meeting:
             for rows in self._parts(order[start:stop]):
                 check()
                 total[self._nodes[rows]] = every
-                total += self._difference(rows, ways)
+                more, gone = self._difference(rows, ways)
+                np.add.at(total, more, 1)
+                np.subtract.at(total, gone, 1)
         return total
 
     def _groups(self) -> tuple[LongArray, list[LongArray]]:
@@ -141,24 +143,26 @@ class Meeting:
         part = (np.cumsum(pairs) // PAIRS)[first]
         yield from np.split(rows, first[np.flatnonzero(np.diff(part)) + 1])
 
-    def _difference(self, rows: LongArray, ways: LongArray) -> LongArray:
-        """For each node in front, how many more nodes are behind than behind its busy nodes.
+    def _difference(self, rows: LongArray, ways: LongArray) -> tuple[LongArray, LongArray]:
+        """How the nodes behind some nodes differ from those behind their busy nodes.
 
         Args:
             rows: The rows of some nodes in front, which all pass the same busy nodes.
             ways: For each node behind, the number of arcs from these busy nodes.
+
+        Returns:
+            A node in front for each node that is also behind it, and one for each that is not.
         """
         behind, (busy, barred) = self._behind, (self._busy[rows], self._barred[rows])
         beside, lost = rows[~busy], rows[busy & (barred >= 0)]
         row, places = behind.by_node.of_each(self._at[beside])
         taken = behind.arcs[places] != self._barred[beside][row]
-        found = np.unique(self._pairs(beside[row[taken]], places[taken]))
+        found = distinct_numbers(self._pairs(beside[row[taken]], places[taken]))
         row, places = behind.by_arc.of_each(self._barred[lost])
         gone, arcs = np.unique(self._pairs(lost[row], places), return_counts=True)
         gone = np.setdiff1d(gone[arcs == ways[gone % behind.count]], found, assume_unique=True)
         more = found[ways[found % behind.count] == 0]
-        counts = (np.bincount(keys // behind.count, minlength=self._count) for keys in (more, gone))
-        return np.subtract(*counts)
+        return more // behind.count, gone // behind.count
 
     def _pairs(self, rows: LongArray, places: LongArray) -> LongArray:
         """The pairs of nodes in front and behind as one number each."""

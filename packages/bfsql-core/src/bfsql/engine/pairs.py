@@ -183,6 +183,6 @@ class _Span:
 def _each_once(parts: Sequence[Pairs], size: int) -> Pairs:
     """The pairs of all parts, each once; the second numbers are below a size."""
     keys = [one * size + other for one, other in parts]
-    every = np.unique(np.concatenate([np.empty(0, np.int64), *keys]))
+    every = distinct_numbers(np.concatenate([np.empty(0, np.int64), *keys]))
     one, other = np.divmod(every, max(1, size))
     return one, other
