@@ -43,7 +43,7 @@ class Neo4jByHand(ByHand):
     """One session a statement, and one record: unpacking a record a row costs twice as much.
 
     Args:
-        driver: To the database; whoever opened it closes it.
+        driver: To the database; the caller closes it.
     """
 
     def __init__(self, driver: AsyncDriver) -> None:

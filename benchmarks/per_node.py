@@ -17,7 +17,7 @@ class PerNode(GraphDbInterface):
     """The eight of another backend, and none of its better ways.
 
     Args:
-        backend: Open; whoever opened it closes it.
+        backend: Open; the caller closes it.
     """
 
     def __init__(self, backend: GraphDbInterface) -> None:

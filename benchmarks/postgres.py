@@ -43,7 +43,7 @@ class PostgresByHand(ByHand):
     """One connection, one statement a ring, and no evidence: a traversal does not show any.
 
     Args:
-        connection: To the database, with the settings of ours; whoever opened it closes it.
+        connection: To the database, with the settings of ours; the caller closes it.
     """
 
     def __init__(self, connection: asyncpg.Connection) -> None:
