@@ -1,1 +1,1 @@
-"""What tests try the six tools with: drawn graphs, backends to watch, checked answers."""
+"""Helpers for tests of the six tools: drawn graphs, observable backends and checked answers."""

@@ -1,7 +1,7 @@
-"""Whether a store answers as the reference in memory does, whatever the records are.
+"""Comparison of a store with the in-memory reference, on arbitrary records.
 
-`graphs` draws records that hold what a store may confuse; `assert_agreed` compares all that its
-backend gives for them, `assert_same_answers` the answers of a tool.
+`graphs` draws records with values that a store may confuse. `assert_agreed` compares everything
+that a backend returns for them, `assert_same_answers` the answers of a tool.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ Strategy = st.SearchStrategy[Any]
 TEXTS = st.text(string.printable, max_size=6)
 NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 UNKNOWN = ("no such id", "\ud800", "\0a", "")
-"""Ids that are asked for whether or not a record has them."""
+"""Ids that are requested whether or not a record has them."""
 
 
 def values(texts: Strategy = TEXTS, *, numbers: Strategy = NUMBERS, null: bool = True) -> Strategy:
-    """JSON values; without `null`, None stands in lists alone."""
+    """JSON values; without `null`, None occurs only in lists."""
     scalars = st.booleans() | numbers | texts
     return st.recursive(
         scalars | st.none() if null else scalars,
@@ -50,17 +50,17 @@ def graphs(
     edge: Mapping[str, Strategy] | None = None,
     item: Mapping[str, Strategy] | None = None,
 ) -> st.SearchStrategy[list[GraphRecord]]:
-    """Nodes, and edges and evidence of which many find their ends among them.
+    """Nodes, edges and evidence; the ends of many edges are among the nodes.
 
     Args:
-        ids: Of nodes, ends and documents.
-        predicates: Of edges.
-        types: Of nodes.
+        ids: Ids of nodes, ends and documents.
+        predicates: Predicates of edges.
+        types: Types of nodes.
         texts: Names and spans.
-        any_value: Of keys that may hold anything.
-        node: Further keys of a node's metadata, or others' values.
-        edge: The same of an edge's.
-        item: The same of an evidence item.
+        any_value: Values of keys that may hold anything.
+        node: Further keys of a node's metadata, or other values for the usual keys.
+        edge: The same for an edge.
+        item: The same for an evidence item.
     """
     items = _optional({"document_id": ids, "text_span": texts, "confidence": st.floats(0, 1)}, item)
     some_texts = st.lists(texts, max_size=2)
@@ -83,13 +83,13 @@ def _optional(common: Mapping[str, Strategy], more: Mapping[str, Strategy] | Non
 
 
 def without_dangling(records: Sequence[GraphRecord]) -> list[GraphRecord]:
-    """The records for a store where an edge has no end that is not a node."""
+    """The records for a store in which both ends of every edge are nodes."""
     known = {r.id for r in records if isinstance(r, NodeRecord)}
     return [r for r in records if isinstance(r, NodeRecord) or {r.subject, r.object} <= known]
 
 
 def with_sorted_keys(value: Any) -> Any:
-    """Keys in order, as core has them in every answer."""
+    """The value with sorted keys, as core writes it in every answer."""
     if isinstance(value, dict):
         return {key: with_sorted_keys(value[key]) for key in sorted(value)}
     return [with_sorted_keys(item) for item in value] if isinstance(value, list) else value
@@ -103,14 +103,14 @@ async def everything(
     singly: int | None = None,
     evidence: bool = True,
 ) -> dict[str, Any]:
-    """All that a backend gives of a graph, in an order of its own.
+    """Everything that a backend returns for a graph, in a canonical order.
 
     Args:
-        backend: Holds the graph of the records.
-        records: Tell which ids to ask for.
-        cleaned: What is compared of metadata.
-        singly: How many nodes are asked for one by one; all by default.
-        evidence: Whether evidence is asked for.
+        backend: A backend that holds the graph of the records.
+        records: The records whose ids are requested.
+        cleaned: Turns metadata into the form that is compared.
+        singly: How many nodes are requested one by one; all by default.
+        evidence: Whether evidence is requested.
     """
     ends = {i for r in records if not isinstance(r, NodeRecord) for i in (r.subject, r.object)}
     ids = sorted({r.id for r in records if isinstance(r, NodeRecord)} | ends | {*UNKNOWN})
@@ -143,13 +143,13 @@ async def _triples(backend: GraphDbInterface, ids: list[str]) -> set[tuple[str, 
 async def assert_agreed(
     backend: GraphDbInterface, records: Sequence[GraphRecord], **options: Any
 ) -> None:
-    """Compare a backend with the reference over the same records; options as of `everything`."""
+    """Compare a backend with the reference over the same records; options as for `everything`."""
     found = await everything(backend, records, **options)
     assert found == await everything(MemoryBackend(records), records, **options)
 
 
 async def assert_same_answers(graphs: Sequence[Graph], tool: str, **arguments: Any) -> None:
-    """Compare the answers of graphs, first and from the cache."""
+    """Compare the answers of several graphs, cold and then from the cache."""
     first, *others = [await _answer(graph, tool, arguments) for graph in graphs]
     assert others == [first] * len(others)
     warm = [await _answer(graph, tool, arguments) for graph in graphs]
@@ -157,11 +157,11 @@ async def assert_same_answers(graphs: Sequence[Graph], tool: str, **arguments: A
 
 
 async def _answer(graph: Graph, tool: str, arguments: dict[str, Any]) -> Any:
-    """The answer's blocks, or the sentence of the refusal."""
+    """The answer's blocks, or the kind and message of the error."""
     try:
         answer = await asking.asked(graph, tool, **arguments)
     except ToolError as refused:
         return refused.kind, str(refused)
-    if tool == "describe_schema":  # a store may give no outline
+    if tool == "describe_schema":  # not every store has an outline
         return {k: v for k, v in answer.content.items() if k not in ("relations", "properties")}
     return answer.blocks

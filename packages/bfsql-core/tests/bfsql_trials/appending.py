@@ -1,4 +1,4 @@
-"""Graphs that come in several loads, as hypothesis draws them, and as one load has them."""
+"""Graphs drawn as several successive loads, and as the one load with the same result."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from bfsql_trials.drawn import graphs
 
 @dataclass(frozen=True)
 class Load:
-    """One of several loads."""
+    """One of several successive loads."""
 
     removed: tuple[NodeRecord | EdgeRecord, ...]
-    """What is taken out before it."""
+    """What is removed before this load."""
     records: tuple[GraphRecord, ...]
 
 
 @dataclass(frozen=True)
 class SeveralLoads:
-    """A graph that comes in several loads."""
+    """A graph that is written in several loads."""
 
     loads: tuple[Load, ...]
-    """The first into an empty store."""
+    """The first one fills an empty store."""
     create_nodes: bool
-    """Whether all of them create nodes of edges' ends."""
+    """Whether all loads create nodes for the ends of edges."""
 
     def options(self, load: Load | None = None) -> LoadOptions:
-        """How one of the loads appends, or how one load of everything replaces."""
+        """The options for appending one of the loads, or for one load of everything."""
         return LoadOptions(
             LoadMode.REPLACE if load is None else LoadMode.APPEND,
             remove=() if load is None else load.removed,
@@ -43,9 +43,9 @@ class SeveralLoads:
 
     @property
     def everything(self) -> list[GraphRecord]:
-        """The records of the one load: what is taken out is not among them.
+        """The records for one load of everything, without those that were removed.
 
-        A node that was created of the end of an edge stays when the edge goes.
+        A node that was created for the end of an edge stays when the edge is removed.
         """
         have: list[GraphRecord] = []
         for load in self.loads:
@@ -66,12 +66,12 @@ class SeveralLoads:
 
 @st.composite
 def several_loads(draw: st.DrawFn, most: int = 25, *, removals: bool = True) -> SeveralLoads:
-    """A graph in up to four loads; passages come with their edges, or later.
+    """A graph in up to four loads; evidence comes with its edge or later.
 
     Args:
-        draw: From hypothesis.
-        most: Most nodes.
-        removals: Whether something may be taken out between the loads.
+        draw: Hypothesis's draw function.
+        most: Maximum number of nodes.
+        removals: Whether something may be removed between the loads.
     """
     drawn = draw(graphs(most=most))
     number = draw(st.integers(1, 4), label="loads")
@@ -97,7 +97,7 @@ def several_loads(draw: st.DrawFn, most: int = 25, *, removals: bool = True) -> 
 
 
 def _less_said(record: GraphRecord, chance: int) -> GraphRecord:
-    """Some node records without a type, some with no more than a node that is created has."""
+    """Remove or replace the type of some node records; reduce others to a created node."""
     if isinstance(record, NodeRecord):
         if chance == 0:
             return replace(record, entity_type="")
@@ -109,7 +109,7 @@ def _less_said(record: GraphRecord, chance: int) -> GraphRecord:
 
 
 def _with_their_edges(loads: list[Load]) -> Iterator[Load]:
-    """The loads without passages whose edge was taken out and is not there again."""
+    """The loads without evidence for edges that were removed and not added again."""
     have: set[tuple[str, str, str]] = set()
     for load in loads:
         ids = {r.id for r in load.removed if isinstance(r, NodeRecord)}

@@ -1,4 +1,4 @@
-"""Every answer that a test asks for, checked against the exact shapes of the protocol."""
+"""Calls to tools whose answers are checked against the exact shapes of the protocol."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202
 
 
 async def asked(graph: Graph, tool: str, **arguments: Any) -> Answer:
-    """The answer to a call, after everything was checked that holds of every answer."""
+    """The answer to a call, checked for everything that holds for every answer."""
     answer = await graph.call(tool, arguments)
     check(tool, answer)
     return answer
 
 
 async def read(graph: Graph, tool: str, **arguments: Any) -> Any:
-    """The same, decoded."""
+    """The checked answer, decoded."""
     return json.loads((await asked(graph, tool, **arguments)).text)
 
 
 async def if_it_fits(graph: Graph, tool: str, **arguments: Any) -> Answer | None:
-    """The answer, or None where its budget has no room for any."""
+    """The checked answer; None if no answer fits the budget."""
     try:
         return await asked(graph, tool, **arguments)
     except ToolError as refused:
@@ -51,11 +51,11 @@ async def if_it_fits(graph: Graph, tool: str, **arguments: Any) -> Answer | None
 
 
 def check(tool: str, answer: Answer) -> None:
-    """What holds of every answer: exact shape, order of keys, compact bytes, one content.
+    """Check what holds for every answer: exact shape, order of keys, compactness, same content.
 
     Raises:
-        AssertionError: It does not hold.
-        pydantic.ValidationError: The shape is another.
+        AssertionError: Something does not hold.
+        pydantic.ValidationError: The shape is wrong.
     """
     shapes.ANSWERS[tool].validate_json(answer.text)
     document = json.loads(answer.text)
@@ -113,7 +113,7 @@ def _check_value(value: Any) -> None:
 
 
 def continuation(document: dict[str, Any]) -> dict[str, int]:
-    """The arguments that go on after a page, as its notes name them; none after the last."""
+    """The arguments for the next page, from the notes of a page; empty after the last page."""
     found = [_CONTINUE.search(note) for note in document.get("notes", ())]
     named = [{"offset": int(m[1]), "limit": int(m[2])} for m in found if m]
     assert len(named) <= 1

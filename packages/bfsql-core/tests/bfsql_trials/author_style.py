@@ -1,4 +1,4 @@
-"""A backend as the author's chapter 12 writes one: eight methods over a REST service, no more.
+"""A backend in the style of the author's chapter 12: eight methods over a REST service, no more.
 
 The service is a function from a path to JSON, so that no network is needed.
 """
@@ -23,7 +23,7 @@ SHOP: list[GraphRecord] = [
 
 
 class Service:
-    """What answers at `/entities`, `/relations` and `/schema`."""
+    """A service with `/entities`, `/relations` and `/schema`."""
 
     def __init__(self, records: Iterable[GraphRecord]) -> None:
         self._graph = MemoryBackend(records)

@@ -1,4 +1,4 @@
-"""Backends to watch the engine with, each a graph in memory that does one thing its own way."""
+"""In-memory backends for observing the engine, each of which differs in one respect."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BATCHES = (
 
 
 class BareBackend(GraphDbInterface):
-    """The eight methods and nothing else, as a backend of the author's own has them."""
+    """Only the eight required methods, like the author's own backends."""
 
     def __init__(self, records: Iterable[GraphRecord]) -> None:
         self._inner = MemoryBackend(records)
@@ -51,7 +51,7 @@ class BareBackend(GraphDbInterface):
 
 
 class CountingBackend(MemoryBackend):
-    """Keeps count of the batches that reach the store, and of what they asked for."""
+    """Counts the batches that reach the store, and records what they request."""
 
     def __init__(self, records: Iterable[GraphRecord]) -> None:
         super().__init__(records)
@@ -61,7 +61,7 @@ class CountingBackend(MemoryBackend):
 
     @property
     def batches(self) -> int:
-        """Batches so far."""
+        """Number of batches so far."""
         return self.calls.total()
 
     async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
@@ -98,10 +98,10 @@ class LateBackend(MemoryBackend):
 
     Args:
         records: The graph.
-        late: Method to the number of its first call, from 1, that comes too late.
-        hangs: Whether a late call waits to be cancelled; otherwise it reports that
-            its own statement timeout passed, as a backend does that asks
-            `call.remaining()`, and no test has to wait.
+        late: For each method, the number of its first call that is too late, from 1.
+        hangs: Whether a late call waits until it is cancelled. Otherwise it raises TimeoutError
+            at once, as if a statement timeout set from `call.remaining()` had expired, so that
+            no test has to wait.
     """
 
     def __init__(
@@ -142,6 +142,6 @@ class LateBackend(MemoryBackend):
             raise
 
     async def cancelled(self) -> str:
-        """The method whose hanging call was cancelled."""
+        """Wait for the cancellation of a hanging call; return its method."""
         async with asyncio.timeout(10):
             return await self._cancelled.get()

@@ -1,4 +1,4 @@
-"""A graph in dictionaries that has columns, too; and wrappers that hide what a store can do."""
+"""Backends in memory with columns or typed streams, and a wrapper that hides both."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Flags: TypeAlias = npt.NDArray[np.bool_]
 
 
 class PlainColumns(Columns):
-    """Columns over some nodes and edges: a handle is the place of an id among all ids, sorted.
+    """Columns over some nodes and edges; a handle is the position of an id among all sorted ids.
 
     Args:
-        types: Type of each node, by id.
-        triples: Edges, each once.
+        types: The type of each node, by id.
+        triples: The edges, each once.
         batch: Edges in a batch of a ring.
     """
 
@@ -42,29 +42,29 @@ class PlainColumns(Columns):
 
     @property
     def size(self) -> int:
-        """Nodes, and ends of edges that are none."""
+        """The number of nodes and of ends of edges that are not nodes."""
         return len(self._ids)
 
     @property
     def type_names(self) -> Sequence[str]:
-        """In the order of the nodes' ids."""
+        """The types in the order of the nodes' ids."""
         return self._types.names
 
     @property
     def predicate_names(self) -> Sequence[str]:
-        """In the order of the edges."""
+        """The predicates in the order of the edges."""
         return self._predicates.names
 
     async def find(self, ids: Sequence[str]) -> list[Found | None]:
-        """The nodes; None where there is none."""
+        """The node of each id; None for an id that is not a node."""
         return [self._found(entity_id) for entity_id in ids]
 
     async def ids(self, handles: IntArray) -> list[str]:
-        """The ids."""
+        """The id of each handle."""
         return [self._ids[handle] for handle in handles]
 
     async def types(self, handles: IntArray) -> IntArray:
-        """The numbers of the types."""
+        """The number of each handle's type."""
         return self._type_of[handles]
 
     async def rings(
@@ -74,7 +74,7 @@ class PlainColumns(Columns):
         predicates: Collection[str] | None = None,
         direction: EdgeDirection | None = None,
     ) -> AsyncGenerator[Ring]:
-        """The edges of the asked nodes, in the order in which they are kept."""
+        """The edges of the requested nodes, in stored order."""
         asked = np.zeros(self.size, bool)
         asked[self.asked(handles)] = True
         kept = self.touching(asked)
@@ -92,12 +92,12 @@ class PlainColumns(Columns):
         return sorted(ids)
 
     def asked(self, handles: IntArray) -> IntArray:
-        """The handles whose edges are given: those of nodes."""
+        """The handles whose edges are returned: only those of nodes."""
         nodes: IntArray = handles[self._type_of[handles] != NO_NODE]
         return nodes
 
     def touching(self, asked: Flags) -> Flags:
-        """Of each edge whether it is given, from each handle whether it was asked for."""
+        """Whether each edge is returned, given whether each handle was requested."""
         either: Flags = asked[self._edges[:, 0]] | asked[self._edges[:, 2]]
         return either
 
@@ -109,7 +109,7 @@ class PlainColumns(Columns):
 
 
 class ColumnsOverMemory(MemoryBackend):
-    """The reference with columns.
+    """The in-memory reference with columns.
 
     Args:
         records: The graph.
@@ -123,12 +123,12 @@ class ColumnsOverMemory(MemoryBackend):
         self.batch = batch
 
     def columns(self) -> PlainColumns:
-        """New ones for each call."""
+        """New columns for each call."""
         return self.kind(self._types, self._edge_metadata, self.batch)
 
 
 class TypedStream(MemoryBackend):
-    """The reference with a stream of rows of five.
+    """The in-memory reference with a stream of rows that include the types of both ends.
 
     Args:
         records: The graph.
@@ -146,7 +146,7 @@ class TypedStream(MemoryBackend):
         predicates: Collection[str] | None = None,
         direction: EdgeDirection | None = None,
     ) -> AsyncGenerator[list[TypedTriple]]:
-        """Edges with the types of their ends, an edge between two asked nodes twice."""
+        """Edges with the types of their ends; an edge between two requested nodes comes twice."""
         types = self._types
         ring = await self.edges_batch(ids, predicates=predicates, direction=direction)
         for start in range(0, len(ring), self.batch):
@@ -155,7 +155,7 @@ class TypedStream(MemoryBackend):
 
 
 class Strings(DelegatingGraphDb):
-    """A backend without its columns and its stream: what core does for every other one."""
+    """Hides a backend's columns and stream, so that core falls back to strings."""
 
     edges_stream = GraphDbInterface.edges_stream
     columns = GraphDbInterface.columns

@@ -1,4 +1,4 @@
-"""The command line as a process of its own."""
+"""The command line in a separate process."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import sys
 async def refused(
     backend: str, command: str, *arguments: str, secret: str, code: int = 2, **env: str
 ) -> str:
-    """The line on standard error of a command that fails and says nothing else.
+    """Run a command that fails; return the one line that it prints, on standard error.
 
     Args:
-        backend: Its `--backend`.
-        command: Its name.
-        *arguments: Further ones.
-        secret: What the line must not show.
-        code: Its exit code.
-        **env: Environment variables on top of this process's own.
+        backend: Value of `--backend`.
+        command: Name of the command.
+        *arguments: Further arguments.
+        secret: Text that must not appear in the line.
+        code: Expected exit code.
+        **env: Environment variables in addition to those of this process.
     """
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "bfsql", command, "--backend", backend, *arguments),

@@ -1,4 +1,4 @@
-"""The kit for a backend whose server stops, one whose queries are watched, and for a variant."""
+"""Suites of the kit for servers that stop, for observed queries, and for variants of a store."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bfsql.testing import BackendSuite, test_name
 from bfsql_servers.process import stopped
 
 BUSY_SECONDS = 300.0
-"""Time for a rule: the bound catches a store that hangs, and no machine that is busy."""
+"""Time limit per rule: long enough for a busy machine, short enough to catch a hanging store."""
 
 ASKED_AGAIN = frozenset(
     {
@@ -19,16 +19,16 @@ ASKED_AGAIN = frozenset(
         *("stable-answers", "fresh-answers", "search-stable"),
     }
 )
-"""Rules that ask a store in other orders what other rules ask it: a variant need not be tried."""
+"""Rules that repeat the requests of other rules in another order; variants need not run them."""
 
 _Suite = TypeVar("_Suite", bound=type[BackendSuite])
 
 
 def trying(*ids: str) -> Callable[[_Suite], _Suite]:
-    """Of the kit, these rules alone: for a variant of a store on which the whole kit is tried.
+    """Run only these rules: for a variant of a store that the whole kit is run on elsewhere.
 
     Args:
-        ids: The rules that read what the variant does differently.
+        ids: The rules that concern what the variant does differently.
     """
     strangers = set(ids) - set(RULES)
     assert not strangers, f"no rules: {strangers}"
@@ -43,7 +43,7 @@ def trying(*ids: str) -> Callable[[_Suite], _Suite]:
 
 
 class ServedSuite(BackendSuite):
-    """The kit with a server that can be gone."""
+    """The kit with a server that can be stopped."""
 
     rule_seconds = BUSY_SECONDS
     server: Any
@@ -53,7 +53,7 @@ class ServedSuite(BackendSuite):
 
 
 class WatchedSuite(BackendSuite):
-    """The kit with the texts that the backend has sent, which `backend_with` puts into `texts`."""
+    """The kit with the query texts that the backend has sent; `backend_with` sets `texts`."""
 
     rule_seconds = BUSY_SECONDS
     texts: list[str]

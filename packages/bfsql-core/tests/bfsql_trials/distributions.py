@@ -1,4 +1,4 @@
-"""Distributions that are installed for one test: metadata in a folder, nothing else."""
+"""Distributions that are installed for one test: only their metadata, in a folder."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from pathlib import Path
 
 
 def install(folder: Path, distribution: str, **backends: str) -> None:
-    """Write what an installer leaves of a distribution that declares backends.
+    """Write the metadata that an installer would write for a distribution with backends.
 
     Args:
-        folder: On `sys.path`, or about to be.
-        distribution: Its name.
-        **backends: Name of a backend to `module:attribute`.
+        folder: A folder that is, or will be, on `sys.path`.
+        distribution: Name of the distribution.
+        **backends: `module:attribute` of each backend, by the backend's name.
     """
     _write(folder, distribution, "bfsql.backends", backends)
 
 
 def install_hooks(folder: Path, distribution: str, **plugins: str) -> None:
-    """The same for one that declares hook plugins."""
+    """The same for a distribution with hook plugins."""
     _write(folder, distribution, "bfsql.hooks", plugins)
 
 

@@ -1,4 +1,4 @@
-"""Graphs as hypothesis draws them: small, and full of what real stores hold."""
+"""Small graphs drawn by hypothesis, with the irregularities of real stores."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HOSTILE = (
     "[1]",
     "long:" + "x" * 300,
 )
-"""Ids that a careless encoder, sort order or query would trip over."""
+"""Ids that break a careless encoder, sort order or query."""
 ORDERED = (
     "Z",
     "a",
@@ -52,11 +52,11 @@ ORDERED = (
     "a-b",
     "aa",
 )
-"""Ids that a locale, UTF-16 or a reader of numbers puts into another order than code points do."""
+"""Ids that sort differently by locale, UTF-16 or number than by code point."""
 BLANK = (" ", "\u00a0", "\u3000")
-"""Ids that look like nothing; no tool takes one."""
+"""Blank ids; no tool accepts them."""
 GONE = ("gone:1", "gone:2", "\uffffgone")
-"""Ends that no record describes."""
+"""Ends of edges that no node record describes."""
 
 _NODE_METADATA: tuple[dict[str, Any], ...] = (
     {},
@@ -90,13 +90,13 @@ _ITEMS: tuple[dict[str, Any], ...] = (
 
 @dataclass(frozen=True)
 class Drawn:
-    """A graph as records in the order in which a loader gets them, and what is in it."""
+    """A graph as records in the order in which a loader gets them, and its ids and triples."""
 
     records: tuple[GraphRecord, ...]
     ids: tuple[str, ...]
-    """Ids that node records describe."""
+    """Ids that have a node record."""
     triples: frozenset[tuple[str, str, str]]
-    """Triples that edge records describe, those with ends that are no nodes included."""
+    """Triples that have an edge record, including those with ends that are not nodes."""
 
 
 @st.composite
@@ -104,10 +104,10 @@ def graphs(draw: st.DrawFn, least: int = 0, most: int = 25, *, hostile: bool = T
     """A graph with parallel edges, self-loops, cycles, isolated nodes and dangling ends.
 
     Args:
-        draw: From hypothesis.
-        least: Fewest nodes.
-        most: Most nodes.
-        hostile: Whether ids may be such as trip up encoders.
+        draw: Hypothesis's draw function.
+        least: Minimum number of nodes.
+        most: Maximum number of nodes.
+        hostile: Whether `HOSTILE` ids may occur.
     """
     known = PLAIN + HOSTILE if hostile else PLAIN
     ids = draw(
@@ -134,10 +134,10 @@ def graphs(draw: st.DrawFn, least: int = 0, most: int = 25, *, hostile: bool = T
 
 @st.composite
 def hubs(draw: st.DrawFn) -> Drawn:
-    """A graph with a hub: edges of several predicates, most of them at one node.
+    """A graph with a hub: edges with several predicates, most of them at one node.
 
-    Its ids are such as sort differently elsewhere; nodes of few edges, self-loops and ends
-    without a node are among its neighbours.
+    Many of its ids sort differently by locale or UTF-16. Around the hub there are nodes with few
+    edges, self-loops and ends that are not nodes.
     """
     known = st.sampled_from(ORDERED + HOSTILE[:-1] + PLAIN[:4])
     ids = draw(st.lists(known, min_size=4, max_size=24, unique=True), label="ids")
@@ -160,12 +160,12 @@ def hubs(draw: st.DrawFn) -> Drawn:
 def graphs_with_seeds(
     draw: st.DrawFn, seeds: int = 1, least: int = 0, *, hostile: bool = True
 ) -> tuple[Drawn, list[str]]:
-    """A graph, and some ids of it to start from.
+    """A graph, and some of its ids as seeds.
 
     Args:
-        draw: From hypothesis.
-        seeds: Fewest seeds; at most 4 are drawn.
-        least: Fewest nodes.
+        draw: Hypothesis's draw function.
+        seeds: Minimum number of seeds; at most 4 are drawn.
+        least: Minimum number of nodes.
         hostile: As for `graphs`.
     """
     graph = draw(graphs(least=max(seeds, least), hostile=hostile))
@@ -174,7 +174,7 @@ def graphs_with_seeds(
 
 @st.composite
 def hubs_with_seeds(draw: st.DrawFn) -> tuple[Drawn, list[str]]:
-    """A graph with a hub, and two to four ids of it to start from."""
+    """A graph with a hub, and two to four of its ids as seeds."""
     graph = draw(hubs())
     return graph, draw(_seeds(graph, 2), label="seeds")
 
@@ -185,7 +185,7 @@ def _seeds(graph: Drawn, least: int) -> st.SearchStrategy[list[str]]:
 
 
 def removing() -> st.SearchStrategy[dict[str, Any]]:
-    """Arguments of the two filters that remove nodes, often none."""
+    """Arguments for the two filters that remove nodes, often none."""
     return st.fixed_dictionaries(
         {},
         optional={
@@ -196,7 +196,7 @@ def removing() -> st.SearchStrategy[dict[str, Any]]:
 
 
 def detailing() -> st.SearchStrategy[dict[str, Any]]:
-    """Arguments of the filters that choose detail, often none."""
+    """Arguments for the filters that choose detail, often none."""
     return st.fixed_dictionaries(
         {},
         optional={
@@ -208,7 +208,7 @@ def detailing() -> st.SearchStrategy[dict[str, Any]]:
 
 
 def filtering() -> st.SearchStrategy[dict[str, Any]]:
-    """Arguments of all filters."""
+    """Arguments for both kinds of filter."""
     return st.tuples(detailing(), removing()).map(lambda both: both[0] | both[1])
 
 
@@ -231,7 +231,7 @@ FIELDS = ("name", "confidence", "total_mentions", "nested", "provenance", "id", 
 
 
 def narrowing() -> st.SearchStrategy[dict[str, Any]]:
-    """All filters, and often conditions on metadata, an order, or the keys to show."""
+    """Arguments for all filters, often with conditions on metadata, an order or fields to show."""
     further = st.fixed_dictionaries(
         {},
         optional={

@@ -1,4 +1,4 @@
-"""A small HTTP server that plays an OpenAI-compatible embedding service."""
+"""A small HTTP server that imitates an OpenAI-compatible embedding service."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Said:
-    """One answer."""
+    """One response."""
 
     status: int
     body: bytes
     headers: dict[str, str] = field(default_factory=dict)
     after: threading.Event | None = None
-    """Said when this is set, and not before."""
+    """The response is sent only once this event is set."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Asked:
 
 
 class PlayedService:
-    """Answers what it is told to, in turn, and the last of it for ever."""
+    """Sends the given responses in turn, and then repeats the last one."""
 
     def __init__(self) -> None:
         self.asked: list[Asked] = []
@@ -49,7 +49,7 @@ class PlayedService:
 
 
 def vector(*numbers: float) -> Said:
-    """The answer of a service that has a vector."""
+    """A response with a vector."""
     return json_body(200, {"object": "list", "data": [{"index": 0, "embedding": numbers}]})
 
 
@@ -60,12 +60,12 @@ def json_body(status: int, value: Any, **headers: str) -> Said:
 
 @contextmanager
 def playing() -> Iterator[PlayedService]:
-    """The service, on a free loopback port."""
+    """Run the service on a free loopback port."""
     played = PlayedService()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-        wbufsize = -1  # head and body in one packet: the second would wait for the first
+        wbufsize = -1  # head and body in one packet; otherwise the body waits for the head
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -81,7 +81,7 @@ def playing() -> Iterator[PlayedService]:
                     self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(said.body)
-            except OSError:  # whoever asked has gone
+            except OSError:  # the client has disconnected
                 self.close_connection = True
 
         def log_message(self, *_: object) -> None:

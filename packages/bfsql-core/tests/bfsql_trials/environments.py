@@ -12,7 +12,7 @@ from typing import Any
 
 QUIET = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_QUIET": "1"}
 OFFLINE = {**QUIET, "PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "false"}
-"""All that is needed is there already: nothing is fetched. (`false` is pip's word for no.)"""
+"""Everything needed is already present; nothing is downloaded. (pip reads `false` as "no".)"""
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,11 @@ class Environment:
 
     @property
     def programs(self) -> Path:
-        """Where its commands are."""
+        """The folder of its commands."""
         return self.folder / ("Scripts" if sys.platform == "win32" else "bin")
 
     def variables(self, **more: str) -> dict[str, str]:
-        """The environment variables of a process in it; none that mean BFS-QL or Python."""
+        """The environment variables of a process in it, without those of BFS-QL or Python."""
         own = {k: v for k, v in os.environ.items() if not k.startswith(("BFSQL_", "PYTHON"))}
         path = f"{self.programs}{os.pathsep}{os.environ['PATH']}"
         return {**own, "PATH": path, "PIP_FIND_LINKS": str(self.wheels), **more}
@@ -37,7 +37,7 @@ class Environment:
     def run(
         self, program: str, *arguments: str, cwd: Path, **variables: str
     ) -> subprocess.CompletedProcess[str]:
-        """Run one of its commands to the end, in a folder."""
+        """Run one of its commands in a folder, and wait for it to exit."""
         return subprocess.run(
             [str(self.programs / program), *arguments],
             check=False,
@@ -50,29 +50,29 @@ class Environment:
         )
 
     def says(self, program: str, *arguments: str, cwd: Path, **variables: Any) -> str:
-        """What a command prints that succeeds."""
+        """The output of a command, which has to succeed."""
         done = self.run(program, *arguments, cwd=cwd, **variables)
         assert done.returncode == 0, f"{program} {arguments}\n{done.stdout}\n{done.stderr}"
         return done.stdout
 
     def install(self, *wanted: str) -> None:
-        """Install from the wheels; everything else has to be there."""
+        """Install from the wheels; all other requirements have to be installed already."""
         self.says("python", "-m", "pip", "install", *wanted, cwd=self.folder, **OFFLINE)
 
 
 def build(sources: Iterable[Path], wheels: Path) -> None:
-    """Build a wheel of each distribution."""
+    """Build a wheel for each distribution."""
     how = ("--wheel", "--no-build-isolation", "--python", sys.executable, "--out-dir", str(wheels))
     for source in sources:
         _uv("build", *how, str(source))
 
 
 def created(folder: Path, wheels: Path, *wanted: str) -> Environment:
-    """A new environment with these distributions, what they need from the index, and pip."""
+    """A new environment with these distributions, their requirements from the index, and pip."""
     _uv("venv", "--seed", "--python", sys.executable, str(folder))
     made = Environment(folder, wheels)
     where = ["--python", str(made.programs / "python"), "--find-links", str(wheels)]
-    # Their versions stay the same while they change, and uv keeps what it has unpacked.
+    # Their contents change while their versions stay the same, and uv caches what it unpacks.
     for wheel in wheels.glob("*.whl"):
         where += ["--refresh-package", wheel.name.partition("-")[0].replace("_", "-")]
     _uv("pip", "install", *where, *wanted)
@@ -80,8 +80,8 @@ def created(folder: Path, wheels: Path, *wanted: str) -> Environment:
 
 
 def _uv(*arguments: str) -> None:
-    """Run uv, which links what it has fetched before: seconds where pip takes a minute."""
+    """Run uv, which links cached packages: it takes seconds where pip takes a minute."""
     command = [sys.executable, "-m", "uv", "--quiet", "--no-progress", *arguments]
-    variables = {"UV_SYSTEM_CERTS": "1", **os.environ}  # as pip does
+    variables = {"UV_SYSTEM_CERTS": "1", **os.environ}  # as in pip
     done = subprocess.run(command, check=False, capture_output=True, text=True, env=variables)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Hook plugins to watch core with: one that notes everything, and one that fails everywhere."""
+"""Hook plugins for tests of core: they record calls, fail, hide, refuse or rerank."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ HOOKS = ("watch_call", "refuse_call", "redact_metadata", "rerank_candidates", "c
 
 
 class Watcher:
-    """Notes what it is told."""
+    """Records every call that it is notified of."""
 
     def __init__(self) -> None:
         self.seen: list[dict[str, Any]] = []
@@ -55,10 +55,10 @@ class Failing:
 
 
 class Hiding:
-    """Redacts as a function says.
+    """Redacts metadata with a function.
 
     Args:
-        redact: From kind, key and metadata to what may leave.
+        redact: Returns, for a kind, key and metadata, what may be shown.
     """
 
     def __init__(self, redact: Any) -> None:
@@ -70,7 +70,7 @@ class Hiding:
 
 
 class Refusing:
-    """Refuses, after a while, with whatever it was given."""
+    """Returns a fixed verdict from `refuse_call`, asynchronously."""
 
     def __init__(self, verdict: Any) -> None:
         self._verdict = verdict
@@ -81,7 +81,7 @@ class Refusing:
 
 
 class Ranking:
-    """Reranks as a function says."""
+    """Reranks candidates with a function."""
 
     def __init__(self, rank: Any) -> None:
         self._rank = rank

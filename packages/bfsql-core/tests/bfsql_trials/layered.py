@@ -1,9 +1,8 @@
-"""Walks as networkx sees them: paths through a graph of states, none of them listed.
+"""Walks as paths through a networkx graph of states, without listing the walks.
 
-A state is an edge that a walk has just taken, with the step and how often that step has been
-taken; where the step may end, a second state stands behind it. Numbers of walks are numbers
-of paths from the source to the sink, so that hubs are no obstacle as they are to
-`bfsql_trials.walking`.
+A state is the edge that a walk has just taken, with the step and how often that step has been
+taken; where the step may end, a second state follows it. The number of walks is the number of
+paths from the source to the sink. Unlike `bfsql_trials.walking`, this can handle hubs.
 """
 
 from __future__ import annotations
@@ -21,16 +20,16 @@ SOURCE, SINK = "source", "sink"
 
 
 class Layered:
-    """The complete walks over some steps.
+    """All complete walks along some steps.
 
     Args:
-        types: Type of each node.
+        types: The type of each node.
         triples: The edges.
-        seeds: Where walks start.
-        steps: What they follow.
-        to: Where they end; None for anywhere.
-        comes_to: Whether a step, counted from 1, may come to a node.
-        takes: Whether it may take an edge.
+        seeds: Nodes where walks start.
+        steps: Steps that walks follow.
+        to: Nodes where walks end; None for any.
+        comes_to: Whether a step, counted from 1, may reach a node.
+        takes: Whether a step may take an edge.
     """
 
     def __init__(
@@ -94,15 +93,15 @@ class Layered:
             ):
                 yield ("taken", follows, again, edge, end)
 
-    # --- what is on them --------------------------------------------------------------
+    # --- queries ----------------------------------------------------------------------
 
     def on(self, states: Iterable[Any] | None = None) -> tuple[set[str], set[Triple]]:
-        """Nodes and edges of some states; of all by default."""
+        """The nodes and edges of some states, by default of all."""
         known = [s for s in (states or self.graph) if s not in (SOURCE, SINK)]
         return {s[4] for s in known}, {s[3] for s in known if s[3] is not None}
 
     def exits(self, step: int) -> dict[str, list[State]]:
-        """The states that end a step, by the node that it reaches."""
+        """The states that end a step, by the node that the step reaches."""
         found: dict[str, list[State]] = defaultdict(list)
         for state in self.graph:
             if state not in (SOURCE, SINK) and state[:2] == ("exit", step):
@@ -110,14 +109,14 @@ class Layered:
         return found
 
     def through(self, states: Collection[State]) -> set[State]:
-        """All states of the walks that pass some states of one step."""
+        """All states of the walks through some states of one step."""
         found = set(states)
         for state in states:
             found |= nx.ancestors(self.graph, state) | nx.descendants(self.graph, state)
         return found
 
     def paths(self, step: int) -> dict[str, int]:
-        """How many walks pass each node with a step."""
+        """The number of walks on which a step reaches each node."""
         to, on = {SOURCE: 1}, {SINK: 1}
         for state in self._order[1:]:
             to[state] = sum(to[before] for before in self.graph.predecessors(state))
@@ -129,7 +128,7 @@ class Layered:
         }
 
     def distinct(self, step: int, counted: int) -> dict[str, int]:
-        """How many different nodes of a step are on the walks through each of another."""
+        """For each node of a step, the number of distinct nodes of step `counted` on its walks."""
         others = {s: node for node, states in self.exits(counted).items() for s in states}
         return {
             node: len({others[s] for s in self.through(states) if s in others})

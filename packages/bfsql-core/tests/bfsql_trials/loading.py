@@ -1,7 +1,7 @@
-"""What holds of a load in every store: all of a graph or nothing, and a report of what was found.
+"""Tests of loading for every store: a load is atomic, and its report counts what was found.
 
-A store's own module gives the fixtures that `LoaderSuite` names, and adds what is peculiar to the
-store:
+The module of a store provides the fixtures that `LoaderSuite` names, and adds tests that are
+specific to the store:
 
     class TestLoads(SqlLoaderSuite):
         @pytest.fixture
@@ -39,20 +39,20 @@ from bfsql.models import (
 from bfsql.plugins import BackendPlugin
 
 Load = Callable[[Iterable[GraphRecord]], Awaitable[LoadReport]]
-"""Replaces what the store holds by the graph of these records."""
+"""Replaces the contents of the store with the graph of these records."""
 Contents = Callable[[], Awaitable[Any]]
-"""Reads what the store holds, together with everything that an interrupted load could leave."""
+"""Reads the contents of the store, and everything that an interrupted load could leave behind."""
 ReadMetadata = Callable[[str], Awaitable[Metadata]]
-"""Reads the metadata of a node; a `KeyError` for an id that was not loaded."""
+"""Reads the metadata of a node; raises `KeyError` for an id that was not loaded."""
 
 LoadElsewhere = tuple[Callable[..., Awaitable[LoadReport]], Any]
-"""A loader and its settings, both of which can be pickled."""
+"""A loader and its settings, both picklable."""
 
 Source = Callable[[Callable[[], object]], Iterator[GraphRecord]]
-"""Makes records, given a function that it calls when the load is to be cancelled."""
+"""Generates records, and calls the given function when the load is to be cancelled."""
 
 OLD: list[GraphRecord] = [NodeRecord("old", "thing")]
-"""What a store holds before a load that fails."""
+"""The contents of a store before a load that fails."""
 
 _PASSAGE = {"text_span": "A treats B.", "document_id": "a"}
 _ITSELF: dict[str, object] = {}
@@ -117,20 +117,20 @@ except KeyboardInterrupt:
 
 
 def many(number: int) -> Iterator[GraphRecord]:
-    """A chain of so many nodes; the last edge leads to no node."""
+    """A chain of this many nodes; the last edge ends at an id that is not a node."""
     for i in range(number):
         yield NodeRecord(f"n{i}", "thing", {"name": f"name {i}"})
         yield EdgeRecord(f"n{i}", "NEXT", f"n{i + 1}", {"confidence": 0.5})
 
 
 def load_and_tell(begun: Connection, number: int, load: Callable[..., Any], *how: Any) -> None:
-    """A load of `many` in a process of its own, which can be killed.
+    """Load `many` records; runs in a separate process, which can be killed.
 
     Args:
-        begun: Told when the load begins.
-        number: Of nodes.
+        begun: Receives True when the load begins.
+        number: Number of nodes.
         load: The loader.
-        *how: Its settings and options.
+        *how: Settings and options of the loader.
     """
     settings, *options = how
     begun.send(True)
@@ -138,13 +138,13 @@ def load_and_tell(begun: Connection, number: int, load: Callable[..., Any], *how
 
 
 def load_files_and_tell(begun: Connection, plugin: BackendPlugin, settings: Any, *how: Any) -> None:
-    """A load of files in a process of its own, which can be killed.
+    """Load files; runs in a separate process, which can be killed.
 
     Args:
-        begun: Told when the load begins.
-        plugin: Of the store.
-        settings: Its settings.
-        *how: The files, and the options.
+        begun: Receives True when the load begins.
+        plugin: Plugin of the store.
+        settings: Settings of the plugin.
+        *how: The files and the options.
     """
     paths, options = how
     begun.send(True)
@@ -153,7 +153,7 @@ def load_files_and_tell(begun: Connection, plugin: BackendPlugin, settings: Any,
 
 @contextmanager
 def traced_memory() -> Iterator[Callable[[], int]]:
-    """Trace allocations; gives a function that returns the most bytes in use since."""
+    """Trace allocations; yields a function that returns the peak of bytes in use."""
     gc.collect()
     tracemalloc.start()
     try:
@@ -163,7 +163,7 @@ def traced_memory() -> Iterator[Callable[[], int]]:
 
 
 async def cancel(load: Load, source: Source) -> BaseException:
-    """Cancel a load when its source asks for that, and return the error that ends it."""
+    """Cancel a load when its source requests it, and return the error that ends it."""
     reached, loop = asyncio.Event(), asyncio.get_running_loop()
     work = asyncio.ensure_future(load(source(lambda: loop.call_soon_threadsafe(reached.set))))
     await reached.wait()
@@ -176,15 +176,15 @@ async def cancel(load: Load, source: Source) -> BaseException:
 class LoaderSuite:
     """A load that ends early changes nothing.
 
-    Needs the fixtures `load`, a `Load` into the empty store of the test, and `contents` of it.
+    Requires the fixtures `load`, a `Load` into the test's empty store, and its `contents`.
     """
 
     NOTE = ""
-    """How the note begins that the error gets when a load is cancelled while it reads, if any."""
+    """Start of the note on the error when a load is cancelled while it reads; "" for no note."""
 
     @pytest.fixture
     async def before(self, load: Load, contents: Contents) -> Any:
-        """What `contents` reads after a first load."""
+        """The result of `contents` after a first load."""
         await load(OLD)
         held = await contents()
         assert "old" in str(held)
@@ -216,9 +216,9 @@ class LoaderSuite:
 
 
 class SqlLoaderSuite(LoaderSuite):
-    """The same of a load into tables of SQL, and what it reports and keeps.
+    """The same for a load into SQL tables, and what the load reports and keeps.
 
-    Needs the fixtures `metadata`, a `ReadMetadata`, and `load_elsewhere` as well.
+    Also requires the fixtures `metadata`, a `ReadMetadata`, and `load_elsewhere`.
     """
 
     async def test_the_report_counts_what_was_found(self, load: Load) -> None:

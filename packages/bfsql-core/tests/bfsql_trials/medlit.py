@@ -1,7 +1,7 @@
-"""What holds of medlit in every store: the figures that the protocol's author publishes for it.
+"""Tests of medlit for every store: the figures that the protocol's author publishes for it.
 
-A store's own module gives the fixture `backend`, open over the records of `medlit_records`, and
-adds what is peculiar to the store:
+The module of a store provides the fixture `backend`, open over the records of `medlit_records`,
+and adds tests that are specific to the store:
 
     class TestMedlit(MedlitSuite, SameMetadata, MisspelledNames):
         \"\"\"In a file.\"\"\"
@@ -27,22 +27,22 @@ CUSHING_SYNDROME = "MeSH:D003480"
 CUSHING_DISEASE = "DBPedia:Cushing's_disease"
 PAPER = "PMC11128938"
 EMBEDDED = {"drug", "hormone", "disease", "symptom", "anatomicalstructure"}
-"""Types whose nodes get vectors, some 260 of 1,900: all would take half a minute or more."""
+"""Types whose nodes get vectors, about 260 of 1,900; all would take half a minute or more."""
 DESCRIPTION = "hormone that stops urination"
-"""A query of which no name has a word."""
+"""A query that shares no word with any name."""
 
 Triples = set[tuple[str, str, str]]
 Vectors = dict[str, list[float]]
-"""By id."""
+"""Vectors by id."""
 
 
 def assert_whole(report: LoadReport) -> None:
-    """Check what a load of medlit counted."""
+    """Check the counts in the report of a load of medlit."""
     assert (report.nodes, report.edges + report.duplicate_edges) == (1_900, 2_184)
 
 
 def with_vectors(records: Iterable[GraphRecord], vectors: Vectors) -> list[GraphRecord]:
-    """The records, with vectors by id as the metadata `embedding`."""
+    """The records, with their vectors as the metadata key `embedding`."""
     return [
         replace(record, metadata={**record.metadata, "embedding": vectors[record.id]})
         if isinstance(record, NodeRecord) and record.id in vectors
@@ -52,7 +52,7 @@ def with_vectors(records: Iterable[GraphRecord], vectors: Vectors) -> list[Graph
 
 
 def nearest(vectors: Vectors, asked: list[float]) -> list[tuple[str, float]]:
-    """Ids with their cosines, best first, computed here; all vectors are of length one."""
+    """Ids with their cosine similarities, best first; all vectors have unit length."""
     cosines = {
         i: math.fsum(a * b for a, b in zip(vector, asked, strict=True))
         for i, vector in vectors.items()
@@ -61,27 +61,27 @@ def nearest(vectors: Vectors, asked: list[float]) -> list[tuple[str, float]]:
 
 
 async def ring(backend: GraphDbInterface, ids: Iterable[str]) -> Triples:
-    """The edges around ids."""
+    """The edges at these ids."""
     return {(s, p, o) for s, p, o in await backend.edges_batch(sorted(ids))}
 
 
 async def known(backend: GraphDbInterface, edges: Triples) -> set[str]:
-    """The ends of edges that are nodes."""
+    """Those ends of the edges that are nodes."""
     ends = sorted({end for s, _, o in edges for end in (s, o)})
     return {node.id for node in await backend.get_nodes_batch(ends)}
 
 
 async def call(graph: Graph, tool: str, **arguments: Any) -> Any:
-    """The answer of a tool, decoded."""
+    """The decoded answer of a tool."""
     return json.loads((await graph.call(tool, arguments)).text)
 
 
 class MedlitSuite:
-    """Schema, neighbours and search, by the backend's methods and by the tools."""
+    """Schema, neighbours and search, through the backend's methods and through the tools."""
 
     @staticmethod
     def spelled(predicates: list[str]) -> list[str]:
-        """Predicates of the records as the backend gives them."""
+        """Predicates of the records in the spelling of the backend."""
         return predicates
 
     async def test_the_schema_has_19_types_and_16_predicates(
@@ -161,7 +161,7 @@ class MedlitSuite:
 
 
 class SameGraph:
-    """For a store that keeps ids, predicates and evidence as they were given."""
+    """For a store that keeps ids, predicates and evidence unchanged."""
 
     async def test_nodes_edges_and_evidence_are_as_in_memory(
         self, backend: GraphDbInterface, medlit_records: list[GraphRecord]
@@ -179,7 +179,7 @@ class SameGraph:
 
 
 class SameMetadata(SameGraph):
-    """For a store that keeps metadata, too."""
+    """For a store that keeps metadata unchanged as well."""
 
     async def test_metadata_is_as_in_memory(
         self, backend: GraphDbInterface, medlit_records: list[GraphRecord]
@@ -196,7 +196,7 @@ class SameMetadata(SameGraph):
 
 
 class MisspelledNames:
-    """For a store that finds names like the one that is asked for."""
+    """For a store that finds names similar to the query."""
 
     @pytest.mark.parametrize(
         ("query", "best"),
@@ -209,7 +209,7 @@ class MisspelledNames:
 
 
 class NoMatches:
-    """For a store in which everything that matches is seen to match."""
+    """For a store whose search returns only entities that visibly match the query."""
 
     async def test_a_query_without_a_match_finds_nothing_or_what_is_spelt_alike(
         self, backend: GraphDbInterface

@@ -1,4 +1,4 @@
-"""What an answer has to be, worked out by networkx in the plainest way."""
+"""Expected answers, computed with networkx as simply as possible."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bfsql_trials.drawn import Drawn
 
 @dataclass(frozen=True)
 class Expected:
-    """The whole answer, before any page."""
+    """The whole answer, before it is cut into pages."""
 
     ids: list[str]
     triples: list[Triple]
@@ -23,7 +23,7 @@ class Expected:
 
 
 class Oracle:
-    """A drawn graph as networkx sees it."""
+    """A drawn graph in networkx."""
 
     def __init__(self, drawn: Drawn) -> None:
         records: dict[str, list[NodeRecord]] = {}
@@ -63,7 +63,7 @@ class Oracle:
         exclude_node_types: Sequence[str] = (),
         min_mentions: int = 1,
     ) -> tuple[list[str], list[Triple]]:
-        """The nodes within `k` hops of every seed, and the edges among them (6)."""
+        """The nodes within `k` hops of every seed, and the edges among them (`protocol.md` 6)."""
         near = [set(self._nearest([seed], k)) for seed in seeds]
         far = self._nearest(seeds, k)
         kept = {
@@ -79,7 +79,7 @@ class Oracle:
     def stays(
         self, entity_id: str, exclude_node_types: Sequence[str] = (), min_mentions: int = 1
     ) -> bool:
-        """Whether the two removing filters keep a node."""
+        """Whether the two filters that remove nodes keep this one."""
         entity_type, metadata = self.nodes[entity_id]
         mentions = metadata.get("total_mentions")
         counts = isinstance(mentions, int | float) and not isinstance(mentions, bool)

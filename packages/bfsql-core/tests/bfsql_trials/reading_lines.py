@@ -1,4 +1,4 @@
-"""A reader of answers in lines, written from their grammar: it gives back the JSON."""
+"""A parser for answers in lines, written from their grammar; it restores the JSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Line:
         self.text, self.place = text, 0
 
     def take(self, sign: str) -> bool:
-        """Whether a sign comes next; it is passed."""
+        """Consume a sign if it comes next; return whether it did."""
         found = self.text.startswith(sign, self.place)
         self.place += len(sign) * found
         return found
@@ -78,7 +78,7 @@ class Line:
                 return found
 
     def columns(self, ends: str, separator: str) -> list[tuple[str, Any]]:
-        """Keys, each with the value that all rows have; `...` where it stands in the rows."""
+        """Keys, each with the value that all rows share, or `...` if each row has its own."""
         found: list[tuple[str, Any]] = []
         while not self.over and self.next not in ends:
             key = self.name()
@@ -87,7 +87,7 @@ class Line:
         return found
 
     def cells(self, columns: list[tuple[str, Any]], end: str = "") -> Record:
-        """The record of the cells that come next, each behind a bar but the first."""
+        """The record of the next cells, which are separated by bars."""
         found = _shared(columns) or {}
         varying = iter([key for key, value in columns if value is ...])
         while True:
@@ -123,7 +123,7 @@ class _Answer:
 
     @property
     def starts(self) -> str:
-        """What the line to come starts with, up to a blank; nothing at the end."""
+        """The first word of the next line; "" at the end."""
         return self.lines[self.place].partition(" ")[0] if self.place < len(self.lines) else ""
 
     def content(self) -> Record:
@@ -206,7 +206,7 @@ class _Answer:
     # --- parts ---------------------------------------------------------------
 
     def take_names(self) -> list[str]:
-        """The ids behind `from`; whatever was taken for a name becomes a note."""
+        """The ids after `from`; a name that was resolved to an id becomes a note."""
         seeds = []
         while self.starts in ("from", "to", "taken"):
             line = self.next()
@@ -337,7 +337,7 @@ class _Answer:
 
 
 def _shared(columns: list[tuple[str, Any]]) -> Record | None:
-    """The metadata of a row without cells: what the heading gives, if it gives something."""
+    """The metadata of a row without cells: the values in the heading, or None."""
     given = {key: value for key, value in columns if value is not ...}
     return {key: value for key, value in given.items() if key} if given else None
 

@@ -1,4 +1,4 @@
-"""Prints the answers to a fixed row of calls; run in several processes, they have to agree.
+"""Print the answers to a fixed series of calls; the output has to be the same in every process.
 
 python same_calls.py [folder of a kgraph bundle]
 """
@@ -15,7 +15,7 @@ from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
 
 
 def made_up(number: int = 60) -> list[GraphRecord]:
-    """A graph from a fixed seed, with values that a careless program would put in sets."""
+    """A graph from a fixed seed, with values that a careless program would keep in sets."""
     draw = random.Random(7)
     ids = [f"n:{i}" for i in range(number)]
     nodes = [
@@ -39,7 +39,7 @@ def made_up(number: int = 60) -> list[GraphRecord]:
 
 
 async def main(bundle: str | None) -> None:
-    """Ask, and print."""
+    """Make the calls and print the answers."""
     records = made_up()
     seeds = ["n:3", "n:1"]
     if bundle is not None:

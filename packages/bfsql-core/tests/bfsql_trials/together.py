@@ -1,4 +1,4 @@
-"""Rules of the kit in the order of their graphs: each graph is loaded, and opened, once."""
+"""Rules of the kit, grouped by graph so that each graph is loaded and opened once."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from bfsql.testing import BackendSuite, raise_outcome, test_name
 from bfsql_trials.conformance import BUSY_SECONDS
 
 ALONE = frozenset(("drawn-graphs", "store-returns"))
-"""Rules that open graphs of their own in another thread, and that stop the store."""
+"""Rules that open graphs in another thread or stop the store, and so have to run alone."""
 SECONDS = 7 * BUSY_SECONDS
-"""Time for all rules, of which each waits for the others most of it."""
+"""Time limit per rule; it covers all rules, since each waits for the others most of the time."""
 
 
 class SharedLoads:
     """A store that holds one graph at a time, for several rules that take turns.
 
-    One rule runs while all others wait for a graph. The next turn is that of a rule that waits
-    for the graph which is held, or else for the graph that most of them wait for. Rules in
-    successive turns share a backend where they open the same graph in the same way.
+    One rule runs while all others wait for a graph. The next turn goes to a rule that waits for
+    the current graph or, if there is none, for the graph that most rules wait for. Rules in
+    successive turns share a backend if they open the same graph in the same way.
 
     Args:
-        rules: How many rules take turns.
+        rules: Number of rules that take turns.
     """
 
     def __init__(self, rules: int) -> None:
@@ -45,10 +45,10 @@ class SharedLoads:
         self._closing = AsyncExitStack()
 
     def in_turn(self, fill: Fill | None) -> Fill | None:
-        """As `fill`, which opens a backend once the turn of its records has come.
+        """Like `fill`, but it waits for the turn of its records before it opens a backend.
 
         Args:
-            fill: Loads records where the store does not hold them already, and opens a backend.
+            fill: Loads records unless the store already holds them, and opens a backend.
         """
         if fill is None:
             return None
@@ -61,7 +61,7 @@ class SharedLoads:
         return filled
 
     async def close(self) -> None:
-        """Close the backend that is open."""
+        """Close the open backend, if any."""
         self._open = None
         await self._closing.aclose()
 
@@ -73,7 +73,7 @@ class SharedLoads:
         return self._open[2]
 
     def ended(self) -> None:
-        """A rule has its finding, and takes no more turns."""
+        """Record that a rule is finished and takes no more turns."""
         self._rules -= 1
         self._next_turn()
 
@@ -89,7 +89,7 @@ class SharedLoads:
             raise
 
     def _next_turn(self) -> None:
-        """Let one rule go on, unless another does not wait yet."""
+        """Let one rule continue, once all rules are waiting."""
         waiting = Counter({records: len(turns) for records, turns in self._waiting.items()})
         if not waiting.total() or waiting.total() < self._rules:
             return
@@ -101,10 +101,10 @@ class SharedLoads:
 
 
 class LoadedTogether(BackendSuite):
-    """The kit over a store that is slow to load: nearly all rules share one load of each graph.
+    """The kit for a store that is slow to load: nearly all rules share one load of each graph.
 
-    The first test that runs takes the time of all rules whose tests were chosen. `backend_with`
-    has to load nothing when the store holds the same records already.
+    The first test runs all rules whose tests are selected, and so takes the time of all of them.
+    `backend_with` need not load records that the store already holds.
     """
 
     findings: ClassVar[Mapping[str, Finding]] = {}
@@ -134,7 +134,7 @@ def _test(rule: Rule) -> Any:
 
 
 def _chosen(suite: type[LoadedTogether], items: Iterable[pytest.Item]) -> list[Rule]:
-    """The rules whose tests of a suite will run, without those that are tried alone."""
+    """The rules whose tests in this suite will run, without those that run alone."""
     names = {item.name for item in items if getattr(item, "cls", None) is suite}
     rules = registered(*suite._modes())
     return [rule for rule in rules if rule.id not in ALONE and test_name(rule) in names]
@@ -143,7 +143,7 @@ def _chosen(suite: type[LoadedTogether], items: Iterable[pytest.Item]) -> list[R
 async def judged_together(
     rules: Sequence[Rule], trial: Trial, optouts: Mapping[str, Any]
 ) -> dict[str, Finding]:
-    """Try rules in turns; gives the finding of each by the rule's id."""
+    """Check rules in turns; return the findings by rule id."""
     loads = SharedLoads(len(rules))
     ways = {way: loads.in_turn(getattr(trial, way)) for way in ("fill", "read_only", "omitting")}
     shared = replace(trial, **ways, rule_seconds=SECONDS)

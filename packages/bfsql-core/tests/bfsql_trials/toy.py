@@ -1,4 +1,4 @@
-"""A backend that keeps its graph in a JSON file: small, real, and the tests' own."""
+"""A small but complete backend for tests, which keeps its graph in a JSON file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from bfsql.settings import BackendSettings, Env
 
 
 class ToySettings(BackendSettings):
-    """A setting of every kind."""
+    """One setting of each kind."""
 
     path: Path = Field(default=Path("toy.json"), description="Where the graph is.")
     password: Annotated[SecretStr | None, Env("TOY_PASSWORD")] = None
@@ -57,7 +57,7 @@ async def _load_anew(settings: ToySettings, records: Iterable[GraphRecord]) -> L
 async def _load_and_be_ended(
     settings: ToySettings, records: Iterable[GraphRecord], _: LoadOptions
 ) -> LoadReport:
-    """Is told to end, twice, by the signal that a variable names, at each record that it reads."""
+    """Sends its process the signal in `TOY_ENDED_BY` twice for each record that it reads."""
     ends = signal.Signals[os.environ["TOY_ENDED_BY"]]
     for _record in records:
         os.kill(os.getpid(), ends)

@@ -1,6 +1,6 @@
-"""What holds of `bfsql load` in every store, with files as users have them.
+"""Tests of `bfsql load` for every store, with files such as users have.
 
-A store's own module names the store:
+The module of a store names the store:
 
     class TestUserFiles(UserFilesSuite):
         @pytest.fixture
@@ -26,28 +26,28 @@ MORE = "source,target,type\nc,d,KNOWS\n"
 
 
 class Store(NamedTuple):
-    """Where the command loads, and where it reads."""
+    """The store that the command loads into, and that it reads."""
 
     load: tuple[str, ...]
     """Options of `bfsql load` that name the store."""
     read: tuple[str, ...] | None = None
-    """Options of the tools, where they are others."""
+    """Options of the tools, if they differ."""
 
 
 class Graph(NamedTuple):
-    """What a store holds within three hops of the node `a`."""
+    """The part of a graph within three hops of the node `a`."""
 
     types: dict[str, str]
     triples: set[tuple[str, str, str]]
 
 
 class UserFilesSuite:
-    """Needs the fixture `store`, whose contents the tests replace."""
+    """Requires the fixture `store`, whose contents the tests replace."""
 
     PREFIX = ""
-    """What the store puts before the ids of tables."""
+    """The prefix that the store adds to ids from tables."""
     RDF = False
-    """Whether a node may be there without a type, which is then `owl:Thing`."""
+    """Whether nodes may lack a type, which is then reported as `owl:Thing`."""
 
     @pytest.fixture(autouse=True)
     def _in_a_folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,14 +59,14 @@ class UserFilesSuite:
 
     @pytest.fixture
     def load(self, store: Store) -> Callable[..., Result]:
-        """`bfsql load` into the store."""
+        """Runs `bfsql load` into the store."""
         return lambda *args: CliRunner().invoke(
             bfsql, ("load", *args, *store.load), prog_name="bfsql"
         )
 
     @pytest.fixture
     def held(self, store: Store) -> Callable[[], Graph]:
-        """Reads the store."""
+        """Reads the contents of the store."""
 
         def read() -> Graph:
             query = ("bfs-query", f"{self.PREFIX}a", "--max-hops", "3", "--json")
@@ -89,7 +89,7 @@ class UserFilesSuite:
 
     @pytest.fixture
     def old(self, load: Callable[..., Result], held: Callable[[], Graph]) -> Graph:
-        """What the store holds before the load that the test is about."""
+        """The contents of the store before the load under test."""
         done = load("nodes.csv", "edges.csv", "--replace", "--no-backup")
         assert done.exit_code == 0, done.stderr
         return held()

@@ -1,4 +1,4 @@
-"""Walks by brute force: every one is listed, which the engine never does."""
+"""Walks by brute force: every walk is listed, which the engine never does."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bfsql.models.merge import merge_node_records
 from bfsql_trials import drawn
 
 Walk = tuple[tuple[tuple[str, ...], tuple[Triple, ...]], ...]
-"""By step: the nodes that it reaches, one by one, and the edges that it takes."""
+"""For each step, the nodes that it reaches, in order, and the edges that it takes."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,13 @@ class Walker:
         to: Collection[str] | None = None,
         removed: Collection[str] = (),
     ) -> list[tuple[str, Walk]]:
-        """Every complete walk, with the seed that it starts at.
+        """Every complete walk, with the seed where it starts.
 
         Args:
-            seeds: Where they start.
-            steps: What they follow.
-            to: Where they end; None for anywhere.
-            removed: Nodes that they do not come to.
+            seeds: Nodes where walks start.
+            steps: Steps that walks follow.
+            to: Nodes where walks end; None for any.
+            removed: Nodes that no walk may reach.
         """
         return [
             (seed, walk)
@@ -97,7 +97,7 @@ class Walker:
 
 
 def on_them(walks: Iterable[tuple[str, Walk]]) -> tuple[set[str], set[Triple]]:
-    """The nodes and the edges on some walks."""
+    """The nodes and edges on some walks."""
     nodes: set[str] = set()
     edges: set[Triple] = set()
     for seed, walk in walks:
@@ -113,7 +113,7 @@ def node_at(seed: str, walk: Walk, step: int) -> str:
 
 @st.composite
 def steps(draw: st.DrawFn, most: int = 3, *, times: bool = True) -> list[Step]:
-    """Steps over the names of drawn graphs."""
+    """Steps with the predicates and types of drawn graphs."""
     names = st.none() | st.frozensets(st.sampled_from(drawn.PREDICATES), min_size=1, max_size=2)
     kinds = st.none() | st.none() | st.frozensets(st.sampled_from(drawn.TYPES), min_size=1)
     found = []
@@ -134,11 +134,11 @@ def tangles(draw: st.DrawFn) -> drawn.Drawn:
     triples = draw(st.frozensets(edge, max_size=14), label="triples")
     nodes = [NodeRecord(i, draw(st.sampled_from(drawn.TYPES)), {}) for i in ids]
     nodes += [NodeRecord(f"apart:{name}", name, {}) for name in drawn.TYPES]
-    one, other, *_ = drawn.TYPES  # so that every name is known
+    one, other, *_ = drawn.TYPES  # so that every name is in use
     triples |= {(f"apart:{one}", name, f"apart:{other}") for name in drawn.PREDICATES}
     return drawn.Drawn((*nodes, *(EdgeRecord(*t) for t in sorted(triples))), ids, triples)
 
 
 def arguments(found: Sequence[Step]) -> dict[str, Any]:
-    """The steps as a call gives them."""
+    """The steps as arguments of a call."""
     return {"path": [step.text for step in found]}

@@ -1,4 +1,4 @@
-"""Backends that tell what reached them, and can be made to wait or to fail."""
+"""Backends that record the calls they receive, and can be made to wait or fail."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ METHODS = (
 
 
 class Watch:
-    """What reached a backend, and what is to happen there."""
+    """The calls that a backend has received, and how it handles the next ones."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, Any]] = []
         self.cancelled: list[str] = []
         self.failures: list[BaseException] = []
-        """Raised by the next calls, one each."""
+        """Errors that the next calls raise, one each."""
         self.gate: asyncio.Event | None = None
-        """Calls wait here, where there is one."""
+        """An event that calls wait for, if any."""
         self.arrived = asyncio.Event()
-        """Set by the first call."""
+        """An event that the first call sets."""
 
     def count(self, method: str) -> int:
-        """Calls of a method."""
+        """The number of calls to a method."""
         return sum(name == method for name, _ in self.calls)
 
     def single_keys(self) -> Counter[tuple[str, Any]]:
-        """How often each thing was asked for, whether alone or in a batch."""
+        """How often each key was requested, alone or in a batch."""
         keys: Counter[tuple[str, Any]] = Counter()
         for method, asked in self.calls:
             many = asked[0] if method.endswith("_batch") else [asked]
@@ -55,7 +55,7 @@ class Watch:
         return keys
 
     async def passed(self, method: str, asked: tuple[Any, ...]) -> None:
-        """A call that is under way: waits at the gate, or fails."""
+        """Record a call; wait at the gate, and fail if a failure is due."""
         self.calls.append((method, asked))
         self.arrived.set()
         if self.gate is not None:
@@ -69,7 +69,7 @@ class Watch:
 
 
 def watched(kind: type[B]) -> Callable[..., tuple[B, Watch]]:
-    """Makes backends of this kind, each with its watch; only the kind's own methods are watched."""
+    """A factory for backends of this class with their watch; inherited methods are not watched."""
 
     def method(name: str) -> Any:
         original = getattr(kind, name)
