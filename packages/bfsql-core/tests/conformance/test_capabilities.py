@@ -1,4 +1,4 @@
-"""What a store does not keep is taken out of the kit's graphs; the rest is compared."""
+"""What a store does not keep is removed from the kit's graphs; the rest is compared."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Every rule catches a wrong backend, every wrong backend is caught by the rule meant for it."""
+"""Every rule catches a faulty backend, and every faulty backend is caught by its rule."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from conformance.gallery import GALLERY, Eight, Store, Wrong, trial
 from bfsql.conformance import RULES, Rule, isolation, judge
 
 RIGHT = (Eight, Store, ColumnsOverMemory, TypedStream)
-"""What wrong backends derive from; `test_testing.py` tries the kit on others."""
+"""Base classes of the faulty backends; `test_testing.py` runs the kit on other backends."""
 TRIED = {"columns": ColumnsOverMemory, "outlines": ColumnsOverMemory, "streams": TypedStream}
-"""Where the rules of a module of the kit can be tried; those of all others on `Store`."""
+"""The backend on which the rules of a module can be tested; `Store` for all other modules."""
 
 
 @pytest.fixture(autouse=True)
 def quiet_and_quick(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    """Wrong backends fill the log, and some never answer."""
+    """Faulty backends fill the log, and some of them never answer."""
     monkeypatch.setattr(isolation, "PATIENCE", 0.5)
     caplog.set_level(logging.CRITICAL + 1)
 

@@ -1,4 +1,4 @@
-"""No rule is untested, and no test of the kit is unregistered."""
+"""Every rule has a test, and every check of the kit is registered as a rule."""
 
 import ast
 import re
@@ -47,7 +47,7 @@ def test_the_base_class_itself_has_no_rule():
 
 
 def checks_of(path: Path) -> set[str]:
-    """Names of the functions of a module that take a trial, as checks do."""
+    """Names of the functions in a module that take a trial, as checks do."""
     return {
         node.name
         for node in ast.parse(path.read_text(encoding="utf-8")).body

@@ -1,4 +1,4 @@
-"""What comes of a rule, and how a person, a program and pytest are told."""
+"""Outcomes of rules, and how they are reported as text, as JSON and to pytest."""
 
 import asyncio
 import json

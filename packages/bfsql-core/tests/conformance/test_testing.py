@@ -1,4 +1,4 @@
-"""The kit on the reference, on a backend of the bare eight, and on a store that is only read."""
+"""The kit on the reference, on a backend of only eight methods, and on a read-only store."""
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
@@ -23,7 +23,7 @@ ROW_LIMIT = 150
 
 
 class AwayBackend(CountingBackend):
-    """In memory, with a switch that takes the store away and a record of what was asked."""
+    """An in-memory backend that can be made unreachable and records its queries."""
 
     def __init__(self, records: Iterable[GraphRecord]) -> None:
         super().__init__(records)
@@ -49,7 +49,7 @@ class AwayBackend(CountingBackend):
 
 
 class LimitedBackend(MemoryBackend):
-    """Gives the first edges of a hub and says that there are more."""
+    """Returns the first edges of a hub and reports the omission of the others."""
 
     async def edges_from(self, entity_id: str) -> list[Edge]:
         return [Edge(*e) for e in self._cut(await super().edges_from(entity_id), entity_id)]
@@ -58,7 +58,7 @@ class LimitedBackend(MemoryBackend):
         return [Edge(*e) for e in self._cut(await super().edges_to(entity_id), entity_id)]
 
     async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:
-        await asyncio.sleep(0)  # so that callers can share the flight
+        await asyncio.sleep(0)  # so that callers can share the call
         return [
             edge
             for i in ids
@@ -73,7 +73,7 @@ class LimitedBackend(MemoryBackend):
 
 
 class TestMemory(BackendSuite):
-    """Everything that the kit can be given a way to."""
+    """A suite that defines everything the kit can make use of."""
 
     @asynccontextmanager
     async def backend_with(self, records: Sequence[GraphRecord]) -> AsyncIterator[GraphDbInterface]:
@@ -105,7 +105,7 @@ class TestMemory(BackendSuite):
 
 
 class TestBareEight(BackendSuite):
-    """No batch, no `node_types`, no `close`: a backend of the author's own kind."""
+    """A backend without batches, `node_types` and `close`, like the author's own."""
 
     @asynccontextmanager
     async def backend_with(self, records: Sequence[GraphRecord]) -> AsyncIterator[GraphDbInterface]:
@@ -113,7 +113,7 @@ class TestBareEight(BackendSuite):
 
 
 class TestStoreThatIsOnlyRead(BackendSuite):
-    """Opened by a method; ids are found by searching."""
+    """The store is opened by a method; ids are found by searching."""
 
     words = ("shape", "house", "one", "paper")
 
@@ -124,7 +124,7 @@ class TestStoreThatIsOnlyRead(BackendSuite):
 
 @trying("own-identity", "found-by-id", "edges-batch", "tools-answer", "fresh-answers")
 class TestStoreThatAFixtureOpens(BackendSuite):
-    """Opened once by a fixture that needs other fixtures; ids are named."""
+    """The store is opened once by a fixture that needs other fixtures; ids are given."""
 
     sample = ("s:0", "s:1", "e:1", "p:1")
 
@@ -135,7 +135,7 @@ class TestStoreThatAFixtureOpens(BackendSuite):
 
 @trying("every-node", "own-identity", "schema-lists", "drawn-graphs", "concurrent-calls")
 class TestFillingByAFixture(BackendSuite):
-    """The class's fixture gives the function that fills."""
+    """A fixture of the class returns the function that fills the store."""
 
     examples = 3
 

@@ -1,4 +1,4 @@
-"""Rules that are tried together find what they find alone, with one backend for each graph."""
+"""Rules that run together have the same findings as alone, with one backend per graph."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TRIED = ("every-node", "schema-lists", "own-edges", "read-rights", "search-crowd
 
 
 class Loading:
-    """Counts what is loaded and opened of backends of a class."""
+    """Counts the loads and the opened backends of a class."""
 
     def __init__(self, backend: type) -> None:
         self.backend = backend
@@ -41,7 +41,7 @@ class Loading:
 
 
 async def found(backend: type) -> tuple[dict[str, str], Loading]:
-    """The outcome of each rule, and what was loaded for them."""
+    """The outcome of each rule, and the counts of loads and backends."""
     loading = Loading(backend)
     trial = Trial(fill=loading.filled, read_only=loading.filled)
     findings = await judged_together([RULES[name] for name in TRIED], trial, {})

@@ -1,4 +1,4 @@
-"""Backends that are each wrong in one way that real authors get wrong."""
+"""Faulty backends, each with one mistake that real authors make."""
 
 from conformance.gallery import (
     columns,

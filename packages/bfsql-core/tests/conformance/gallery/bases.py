@@ -1,4 +1,4 @@
-"""The registry of wrong backends, and right ones that they derive from."""
+"""The registry of faulty backends, and the correct ones that they derive from."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ from bfsql.models import (
 
 @dataclass(frozen=True)
 class Wrong:
-    """A backend with one mistake; the docstring of its class says which."""
+    """A backend with one mistake, which the docstring of its class states."""
 
     backend: type[GraphDbInterface]
-    """Opened by calling it with the records of a graph."""
+    """The class; calling it with the records of a graph opens a backend."""
     rule: str
-    """Id of the rule that is meant to catch it; others may catch it too."""
+    """Id of the rule that has to catch it; other rules may catch it too."""
 
     @property
     def name(self) -> str:
-        """What the tests call it."""
+        """Its name in the tests."""
         return self.backend.__name__
 
 
@@ -57,7 +57,7 @@ def wrong(rule: str) -> Callable[[_Backend], _Backend]:
     """Register a backend in the gallery.
 
     Args:
-        rule: Id of the rule that is meant to catch it.
+        rule: Id of the rule that has to catch it.
     """
 
     def register(backend: _Backend) -> _Backend:
@@ -68,7 +68,7 @@ def wrong(rule: str) -> Callable[[_Backend], _Backend]:
 
 
 class Eight(GraphDbInterface):
-    """The eight methods, so that one of them says how a backend is wrong, batches included.
+    """Only the eight methods, so that a mistake in one of them affects the batches too.
 
     Args:
         records: The graph.
@@ -113,10 +113,10 @@ class Eight(GraphDbInterface):
 
 
 class Through(Eight):
-    """Every question goes through one place, as through a connection."""
+    """Sends every request through one method, as through a connection."""
 
     async def through(self, ask: Callable[..., Awaitable[Any]], *asked: Any) -> Any:
-        """Put the question to the store."""
+        """Send a request to the store."""
         return await ask(*asked)
 
     async def search_entities(self, query: str, node_types: list[str] | None = None) -> Any:
@@ -153,21 +153,21 @@ class Through(Eight):
 
 
 class Keeps(MemoryBackend):
-    """A store that may change what it is given, as columns and drivers do."""
+    """A store that may change what it is given, like column types and drivers do."""
 
     def __init__(self, records: Iterable[GraphRecord] = ()) -> None:
         super().__init__([self._record(record) for record in records])
 
     def kept_id(self, text: str) -> str:
-        """What becomes of an id."""
+        """The id as the store keeps it."""
         return text
 
     def kept(self, value: Any) -> Any:
-        """What becomes of a value of the metadata."""
+        """A metadata value as the store keeps it."""
         return value
 
     def kept_all(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
-        """What becomes of the metadata of a node or an edge."""
+        """The metadata of a node or edge as the store keeps it."""
         return {key: self.kept(value) for key, value in metadata.items()}
 
     def _record(self, record: GraphRecord) -> GraphRecord:
@@ -184,7 +184,7 @@ class Keeps(MemoryBackend):
 
 
 def everywhere(change: Callable[[Any], Any], value: Any) -> Any:
-    """The value with the change made in every scalar of it, however deep."""
+    """The value with every scalar in it changed, at any depth."""
     if isinstance(value, dict):
         return {key: everywhere(change, inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -193,12 +193,12 @@ def everywhere(change: Callable[[Any], Any], value: Any) -> Any:
 
 
 class Store(Through):
-    """A store that can be watched, that can go away, that may be read-only or have a limit."""
+    """An observable store that can become unreachable, be read-only or have a limit."""
 
     writable = True
-    """Whether it was opened with the right to write."""
+    """Whether it was opened with write permission."""
     limit: int | None = None
-    """Edges of one node that it gives at the most; it says when there are more."""
+    """Maximum number of edges that it returns for a ring; it reports the omission of others."""
 
     def __init__(self, records: Iterable[GraphRecord] = ()) -> None:
         super().__init__(records)
@@ -206,11 +206,11 @@ class Store(Through):
         self.there = True
 
     def query(self, name: str, *_values: Any) -> str:
-        """The text of the query that answers a question; values travel beside it."""
+        """The query text for a request; values are sent as parameters."""
         return f"{name} $1"
 
     async def through(self, ask: Callable[..., Awaitable[Any]], *asked: Any) -> Any:
-        """One round trip."""
+        """Make one round trip."""
         if not self.there:
             raise StoreUnavailable("The store does not answer. Try again later.")
         self.sent.append(self.query(ask.__name__, *asked))
@@ -221,7 +221,7 @@ class Store(Through):
         return await self.through(self.right.get_nodes_batch, ids)
 
     async def edges_batch(self, ids: Sequence[str]) -> Any:
-        """In one round trip, as far as the limit goes."""
+        """In one round trip, up to the limit."""
         ring = await self.through(self.right.edges_batch, ids)
         if self.limit is None or len(ring) <= self.limit:
             return ring
@@ -229,7 +229,7 @@ class Store(Through):
         return ring[: self.limit]
 
     def leave_out(self, ids: Sequence[str], number: int) -> None:
-        """Say what the limit took away."""
+        """Report what the limit cut off."""
         call.omitted(*(Omission(i, at_least=number, reason="the row limit") for i in ids))
 
     async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> Any:
@@ -242,18 +242,18 @@ class Store(Through):
 
     @asynccontextmanager
     async def gone(self) -> AsyncIterator[None]:
-        """While this lasts, the store cannot be reached."""
+        """A context in which the store cannot be reached."""
         self.there = False
         yield
         self.there = True
 
 
 def trial(backend: Any, **told: Any) -> Trial:
-    """What the rules are given.
+    """The argument for the rules.
 
     Args:
         backend: A class that is called with the records of a graph.
-        **told: Further facts of `Trial`.
+        **told: Further fields of `Trial`.
     """
     watched = issubclass(backend, Store)
     return Trial(

@@ -1,4 +1,4 @@
-"""Wrong about numbers: the order of handles, types, rings, batches; and calls that meet."""
+"""Mistakes in columns: order of handles, types, rings, batches, and concurrent calls."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from bfsql.models import EdgeDirection, Triple
 
 
 def wrong_columns(rule: str) -> Callable[[type[PlainColumns]], type[PlainColumns]]:
-    """Register a backend whose columns are these.
+    """Register a backend with these columns.
 
     Args:
-        rule: Id of the rule that is meant to catch it.
+        rule: Id of the rule that has to catch it.
     """
 
     def register(kind: type[PlainColumns]) -> type[PlainColumns]:
@@ -39,7 +39,7 @@ class NumbersAsTheyCome(PlainColumns):
 
 @wrong_columns("columns-order")
 class NumbersByTheLocale(PlainColumns):
-    """Sorts ids as a dictionary does, small and capital letters together."""
+    """Sorts ids like a dictionary, ignoring case."""
 
     def ordered_ids(self, ids: Iterable[str]) -> list[str]:
         return sorted(ids, key=lambda text: (text.casefold(), text))
@@ -47,7 +47,7 @@ class NumbersByTheLocale(PlainColumns):
 
 @wrong_columns("columns-order")
 class NumbersByUtf16(PlainColumns):
-    """Sorts ids by their units of UTF-16, as its language compares texts."""
+    """Sorts ids by UTF-16 code units, as its language compares strings."""
 
     def ordered_ids(self, ids: Iterable[str]) -> list[str]:
         return sorted(ids, key=lambda text: text.encode("utf-16-be", "surrogatepass"))
@@ -55,7 +55,7 @@ class NumbersByUtf16(PlainColumns):
 
 @wrong_columns("columns-order")
 class OrdersByHash(PlainColumns):
-    """Gives handles back in the order in which they were asked for."""
+    """Returns handles in the order in which they were requested."""
 
     async def ordered(self, handles: IntArray) -> IntArray:
         return handles
@@ -63,7 +63,7 @@ class OrdersByHash(PlainColumns):
 
 @wrong_columns("columns-nodes")
 class LeavesUnknownOut(PlainColumns):
-    """Answers for the ids that exist alone, so that the others' places are lost."""
+    """Returns only the ids that exist, so that positions no longer match the requested ids."""
 
     async def find(self, ids: Sequence[str]) -> list[Found | None]:
         return [found for found in await super().find(ids) if found is not None]
@@ -71,7 +71,7 @@ class LeavesUnknownOut(PlainColumns):
 
 @wrong_columns("columns-nodes")
 class FindsEachOnce(PlainColumns):
-    """Answers in the order of its index, once for an id that is asked for twice."""
+    """Finds an id only once, even if it is requested twice."""
 
     async def find(self, ids: Sequence[str]) -> list[Found | None]:
         found = dict(zip(ids, await super().find(ids), strict=True))
@@ -80,7 +80,7 @@ class FindsEachOnce(PlainColumns):
 
 @wrong_columns("columns-nodes")
 class ForgetsCase(PlainColumns):
-    """Finds a node under every spelling of its id."""
+    """Ignores case when it looks up an id."""
 
     async def find(self, ids: Sequence[str]) -> list[Found | None]:
         folded = {known.casefold(): known for known in self._ids}
@@ -89,7 +89,7 @@ class ForgetsCase(PlainColumns):
 
 @wrong_columns("columns-nodes")
 class NamesTypesInAnotherOrder(PlainColumns):
-    """Sorts the names of types after it has numbered them."""
+    """Sorts the names of types after numbering them."""
 
     @property
     def type_names(self) -> Sequence[str]:
@@ -98,7 +98,7 @@ class NamesTypesInAnotherOrder(PlainColumns):
 
 @wrong_columns("columns-nodes")
 class GivesIdsInOrder(PlainColumns):
-    """Reads ids in the order of its table, not in that of the handles."""
+    """Returns ids in the order of its table, not in that of the handles."""
 
     async def ids(self, handles: IntArray) -> list[str]:
         return await super().ids(np.sort(handles))
@@ -106,7 +106,7 @@ class GivesIdsInOrder(PlainColumns):
 
 @wrong_columns("columns-ends")
 class FindsEnds(PlainColumns):
-    """Finds an id that only edges name."""
+    """Finds an id that occurs only in edges."""
 
     async def find(self, ids: Sequence[str]) -> list[Found | None]:
         handles = [self._handles.get(entity_id) for entity_id in ids]
@@ -118,7 +118,7 @@ class FindsEnds(PlainColumns):
 
 @wrong_columns("columns-ends")
 class GivesEndsTheFirstType(PlainColumns):
-    """Has no type for an end without a node, and so the type of number 0."""
+    """Gives an end that is not a node the type with number 0."""
 
     async def types(self, handles: IntArray) -> IntArray:
         return np.maximum(await super().types(handles), 0)
@@ -126,7 +126,7 @@ class GivesEndsTheFirstType(PlainColumns):
 
 @wrong_columns("columns-ends")
 class RingsOfEnds(PlainColumns):
-    """Answers for a handle that is no node, as its table of edges knows it."""
+    """Returns edges for a handle that is not a node but occurs in its edge table."""
 
     def asked(self, handles: IntArray) -> IntArray:
         return handles
@@ -134,7 +134,7 @@ class RingsOfEnds(PlainColumns):
 
 @wrong_columns("columns-names")
 class NamesPastTypes(PlainColumns):
-    """Keeps the names of types that no node has any more."""
+    """Lists types that no node has any longer."""
 
     @property
     def type_names(self) -> Sequence[str]:
@@ -143,7 +143,7 @@ class NamesPastTypes(PlainColumns):
 
 @wrong_columns("columns-names")
 class NamesPredicatesTwice(PlainColumns):
-    """Has a number of its own for each direction of a predicate."""
+    """Numbers each predicate twice, once per direction."""
 
     @property
     def predicate_names(self) -> Sequence[str]:
@@ -152,7 +152,7 @@ class NamesPredicatesTwice(PlainColumns):
 
 @wrong_columns("columns-rings")
 class RingsOfWhatLeaves(PlainColumns):
-    """Has one index, by subject."""
+    """Finds edges only by subject."""
 
     def touching(self, asked: Any) -> Any:
         return asked[self._edges[:, 0]]
@@ -160,7 +160,7 @@ class RingsOfWhatLeaves(PlainColumns):
 
 @wrong_columns("columns-rings")
 class RingsOfWhatEnters(PlainColumns):
-    """Has one index, by object."""
+    """Finds edges only by object."""
 
     def touching(self, asked: Any) -> Any:
         return asked[self._edges[:, 2]]
@@ -168,7 +168,7 @@ class RingsOfWhatEnters(PlainColumns):
 
 @wrong_columns("columns-rings")
 class GivesAnEdgeAtEachEnd(PlainColumns):
-    """Gives an edge between two asked nodes twice, once for each."""
+    """Returns an edge between two requested nodes twice, once for each."""
 
     async def rings(self, handles: IntArray) -> AsyncGenerator[Ring]:
         asked = np.isin(np.arange(self.size), handles)
@@ -180,7 +180,7 @@ class GivesAnEdgeAtEachEnd(PlainColumns):
 
 @wrong_columns("columns-rings")
 class GivesSelfLoopsTwice(PlainColumns):
-    """Gives a self-loop as an edge that leaves, and as one that enters."""
+    """Returns a self-loop twice, as an edge that leaves and as one that enters."""
 
     async def rings(self, handles: IntArray) -> AsyncGenerator[Ring]:
         async for ring in super().rings(handles):
@@ -190,7 +190,7 @@ class GivesSelfLoopsTwice(PlainColumns):
 
 @wrong_columns("columns-rings")
 class LosesSelfLoops(PlainColumns):
-    """Leaves edges among the asked out of what enters them, self-loops with them."""
+    """Excludes self-loops so as not to return them twice."""
 
     def touching(self, asked: Any) -> Any:
         return super().touching(asked) & (self._edges[:, 0] != self._edges[:, 2])
@@ -198,7 +198,7 @@ class LosesSelfLoops(PlainColumns):
 
 @wrong_columns("columns-rings")
 class OnePredicateOfAPair(PlainColumns):
-    """Keeps one edge of a pair of nodes: a second predicate between them is lost."""
+    """Keeps one edge per pair of nodes: a second predicate between them is lost."""
 
     def touching(self, asked: Any) -> Any:
         first = np.zeros(len(self._edges), bool)
@@ -208,7 +208,7 @@ class OnePredicateOfAPair(PlainColumns):
 
 @wrong_columns("columns-rings")
 class RingsInStrings(PlainColumns):
-    """Gives rows where three columns are due."""
+    """Returns rows instead of three columns."""
 
     async def rings(self, handles: IntArray) -> AsyncGenerator[Any]:
         async for ring in super().rings(handles):
@@ -217,7 +217,7 @@ class RingsInStrings(PlainColumns):
 
 @wrong_columns("columns-rings")
 class LosesTheLastBatch(PlainColumns):
-    """Gives a batch when it is full, and what is left over never."""
+    """Returns only full batches, and never the rest."""
 
     async def rings(self, handles: IntArray) -> AsyncGenerator[Ring]:
         full = None
@@ -229,7 +229,7 @@ class LosesTheLastBatch(PlainColumns):
 
 @wrong_columns("columns-batches")
 class GivesAHubAtOnce(PlainColumns):
-    """Reads the whole ring before it gives any of it."""
+    """Reads the whole ring before it returns any of it."""
 
     def __init__(self, types: dict[str, str], triples: Iterable[Triple], batch: int = 0) -> None:
         super().__init__(types, triples, batch=10**9)
@@ -237,10 +237,10 @@ class GivesAHubAtOnce(PlainColumns):
 
 @wrong("columns-apart")
 class SharesOneReader(ColumnsOverMemory):
-    """Keeps what a ring has asked for where the next ring puts its own."""
+    """Keeps the requested handles where the next request overwrites them."""
 
     class Shared(PlainColumns):
-        """Columns that wait between the question and the answer."""
+        """Columns that wait between the request and the response."""
 
         async def rings(self, handles: IntArray) -> AsyncGenerator[Ring]:
             self._now = handles
@@ -258,10 +258,10 @@ class SharesOneReader(ColumnsOverMemory):
 
 @wrong("columns-apart")
 class NeverGivesReadersBack(ColumnsOverMemory):
-    """Takes a reader out of its pool, and puts it back at the end of a ring that is read whole."""
+    """Takes a reader from its pool, and returns it only when a ring was read to the end."""
 
     class Pooled(PlainColumns):
-        """Columns that read with what `pool` has."""
+        """Columns that read with the readers in `pool`."""
 
         pool: Iterator[int]
 
@@ -283,10 +283,10 @@ class NeverGivesReadersBack(ColumnsOverMemory):
 
 @wrong("columns-fresh")
 class GivesItsOwnArrays(ColumnsOverMemory):
-    """Gives views of what it keeps, where a caller can write."""
+    """Returns views of its own arrays, which a caller can modify."""
 
     class Kept(PlainColumns):
-        """Columns of which the first ring is kept."""
+        """Columns that keep each ring and return it again."""
 
         async def rings(self, handles: IntArray) -> AsyncGenerator[Ring]:
             key = handles.tobytes()
@@ -308,7 +308,7 @@ class GivesItsOwnArrays(ColumnsOverMemory):
 
 @wrong_columns("columns-fresh")
 class SortsWhatItIsGiven(PlainColumns):
-    """Sorts the handles that it is asked for, in the caller's own array."""
+    """Sorts the requested handles in place, in the caller's array."""
 
     async def types(self, handles: IntArray) -> IntArray:
         right = await super().types(handles)
@@ -323,7 +323,7 @@ class SortsWhatItIsGiven(PlainColumns):
 
 @wrong_columns("columns-part")
 class PartsByOneEnd(PlainColumns):
-    """Filters the edges that leave the asked nodes, and lets those that enter pass."""
+    """Filters the edges that leave the requested nodes, but not those that enter them."""
 
     async def rings(
         self,

@@ -1,4 +1,4 @@
-"""Wrong about edges: which there are, which way they run, what ends they have."""
+"""Mistakes in edges: which exist, their direction, and their ends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bfsql.models import Edge, EdgeDirection, EdgeRecord, GraphRecord, Node, Nod
 
 @wrong("both-directions")
 class ForgetsIncoming(Eight):
-    """Follows edges in one direction only, as the author's graph is directed."""
+    """Follows edges in one direction only, because its author's graph is directed."""
 
     async def edges_to(self, entity_id: str) -> list[Edge]:
         await self.get_node(entity_id)
@@ -22,7 +22,7 @@ class ForgetsIncoming(Eight):
 
 @wrong("both-directions")
 class ForgetsOutgoing(Eight):
-    """Answers both questions with the edges that enter."""
+    """Returns the entering edges for both directions."""
 
     async def edges_from(self, entity_id: str) -> list[Edge]:
         return await self.edges_to(entity_id)
@@ -30,7 +30,7 @@ class ForgetsOutgoing(Eight):
 
 @wrong("own-edges")
 class TurnsEdgesRound(Eight):
-    """Puts the asked id first in both directions, so that what enters seems to leave."""
+    """Returns the requested id as subject in both directions, so entering edges seem to leave."""
 
     async def edges_to(self, entity_id: str) -> list[Edge]:
         return [Edge(o, p, s) for s, p, o in await super().edges_to(entity_id)]
@@ -38,7 +38,7 @@ class TurnsEdgesRound(Eight):
 
 @wrong("every-edge")
 class FiltersByRelevance(Eight):
-    """Leaves out edges that it has little confidence in, and says nothing."""
+    """Omits edges with low confidence without reporting it."""
 
     async def edges_from(self, entity_id: str) -> list[Edge]:
         return await self._relevant(await super().edges_from(entity_id))
@@ -58,7 +58,7 @@ def _confidence(metadata: Any) -> float:
 
 @wrong("whole-hub")
 class LimitsEdges(Eight):
-    """Has a LIMIT in its query, and says nothing of the edges beyond it."""
+    """Has a LIMIT in its query, and does not report the edges beyond it."""
 
     async def edges_from(self, entity_id: str) -> list[Edge]:
         return (await super().edges_from(entity_id))[:100]
@@ -69,7 +69,7 @@ class LimitsEdges(Eight):
 
 @wrong("every-edge")
 class OneEdgeANeighbour(Eight):
-    """Keeps edges in a dictionary by neighbour: a second predicate between two is lost."""
+    """Keeps edges in a dictionary by neighbour: a second predicate between two nodes is lost."""
 
     async def edges_from(self, entity_id: str) -> list[Edge]:
         return list({e.object: e for e in await super().edges_from(entity_id)}.values())
@@ -80,7 +80,7 @@ class OneEdgeANeighbour(Eight):
 
 @wrong("every-edge")
 class DropsSelfLoops(Eight):
-    """Joins a node with its neighbours, and takes itself for none."""
+    """Excludes the node itself when it joins a node with its neighbours."""
 
     async def edges_from(self, entity_id: str) -> list[Edge]:
         return [e for e in await super().edges_from(entity_id) if e.object != entity_id]
@@ -102,7 +102,7 @@ class GivesRowsAsMappings(Eight):
 
 @wrong("own-edges")
 class YieldsEdges(Eight):
-    """Writes the method as an async generator, which nobody can await."""
+    """Implements the method as an async generator, which cannot be awaited."""
 
     async def edges_from(self, entity_id: str) -> AsyncIterator[Edge]:  # type: ignore[override]
         for edge in await super().edges_from(entity_id):
@@ -111,7 +111,7 @@ class YieldsEdges(Eight):
 
 @wrong("alone-is-known")
 class GivesNothingAtAll(Eight):
-    """Returns None where an entity has no edges."""
+    """Returns None for an entity without edges."""
 
     async def edges_from(self, entity_id: str) -> Any:
         return await super().edges_from(entity_id) or None
@@ -122,7 +122,7 @@ class GivesNothingAtAll(Eight):
 
 @wrong("alone-is-known")
 class IsolatedAreUnknown(Eight):
-    """Looks the entity up among the ends of edges: one without edges is unknown to it."""
+    """Looks entities up among the ends of edges: one without edges is unknown to it."""
 
     async def edges_from(self, entity_id: str) -> list[Edge]:
         return await self._any(entity_id, await super().edges_from(entity_id))
@@ -138,7 +138,7 @@ class IsolatedAreUnknown(Eight):
 
 @wrong("dangling-ends")
 class MakesNodesOfDanglingEnds(MemoryBackend):
-    """Lets the library add a node for every end of an edge, described or not."""
+    """Lets its library create a node for every end of an edge, described or not."""
 
     def __init__(self, records: Iterable[GraphRecord] = ()) -> None:
         given = list(records)
@@ -150,7 +150,7 @@ class MakesNodesOfDanglingEnds(MemoryBackend):
 
 @wrong("intersect-bytes")
 class EndsAreNotNodes(Eight):
-    """Gives edges to rows that it hides itself, and then finds them as nodes."""
+    """Finds ends of edges as nodes that it hides elsewhere."""
 
     async def get_node(self, entity_id: str) -> Node:
         if entity_id not in await self._ends():
@@ -164,7 +164,7 @@ class EndsAreNotNodes(Eight):
 
 @wrong("edges-batch")
 class RingInOneDirection(MemoryBackend):
-    """Its query for a whole ring has one direction, the single questions have both."""
+    """Reads a ring in one direction only, whereas the single methods cover both."""
 
     async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:
         return [t for t in await super().edges_batch(ids) if t[0] in set(ids)]
@@ -172,7 +172,7 @@ class RingInOneDirection(MemoryBackend):
 
 @wrong("edges-batch")
 class RingWithinTheAsked(MemoryBackend):
-    """Its query for a ring wants both ends among the asked ids."""
+    """Requires both ends of the edges in a ring to be among the requested ids."""
 
     async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:
         asked = set(ids)
@@ -181,7 +181,7 @@ class RingWithinTheAsked(MemoryBackend):
 
 @wrong("dangling-ends")
 class RingOfNoNode(MemoryBackend):
-    """Answers for an id that only occurs as an end, as the edge table knows it."""
+    """Returns edges for an id that is not a node but occurs in its edge table."""
 
     async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:
         asked = set(ids)
@@ -190,7 +190,7 @@ class RingOfNoNode(MemoryBackend):
 
 @wrong("edges-part")
 class PartsWithoutDirection(MemoryBackend):
-    """Filters by predicate, and gives both directions whichever is asked for."""
+    """Filters by predicate, but ignores the requested direction."""
 
     async def edges_batch(
         self,
@@ -204,7 +204,7 @@ class PartsWithoutDirection(MemoryBackend):
 
 @wrong("asking-bytes")
 class PartsWithoutLoops(MemoryBackend):
-    """Joins nodes with other nodes where it filters by predicate, which loses self-loops."""
+    """Joins nodes with other nodes when it filters by predicate, which loses self-loops."""
 
     async def edges_batch(
         self,
@@ -219,7 +219,7 @@ class PartsWithoutLoops(MemoryBackend):
 
 @wrong("edges-part")
 class PartsTheOtherWay(MemoryBackend):
-    """Takes the edges that leave the asked nodes for those that enter them."""
+    """Confuses the edges that leave the requested nodes with those that enter them."""
 
     async def edges_batch(
         self,
@@ -234,7 +234,7 @@ class PartsTheOtherWay(MemoryBackend):
 
 @wrong("edges-part")
 class NoPredicatesAreAll(MemoryBackend):
-    """Takes an empty list of predicates for no filter."""
+    """Treats an empty list of predicates as no filter."""
 
     async def edges_batch(
         self,

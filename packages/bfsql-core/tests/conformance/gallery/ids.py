@@ -1,4 +1,4 @@
-"""Wrong about ids, which are any text at all and are never altered, and about unknown ones."""
+"""Mistakes in ids, which may be any text and are never altered, and in unknown ids."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LowersIds(Keeps):
 
 @wrong("exact-ids")
 class StripsIds(Keeps):
-    """Takes outer space off ids."""
+    """Strips outer whitespace from ids."""
 
     def kept_id(self, text: str) -> str:
         return text.strip()
@@ -32,7 +32,7 @@ class StripsIds(Keeps):
 
 @wrong("exact-ids")
 class UnquotesIds(Keeps):
-    """Takes ids out of addresses, and percent-escapes out of ids."""
+    """Decodes percent-escapes in ids, as if they came from URLs."""
 
     def kept_id(self, text: str) -> str:
         return unquote(text)
@@ -40,7 +40,7 @@ class UnquotesIds(Keeps):
 
 @wrong("exact-ids")
 class NormalizesIds(Keeps):
-    """Composes accents: two ids that look alike become one."""
+    """Normalizes accents: two ids that look alike become one."""
 
     def kept_id(self, text: str) -> str:
         return unicodedata.normalize("NFC", text)
@@ -48,7 +48,7 @@ class NormalizesIds(Keeps):
 
 @wrong("hostile-ids")
 class KeepsNumbersAsNumbers(Keeps):
-    """Takes an id that looks like a number for one, so that `4.20` becomes `4.2`."""
+    """Converts an id that looks like a number to one, so that `4.20` becomes `4.2`."""
 
     def kept_id(self, text: str) -> str:
         try:
@@ -59,7 +59,7 @@ class KeepsNumbersAsNumbers(Keeps):
 
 @wrong("hostile-ids")
 class KeepsLatinOnly(Keeps):
-    """Has an encoding that cannot hold every character."""
+    """Uses an encoding that cannot represent every character."""
 
     def kept_id(self, text: str) -> str:
         return text.encode("latin-1", "replace").decode("latin-1")
@@ -67,7 +67,7 @@ class KeepsLatinOnly(Keeps):
 
 @wrong("hostile-ids")
 class CutsIds(Keeps):
-    """Has a column of 255 characters."""
+    """Truncates ids to 255 characters."""
 
     def kept_id(self, text: str) -> str:
         return text[:255]
@@ -75,7 +75,7 @@ class CutsIds(Keeps):
 
 @wrong("hostile-ids")
 class KeepsOneLine(Keeps):
-    """Writes its rows to lines, so that no id can hold a line break."""
+    """Writes rows as lines, so that no id can contain a line break."""
 
     def kept_id(self, text: str) -> str:
         return " ".join(text.splitlines())
@@ -83,7 +83,7 @@ class KeepsOneLine(Keeps):
 
 @wrong("same-errors")
 class AnswersInAnyCase(Eight):
-    """Compares ids by a collation that ignores case: a near miss is found."""
+    """Compares ids by a collation that ignores case, so that an id in the wrong case is found."""
 
     async def get_node(self, entity_id: str) -> Node:
         folded = {known.lower(): known for known in self.right._types}
@@ -94,7 +94,7 @@ class AnswersInAnyCase(Eight):
 
 @wrong("ids-no-patterns")
 class ReadsPatterns(Eight):
-    """Compares ids with LIKE, where a percent sign is any text."""
+    """Compares ids with LIKE, where a percent sign matches any text."""
 
     async def get_node(self, entity_id: str) -> Node:
         pattern = entity_id.replace("%", "*")
@@ -105,7 +105,7 @@ class ReadsPatterns(Eight):
 
 @wrong("hostile-ids")
 class QuotesByHand(Through):
-    """Puts values into its query between quotes, and fails on one that has a quote."""
+    """Puts values into its query in quotes, and fails on a value that contains one."""
 
     async def through(self, ask: Any, *asked: Any) -> Any:
         if any("'" in text for text in asked if isinstance(text, str)):
@@ -132,7 +132,7 @@ class JoinsTheTriple(Keeps):
 
 @wrong("own-identity")
 class GivesRowNumbers(Eight):
-    """Gives its own row number for the id."""
+    """Returns its own row number as the id."""
 
     async def get_node(self, entity_id: str) -> Node:
         node = await super().get_node(entity_id)
@@ -141,7 +141,7 @@ class GivesRowNumbers(Eight):
 
 @wrong("every-node")
 class RenamesInBatches(Keeps):
-    """Writes prefixes in small letters where it answers for many at once."""
+    """Returns ids in lower case from its batch method."""
 
     async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
         return [n._replace(id=n.id.lower()) for n in await super().get_nodes_batch(ids)]
@@ -149,7 +149,7 @@ class RenamesInBatches(Keeps):
 
 @wrong("unknown-ids")
 class UnknownHasNoEdges(Eight):
-    """Asks the edge table alone: an unknown entity looks like one without edges."""
+    """Queries only the edge table: an unknown entity looks like one without edges."""
 
     async def edges_from(self, entity_id: str) -> list[Edge]:
         try:
@@ -177,7 +177,7 @@ class UnknownIsNone(Eight):
 
 @wrong("unknown-ids")
 class UnknownIsAnyNode(Eight):
-    """Makes a node of whatever it is asked for."""
+    """Returns a node for every requested id."""
 
     async def get_node(self, entity_id: str) -> Node:
         try:
@@ -188,7 +188,7 @@ class UnknownIsAnyNode(Eight):
 
 @wrong("unknown-ids")
 class RaisesItsOwnError(Eight):
-    """Raises an error of its driver where KeyError is due."""
+    """Raises an error of its driver instead of KeyError."""
 
     async def get_node(self, entity_id: str) -> Node:
         try:
@@ -199,7 +199,7 @@ class RaisesItsOwnError(Eight):
 
 @wrong("unknown-metadata")
 class UnknownHasEmptyMetadata(Eight):
-    """Gives an empty mapping for an unknown entity."""
+    """Returns an empty mapping for an unknown entity."""
 
     async def metadata_for_node(self, entity_id: str) -> Metadata:
         try:
@@ -210,7 +210,7 @@ class UnknownHasEmptyMetadata(Eight):
 
 @wrong("unknown-metadata")
 class UnknownEdgeHasEmptyMetadata(Eight):
-    """Gives an empty mapping for an edge that is not there."""
+    """Returns an empty mapping for an edge that does not exist."""
 
     async def metadata_for_edge(self, edge: Edge) -> Metadata:
         try:
@@ -221,7 +221,7 @@ class UnknownEdgeHasEmptyMetadata(Eight):
 
 @wrong("unknown-in-batches")
 class BatchRaisesForOne(MemoryBackend):
-    """Lets one unknown id spoil the batch."""
+    """Fails the whole batch because of one unknown id."""
 
     async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
         return [await self.get_node(entity_id) for entity_id in ids]
@@ -229,7 +229,7 @@ class BatchRaisesForOne(MemoryBackend):
 
 @wrong("unknown-in-batches")
 class BatchGivesUnknown(MemoryBackend):
-    """Gives a node for every asked id, whether it is there or not."""
+    """Returns a node for every requested id in a batch, known or not."""
 
     async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
         return [Node(i, self._types.get(i, "unknown")) for i in ids]
@@ -237,7 +237,7 @@ class BatchGivesUnknown(MemoryBackend):
 
 @wrong("unknown-in-batches")
 class BatchGivesEmptyMetadata(MemoryBackend):
-    """Has an entry for every asked id, empty where nothing was found."""
+    """Returns an entry for every requested id, empty if the id is unknown."""
 
     async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:
         return {i: {} for i in ids} | await super().metadata_for_nodes_batch(ids)
@@ -245,7 +245,7 @@ class BatchGivesEmptyMetadata(MemoryBackend):
 
 @wrong("unknown-in-batches")
 class EdgeBatchRaisesForOne(MemoryBackend):
-    """Lets one unknown edge spoil the batch."""
+    """Fails the whole batch because of one unknown edge."""
 
     async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:
         return {edge: await self.metadata_for_edge(Edge(*edge)) for edge in edges}

@@ -1,4 +1,4 @@
-"""Wrong when calls meet: at the same time, ended early, one after the other."""
+"""Mistakes in the isolation of calls: concurrent, cancelled and successive ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bfsql.models import GraphRecord
 
 @wrong("concurrent-calls")
 class SharesOneCursor(Through):
-    """Keeps the rows of a question where the next question puts its own."""
+    """Keeps the rows of a request where the next request overwrites them."""
 
     async def through(self, ask: Any, *asked: Any) -> Any:
         self._rows = await super().through(ask, *asked)
@@ -24,7 +24,7 @@ class SharesOneCursor(Through):
 
 @wrong("concurrent-calls")
 class ServesOneAtATime(Through):
-    """Has one connection, which refuses a question while it is busy with another."""
+    """Has one connection, which refuses a request while it is busy with another."""
 
     _busy = False
 
@@ -41,7 +41,7 @@ class ServesOneAtATime(Through):
 
 @wrong("concurrent-calls")
 class RefusesTheEleventh(Through):
-    """Has ten connections, and an error for whoever would have to wait."""
+    """Has ten connections, and raises an error instead of waiting for a free one."""
 
     _under_way = 0
 
@@ -58,7 +58,7 @@ class RefusesTheEleventh(Through):
 
 @wrong("free-loop")
 class BlocksTheLoop(Through):
-    """Waits for its store in the event loop, as a driver without async does."""
+    """Blocks the event loop while it waits for its store, as a synchronous driver does."""
 
     async def through(self, ask: Any, *asked: Any) -> Any:
         time.sleep(0.25)  # noqa: ASYNC251 - this is the mistake
@@ -67,7 +67,7 @@ class BlocksTheLoop(Through):
 
 @wrong("cancellation")
 class DiesOfCancellation(Through):
-    """Leaves its connection in the middle of an answer when a call is cancelled."""
+    """Leaves its connection in the middle of a response when a call is cancelled."""
 
     _torn = False
 
@@ -84,7 +84,7 @@ class DiesOfCancellation(Through):
 
 @wrong("cancellation")
 class NeverGivesBack(Through):
-    """Takes a connection out of its pool, and puts it back only when all goes well."""
+    """Takes a connection from its pool, and returns it only on success."""
 
     def __init__(self, records: Iterable[GraphRecord] = ()) -> None:
         super().__init__(records)
@@ -100,7 +100,7 @@ class NeverGivesBack(Through):
 
 @wrong("cancellation")
 class EndsTheOthers(Through):
-    """Closes its session when one call is cancelled, and all that is under way with it."""
+    """Closes its session when one call is cancelled, which ends all concurrent calls."""
 
     def __init__(self, records: Iterable[GraphRecord] = ()) -> None:
         super().__init__(records)
@@ -123,7 +123,7 @@ class EndsTheOthers(Through):
 
 @wrong("cancellation")
 class SharesOneTask(Through):
-    """Lets those who ask the same await one task, which the first to leave takes along."""
+    """Lets callers with the same request share a task, which the first cancellation ends."""
 
     def __init__(self, records: Iterable[GraphRecord] = ()) -> None:
         super().__init__(records)
@@ -145,7 +145,7 @@ class SharesOneTask(Through):
 
 @wrong("cancellation")
 class SwallowsCancellation(Through):
-    """Takes a cancellation for one more fault of its store, and answers with nothing."""
+    """Treats a cancellation as a failure of its store, and returns an empty result."""
 
     async def through(self, ask: Any, *asked: Any) -> Any:
         try:
@@ -157,7 +157,7 @@ class SwallowsCancellation(Through):
 
 @wrong("stable-answers")
 class ClosesAfterTheFirst(Through):
-    """Opens its session for a question, and closes it for good after the answer."""
+    """Closes its session after the first response, and never opens it again."""
 
     def __init__(self, records: Iterable[GraphRecord] = ()) -> None:
         super().__init__(records)

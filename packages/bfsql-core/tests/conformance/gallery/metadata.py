@@ -1,4 +1,4 @@
-"""Wrong about metadata and evidence: what is missing, misplaced or not one's own."""
+"""Mistakes in metadata and evidence: missing, misplaced or shared values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from bfsql.models import (
 
 @wrong("edge-evidence")
 class ForgetsEvidence(MemoryBackend):
-    """Reads the table of edges, and not the one of passages beside it."""
+    """Reads the edge table, but not the evidence table."""
 
     def __init__(self, records: Iterable[GraphRecord] = ()) -> None:
         super().__init__(r for r in records if not isinstance(r, EvidenceRecord))
@@ -30,7 +30,7 @@ class ForgetsEvidence(MemoryBackend):
 
 @wrong("edge-evidence")
 class PutsEvidenceElsewhere(Eight):
-    """Gives the passages under a name of its own, where core does not strip them."""
+    """Returns evidence under a key of its own, where core does not strip it."""
 
     async def metadata_for_edge(self, edge: Edge) -> Metadata:
         metadata = dict(await super().metadata_for_edge(edge))
@@ -41,7 +41,7 @@ class PutsEvidenceElsewhere(Eight):
 
 @wrong("evidence-counted")
 class CountsWhatItGives(MemoryBackend):
-    """Takes the items that it gives for all that there are."""
+    """Reports the number of returned items as the total."""
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
         given = await super().provenance_for_node(entity_id, limit)
@@ -50,7 +50,7 @@ class CountsWhatItGives(MemoryBackend):
 
 @wrong("evidence-counted")
 class GivesAllEvidence(MemoryBackend):
-    """Takes no notice of the limit."""
+    """Ignores the limit."""
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
         return await super().provenance_for_node(entity_id, 1_000_000)
@@ -58,7 +58,7 @@ class GivesAllEvidence(MemoryBackend):
 
 @wrong("edge-metadata-batch")
 class BatchWithoutEvidence(MemoryBackend):
-    """Its batch for edges has no evidence, the single question has."""
+    """Returns evidence for a single edge, but not in the batch."""
 
     async def metadata_for_edges_batch(self, edges: Collection[Triple]) -> dict[Triple, Metadata]:
         found = await super().metadata_for_edges_batch(edges)
@@ -67,7 +67,7 @@ class BatchWithoutEvidence(MemoryBackend):
 
 @wrong("node-metadata-batch")
 class BatchInBrief(MemoryBackend):
-    """Its batch for nodes has the name and nothing else."""
+    """Returns only the name in the batch for nodes."""
 
     async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> dict[str, Metadata]:
         found = await super().metadata_for_nodes_batch(ids)
@@ -76,7 +76,7 @@ class BatchInBrief(MemoryBackend):
 
 @wrong("node-metadata-batch")
 class BatchOfPairs(MemoryBackend):
-    """Gives its batch as pairs, which only look like a mapping."""
+    """Returns its batch as pairs instead of a mapping."""
 
     async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> Any:
         return list((await super().metadata_for_nodes_batch(ids)).items())
@@ -84,7 +84,7 @@ class BatchOfPairs(MemoryBackend):
 
 @wrong("node-metadata-keys")
 class GivesTheFirstKey(MemoryBackend):
-    """Selects one column, whichever are asked for."""
+    """Selects one column, however many keys are requested."""
 
     async def metadata_for_nodes_batch(
         self, ids: Sequence[str], keys: Collection[str] | None = None
@@ -95,7 +95,7 @@ class GivesTheFirstKey(MemoryBackend):
 
 @wrong("edge-metadata-keys")
 class KeysAsText(MemoryBackend):
-    """Takes single keys out of a document as text."""
+    """Returns the values of single keys as text."""
 
     async def metadata_for_edges_batch(
         self, edges: Collection[Triple], keys: Collection[str] | None = None
@@ -108,7 +108,7 @@ class KeysAsText(MemoryBackend):
 
 @wrong("whole-hub")
 class CutsLargeBatches(MemoryBackend):
-    """Puts no more than 999 values into a query, and forgets the others."""
+    """Puts at most 999 values into a query, and ignores the others."""
 
     async def get_nodes_batch(self, ids: Sequence[str]) -> Any:
         return await super().get_nodes_batch(ids[:999])
@@ -119,7 +119,7 @@ class CutsLargeBatches(MemoryBackend):
 
 @wrong("unknown-in-batches")
 class FailsOnNothing(MemoryBackend):
-    """Writes a list of values that may not be empty."""
+    """Fails on an empty list of ids, as its query syntax does."""
 
     async def get_nodes_batch(self, ids: Sequence[str]) -> Any:
         if not ids:
@@ -129,7 +129,7 @@ class FailsOnNothing(MemoryBackend):
 
 @wrong("every-value")
 class SavesSpace(Eight):
-    """Leaves out long values, as if the model had to be spared them here."""
+    """Omits long values in order to save tokens, which is core's task."""
 
     async def metadata_for_node(self, entity_id: str) -> Metadata:
         metadata = await super().metadata_for_node(entity_id)
@@ -138,7 +138,7 @@ class SavesSpace(Eight):
 
 @wrong("entities-bytes")
 class RepeatsTheIdentity(Eight):
-    """Gives all columns of the row, the id and the type among them."""
+    """Returns all columns of the row, including the id and the type."""
 
     async def metadata_for_node(self, entity_id: str) -> Metadata:
         metadata = await super().metadata_for_node(entity_id)
@@ -147,7 +147,7 @@ class RepeatsTheIdentity(Eight):
 
 @wrong("every-value")
 class EdgesHaveNoDetail(Eight):
-    """Knows that edges are there, and nothing of them."""
+    """Returns no metadata for edges."""
 
     async def metadata_for_edge(self, edge: Edge) -> Metadata:
         await super().metadata_for_edge(edge)
@@ -156,7 +156,7 @@ class EdgesHaveNoDetail(Eight):
 
 @wrong("every-value")
 class LastRecordWins(MemoryBackend):
-    """Lets a further record of an edge replace the one before."""
+    """Replaces the record of an edge with a later one instead of merging them."""
 
     def __init__(self, records: Iterable[GraphRecord] = ()) -> None:
         given = list(records)
@@ -166,7 +166,7 @@ class LastRecordWins(MemoryBackend):
 
 @wrong("every-value")
 class AveragesConfidence(Eight):
-    """Gives the mean of the confidences of an edge, not the largest."""
+    """Returns the mean of an edge's confidences instead of the maximum."""
 
     async def metadata_for_edge(self, edge: Edge) -> Metadata:
         metadata = dict(await super().metadata_for_edge(edge))
@@ -177,7 +177,7 @@ class AveragesConfidence(Eight):
 
 @wrong("every-value")
 class FirstDescriptionWins(MemoryBackend):
-    """Ignores a further record of a node, and with it its names and types."""
+    """Ignores further records of a node, and so their names and types."""
 
     def __init__(self, records: Iterable[GraphRecord] = ()) -> None:
         given = list(records)
@@ -187,7 +187,7 @@ class FirstDescriptionWins(MemoryBackend):
 
 @wrong("fresh-answers")
 class LendsItsOwn(MemoryBackend):
-    """Gives the mapping that it keeps, for every caller to write in."""
+    """Returns its own mapping, which a caller can modify."""
 
     async def metadata_for_node(self, entity_id: str) -> Metadata:
         self._known(entity_id)
@@ -199,7 +199,7 @@ class LendsItsOwn(MemoryBackend):
 
 @wrong("fresh-answers")
 class LendsItsLists(MemoryBackend):
-    """Copies the mapping that it keeps, and not what is in it."""
+    """Returns a shallow copy of its own mapping."""
 
     async def metadata_for_node(self, entity_id: str) -> Metadata:
         self._known(entity_id)
@@ -208,7 +208,7 @@ class LendsItsLists(MemoryBackend):
 
 @wrong("fresh-answers")
 class LendsItsEdges(Eight):
-    """Gives the list of edges that it keeps."""
+    """Returns its own list of edges, which a caller can modify."""
 
     def __init__(self, records: Iterable[GraphRecord] = ()) -> None:
         super().__init__(records)
@@ -220,7 +220,7 @@ class LendsItsEdges(Eight):
 
 @wrong("cached-as-direct")
 class EmptiesWhatItIsGiven(MemoryBackend):
-    """Empties the list of ids that it was asked for."""
+    """Clears the caller's list of ids."""
 
     async def get_nodes_batch(self, ids: Sequence[str]) -> Any:
         found = await super().get_nodes_batch(ids)
@@ -231,7 +231,7 @@ class EmptiesWhatItIsGiven(MemoryBackend):
 
 @wrong("every-value")
 class KeepsNamesInAscii(Keeps):
-    """Drops the accents of its values."""
+    """Drops non-ASCII characters from its values."""
 
     def kept(self, value: Any) -> Any:
         return value.encode("ascii", "ignore").decode() if isinstance(value, str) else value
@@ -239,7 +239,7 @@ class KeepsNamesInAscii(Keeps):
 
 @wrong("entity-bytes")
 class ForgetsWhatDocumentsSupply(MemoryBackend):
-    """Gives the evidence of a node's edges, and none that the node supplied as a document."""
+    """Returns the evidence of a node's edges, but not what the node supplied as a document."""
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
         every = await super().provenance_for_node(entity_id, 1_000_000)
@@ -249,7 +249,7 @@ class ForgetsWhatDocumentsSupply(MemoryBackend):
 
 @wrong("drawn-graphs")
 class LosesEarlyEvidence(MemoryBackend):
-    """Drops a passage that comes before its edge while loading."""
+    """Drops evidence that comes before its edge while loading."""
 
     def __init__(self, records: Iterable[GraphRecord] = ()) -> None:
         super().__init__(_in_order(records))

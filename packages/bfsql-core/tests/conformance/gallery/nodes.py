@@ -1,4 +1,4 @@
-"""Wrong about types, and about the vocabulary that they make with the predicates."""
+"""Mistakes in types, and in the lists of types and predicates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bfsql.models import Edge, Node
 
 @wrong("own-identity")
 class GivesEveryLabel(Eight):
-    """Gives the list of labels for the type."""
+    """Returns a list of labels as the type."""
 
     async def get_node(self, entity_id: str) -> Any:
         node = await super().get_node(entity_id)
@@ -22,7 +22,7 @@ class GivesEveryLabel(Eight):
 
 @wrong("every-node")
 class LastTypeWins(MemoryBackend):
-    """Keeps the last type that it was told, and forgets the others."""
+    """Returns the last type of a node instead of the first."""
 
     async def get_node(self, entity_id: str) -> Node:
         node = await super().get_node(entity_id)
@@ -35,7 +35,7 @@ class LastTypeWins(MemoryBackend):
 
 @wrong("schema-lists")
 class ListsOtherTypesToo(Eight):
-    """Lists types that stand in `other_types` alone, or that no node has any more."""
+    """Lists types that occur only in `other_types`, or that no node has any longer."""
 
     async def entity_types(self) -> list[str]:
         return sorted([*await super().entity_types(), "Retired"])
@@ -59,7 +59,7 @@ class ListsSomePredicates(Eight):
 
 @wrong("schema-lists")
 class SpellsPredicatesTwice(Eight):
-    """Lists predicates in small letters, and gives edges as they are stored."""
+    """Lists predicates in lower case, but returns edges as stored."""
 
     async def predicates(self) -> list[str]:
         return sorted({predicate.lower() for predicate in await super().predicates()})
@@ -67,7 +67,7 @@ class SpellsPredicatesTwice(Eight):
 
 @wrong("schema-lists")
 class ListsPredicatesOfNoEdge(Eight):
-    """Lists what its schema allows, not what occurs."""
+    """Lists the predicates that its schema allows, not those that occur."""
 
     async def predicates(self) -> list[str]:
         return sorted([*await super().predicates(), "reserved"])
@@ -91,7 +91,7 @@ class ListsPredicatesAsTheyCome(Eight):
 
 @wrong("hostile-ids")
 class SortsByTheLocale(Eight):
-    """Sorts as a dictionary does, small and capital letters together."""
+    """Sorts like a dictionary, ignoring case."""
 
     async def predicates(self) -> list[str]:
         return sorted(await super().predicates(), key=str.casefold)
@@ -99,7 +99,7 @@ class SortsByTheLocale(Eight):
 
 @wrong("types-sorted")
 class ListsTypesTwice(Eight):
-    """Lists the type of every node."""
+    """Lists a type once for every node that has it."""
 
     async def entity_types(self) -> list[str]:
         return sorted(self.right._types.values())
@@ -107,7 +107,7 @@ class ListsTypesTwice(Eight):
 
 @wrong("predicates-sorted")
 class ListsInAnyOrder(Eight):
-    """Lists a set."""
+    """Returns a set instead of a sorted list."""
 
     async def predicates(self) -> Any:
         return frozenset(await super().predicates())
@@ -115,7 +115,7 @@ class ListsInAnyOrder(Eight):
 
 @wrong("predicates-match")
 class LearnsPredicates(Eight):
-    """Lists what it has met so far, so that the list grows during a session."""
+    """Lists the predicates that it has read so far, so that the list grows during a session."""
 
     def __init__(self, records: Any = ()) -> None:
         super().__init__(records)
@@ -132,7 +132,7 @@ class LearnsPredicates(Eight):
 
 @wrong("bfs-bytes")
 class BringsOtherDetail(Eight):
-    """Brings detail along with a node that its metadata contradicts."""
+    """Returns nodes with metadata that contradicts `metadata_for_node`."""
 
     async def get_node(self, entity_id: str) -> Node:
         return (await super().get_node(entity_id))._replace(metadata={"name": entity_id, "row": 7})
@@ -140,7 +140,7 @@ class BringsOtherDetail(Eight):
 
 @wrong("nodes-batch")
 class TypesByAnotherColumn(MemoryBackend):
-    """Its batch takes the type from another column than the single question."""
+    """Reads the type from different columns in the batch and in the single method."""
 
     async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
         found = await super().get_nodes_batch(ids)
@@ -149,7 +149,7 @@ class TypesByAnotherColumn(MemoryBackend):
 
 @wrong("ends-exist")
 class HidesFromOneQuestion(MemoryBackend):
-    """Hides merged entities from `get_node`, and forgets to hide them from the batch."""
+    """Hides merged entities in `get_node`, but not in the batch."""
 
     async def get_node(self, entity_id: str) -> Node:
         node = await super().get_node(entity_id)

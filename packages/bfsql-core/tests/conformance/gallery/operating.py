@@ -1,4 +1,4 @@
-"""Wrong about the store as a whole: whether it changed, answers, and may be written to."""
+"""Mistakes about the store as a whole: whether it has changed, answers, and is writable."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bfsql.memory import MemoryBackend
 
 @wrong("changed-steady")
 class TakesTheTimeForAChange(MemoryBackend):
-    """Gives the time at which it is asked."""
+    """Returns the current time as the state of the store."""
 
     def changed(self) -> float:
         return time.monotonic()
@@ -20,7 +20,7 @@ class TakesTheTimeForAChange(MemoryBackend):
 
 @wrong("changed-steady")
 class ChangesWhenItIsAsked(MemoryBackend):
-    """Takes its own reading of the store for a change of it."""
+    """Reports a change of the store after merely reading it."""
 
     _asked: int | None = None
 
@@ -34,7 +34,7 @@ class ChangesWhenItIsAsked(MemoryBackend):
 
 @wrong("changed-steady")
 class ChangedIsACoroutine(MemoryBackend):
-    """Has to be awaited to say whether the store changed."""
+    """Implements `changed` as a coroutine function."""
 
     async def changed(self) -> None:  # type: ignore[override]
         return None
@@ -42,7 +42,7 @@ class ChangedIsACoroutine(MemoryBackend):
 
 @wrong("changed-steady")
 class CannotFindTheFile(MemoryBackend):
-    """Lets the error through where the state of the store cannot be found out."""
+    """Raises an error when the state of the store cannot be determined."""
 
     def changed(self) -> None:
         raise FileNotFoundError("graph.db")
@@ -50,7 +50,7 @@ class CannotFindTheFile(MemoryBackend):
 
 @wrong("changed-steady")
 class AsksAnotherMachineForChanges(MemoryBackend):
-    """Makes a round trip to find out whether the store changed."""
+    """Makes a round trip to find out whether the store has changed."""
 
     def changed(self) -> None:
         time.sleep(0.011)
@@ -58,7 +58,7 @@ class AsksAnotherMachineForChanges(MemoryBackend):
 
 @wrong("ping-answered")
 class PingsAnIdThatItMisses(MemoryBackend):
-    """Asks for a node that there is not, and lets the error through."""
+    """Requests a node that does not exist, and does not handle the error."""
 
     async def ping(self) -> None:
         await self.get_node("no such node")
@@ -66,7 +66,7 @@ class PingsAnIdThatItMisses(MemoryBackend):
 
 @wrong("ping-asks")
 class PingsItself(Store):
-    """Returns without a question to the store."""
+    """Returns without a request to the store."""
 
     async def ping(self) -> None:
         return
@@ -74,7 +74,7 @@ class PingsItself(Store):
 
 @wrong("ping-asks")
 class PingsWithTheDriver(Store):
-    """Lets the error of its driver through when the store is away."""
+    """Raises the error of its driver when the store is unreachable."""
 
     async def ping(self) -> None:
         if not self.there:
@@ -83,7 +83,7 @@ class PingsWithTheDriver(Store):
 
 @wrong("may-write-said")
 class SaysTrue(MemoryBackend):
-    """Gives a truth value where a sentence is due."""
+    """Returns a boolean instead of a sentence."""
 
     async def may_write(self) -> Any:
         return True
@@ -91,7 +91,7 @@ class SaysTrue(MemoryBackend):
 
 @wrong("may-write-said")
 class MayNotAskForItsRights(MemoryBackend):
-    """Lets the error through where the account may not ask for its own rights."""
+    """Raises an error when the account may not read its own privileges."""
 
     async def may_write(self) -> str | None:
         raise PermissionError("permission denied for pg_authid")
@@ -99,7 +99,7 @@ class MayNotAskForItsRights(MemoryBackend):
 
 @wrong("may-write-not")
 class WarnsOfEveryAccount(Store):
-    """Takes every account for one that may write."""
+    """Reports that every account may write."""
 
     async def may_write(self) -> str | None:
         return "The account may write."

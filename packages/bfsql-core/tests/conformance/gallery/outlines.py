@@ -1,4 +1,4 @@
-"""Wrong about what the graph is made of."""
+"""Mistakes in the outline of the graph."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bfsql.models import Outline, outline_of
 
 @wrong("outline-counts")
 class CountsDanglingEdges(MemoryBackend):
-    """Counts the rows of its table of edges, those without a node at an end among them."""
+    """Counts all rows of its edge table, including edges with an end that is not a node."""
 
     async def outline(self) -> Outline:
         right = await super().outline()
@@ -28,7 +28,7 @@ class CountsDanglingEdges(MemoryBackend):
 
 @wrong("outline-counts")
 class OldStatistics(MemoryBackend):
-    """Takes its counts from statistics of last week, and does not call them a sample."""
+    """Takes its counts from outdated statistics without marking them as a sample."""
 
     async def outline(self) -> Outline:
         right = await super().outline()
@@ -37,7 +37,7 @@ class OldStatistics(MemoryBackend):
 
 @wrong("outline-names")
 class OwnSpelling(MemoryBackend):
-    """Spells the predicates of its relations as the store does, not as its edges."""
+    """Spells the predicates of its relations differently from those of its edges."""
 
     async def outline(self) -> Outline:
         right = await super().outline()
@@ -47,7 +47,7 @@ class OwnSpelling(MemoryBackend):
 
 @wrong("outline-properties")
 class RangeOfAllTypes(MemoryBackend):
-    """Gives every type the properties of all."""
+    """Lists the properties of all types under every type."""
 
     async def outline(self) -> Outline:
         right = await super().outline()
@@ -58,7 +58,7 @@ class RangeOfAllTypes(MemoryBackend):
 
 @wrong("outline-properties")
 class RoundBounds(MemoryBackend):
-    """Rounds the ends of a range outwards."""
+    """Rounds the bounds of a range outwards."""
 
     async def outline(self) -> Outline:
         right = await super().outline()

@@ -1,4 +1,4 @@
-"""Wrong about search."""
+"""Mistakes in search."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from bfsql.models.merge import fold
 
 
 class Searches(Eight):
-    """Matches by any part of a name or an id, as many as there are; best first."""
+    """Returns all entities that match by part of the name or by id, best first."""
 
     def matches(self, query: str) -> list[EntityStub]:
-        """Every match."""
+        """All matches."""
         known, types = self.right._node_metadata, self.right._types
         found = [
             EntityStub(i, types[i], _name(metadata))
@@ -32,7 +32,7 @@ def _name(metadata: Any) -> str:
 
 @wrong("search-bounds")
 class ForgetsTheLimit(Searches):
-    """Gives every match."""
+    """Returns all matches."""
 
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
@@ -42,7 +42,7 @@ class ForgetsTheLimit(Searches):
 
 @wrong("search-crowd")
 class GivesOneHitAName(Eight):
-    """Gives an entity once for its name and once for its id."""
+    """Returns an entity twice, for its name and for its id."""
 
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
@@ -53,7 +53,7 @@ class GivesOneHitAName(Eight):
 
 @wrong("search-types-first")
 class IgnoresTypes(Eight):
-    """Takes the types and does nothing with them."""
+    """Accepts `node_types` but ignores it."""
 
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
@@ -63,7 +63,7 @@ class IgnoresTypes(Eight):
 
 @wrong("search-types-first")
 class FiltersAfterTheLimit(Eight):
-    """Takes the first twenty of all types, and then those of the types asked for."""
+    """Filters by type after it has limited the results to twenty."""
 
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
@@ -74,7 +74,7 @@ class FiltersAfterTheLimit(Eight):
 
 @wrong("search-any-text")
 class SearchHasASyntax(Eight):
-    """Hands the text to an engine whose syntax gives a meaning to quotes."""
+    """Passes the text to a search engine in whose syntax quotes have a meaning."""
 
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
@@ -86,7 +86,7 @@ class SearchHasASyntax(Eight):
 
 @wrong("search-any-text")
 class SearchOfNothingFails(Eight):
-    """Has no answer to a text without words."""
+    """Fails on a text without words."""
 
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
@@ -130,7 +130,7 @@ class FindsNamesOnly(Searches):
 
 @wrong("search-misspelt")
 class TakesSpellingLiterally(Searches):
-    """Looks for the text as it is written."""
+    """Finds only the exact spelling."""
 
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
@@ -141,7 +141,7 @@ class TakesSpellingLiterally(Searches):
 
 @wrong("search-name-before-longer")
 class OrdersByName(Searches):
-    """Orders by name and cuts: the exact name may come last, or not at all."""
+    """Sorts by name before it cuts: an exact match may come last, or not at all."""
 
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
@@ -152,7 +152,7 @@ class OrdersByName(Searches):
 
 @wrong("search-name-next")
 class OrdersTiesAsTheyCome(Eight):
-    """Leaves those that match equally well in the order of its table, the last row first."""
+    """Leaves equally good matches in the order of its table, last row first."""
 
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
@@ -164,7 +164,7 @@ class OrdersTiesAsTheyCome(Eight):
 
 @wrong("search-types")
 class FindsWhatIsGone(Eight):
-    """Has an index that is older than the graph."""
+    """Searches an index that is older than the graph."""
 
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
@@ -175,7 +175,7 @@ class FindsWhatIsGone(Eight):
 
 @wrong("search-types")
 class FindsAnotherType(Eight):
-    """Tells the type by another column than `get_node`."""
+    """Reads the type from a different column than `get_node`."""
 
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
@@ -186,7 +186,7 @@ class FindsAnotherType(Eight):
 
 @wrong("tools-answer")
 class ScoresByWords(Eight):
-    """Gives the score of its text engine, which is no similarity and has no upper end."""
+    """Returns the score of its search engine, which is unbounded and not a similarity."""
 
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
@@ -197,7 +197,7 @@ class ScoresByWords(Eight):
 
 @wrong("search-stable")
 class FindsInAnyOrder(Eight):
-    """Leaves the order of what it found to its store, which changes it as it likes."""
+    """Leaves the order of results to its store, which may change it at any time."""
 
     _asked = 0
 
@@ -211,7 +211,7 @@ class FindsInAnyOrder(Eight):
 
 @wrong("found-by-name")
 class FindsNothing(Eight):
-    """Has no index, fails silently, and looks as if nothing matched."""
+    """Has no index, and silently returns no results."""
 
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
@@ -221,7 +221,7 @@ class FindsNothing(Eight):
 
 @wrong("search-id-first")
 class RanksIdsLast(Eight):
-    """Finds an entity by its id too, after those that bear the id as their name."""
+    """Ranks the entity with the id below those that have the id as their name."""
 
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
@@ -232,7 +232,7 @@ class RanksIdsLast(Eight):
 
 @wrong("search-name-next")
 class ForgetsNames(Eight):
-    """Says of every hit that its name is its id."""
+    """Returns the id of every hit as its name."""
 
     async def search_entities(
         self, query: str, node_types: list[str] | None = None

@@ -1,4 +1,4 @@
-"""Wrong towards the store: what is sent to it, what it may do, when it is away."""
+"""Mistakes in dealing with the store: queries, permissions and outages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bfsql.models import GraphRecord, Triple
 
 @wrong("query-text")
 class WritesValuesIntoQueries(Store):
-    """Puts what it is asked for into the text of its query, escaped or not."""
+    """Puts values into the text of its queries, escaped or not."""
 
     def query(self, name: str, *values: Any) -> str:
         return f"{name} {values!r}"
@@ -21,7 +21,7 @@ class WritesValuesIntoQueries(Store):
 
 @wrong("query-text")
 class WritesTheSearchedText(Store):
-    """Sends values beside its queries, save for that of the search."""
+    """Sends values as parameters, except in the query for a search."""
 
     def query(self, name: str, *values: Any) -> str:
         return f"{name} '%{values[0]}%'" if name == "search_entities" else f"{name} $1"
@@ -29,7 +29,7 @@ class WritesTheSearchedText(Store):
 
 @wrong("round-trips")
 class AsksOneByOne(Store):
-    """Has a batch that is a loop of single questions."""
+    """Implements a batch as a loop of single requests."""
 
     async def get_nodes_batch(self, ids: Sequence[str]) -> Any:
         found = [await self.through(self.right.get_nodes_batch, [i]) for i in ids]
@@ -47,7 +47,7 @@ class RingNodeByNode(Store):
 
 @wrong("read-rights")
 class WritesWhenReading(Store):
-    """Makes an index for itself before the first question."""
+    """Creates an index before the first request, which needs write permission."""
 
     async def through(self, ask: Any, *asked: Any) -> Any:
         if not self.writable:
@@ -57,7 +57,7 @@ class WritesWhenReading(Store):
 
 @wrong("store-returns")
 class NeverConnectsAgain(Store):
-    """Keeps the connection that it had, though the store closed it."""
+    """Does not reconnect after the store has closed the connection."""
 
     @asynccontextmanager
     async def gone(self) -> AsyncIterator[None]:
@@ -67,7 +67,7 @@ class NeverConnectsAgain(Store):
 
 @wrong("store-returns")
 class LetsTheDriverSpeak(Store):
-    """Lets the error of its driver through when the store is away."""
+    """Raises the error of its driver when the store is unreachable."""
 
     async def through(self, ask: Any, *asked: Any) -> Any:
         if not self.there:
@@ -77,7 +77,7 @@ class LetsTheDriverSpeak(Store):
 
 @wrong("store-returns")
 class TakesGoneForEmpty(Store):
-    """Takes a store that does not answer for one that has no such entity."""
+    """Reports an entity as unknown when the store is unreachable."""
 
     async def through(self, ask: Any, *asked: Any) -> Any:
         if not self.there:
@@ -87,7 +87,7 @@ class TakesGoneForEmpty(Store):
 
 @wrong("store-returns")
 class KeepsItsAnswers(Store):
-    """Has a cache of its own, which answers when nobody else does."""
+    """Has its own cache, which answers while the store is unreachable."""
 
     def __init__(self, records: Iterable[GraphRecord] = ()) -> None:
         super().__init__(records)
@@ -102,7 +102,7 @@ class KeepsItsAnswers(Store):
 
 @wrong("omissions-said")
 class LeavesOutInSilence(Store):
-    """Has a limit, and says nothing when it meets it."""
+    """Has a limit, and does not report what it omits."""
 
     def leave_out(self, ids: Sequence[str], number: int) -> None:
         return
@@ -110,7 +110,7 @@ class LeavesOutInSilence(Store):
 
 @wrong("omissions-said")
 class SaysItOfAnother(Store):
-    """Says that something was left out, under an id that is not the node's."""
+    """Reports an omission under an id that is not the node's."""
 
     def leave_out(self, ids: Sequence[str], number: int) -> None:
         super().leave_out([f"node/{i}" for i in ids], number)
@@ -118,7 +118,7 @@ class SaysItOfAnother(Store):
 
 @wrong("omissions-said")
 class CountsTheWhole(Store):
-    """Says how many rows it read where the number of those that are missing is due."""
+    """Reports the number of rows that it has read instead of the number omitted."""
 
     def leave_out(self, ids: Sequence[str], number: int) -> None:
         super().leave_out(ids, number + 1_000)
@@ -126,7 +126,7 @@ class CountsTheWhole(Store):
 
 @wrong("omissions-said")
 class SaysItOnce(Store):
-    """Says what was left out the first time, and answers from memory after that."""
+    """Reports an omission only the first time, and then answers from memory without it."""
 
     _said = False
 

@@ -1,4 +1,4 @@
-"""Wrong about rings in batches: which rows, which types, what becomes of one that is left."""
+"""Mistakes in streams: which rows and types they contain, and what happens when one is left."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bfsql.models import EdgeDirection, GraphRecord
 
 @wrong("stream-edges")
 class StreamsWhatLeaves(TypedStream):
-    """Its cursor reads edges by their subject alone."""
+    """Reads edges only by subject."""
 
     async def edges_stream(self, ids: Sequence[str]) -> AsyncGenerator[Any]:
         async for rows in super().edges_stream(ids):
@@ -24,7 +24,7 @@ class StreamsWhatLeaves(TypedStream):
 
 @wrong("stream-edges")
 class StreamsOneBatch(TypedStream):
-    """Fetches once from its cursor."""
+    """Fetches only one batch from its cursor."""
 
     def __init__(self, records: Iterable[GraphRecord] = ()) -> None:
         super().__init__(records, batch=50)
@@ -37,7 +37,7 @@ class StreamsOneBatch(TypedStream):
 
 @wrong("stream-edges")
 class StreamsOfEnds(TypedStream):
-    """Answers for an id that only occurs as an end, as the edge table knows it."""
+    """Returns edges for an id that is not a node but occurs in its edge table."""
 
     async def edges_stream(self, ids: Sequence[str]) -> AsyncGenerator[Any]:
         asked, types = set(ids), self._types
@@ -47,7 +47,7 @@ class StreamsOfEnds(TypedStream):
 
 @wrong("stream-types")
 class MixesRows(TypedStream):
-    """Leaves the types out of a row where an end is no node."""
+    """Omits the types from a row if an end is not a node."""
 
     async def edges_stream(self, ids: Sequence[str]) -> AsyncGenerator[Any]:
         async for rows in super().edges_stream(ids):
@@ -56,7 +56,7 @@ class MixesRows(TypedStream):
 
 @wrong("stream-types")
 class TypesOfTheAsked(TypedStream):
-    """Knows the types of the asked nodes, and says of the others that they are no nodes."""
+    """Knows only the types of requested nodes, and reports all others as not being nodes."""
 
     async def edges_stream(self, ids: Sequence[str]) -> AsyncGenerator[Any]:
         asked = set(ids[:1])
@@ -69,7 +69,7 @@ class TypesOfTheAsked(TypedStream):
 
 @wrong("stream-types")
 class TypesEnds(TypedStream):
-    """Gives an end without a node the empty type, as its outer join does with a default."""
+    """Returns an empty type for an end that is not a node, like an outer join with a default."""
 
     async def edges_stream(self, ids: Sequence[str]) -> AsyncGenerator[Any]:
         async for rows in super().edges_stream(ids):
@@ -78,7 +78,7 @@ class TypesEnds(TypedStream):
 
 @wrong("stream-types")
 class SwapsTypes(TypedStream):
-    """Gives the type of the object before that of the subject."""
+    """Returns the type of the object before that of the subject."""
 
     async def edges_stream(self, ids: Sequence[str]) -> AsyncGenerator[Any]:
         async for rows in super().edges_stream(ids):
@@ -87,7 +87,7 @@ class SwapsTypes(TypedStream):
 
 @wrong("stream-left")
 class NeverClosesItsCursor(MemoryBackend):
-    """Gives its connection back after the last batch, and not when a stream is left."""
+    """Returns its connection after the last batch, but not when a stream is abandoned."""
 
     def __init__(self, records: Iterable[GraphRecord] = ()) -> None:
         super().__init__(records)
@@ -102,7 +102,7 @@ class NeverClosesItsCursor(MemoryBackend):
 
 @wrong("stream-left")
 class OneCursorForAll(MemoryBackend):
-    """Has one cursor, on which the next stream goes on where one that was left has stopped."""
+    """Has one cursor, on which the next stream continues where an abandoned one stopped."""
 
     def __init__(self, records: Iterable[GraphRecord] = ()) -> None:
         super().__init__(records)
@@ -116,7 +116,7 @@ class OneCursorForAll(MemoryBackend):
 
 @wrong("stream-part")
 class StreamsOnePredicate(TypedStream):
-    """Asks its cursor for the first of the predicates alone."""
+    """Reads only edges with the first of the requested predicates."""
 
     async def edges_stream(
         self,

@@ -1,4 +1,4 @@
-"""Wrong about values: each comes back as another one than was kept."""
+"""Mistakes in values: a value is returned differently from how it was stored."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from conformance.gallery.bases import Keeps, everywhere, wrong
 
 @wrong("every-value")
 class NumbersAsText(Keeps):
-    """Keeps every value in a column of text."""
+    """Stores every value as text."""
 
     def kept(self, value: Any) -> Any:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -22,7 +22,7 @@ class NumbersAsText(Keeps):
 
 @wrong("every-value")
 class TextAsNumbers(Keeps):
-    """Takes text that looks like a number for one."""
+    """Converts text that looks like a number to one."""
 
     def kept(self, value: Any) -> Any:
         return int(value) if isinstance(value, str) and value.isdecimal() else value
@@ -30,7 +30,7 @@ class TextAsNumbers(Keeps):
 
 @wrong("every-value")
 class BooleansAsNumbers(Keeps):
-    """Has no booleans."""
+    """Stores booleans as numbers."""
 
     def kept(self, value: Any) -> Any:
         return everywhere(lambda v: int(v) if isinstance(v, bool) else v, value)
@@ -38,7 +38,7 @@ class BooleansAsNumbers(Keeps):
 
 @wrong("every-value")
 class NumbersAsDoubles(Keeps):
-    """Has one kind of number, and 53 bits for it."""
+    """Stores every number as a double, with 53 bits of precision."""
 
     def kept(self, value: Any) -> Any:
         large = lambda v: isinstance(v, int) and abs(v) > 2**53
@@ -47,7 +47,7 @@ class NumbersAsDoubles(Keeps):
 
 @wrong("every-value")
 class SinglePrecision(Keeps):
-    """Keeps numbers in four bytes."""
+    """Stores floats in four bytes."""
 
     def kept(self, value: Any) -> Any:
         return everywhere(_single if isinstance(value, float) else lambda v: v, value)
@@ -67,7 +67,7 @@ class DecimalsAsDoubles(Keeps):
 
 @wrong("every-value")
 class DatesInWords(Keeps):
-    """Gives dates in the format of its driver, not that of ISO 8601."""
+    """Returns dates in the format of its driver instead of ISO 8601."""
 
     def kept(self, value: Any) -> Any:
         return everywhere(lambda v: v.strftime("%d/%m/%Y") if isinstance(v, date) else v, value)
@@ -75,17 +75,17 @@ class DatesInWords(Keeps):
 
 @wrong("every-value")
 class DatesWithATime(Keeps):
-    """Makes a moment of every date."""
+    """Converts every date to a datetime."""
 
     def kept(self, value: Any) -> Any:
         is_date = lambda v: isinstance(v, date) and not isinstance(v, datetime)
-        moment = lambda v: datetime(v.year, v.month, v.day)  # noqa: DTZ001 - a naive one is meant
+        moment = lambda v: datetime(v.year, v.month, v.day)  # noqa: DTZ001 - naive on purpose
         return everywhere(lambda v: moment(v) if is_date(v) else v, value)
 
 
 @wrong("every-value")
 class MapsFlattened(Keeps):
-    """Spreads nested maps over keys with dots."""
+    """Flattens nested maps into dotted keys."""
 
     def kept_all(self, metadata: Any) -> dict[str, Any]:
         flat: dict[str, Any] = {}
@@ -97,7 +97,7 @@ class MapsFlattened(Keeps):
 
 @wrong("every-value")
 class MapsAsText(Keeps):
-    """Keeps nested maps as JSON, and does not read them again."""
+    """Stores nested maps as JSON text, and returns the text."""
 
     def kept(self, value: Any) -> Any:
         return json.dumps(value, default=str) if isinstance(value, dict) else value
@@ -105,7 +105,7 @@ class MapsAsText(Keeps):
 
 @wrong("every-value")
 class ListsSorted(Keeps):
-    """Keeps lists as sets."""
+    """Stores lists as sets."""
 
     def kept(self, value: Any) -> Any:
         texts = isinstance(value, list) and all(isinstance(v, str) for v in value)
@@ -114,7 +114,7 @@ class ListsSorted(Keeps):
 
 @wrong("every-value")
 class ListsOfOneAsTheOne(Keeps):
-    """Makes of a list of one value the value."""
+    """Replaces a list of one value with the value."""
 
     def kept(self, value: Any) -> Any:
         return value[0] if isinstance(value, list) and len(value) == 1 else value
@@ -122,7 +122,7 @@ class ListsOfOneAsTheOne(Keeps):
 
 @wrong("every-value")
 class EmptyAsAbsent(Keeps):
-    """Takes an empty text for no value."""
+    """Treats an empty string as a missing value."""
 
     def kept_all(self, metadata: Any) -> dict[str, Any]:
         return {key: value for key, value in metadata.items() if value != ""}
@@ -130,7 +130,7 @@ class EmptyAsAbsent(Keeps):
 
 @wrong("every-value")
 class ZeroAsAbsent(Keeps):
-    """Tests a value for truth where it means to ask whether there is one."""
+    """Tests whether a value is truthy instead of whether it is present."""
 
     def kept_all(self, metadata: Any) -> dict[str, Any]:
         return {key: value for key, value in metadata.items() if value or value is None}
@@ -138,7 +138,7 @@ class ZeroAsAbsent(Keeps):
 
 @wrong("every-value")
 class TextCut(Keeps):
-    """Has a column of 255 characters."""
+    """Truncates text to 255 characters."""
 
     def kept(self, value: Any) -> Any:
         return value[:255] if isinstance(value, str) else value
@@ -146,7 +146,7 @@ class TextCut(Keeps):
 
 @wrong("every-value")
 class TextToTheFirstNul(Keeps):
-    """Ends text at its first NUL, as its driver's language does."""
+    """Ends text at the first NUL, as strings in its driver's language do."""
 
     def kept(self, value: Any) -> Any:
         return value.split("\0")[0] if isinstance(value, str) else value
@@ -154,7 +154,7 @@ class TextToTheFirstNul(Keeps):
 
 @wrong("every-value")
 class TextOfThePlane(Keeps):
-    """Has three bytes for a character, and none for an emoji."""
+    """Stores at most three bytes per character, and so loses emoji."""
 
     def kept(self, value: Any) -> Any:
         basic = lambda v: "".join(c for c in v if c <= "\uffff")
@@ -163,7 +163,7 @@ class TextOfThePlane(Keeps):
 
 @wrong("every-value")
 class TextOfOneLine(Keeps):
-    """Writes its rows to lines, so that no value can hold a line break."""
+    """Writes rows as lines, so that no value can contain a line break."""
 
     def kept(self, value: Any) -> Any:
         return " ".join(value.splitlines()) if isinstance(value, str) else value
@@ -171,7 +171,7 @@ class TextOfOneLine(Keeps):
 
 @wrong("every-value")
 class KeysLowered(Keeps):
-    """Has names of columns without capitals."""
+    """Stores keys as case-insensitive column names, in lower case."""
 
     def kept_all(self, metadata: Any) -> dict[str, Any]:
         return {key.lower(): value for key, value in metadata.items()}
