@@ -1,4 +1,4 @@
-"""What a store gives becomes JSON that a model may read: valid, hiding nothing, ids unaltered."""
+"""Values from a store become valid JSON without hidden characters, and ids stay unaltered."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Whole(int):
 
 
 class Arraylike:
-    """As numpy's arrays and scalars are."""
+    """An object with `tolist`, like numpy's arrays and scalars."""
 
     def __init__(self, inner: Any) -> None:
         self.inner = inner
@@ -58,7 +58,7 @@ class Arraylike:
 
 
 class Itself:
-    """As numpy's extended floats are."""
+    """An object whose `tolist` returns itself, like numpy's extended floats."""
 
     def tolist(self) -> Any:
         return self
@@ -137,7 +137,7 @@ def test_a_value_becomes_json(value, wanted):
 
 
 def is_steady(value: object) -> bool:
-    """Whether its text is short to make, and the same in each process."""
+    """Whether the text of a value is quick to make and the same in every process."""
     if isinstance(value, int):
         return abs(value) < 10**9
     return not isinstance(value, set | frozenset | memoryview)

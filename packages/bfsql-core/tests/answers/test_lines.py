@@ -1,4 +1,4 @@
-"""Answers in lines: read back by their grammar they are the JSON answer."""
+"""Answers in lines: parsed by their grammar, they equal the JSON answer."""
 
 import json
 from collections import Counter
@@ -67,7 +67,7 @@ async def test_every_answer_is_read_back(case, hops, filters):
 
 
 def without_usage(content):
-    """An answer without the notes on usage: in lines they say how to read lines."""
+    """An answer without the notes on usage, which differ for answers in lines."""
     return {key: value for key, value in content.items() if key != "tool_usage_notes"}
 
 
@@ -109,7 +109,7 @@ def test_a_name_of_any_text_is_read_back_as_what_was_asked_for(text):
 
 
 def walk(nodes, types):
-    """The answer to a traversal with all edges between some nodes."""
+    """The answer of a traversal with all edges between some nodes."""
     edges = [
         {"subject": one["id"], "predicate": kind, "object": other["id"]}
         | ({"metadata": one["metadata"]} if one is other and "metadata" in one else {})

@@ -1,4 +1,4 @@
-"""Answers in Python: as a graph of networkx, as data frames, and as a notebook shows them."""
+"""Answers in Python: as networkx graphs, as data frames and in notebooks."""
 
 import sys
 from html.parser import HTMLParser
@@ -89,7 +89,7 @@ async def test_a_library_that_is_missing_is_named(
 
 
 class Elements(HTMLParser):
-    """The elements of a text, as a browser reads them, their attributes and all text."""
+    """The elements, attributes and text of an HTML fragment, as parsed by a browser."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Notes and records as they stand in answers."""
+"""Notes and records in answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small graph, and backends of it that are watched."""
+"""A small graph, and watched backends that hold it."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ RECORDS: list[GraphRecord] = [
 
 @pytest.fixture
 def memory() -> tuple[MemoryBackend, Watch]:
-    """A backend with batches of its own."""
+    """A backend with its own batch methods."""
     return watched(MemoryBackend)(RECORDS)
 
 
 @pytest.fixture
 def bare() -> tuple[BareBackend, Watch]:
-    """A backend with the eight and nothing else."""
+    """A backend with only the eight required methods."""
     return watched(BareBackend)(RECORDS)
 
 
 @pytest.fixture
 def primitives() -> list[Callable[[Any], Awaitable[Any]]]:
-    """Every question that a cache may be asked, each about something that exists."""
+    """Every kind of request to a cache, each for something that exists."""
     return [
         lambda db: db.search_entities("a", ["Drug"]),
         lambda db: db.search_entities("a"),

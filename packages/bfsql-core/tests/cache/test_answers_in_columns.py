@@ -1,4 +1,4 @@
-"""What a traversal found in a store's own columns is held: not searched again, and bounded."""
+"""Traversals over a store's own columns are cached, within bounds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RECORDS = [
 
 
 class Counted(PlainColumns):
-    """Columns that count the rings that are read."""
+    """Columns that count how many rings are read."""
 
     rings_read = 0
 

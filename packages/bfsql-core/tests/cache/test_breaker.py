@@ -1,4 +1,4 @@
-"""The breaker: it opens when a probe fails too, and closes when the store answers again."""
+"""The breaker opens when a probe fails too, and closes when the store answers again."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from bfsql.models import EdgeRecord, Node, NodeRecord
 
 
 class Store(MemoryBackend):
-    """A store that fails as a test says."""
+    """A store whose failures a test controls."""
 
     fault: Exception | None = None
-    """What each call and each probe meets."""
+    """Error raised by every call and every probe."""
     refusal: Exception | None = None
-    """What each call meets, and no probe."""
+    """Error raised by every call, but by no probe."""
     hangs = False
     pings = 0
     seen = ""
@@ -35,7 +35,7 @@ class Store(MemoryBackend):
             raise self.fault
 
     async def get_nodes_batch(self, ids: list[str]) -> list[Node]:
-        """As the test says."""
+        """The nodes, or the failure that the test has set."""
         under_way = call.current()
         self.seen = "" if under_way is None else under_way.request_id
         await self._met()
@@ -44,7 +44,7 @@ class Store(MemoryBackend):
         return list(await super().get_nodes_batch(ids))
 
     async def ping(self) -> None:
-        """As the test says."""
+        """Answers, or fails as the test has set."""
         self.pings += 1
         await self._met()
 
@@ -56,7 +56,7 @@ def store() -> Store:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pauses of a test."""
+    """Shortens the pauses for tests."""
     monkeypatch.setattr(breaker, "FIRST_PAUSE", 0.02)
     monkeypatch.setattr(breaker, "PROBE_SECONDS", 0.1)
 
@@ -188,10 +188,10 @@ async def test_a_shared_call_has_the_id_of_the_one_that_began_it(store: Store) -
 
 
 class Writable(Store):
-    """A store whose account may write."""
+    """A store whose account has write permission."""
 
     async def may_write(self) -> str | None:
-        """Always."""
+        """Always reports write permission."""
         return "The role may write."
 
 

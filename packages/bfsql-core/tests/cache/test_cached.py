@@ -1,4 +1,4 @@
-"""Each distinct question reaches the backend once while its answer is held."""
+"""Each distinct request reaches the backend once while its answer is cached."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def test_every_primitive_is_asked_once_and_answers_the_same_again(memory, 
 async def test_a_backend_of_only_the_eight_is_asked_once_for_each_thing(bare, primitives):
     backend, watch = bare
     db = CachedGraphDb(backend)
-    primitives = primitives[1:]  # a search with types is another question than one without
+    primitives = primitives[1:]  # a search with types is a different request from one without
     cold = [await ask(db) for ask in primitives]
     assert [await ask(db) for ask in primitives] == cold
     assert max(watch.single_keys().values()) == 1
@@ -171,7 +171,7 @@ async def test_two_caches_share_nothing(memory):
 
 
 class Respelling(GraphDbInterface):
-    """Takes ids in any case and answers in capitals."""
+    """Accepts ids in any case and returns them in upper case."""
 
     def __init__(self) -> None:
         self.batches: list[list[str]] = []

@@ -1,4 +1,4 @@
-"""A search passes the types where the signature takes them, and filters in every case."""
+"""A search passes types if the backend's signature accepts them, and filters in any case."""
 
 from __future__ import annotations
 

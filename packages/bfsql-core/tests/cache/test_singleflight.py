@@ -1,4 +1,4 @@
-"""Callers that ask the same at the same time wait for one call."""
+"""Concurrent callers with the same request share one call to the backend."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bfsql.models import NodeRecord, Omission
 
 
 async def settle() -> None:
-    """Let every task come to where it waits."""
+    """Let every task run until it waits."""
     for _ in range(20):
         await asyncio.sleep(0)
 
@@ -107,7 +107,7 @@ async def test_who_comes_while_a_flight_is_being_cancelled_begins_one_of_his_own
 
 
 class Dated(MemoryBackend):
-    """Gives up when the time of the call under way is over, as a statement timeout does."""
+    """Raises TimeoutError when the time of the current call is over, like a statement timeout."""
 
     def __init__(self) -> None:
         super().__init__([NodeRecord("a", "Drug")])
@@ -148,7 +148,7 @@ async def test_who_comes_in_the_moment_in_which_a_flight_fails_begins_one_of_his
 
     class Failing(Dated):
         async def edges_batch(self, ids):
-            if not later:  # begins to run when this call has ended, before anyone has noticed
+            if not later:  # runs when this call has failed but its callers have not resumed yet
                 later.append(asyncio.create_task(ask_within(db, 100), context=Context()))
             return await super().edges_batch(ids)
 
@@ -253,7 +253,7 @@ def test_one_cache_serves_two_event_loops_one_after_the_other(memory):
 
 
 class Limited(MemoryBackend):
-    """Says of every ring that something is missing from it."""
+    """Reports an omission for every ring."""
 
     async def edges_batch(self, ids):
         await asyncio.sleep(0)

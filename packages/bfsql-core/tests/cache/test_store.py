@@ -1,4 +1,4 @@
-"""The cache is bounded, and holds nothing that anybody can change."""
+"""The cache is bounded, and callers cannot modify what it holds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HUB = 60_000
 
 
 def records_held(db: CachedGraphDb) -> int:
-    """Everything that is held, counted one by one."""
+    """The number of cached records, counted one by one."""
     total = 0
     for method in (*vars(db).values(), *vars(db._rings).values()):
         if not isinstance(method, CachedMethod) or method is db._schema:
@@ -32,7 +32,7 @@ def records_held(db: CachedGraphDb) -> int:
 
 
 def spoil(value: Any) -> None:
-    """Change whatever can be changed in an answer."""
+    """Modify everything mutable in an answer."""
     match value:
         case Node(metadata=metadata):
             spoil(metadata)
@@ -51,10 +51,10 @@ def spoil(value: Any) -> None:
 
 @pytest.fixture
 def generous() -> Any:
-    """A backend whose nodes bring metadata, and which hands out its own objects."""
+    """A backend whose nodes include metadata, and which returns its own objects."""
 
     class Generous(MemoryBackend):
-        brought = {"a": {"name": "Ay", "list": [[1]]}, "b": {}}  # noqa: RUF012 - the point of it
+        brought = {"a": {"name": "Ay", "list": [[1]]}, "b": {}}  # noqa: RUF012 - shared on purpose
 
         async def get_node(self, entity_id: str) -> Node:
             return Node(entity_id, "Drug", self.brought[entity_id])
@@ -217,7 +217,7 @@ def test_answers_found_while_the_generation_turns_are_all_given():
     budget = CacheBudget(10)
     held: GenerationalCache[str] = GenerationalCache(budget, len)
     held.put({"a": 1, "b": 2, "c": 3}, FOREVER, {})
-    budget.take(3)  # something else makes these three the old ones
+    budget.take(3)  # a reservation elsewhere moves these three to the old generation
     held.put({"d": 4}, FOREVER, {})
     assert held.find(["a", "b", "c", "d"], 0.0) == {"a": 1, "b": 2, "c": 3, "d": 4}
     assert held.find(["a", "b", "c", "d"], 0.0) == {"a": 1, "b": 2, "c": 3, "d": 4}

@@ -1,4 +1,4 @@
-"""A working directory with the backend `toy` installed, and ways to run `bfsql` in it."""
+"""A working directory in which the backend `toy` is installed, and ways to run `bfsql` there."""
 
 import contextlib
 import os
@@ -32,7 +32,7 @@ p:2,ACTED_IN,f:2
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Holds nodes.csv (line 6 is bad) and edges.csv."""
+    """A working directory with nodes.csv (line 6 is invalid) and edges.csv."""
     site = tmp_path / "site"
     names = {"toy": "plugin", "frozen": "read_only", "of_old": "of_old", "ended": "ended"}
     names["failing"] = "failing"
@@ -47,7 +47,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def run(folder: Path) -> Callable[..., Result]:
-    """`bfsql` in this process."""
+    """Runs `bfsql` in this process."""
 
     def run_here(*args: str) -> Result:
         return CliRunner().invoke(bfsql, args, prog_name="bfsql")
@@ -57,14 +57,14 @@ def run(folder: Path) -> Callable[..., Result]:
 
 @pytest.fixture
 def loaded(run: Callable[..., Result]) -> Callable[..., Result]:
-    """The same, after the two tables were loaded into toy.json."""
+    """Like `run`, after loading the two tables into toy.json."""
     assert run("load", "nodes.csv", "edges.csv", "--allow-refused").exit_code == 0
     return run
 
 
 @pytest.fixture
 def environment(folder: Path) -> dict[str, str]:
-    """For a process of its own: `toy` is installed there too."""
+    """Environment variables for a separate process in which `toy` is installed too."""
     trials = Path(__file__).parents[1]
     path = os.pathsep.join([str(folder / "site"), str(trials)])
     return os.environ | {"PYTHONPATH": path, "COLUMNS": "100"}
@@ -72,7 +72,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 @pytest.fixture
 def process(environment: dict[str, str]) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """`bfsql` in a process of its own."""
+    """Runs `bfsql` in a separate process."""
 
     def run_there(*args: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "bfsql", *args]
@@ -91,7 +91,7 @@ def process(environment: dict[str, str]) -> Callable[..., subprocess.CompletedPr
 
 @pytest.fixture
 def terminal(environment: dict[str, str]) -> Callable[..., str]:
-    """`bfsql` in a process of its own, on a terminal; gives what a person sees."""
+    """Runs `bfsql` in a separate process on a terminal; returns everything displayed."""
 
     def run_on_terminal(*args: str) -> str:
         ours, theirs = pty.openpty()
@@ -100,7 +100,7 @@ def terminal(environment: dict[str, str]) -> Callable[..., str]:
         with subprocess.Popen(command, env=env, stdin=theirs, stdout=theirs, stderr=theirs):
             os.close(theirs)
             seen = b""
-            # Linux ends a terminal whose other side is gone with an error, not with nothing.
+            # On Linux, reading a terminal whose other side is closed raises an error.
             with contextlib.suppress(OSError):
                 while more := os.read(ours, 65_536):
                     seen += more

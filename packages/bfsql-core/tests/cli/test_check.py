@@ -1,4 +1,4 @@
-"""`bfsql check`: right backends, odd stores, broken backends, stores that are not there."""
+"""`bfsql check` on correct and broken backends, unusual stores and missing stores."""
 
 import json
 import time
@@ -12,7 +12,7 @@ from bfsql.models import Edge
 
 @pytest.fixture
 def broken(monkeypatch):
-    """The toy's search forgets about ids, and its edges run one way."""
+    """The toy backend with an `edges_to` that contradicts `edges_from`."""
 
     async def edges_to(self, entity_id):
         return [Edge("p:1", "ACTED_IN", entity_id)]
@@ -34,8 +34,8 @@ def test_a_program_reads_json(loaded):
     assert result.exit_code == 0
     report = json.loads(result.stdout)
     assert report["passed"]
-    abilities = ("columns-", "stream-", "outline-")  # which this backend does not have
-    abilities += ("edge-metadata-keys",)  # the edges of these two have no metadata
+    abilities = ("columns-", "stream-", "outline-")  # of which this backend has none
+    abilities += ("edge-metadata-keys",)  # the edges of these two nodes have no metadata
     untried = [rule["id"] for rule in report["rules"] if rule["outcome"] == "untried"]
     assert [rule for rule in untried if not rule.startswith(abilities)] == []
     assert all(rule["outcome"] in {"holds", "untried"} for rule in report["rules"])
@@ -88,7 +88,7 @@ def test_a_search_that_takes_spelling_literally_gets_advice(loaded, monkeypatch)
 def test_the_time_and_the_rate_are_bounds(loaded):
     began = time.monotonic()
     result = loaded("check", "--seconds", "0.4", "--rate", "10", "--json")
-    assert time.monotonic() - began < 60  # all rules at this rate take many minutes
+    assert time.monotonic() - began < 60  # at this rate, all rules would take many minutes
     report = json.loads(result.stdout)
     assert "The time limit of the whole check was reached." in {
         one["reason"] for one in report["rules"]

@@ -1,4 +1,4 @@
-"""`bfsql serve` without standard input or output."""
+"""`bfsql serve` with standard input or output closed."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""`bfsql` as a person types it: what it prints, and how it says no."""
+"""`bfsql` on the command line: its output and its error messages."""
 
 import json
 import socket

@@ -1,4 +1,4 @@
-"""The configuration file, and what it makes with environment and options."""
+"""The configuration file, combined with environment variables and options."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from bfsql.settings import ServeSettings, read_config
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory of the test's own, where the backend `toy` is installed."""
+    """A separate working directory for the test, where the backend `toy` is installed."""
     install(tmp_path / "site", "bfsql-toy", toy="bfsql_trials.toy:plugin")
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
     monkeypatch.chdir(tmp_path)
@@ -75,7 +75,7 @@ def test_every_layer_reaches_its_setting() -> None:
 def test_the_backend_is_chosen_by_option_variable_and_file() -> None:
     _write('[backend]\nname = "nothing"\nretries = 99')
     choice = choose(backend="toy", environment={"BFSQL_BACKEND": "other"})
-    assert configure(choice).backend.settings.retries == 3  # the table is another backend's
+    assert configure(choice).backend.settings.retries == 3  # the table belongs to another backend
     assert choose(environment={"BFSQL_BACKEND": "toy"}).backend == "toy"
     with pytest.raises(UnknownBackend, match="'nothing'"):
         choose(environment={})

@@ -1,4 +1,4 @@
-"""The demo's tables hold together, and answer the question the demo ends with."""
+"""The demo's tables are consistent, and answer the question that the demo ends with."""
 
 import csv
 from collections import Counter

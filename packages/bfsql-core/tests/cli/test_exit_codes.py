@@ -1,4 +1,4 @@
-"""The same failure has the same exit code, whichever command meets it."""
+"""The same failure has the same exit code in every command."""
 
 from collections.abc import Callable
 
@@ -23,7 +23,7 @@ OPENING = {
     "describe-entities": ["describe-entities", "a"],
     "intersect-subgraphs": ["intersect-subgraphs", "a", "b"],
 }
-"""A call of each command that opens the store and ends with the first failure."""
+"""A call of each command that opens the store and exits at the first failure."""
 
 OTHERS = {"index": ["index"], "load": ["load", "edges.csv"]}
 """Commands that use the store without opening a graph in it."""

@@ -1,4 +1,4 @@
-"""The graph's file as an argument, and as the value of `--path`: the backend follows from it."""
+"""A graph file as an argument or as the value of `--path`, which determines the backend."""
 
 import json
 from collections.abc import Callable
@@ -11,7 +11,7 @@ Run = Callable[..., Result]
 
 
 def args(run: Run, *arguments: str) -> list[str]:
-    """What `bfsql install` would start the server with."""
+    """The arguments with which `bfsql install` would start the server."""
     shown = run("install", "cursor", *arguments, "--print")
     assert shown.exit_code == 0, shown.output
     [entry] = json.loads(shown.stdout)["mcpServers"].values()

@@ -1,4 +1,4 @@
-"""`bfsql install`: entries in the files of clients, and everything else as it was."""
+"""`bfsql install` adds entries to the files of clients and changes nothing else."""
 
 import json
 import os
@@ -43,7 +43,7 @@ theme = "größe"
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home without any client."""
+    """A home directory without any client."""
     home = tmp_path / "home ü"
     home.mkdir()
     for variable in ("XDG_CONFIG_HOME", "APPDATA", "CODEX_HOME", "CLINE_DIR"):
@@ -58,7 +58,7 @@ def place(home: Path, client: str) -> Path:
 
 
 def lived_in(home: Path, client: str) -> tuple[Path, bytes]:
-    """The client's file as a user may have it, and its bytes."""
+    """The client's file with typical content, and its bytes."""
     path = place(home, client)
     path.parent.mkdir(parents=True, exist_ok=True)
     known = CLIENTS[client]
@@ -262,7 +262,7 @@ def test_a_link_stays_a_link(run: Run, home: Path, tmp_path: Path) -> None:
 def test_a_read_only_file_is_named(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, before = lived_in(home, "cursor")
     path.chmod(0o400)
-    if os.access(path, os.W_OK):  # the superuser may
+    if os.access(path, os.W_OK):  # true for the superuser
         monkeypatch.setattr(os, "access", lambda *_: False)
     refused = run("install", "cursor")
     assert refused.exit_code == 2

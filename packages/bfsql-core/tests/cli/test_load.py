@@ -1,4 +1,4 @@
-"""`bfsql load`: the account at the end, and that nothing is damaged."""
+"""`bfsql load`: its summary, and that a failed load damages nothing."""
 
 import json
 import re
@@ -148,7 +148,7 @@ def test_everything_that_can_be_said_of_a_source_is_an_option() -> None:
 
 
 def _load(code: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """A load in a process of its own, which Ctrl-C can end."""
+    """Load in a separate process that can be interrupted with Ctrl-C."""
     return subprocess.run(
         [sys.executable, "-c", code, "load", "nodes.csv"],
         env=environment,

@@ -1,4 +1,4 @@
-"""Entries spliced into JSON with comments and TOML, and out again."""
+"""Entries inserted into JSON with comments and into TOML, and removed again."""
 
 import json
 import tomllib

@@ -1,4 +1,4 @@
-"""`bfsql stats` counts what networkx counts, and `bfsql completion` completes."""
+"""`bfsql stats` has the same counts as networkx, and `bfsql completion` completes."""
 
 import json
 import os

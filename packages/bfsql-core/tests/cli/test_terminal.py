@@ -1,4 +1,4 @@
-"""What a person sees: tables, trees and progress, where the output is a terminal."""
+"""Tables, trees and progress when the output is a terminal."""
 
 import re
 import sys
@@ -8,7 +8,7 @@ import pytest
 from click.testing import Result
 
 pytestmark = [
-    pytest.mark.slow,  # each test is a process or several
+    pytest.mark.slow,  # each test starts at least one process
     pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals"),
 ]
 
@@ -16,7 +16,7 @@ Terminal = Callable[..., str]
 
 
 def _words(seen: str) -> str:
-    """What was printed, without colours and with single spaces."""
+    """The printed text without colours, with single spaces."""
     return " ".join(re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen).split())
 
 

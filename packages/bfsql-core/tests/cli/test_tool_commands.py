@@ -1,4 +1,4 @@
-"""The six tools as commands: the bytes of the tool, its sentences, and pictures of both."""
+"""The six tools as commands: exact output, error messages, and their display in a terminal."""
 
 import asyncio
 import io
@@ -107,7 +107,7 @@ def test_failures_inside_a_task_group_are_found() -> None:
         explained(ExceptionGroup("tasks", [ZeroDivisionError()]))
 
 
-# --- pictures -----------------------------------------------------------------
+# --- display ------------------------------------------------------------------
 
 
 def _picture(
@@ -138,7 +138,7 @@ def _subgraph(**changes: object) -> dict:
 def test_a_subgraph_is_a_table_of_nodes_and_a_tree_of_edges() -> None:
     shown = _picture("bfs_query", _subgraph(), ("Cut: 5 nodes.",))
     assert "entity_type" in shown
-    assert shown.count("Tom [red]Hanks[/red] p:1\n") == 1  # one branch for both edges
+    assert shown.count("Tom [red]Hanks[/red] p:1\n") == 1  # a single branch for both edges
     assert "-ACTED_IN-> f:1" in shown
     assert "2 nodes, 2 edges" in shown
     assert "Cut: 5 nodes." in shown
