@@ -1,4 +1,4 @@
-"""Arrays of handles against Python's own sets: in small graphs, large ones, and dense ones."""
+"""Arrays of handles compared with Python's sets, for small, large and dense graphs."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Deadline and node bound stop at a whole ring, and are said (`protocol.md` 10)."""
+"""The deadline and the node bound stop after a whole ring, with a note (`protocol.md` 10)."""
 
 import pytest
 from bfsql_trials import asking, drawn
@@ -25,7 +25,7 @@ def without(answer, *keys):
 
 
 def stopped(answer, depth, finished, asked):
-    """The answer without what only one that was stopped says, and the sentence that it has to."""
+    """Check that the answer says it was stopped; return it without the depth and that note."""
     found = [n for n in answer.get("notes", ()) if n.startswith(f"Stopped at {depth}={finished} ")]
     assert len(found) == 1
     assert f"of {asked}" in found[0]
@@ -136,7 +136,7 @@ async def test_metadata_too_late_makes_stubs_of_all_and_never_of_some(case, hops
         backend = LateBackend(graph.records, {methods[late]: 1})
         async with open_graph(backend, limits=NO_BUDGET) as opened:
             answer = await asking.read(opened, tool, seeds=seeds, **depth)
-        if not answer[late]:  # an empty answer has no metadata to be late
+        if not answer[late]:  # an empty answer needs no metadata
             continue
         other = "edges" if late == "nodes" else "nodes"
         assert not any("metadata" in thing for thing in answer[late])
@@ -165,7 +165,7 @@ async def test_mentions_too_late_are_an_error():
     assert refused.value.kind == "deadline"
 
 
-# With a store that hangs: each waits for the deadline, which leaves a fast store ample time.
+# With a hanging store: each test waits for the deadline, which leaves a fast store ample time.
 
 PATIENCE = Limits(deadline=1.5)
 

@@ -1,4 +1,4 @@
-"""Bounds, the deadline and cancellation are looked at between the batches of a ring."""
+"""Bounds, the deadline and cancellation are checked between the batches of a ring."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
 BATCH = 50
 SPOKES = 1_000
 NEAR = 3
-"""Edges of the hub and of the start that are not its spokes."""
+"""Number of edges at the hub and the start that are not spokes of the hub."""
 PAUSE = 0.05
 """Seconds between two batches of a slow store."""
 DEADLINE = 1.5
 WHOLE = 200
-"""Batches of a hub that a slow store reads in 10 s."""
+"""Number of batches of a hub that a slow store reads in 10 s."""
 
 
 class Given:
-    """What a store was made to give.
+    """Record of what a store has read.
 
     Args:
         pause: Seconds before each batch of a large ring.
@@ -42,16 +42,16 @@ class Given:
     def __init__(self, pause: float) -> None:
         self.pause = pause
         self.rings: list[int] = []
-        """Edges of each ring so far."""
+        """Number of edges of each ring so far."""
         self.batches = 0
-        """Batches of large rings."""
+        """Number of batches of large rings."""
         self.under_way = 0
         self.begun = asyncio.Event()
-        """Set by the first batch of a large ring."""
+        """An event that the first batch of a large ring sets."""
 
     @contextmanager
     def ring(self) -> Iterator[None]:
-        """While a ring is read."""
+        """A context for reading a ring."""
         self.rings.append(0)
         self.under_way += 1
         try:
@@ -60,7 +60,7 @@ class Given:
             self.under_way -= 1
 
     async def batch(self, size: int) -> None:
-        """Before a batch."""
+        """Record a batch before it is yielded; pause if it belongs to a large ring."""
         if size == BATCH:
             await asyncio.sleep(self.pause)
             self.batches += 1
@@ -69,10 +69,10 @@ class Given:
 
 
 class CountedColumns(ColumnsOverMemory):
-    """Gives columns, and counts what they are made to give."""
+    """A backend with columns that records what is read from them."""
 
     class Counted(PlainColumns):
-        """Columns that count."""
+        """Columns that record what is read."""
 
         given: Given
 
@@ -95,7 +95,7 @@ class CountedColumns(ColumnsOverMemory):
 
 
 class CountedStream(TypedStream):
-    """Gives rows with types, and counts what it is made to give."""
+    """A backend with typed rows that records what is read."""
 
     def __init__(self, records: Sequence[GraphRecord], pause: float = 0) -> None:
         super().__init__(records, BATCH)
@@ -109,7 +109,7 @@ class CountedStream(TypedStream):
 
 
 def near_a_hub(spokes: int = SPOKES) -> list[GraphRecord]:
-    """A start, a node beside it, and a hub beside that."""
+    """A graph with a start, a neighbour of it, and a hub next to the neighbour."""
     names = ["start", "other", "beside", "hub", *(f"s:{number:05}" for number in range(spokes))]
     triples = [
         ("start", "TREATS", "beside"),
@@ -123,7 +123,7 @@ def near_a_hub(spokes: int = SPOKES) -> list[GraphRecord]:
 
 @asynccontextmanager
 async def opened(way: str, limits: Limits, **options: Any) -> AsyncIterator[tuple[Graph, Given]]:
-    """The graph near a hub in columns, or in rows, with a cache or without."""
+    """The graph of `near_a_hub` in columns or in rows, with or without a cache."""
     kind = CountedColumns if way == "columns" else CountedStream
     pause = options.pop("pause", 0)
     backend = kind(near_a_hub(**options), pause)
@@ -135,24 +135,24 @@ async def opened(way: str, limits: Limits, **options: Any) -> AsyncIterator[tupl
 
 
 async def same_as_at_its_depth(answer: dict[str, Any], tool: str, depth: str, why: str) -> None:
-    """Hold an answer that was stopped to the whole answer of the depth that it names."""
+    """Check a stopped answer against the whole answer at the depth that it states."""
     [note] = answer["notes"]
     [finished] = re.findall(rf"Stopped at {depth}=(\d) of 3, because {why}", note)
-    # Edges among the outermost common nodes belong to an intersection, and the hub is one of
-    # them at k=2: where its ring cannot be read, the answer is that of k=1.
+    # An intersection contains the edges among its outermost nodes, and at k=2 the hub is one of
+    # them: if its ring cannot be read, the answer is that of k=1.
     assert int(finished) == 2 or (tool == "intersect_subgraphs" and int(finished) == 1)
     exact = await whole(tool, **{depth: int(finished)})
     assert without(answer, depth, "notes") == without(exact, depth)
 
 
 async def whole(tool: str, **depth: int) -> dict[str, Any]:
-    """The answer at a depth, from the reference."""
+    """The reference's answer at a depth."""
     graph = Graph(MemoryBackend(near_a_hub()), "", Limits(max_tokens=0), None)
     return await stubs(graph, tool, **depth)
 
 
 async def stubs(graph: Graph, tool: str, **depth: int) -> dict[str, Any]:
-    """The answer of a graph; metadata, which may be late, is not asked for."""
+    """The answer of a graph without metadata, which could exceed the deadline."""
     answer: dict[str, Any] = await asking.read(
         graph, tool, seeds=SEEDS, topology_only=True, **depth
     )
@@ -231,12 +231,12 @@ async def test_every_way_stops_at_the_same_ring_with_the_same_bytes(
     async with open_graph(backends[2], limits=limits) as cached:
         graphs.append(cached)
         await assert_same_answers(graphs, "bfs_query", seeds=seeds, max_hops=depth)
-    # The cache reads all edges that leave an outermost node, of which others keep a few.
+    # The cache reads all edges that leave an outermost node; the others keep only a few of them.
     await assert_same_answers(graphs[:-1], "intersect_subgraphs", seeds=seeds, k=depth)
 
 
-# With a store that gives a batch each 50 ms. That many pauses fit into the deadline at the most,
-# on any machine; a busy one only gives fewer.
+# With a store that returns a batch every 50 ms. At most this many pauses fit into the deadline;
+# on a busy machine, fewer do.
 
 MOST_BATCHES = int(DEADLINE / PAUSE)
 
@@ -277,8 +277,8 @@ async def test_a_call_that_is_cancelled_reads_no_further_batch(way: str) -> None
 
 
 async def _nothing_more(given: Given) -> None:
-    """The ring under way was left in time, and stays so."""
-    for _ in range(3):  # a flight of the cache ends when its last caller has left
+    """Check that the current ring was abandoned in time, and that no further batch is read."""
+    for _ in range(3):  # a shared call of the cache ends once its last caller has left
         await asyncio.sleep(0)
     assert given.under_way == 0
     read = given.batches
@@ -288,7 +288,7 @@ async def _nothing_more(given: Given) -> None:
 
 async def test_evidence_of_a_hub_past_the_bound_is_an_error_with_a_sentence():
     class Default(MemoryBackend):
-        """Its evidence is looked for in the first edges of the node."""
+        """Uses the default implementation, which searches the node's edges for evidence."""
 
         provenance_for_node = GraphDbInterface.provenance_for_node
 

@@ -1,4 +1,4 @@
-"""How often the store is queried: by depth, never by size (rule 2 of the architecture)."""
+"""The number of queries depends on depth, never on size (rule 2 of the architecture)."""
 
 from decimal import Decimal
 
@@ -15,7 +15,7 @@ FILTERS = drawn.filtering()
 
 
 def tree(width: int, depth: int):
-    """Every node has `width` children, `depth` levels down; metadata everywhere."""
+    """A tree with `width` children per node and `depth` levels, with metadata everywhere."""
     ring, records = ["0"], [NodeRecord("0", "Drug", {"name": "root", "total_mentions": 9})]
     for _ in range(depth):
         below = [f"{parent}.{child}" for parent in ring for child in range(width)]
@@ -28,7 +28,7 @@ def tree(width: int, depth: int):
 
 
 async def batches(graph, tool, **arguments):
-    """The batches that a call takes; it takes nothing one by one."""
+    """The number of batches that a call takes; it must make no single requests."""
     backend = CountingBackend(graph.records)
     async with open_graph(backend) as opened:
         await asking.asked(opened, tool, **arguments)
@@ -117,7 +117,7 @@ async def test_mentions_are_read_in_one_batch_that_the_page_uses_again():
 
 
 class TellsMentions(CountingBackend):
-    """Its nodes bring `total_mentions` along, and nothing else."""
+    """Returns nodes with `total_mentions` as their only metadata."""
 
     async def get_nodes_batch(self, ids):
         nodes = await super().get_nodes_batch(ids)
@@ -142,7 +142,7 @@ async def test_mentions_that_came_with_the_nodes_spare_the_batch_but_are_no_meta
 
 
 class TellsSomeMentions(CountingBackend):
-    """Counts the mentions of its seed alone, and knows them nowhere else."""
+    """Returns `total_mentions` only with its seed, and no other metadata."""
 
     async def get_nodes_batch(self, ids):
         brought = {"0": {"total_mentions": 1}}

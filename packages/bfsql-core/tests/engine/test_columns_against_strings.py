@@ -1,4 +1,4 @@
-"""Every answer has the same bytes whether a store gives integers, typed rows or plain strings."""
+"""Answers are byte-identical for stores that return integers, typed rows or plain strings."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from bfsql.models import GraphRecord
 
 HOPS = st.integers(1, 5)
 BATCHES = st.sampled_from([1, 2, 3, 7, 1000])
-"""Edges in a batch: mostly so few that every ring comes in several."""
+"""Batch sizes in edges, mostly so small that every ring comes in several batches."""
 BUDGETS = st.sampled_from([0, 500, 700, 1200, 20_000])
 
 
 @asynccontextmanager
 async def every_way(records: Sequence[GraphRecord], batch: int) -> AsyncIterator[list[Graph]]:
-    """The graph in strings, in columns and in typed rows, each behind a cache and without."""
+    """The graph in strings, in columns and in typed rows, each with and without a cache."""
     backends = [
         MemoryBackend(records),
         ColumnsOverMemory(records, batch),
@@ -84,6 +84,6 @@ async def test_columns_are_walked_as_networkx_walks(case, hops, removing, batch)
 
 
 def parts(answer: dict[str, Any]) -> tuple[list[str], list[tuple[str, str, str]]]:
-    """Ids and triples of an answer, in its order."""
+    """Ids and triples of an answer, in the answer's order."""
     triples = [(e["subject"], e["predicate"], e["object"]) for e in answer["edges"]]
     return [node["id"] for node in answer["nodes"]], triples

@@ -1,4 +1,4 @@
-"""`where` against a plain evaluation of its conditions, written a second time."""
+"""`where` compared with an independent, simple evaluation of its conditions."""
 
 import operator
 import unicodedata
@@ -13,7 +13,7 @@ from bfsql.errors import ToolError
 from bfsql.models import EdgeRecord, NodeRecord
 
 TYPES = ("Trial", "Paper")
-PREDICATES = ("cites", "Trial")  # one has the name of a type
+PREDICATES = ("cites", "Trial")  # one is also the name of a type
 VALUES = st.sampled_from(
     [0, 1, 2.5, "2", "Änne", "anne", "Bo b", "", True, ["anne", 3], [], None, "1999-05-07"]
 )
@@ -56,7 +56,7 @@ def as_number(value):
 
 
 def meets(metadata, key, sign, alternatives):
-    """Whether metadata meets a condition; None where it lacks the property."""
+    """Whether metadata meets a condition; None if it lacks the property."""
     value = metadata.get(key)
     if value is None:
         return None
@@ -75,7 +75,7 @@ def one(value, sign, written):
         return written == "true" and compare(0, 0)
     if as_number(written) is not None and as_number(value) is not None:
         return compare(as_number(value), as_number(written))
-    if written in ("1999", "1999-05"):  # the only dates that are written
+    if written in ("1999", "1999-05"):  # the only dates in conditions
         return value == "1999-05-07" and compare(0, 0)
     if as_number(written) is not None or not isinstance(value, str):
         return False
@@ -83,7 +83,7 @@ def one(value, sign, written):
 
 
 def expected(nodes, edges, where):
-    """Ids and triples that stay."""
+    """Ids and triples that remain."""
     kept, triples, types = {n.id for n in nodes}, set(), {n.entity_type for n in nodes}
     for scope, key, sign, alternatives in where:
         for node in nodes:
@@ -106,7 +106,7 @@ def expected(nodes, edges, where):
 @given(graphs(), st.lists(conditions, min_size=1, max_size=3))
 async def test_where_keeps_what_a_plain_evaluation_keeps(graph, where):
     nodes, edges = graph
-    spokes = [EdgeRecord(nodes[0].id, "spoke", n.id) for n in nodes]  # so that all are reached
+    spokes = [EdgeRecord(nodes[0].id, "spoke", n.id) for n in nodes]  # so all nodes are reached
     texts = [f"{scope}{key}{sign}{'|'.join(values)}" for scope, key, sign, values in where]
     db = MemoryBackend([*nodes, *edges, *spokes])
     async with open_graph(db, limits=Limits(max_tokens=0)) as opened:

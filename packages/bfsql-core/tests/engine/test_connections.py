@@ -1,4 +1,4 @@
-"""`to`, `connect` and `k` left out, on drawn graphs, with networkx as the oracle."""
+"""`to`, `connect` and an omitted `k` on drawn graphs, with networkx as the oracle."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NO_BUDGET = Limits(max_tokens=0)
 def connected(
     graph: drawn.Drawn, ends: Sequence[str], pairs: list[tuple[str, str]], most: int, **removed: Any
 ) -> tuple[set[str], set[Triple], list[int]]:
-    """Nodes, edges and lengths of all shortest connections of some pairs."""
+    """Nodes, edges and lengths of all shortest connections between some pairs."""
     oracle = Oracle(graph)
     kept = {i for i in oracle.nodes if i in ends or oracle.stays(i, **removed)}
     whole = {t for t in oracle.whole if kept.issuperset((t[0], t[2]))}

@@ -1,4 +1,4 @@
-"""Answers of more nodes and edges than are worked on at once."""
+"""Answers with more nodes and edges than are processed at once."""
 
 import re
 
@@ -16,7 +16,7 @@ PAGE = 2 * PLACED
 
 
 def wheel():
-    """A hub with many neighbours, each of which has an edge to the seventh one after it."""
+    """A hub with many neighbours, each of which has an edge to the seventh after it."""
     yield NodeRecord("hub", "Hub")
     for number in range(LEAVES):
         yield NodeRecord(f"n{number:05d}", "Leaf")

@@ -1,4 +1,4 @@
-"""The figures that the protocol's author publishes, on the graph that he took them from."""
+"""The figures that the protocol's author publishes, for the graph that they come from."""
 
 import json
 

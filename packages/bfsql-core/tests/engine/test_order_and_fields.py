@@ -1,4 +1,4 @@
-"""`sort_by` against a plain sort, and `fields` against the whole answer."""
+"""`sort_by` compared with a plain sort, and `fields` with the whole answer."""
 
 import random
 import re
@@ -19,7 +19,7 @@ VALUES = st.sampled_from([None, 3, 10.0, -1, "10", "9", "Äb", "ab", "B", True, 
 
 
 def place(value, *, descending):
-    """What a value is sorted by: numbers before text, and last what has none."""
+    """The sort key of a value: numbers, then text, then missing values."""
     plain = {"Äb": "ab", "B": "b", True: "true", "10": 10, "9": 9}
     values = value if isinstance(value, list) else [value]
     if value is None:
@@ -96,7 +96,7 @@ async def test_spellings_of_an_order_are_taken_and_a_property_that_nothing_has_i
 
 
 class Narrow(CountingBackend):
-    """Keeps account of the keys that it was asked for."""
+    """Records the metadata keys that are requested."""
 
     def __init__(self, records):
         super().__init__(records)

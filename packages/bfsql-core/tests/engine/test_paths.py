@@ -1,4 +1,4 @@
-"""Paths on real-looking graphs: removal, notes, numbers, bounds, what the store is asked."""
+"""Paths on realistic graphs: removal, notes, numbers, bounds, and requests to the store."""
 
 import asyncio
 
@@ -43,7 +43,7 @@ def ids(answer):
     return [node["id"] for node in answer["nodes"]]
 
 
-# --- what is removed bridges nothing --------------------------------------------------
+# --- removed nodes do not connect others ----------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ async def test_walks_are_counted_exactly_and_above_2_to_the_53rd_said_to_be_more
     assert few["nodes"][0]["paths"] == 30 * 29**6
     exact = await asked(*["--"] * 8, records=loops(30), seeds=["a"], show="ends")
     numbers = {node["id"]: node["paths"] for node in exact["nodes"]}
-    # By the last edge: a loop, or the edge to b, which may be left again only by another edge.
+    # A walk can take the edge to b only last, since b has no other edge by which to leave.
     assert numbers["b"] == 30 * 29**6
     many = await asked(*["--"] * 8, records=loops(110), seeds=["a"], show="ends")
     numbers = {node["id"]: node["paths"] for node in many["nodes"]}

@@ -1,4 +1,4 @@
-"""Whole answers of paths against networkx: hubs, loops, parallels, removal, order, all pages."""
+"""Complete path answers compared with networkx: hubs, loops, parallels, removal, order, pages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ORDERS = ("year", "-year", "paths", "-paths", "degree", "-degree", "distinct", "
 
 @dataclass(frozen=True)
 class Drawn:
-    """A graph with a number on most nodes and edges."""
+    """A graph in which most nodes and edges have a number."""
 
     types: dict[str, str]
     years: dict[str, int | None]
@@ -50,7 +50,7 @@ def _known(**value: int | None) -> dict[str, Any]:
 
 @st.composite
 def graphs(draw: st.DrawFn) -> Drawn:
-    """A hub with parallel and opposite edges and loops, and some edges beside it."""
+    """A hub with parallel and opposite edges and loops, and some other edges."""
     ids = drawn.PLAIN[: draw(st.integers(2, 9), label="nodes")]
     ends, predicates = st.sampled_from(ids), st.sampled_from(drawn.PREDICATES)
     number = st.none() | st.integers(1, 3)
@@ -61,7 +61,7 @@ def graphs(draw: st.DrawFn) -> Drawn:
     }
     triples |= draw(st.frozensets(st.tuples(ends, predicates, ends), max_size=10), label="others")
     types = {i: draw(st.sampled_from(drawn.TYPES)) for i in ids}
-    types |= {f"apart:{name}": name for name in drawn.TYPES}  # so that every name is known
+    types |= {f"apart:{name}": name for name in drawn.TYPES}  # so that every name is in use
     one, other, *_ = drawn.TYPES
     triples |= {(f"apart:{one}", name, f"apart:{other}") for name in drawn.PREDICATES}
     return Drawn(
@@ -72,7 +72,7 @@ def graphs(draw: st.DrawFn) -> Drawn:
 
 
 def meets(value: int | None, text: str) -> bool:
-    """Whether a number meets the end of a condition, such as `>=2`."""
+    """Whether a number meets the final part of a condition, such as `>=2`."""
     operator, wanted = text[:-1], int(text[-1])
     return (
         value is not None
@@ -88,7 +88,7 @@ def meets(value: int | None, text: str) -> bool:
 
 @dataclass(frozen=True)
 class Where:
-    """A condition of `WHERE`, taken apart in the plainest way."""
+    """A condition of `WHERE`, parsed as simply as possible."""
 
     step: int | None
     scope: str | None
@@ -113,7 +113,7 @@ def walks_of(
     shown: int,
     filters: dict[str, Any],
 ) -> Layered:
-    """The walks that a call asks for (`asking.md` 6 to 8)."""
+    """The walks that a call requests (`asking.md` 6 to 8)."""
     conditions = [Where.of(text) for text in filters.get("where", ())]
     exempt = {*seeds, *(to or ())}
 
@@ -143,7 +143,7 @@ def walks_of(
 def in_order(
     graph: Drawn, walks: Layered, shown: int, counted: int | None, sort_by: str | None
 ) -> list[str]:
-    """The shown nodes as `sort_by` has them: without a value last, then by id."""
+    """The shown nodes in the order of `sort_by`: missing values last, ties by id."""
     every, edges = sorted(walks.exits(shown)), walks.on()[1]
     if sort_by is None:
         return every
@@ -182,7 +182,7 @@ async def test_every_page_is_what_networkx_finds(
     orders = ORDERS if counted is not None else ORDERS[:-2]
     sort_by = data.draw(st.none() | st.sampled_from(orders), label="sort_by")
     limit = data.draw(st.integers(1, 5), label="limit")
-    # A condition on a step that the path has not is an error.
+    # A condition on a step that the path does not have is an error.
     if "where" in filters and len(steps) < 2:
         filters = filters | {"where": [w for w in filters["where"] if not w.startswith("2.")]}
     call = {"seeds": seeds, **walking.arguments(steps), **filters, "show": str(show)}

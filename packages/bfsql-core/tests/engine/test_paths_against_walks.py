@@ -1,4 +1,4 @@
-"""Paths against walks that are listed one by one, on small graphs full of loops and parallels."""
+"""Paths compared with individually listed walks, on small graphs with loops and parallel edges."""
 
 from collections import Counter, defaultdict
 
@@ -20,7 +20,7 @@ def over(backend):
 
 
 def wanted(walks, step):
-    """Nodes, edges, and walks by shown node."""
+    """The nodes and edges on some walks, and the number of walks by shown node."""
     nodes, edges = on_them(walks)
     return nodes, edges, Counter(node_at(seed, walk, step) for seed, walk in walks)
 
@@ -88,7 +88,7 @@ async def test_different_nodes_of_another_step_are_counted(graph, steps, data):
     for one in Walker.of(graph).walks(graph.ids[:3], steps):
         others[node_at(*one, step)].add(node_at(*one, counted))
     wanted = {name: len(nodes) for name, nodes in others.items()}
-    # With low limits, small graphs have busy junctions, and pairs that are made in several parts.
+    # With low limits, even small graphs have busy junctions, and pairs are made in several parts.
     few, busy = data.draw(st.sampled_from([1, 3, PAIRS])), data.draw(st.sampled_from([0, 2, BUSY]))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("bfsql.engine.pairs.PAIRS", few)

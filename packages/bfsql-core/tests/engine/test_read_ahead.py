@@ -1,4 +1,4 @@
-"""The first ring is read while the seeds are looked up, or in place of that."""
+"""The first ring is read while the seeds are looked up, or instead of looking them up."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MORE = [*RECORDS, NodeRecord("d", "Place"), EdgeRecord("c", "near", "d")]
 
 
 class Plain(MemoryBackend):
-    """Keeps the calls that it gets, and holds those of one method back until the gate opens."""
+    """Records its calls, and blocks those of one method until the gate opens."""
 
     def __init__(self, records: Sequence[GraphRecord] = RECORDS) -> None:
         super().__init__(records)
@@ -82,7 +82,7 @@ class Plain(MemoryBackend):
 
 
 class Typed(Plain):
-    """Gives the types of the two ends with a ring."""
+    """Returns a ring with the types of both ends."""
 
     async def edges_stream(
         self,

@@ -1,4 +1,4 @@
-"""The same call gives the same bytes: in every process, cold and warm, from any backend."""
+"""The same call returns the same bytes in every process, cold or warm, from any backend."""
 
 import os
 import subprocess
@@ -93,7 +93,7 @@ async def test_what_was_asked_before_changes_no_answer(case, order):
 
 
 class LeavesOut(MemoryBackend):
-    """Says of every second node that edges of it are missing."""
+    """Reports omitted edges for every second node."""
 
     async def edges_batch(self, ids):
         for entity_id in reversed(ids):

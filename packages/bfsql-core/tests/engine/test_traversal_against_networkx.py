@@ -29,7 +29,7 @@ def ids(answer: dict[str, Any]) -> list[str]:
 
 
 def joining(answer: dict[str, Any]) -> int:
-    """Edges to earlier pages, as the page's note counts them."""
+    """The number of edges to earlier pages, according to the page's note."""
     found = [JOINING.match(note) for note in answer.get("notes", ())]
     return sum(int(match[1]) for match in found if match)
 
@@ -186,7 +186,7 @@ async def test_every_page_but_the_last_names_the_next(case, hops, limit):
 
 
 class Merges(MemoryBackend):
-    """Knows an entity by the id that it had before it was merged, as some stores do."""
+    """Finds an entity by the id that it had before it was merged, as some stores do."""
 
     async def get_nodes_batch(self, ids):
         return await super().get_nodes_batch(["kept:1" if i == "merged:1" else i for i in ids])

@@ -1,4 +1,4 @@
-"""A graph with a secret in every place that metadata can leave from, and a site to install into."""
+"""A graph with a secret in all metadata, and a folder to install hook plugins into."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def secretive() -> MemoryBackend:
-    """Every value that could leave holds `xyzzy`; ids, types and predicates do not."""
+    """Every metadata value contains `xyzzy`; ids, types and predicates do not."""
     evidence = [{"document_id": "xyzzy d", "section": "s", "text_span": "xyzzy t"}]
     return MemoryBackend(
         [

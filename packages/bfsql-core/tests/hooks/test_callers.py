@@ -1,4 +1,4 @@
-"""Who calls, as far as each transport knows."""
+"""What each transport knows about the caller."""
 
 import httpx2
 from bfsql_trials.hooking import Watcher

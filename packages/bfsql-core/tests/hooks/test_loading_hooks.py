@@ -1,4 +1,4 @@
-"""Installed hook plugins, each loaded in a guard."""
+"""Loading of installed hook plugins; a broken one does not affect the others."""
 
 import json
 import subprocess

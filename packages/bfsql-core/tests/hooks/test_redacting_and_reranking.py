@@ -1,4 +1,4 @@
-"""What leaves, and in which order candidates do."""
+"""Hooks that redact metadata and rerank candidates."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -198,7 +198,7 @@ async def test_an_order_that_is_none_leaves_the_one_there_was(
 
 
 class Bringing(PlainColumns):
-    """Columns that bring metadata with the types of nodes."""
+    """Columns that read metadata together with the types of nodes."""
 
     @property
     def brought(self) -> Mapping[str, Metadata]:
@@ -227,7 +227,7 @@ class ColumnsThatBring(MemoryBackend):
 async def test_a_hidden_key_can_neither_filter_nor_sort_nor_be_shown(
     backend: type[MemoryBackend], asking: dict[str, Any]
 ) -> None:
-    """The answer is that of a graph whose records do not have the key."""
+    """The answer equals that of a graph whose records lack the key."""
 
     def graph(salaries: Sequence[int | None]) -> list[NodeRecord | EdgeRecord]:
         known = [{"salary": salary} if salary else {} for salary in salaries]

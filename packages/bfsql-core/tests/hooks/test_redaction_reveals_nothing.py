@@ -1,6 +1,6 @@
-"""Two graphs that differ in hidden metadata alone: every answer, error and note is the same.
+"""Two graphs that differ only in hidden metadata have the same answers, errors and notes.
 
-Whatever is asked, over MCP and over REST, a client must not be able to tell them apart.
+No call over MCP or REST may allow a client to tell them apart.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ HIDDEN = {"salary", "synonyms", "total_mentions", "note"}
 
 
 def redact(kind: str, key: Any, metadata: dict[str, Any]) -> dict[str, Any]:
-    """Hides some keys of every record, and the name of what is secret: one key by another."""
+    """Hide some keys of every record, and the name of records that have the key `secret`."""
     known = {k: v for k, v in metadata.items() if k not in HIDDEN}
     if metadata.get("secret"):
         known.pop("name", None)
@@ -34,7 +34,7 @@ def redact(kind: str, key: Any, metadata: dict[str, Any]) -> dict[str, Any]:
 
 
 def world(*, other: bool) -> list[GraphRecord]:
-    """Employees of two firms; hidden are salaries, aliases, mentions, and the spies' names."""
+    """Employees of two firms; salaries, aliases, mentions, notes and spies' names are hidden."""
     aliases = [["Ripley", "Weyland"], ["Ash"]]
     people = [
         NodeRecord(
@@ -71,7 +71,7 @@ def world(*, other: bool) -> list[GraphRecord]:
 
 
 class Eager(MemoryBackend):
-    """Brings a part of the metadata with its nodes, and names its hits."""
+    """Returns nodes with a part of their metadata, and hits with their names."""
 
     async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
         found = await super().get_nodes_batch(ids)
@@ -87,7 +87,7 @@ class Eager(MemoryBackend):
 
 
 class Ranking(MemoryBackend):
-    """Ranks what it finds by a hidden key, and finds by it as well."""
+    """Searches and ranks by a hidden key."""
 
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
@@ -180,7 +180,7 @@ BACKENDS = (MemoryBackend, ColumnsOverMemory, Eager, Ranking)
 
 @asynccontextmanager
 async def worlds(kind: type[MemoryBackend]) -> AsyncIterator[list[Graph]]:
-    """Both graphs, behind the same hook."""
+    """Both graphs, with the same hook."""
     hooks = [Hiding(redact)]
     async with (
         open_graph(kind(world(other=False)), hooks=hooks) as one,
@@ -210,7 +210,7 @@ async def test_no_tool_tells_two_graphs_apart(kind: type[MemoryBackend]) -> None
 
 
 async def test_the_two_graphs_do_differ_without_the_hook() -> None:
-    """Otherwise the tests here would hold of anything."""
+    """Without this, the other tests could pass trivially."""
     plain = [open_graph(MemoryBackend(world(other=other))) for other in (False, True)]
     async with plain[0] as one, plain[1] as another:
         same = [call for call in CALLS if await told(one, *call) == await told(another, *call)]

@@ -1,4 +1,4 @@
-"""Who is told of a call, and who may refuse it."""
+"""Hooks that watch calls, and hooks that refuse them."""
 
 import asyncio
 import logging
@@ -77,7 +77,7 @@ async def test_a_watcher_is_told_of_a_wrong_call_too(
 
 
 class Hanging(MemoryBackend):
-    """Waits for ever in the middle of a traversal."""
+    """Never returns from the middle of a traversal."""
 
     reached = asyncio.Event()
 
