@@ -1,4 +1,4 @@
-"""A service that the tests tell what to answer."""
+"""An embedding service with answers scripted by the tests."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from bfsql_trials.embedding_service import PlayedService, playing
 
 @pytest.fixture
 def service() -> Iterator[PlayedService]:
-    """On a free loopback port."""
+    """The service, on a free loopback port."""
     with playing() as played:
         yield played

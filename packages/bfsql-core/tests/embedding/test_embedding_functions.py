@@ -1,4 +1,4 @@
-"""Functions in Python: plain or async, given as they are or by their dotted names."""
+"""Embedding functions in Python: sync or async, given directly or by their dotted names."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def of_two(text, other):
 
 @pytest.fixture
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The name of a module with functions, in a package; its own for each test."""
+    """The dotted name of a module of functions, in a package made for each test."""
     package = f"mine_{abs(hash(tmp_path))}"
     (tmp_path / package).mkdir()
     (tmp_path / package / "__init__.py").touch()

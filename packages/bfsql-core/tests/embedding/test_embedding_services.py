@@ -1,4 +1,4 @@
-"""An OpenAI-compatible service: what it is sent, and what each of its answers becomes."""
+"""An OpenAI-compatible service: the requests sent to it, and the handling of its answers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Opened = Callable[..., Embedder]
 
 @pytest.fixture
 async def opened(service: PlayedService) -> AsyncIterator[Opened]:
-    """Embedders that ask the service, closed at the end."""
+    """Makes embedders that use the service, and closes them at the end."""
     async with AsyncExitStack() as stack:
 
         def embedder(**given: Any) -> Embedder:
@@ -78,7 +78,7 @@ async def test_a_text_that_was_just_asked_is_not_asked_again(
 ) -> None:
     embed = opened()
     first = await embed("a")
-    first.append(7)  # what a caller does to its own
+    first.append(7)  # the caller changes its copy
     assert await embed("a") == [0.6, 0.8]
     for number in range(256):
         await embed(str(number))
@@ -240,7 +240,7 @@ async def test_a_slow_service_is_given_up_in_time(service: PlayedService, opened
     embed = opened(embedding_timeout=0.2)
     started = time.monotonic()
     said = await failure(embed("a"))
-    assert time.monotonic() - started < 30  # which the service would take for ever
+    assert time.monotonic() - started < 30  # the service never answers
     assert "a vector within 0.2 s" in str(said)
     assert not said.lasting
     assert await embed("a") == [0, 1]

@@ -1,4 +1,4 @@
-"""What a backend's settings say of the model, and where it is read from."""
+"""The embedding model in a backend's settings, and where its settings are read from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A search whose text cannot be compared by meaning: what the model and the operator are told."""
+"""Searches whose text cannot be embedded: the note for the model, the log for the operator."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RECORDS = [
 
 
 class ByMeaning(MemoryBackend):
-    """Whatever has a vector means drug:1; without one, names are what remains."""
+    """Finds drug:1 for any text with a vector, and searches by names if embedding fails."""
 
     def __init__(self, embedder: Embedder) -> None:
         super().__init__(RECORDS)

@@ -1,4 +1,4 @@
-"""A real model, small enough for every run of the tests."""
+"""A real embedding model, small enough for every test run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WORDS = ["diuretic pill", "vasopressin", "bone fracture", "pituitary tumour", "a
 
 
 def nearest(vector: list[float], others: list[list[float]]) -> int:
-    """Which of them has the smallest angle with it; all are of length one."""
+    """The index of the vector at the smallest angle; all vectors have length one."""
     return max(
         range(len(others)), key=lambda i: sum(a * b for a, b in zip(vector, others[i], strict=True))
     )

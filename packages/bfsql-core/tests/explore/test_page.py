@@ -1,4 +1,4 @@
-"""The page and its files over HTTP: headers, who may fetch them, and what is not there."""
+"""The page and its files over HTTP: headers, access, and paths that do not exist."""
 
 import gzip
 import hashlib
@@ -24,7 +24,7 @@ Start = Callable[..., Awaitable[httpx2.AsyncClient]]
 
 @pytest.fixture
 async def start() -> AsyncIterator[Start]:
-    """Makes a client of page and API over one film, by the settings given by keyword."""
+    """Makes clients of the page and the API over one film; settings are given by keyword."""
     async with AsyncExitStack() as stack:
 
         async def started(replay: Path | None = None, **settings: Any) -> httpx2.AsyncClient:

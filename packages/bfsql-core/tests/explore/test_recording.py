@@ -1,4 +1,4 @@
-"""What is recorded of tool calls, and how recorded calls are read."""
+"""The recording of tool calls, and the reading of recorded calls."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ FIELDS = {
 
 
 async def calls_recorded_in(file: Path, *calls: tuple[str, Any]) -> list[dict[str, Any]]:
-    """Make calls on a graph that is recorded; the lines."""
+    """Make calls on a recorded graph, and return the recorded lines."""
     async with open_graph(MemoryBackend(RECORDS), observers=[Recorder(file)]) as graph:
         for tool, arguments in calls:
             await called(graph, tool, arguments)
@@ -43,7 +43,7 @@ def lines_of(file: Path) -> list[dict[str, Any]]:
 
 
 async def called(graph: Graph, tool: str, arguments: Any) -> str:
-    """The text that a client gets."""
+    """The text that the client receives."""
     caller = Caller(client="test", session="s-1")
     try:
         return (await graph.call(tool, arguments, caller=caller, request_id="r-1")).text
@@ -133,7 +133,7 @@ def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path, name: str, say
 
 @pytest.fixture
 def cut_off(file: Path) -> Path:
-    """A file whose last line was not written to its end."""
+    """A file whose last line is incomplete."""
     file.write_text('{"tool":"bfs_query","argum', encoding="utf-8")
     return file
 
@@ -184,7 +184,7 @@ async def test_a_pipe_that_nobody_reads_holds_up_no_call(tmp_path: Path) -> None
     recorder = Recorder(tmp_path / "pipe")
     async with open_graph(MemoryBackend(RECORDS), observers=[recorder]) as graph:
         async with asyncio.timeout(60):
-            for _ in range(200):  # more than a pipe holds
+            for _ in range(200):  # more than a pipe's buffer holds
                 await called(graph, "describe_schema", {})
 
 
@@ -253,7 +253,7 @@ def test_lines_of_the_audit_hook_are_calls_without_answers(file: Path) -> None:
 def test_of_a_large_file_the_end_is_read(file: Path) -> None:
     with file.open("wb") as large:
         large.write(b"{")
-        large.seek(1_000_000_000)  # a hole: it takes no room
+        large.seek(1_000_000_000)  # a hole, which takes no disk space
         large.write(b"\n" + call(answer="last").encode() + b"\n")
     found = replay.read(file)
     assert [one["answer"] for one in found["calls"]] == ["last"]

@@ -111,7 +111,7 @@ async def test_a_host_without_an_address_is_unavailable() -> None:
 
 
 def resolve_to(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
-    """Lets every name have these addresses."""
+    """Make every host name resolve to these addresses."""
 
     async def found(*_: object, **__: object) -> list[tuple[object, ...]]:
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, 80)) for one in addresses]

@@ -1,4 +1,4 @@
-"""The outbound client over a real server: what is sent, what is read, and why nothing came."""
+"""The HTTP client with a real server: requests, replies, and the causes of missing replies."""
 
 import asyncio
 import base64
@@ -272,7 +272,7 @@ async def test_a_digest_challenge_is_answered_and_remembered(
 
 
 def tokens(endpoint: BadEndpoint, *given: Any, refused: tuple[str, ...] = ()) -> None:
-    """Lets the endpoint give these tokens in turn at /token, and refuse some elsewhere."""
+    """Make the endpoint return these tokens in turn at /token, and refuse some elsewhere."""
     left = iter(given)
 
     def answered(asked: replies.Asked) -> replies.Reply:

@@ -1,4 +1,4 @@
-"""When a request goes out again, and what of a text of others gets into a sentence."""
+"""When requests are retried, and how texts from other parties appear in messages."""
 
 import asyncio
 import time
@@ -24,7 +24,7 @@ from bfsql.http.retry import retry_after
 
 
 class Server:
-    """Fails as the test says, and then answers."""
+    """Raises the given failures in turn, and then answers."""
 
     def __init__(self, *failures: Exception) -> None:
         self.failures = list(failures)

@@ -1,4 +1,4 @@
-"""The folder of a load is its own and goes with it, or with the next one where it was killed."""
+"""A load's exclusive working folder is removed by the load or, if it is killed, by the next one."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""What a load tells while it runs."""
+"""The progress that a load reports while it runs."""
 
 import gzip
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Records in any order come out of a staging merged, as the reference in memory merges them."""
+"""Staging merges records in any order as the reference in memory does."""
 
 import asyncio
 import sqlite3
@@ -22,7 +22,7 @@ from bfsql.models.json_values import decode, encode
 
 @pytest.fixture(autouse=True)
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where the files of these tests are made; nothing may stay there."""
+    """The folder for temporary files, which must be empty after the test."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     yield tmp_path
     assert not list(tmp_path.iterdir())

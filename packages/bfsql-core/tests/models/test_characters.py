@@ -1,4 +1,4 @@
-"""What shows nothing is removed from text and escaped in names; what a script needs stays."""
+"""Invisible characters are removed from text and escaped in names, unless a script needs them."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_what_shows_nothing_is_removed_from_text_and_escaped_in_names(name):
 
 def test_the_table_has_all_that_unicode_ignores_or_calls_a_format_but_what_shows():
     shown = {"\u06dd", "\u070f", "\u08e2", "\u0890", "\u0891", "\U000110bd", "\U000110cd"}
-    shown |= {chr(c) for c in (*range(0x600, 0x606), *range(0x13430, 0x13460))}  # signs of a script
+    shown |= {chr(c) for c in (*range(0x600, 0x606), *range(0x13430, 0x13460))}  # visible signs
     formats = {c for c in map(chr, range(0x110000)) if unicodedata.category(c) == "Cf"}
     assert formats - shown <= set(TABLE)
     assert {"\t", "\n", " ", "\u00a0", "\u2028", "\u0301"}.isdisjoint(TABLE)

@@ -1,4 +1,4 @@
-"""Secrets inside texts are hidden, and what only looks like one is not."""
+"""Secrets inside texts are hidden; text that only resembles a secret is not."""
 
 import pickle
 import time

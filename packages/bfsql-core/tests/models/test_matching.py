@@ -1,4 +1,4 @@
-"""How a text matches what an entity is called."""
+"""How a text matches the names of an entity."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_typing_errors(one, other, errors):
 
 
 def plain_distance(one: str, other: str) -> int:
-    """Levenshtein by recursion over prefixes, the oracle."""
+    """Levenshtein distance by recursion over prefixes, as the oracle."""
     rows = [list(range(len(other) + 1))]
     for i, a in enumerate(one, 1):
         row = [i]

@@ -1,4 +1,4 @@
-"""Several records of one thing become one, whatever order they come in."""
+"""Records of the same node or edge merge into one, whatever their order."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ records = st.lists(
 
 
 def same(one: object, other: object) -> bool:
-    """As text, since `1`, `1.0` and `true` are equal in Python and not in an answer."""
+    """Compare as JSON, since `1`, `1.0` and `true` are equal in Python but not in an answer."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 

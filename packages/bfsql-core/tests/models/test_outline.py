@@ -1,4 +1,4 @@
-"""An outline says what a graph is made of: types, relations, properties."""
+"""The outline of a graph: types, relations and properties."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bfsql.models.outline import COMMON_VALUES, MOST_PROPERTIES, MOST_RELATIONS
 
 
 def described(*values: Any) -> Property:
-    """The property of nodes with these values."""
+    """The property computed from nodes with these values."""
     [found] = properties_of(("T", {"x": value}) for value in values)["T"]
     return found
 

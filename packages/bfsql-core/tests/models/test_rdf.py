@@ -1,4 +1,4 @@
-"""Short ids for IRIs: what is shortened comes back the same."""
+"""Short ids for IRIs: a shortened IRI expands to the same IRI."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""A class with the eight methods of the author's chapter 12 runs as it is."""
+"""A class with the eight methods of the author's chapter 12 runs unchanged."""
 
 import json
 import os
@@ -72,7 +72,7 @@ async def test_an_entry_point_that_names_the_class_is_served_over_stdio(tmp_path
 
 
 class TestEightMethods(BackendSuite):
-    """The kit asks nothing more of it than of any other."""
+    """The kit requires nothing more of it than of other backends."""
 
     @asynccontextmanager
     async def backend_with(self, records: Sequence[GraphRecord]) -> AsyncIterator[GraphDbInterface]:

@@ -1,4 +1,4 @@
-"""Finding and loading backends, from distributions that each test installs."""
+"""Finding and loading backends from distributions that each test installs."""
 
 import shutil
 import subprocess
@@ -117,7 +117,7 @@ BROKEN = (
     "class Odd(MemoryBackend):\n"
     "    def __init__(self, path: 'list[' = ''): ...\n"
 )
-"""Sources of a class `Odd`."""
+"""Source code of a class `Odd` with an invalid annotation."""
 
 
 def load_odd(site: Path, module: str, source: str) -> None:
@@ -181,7 +181,7 @@ def test_a_contract_that_is_no_number_is_its_authors_to_correct(site: Path) -> N
 def test_an_older_number_of_the_same_major_is_served(
     stated: Any, own: str, served: bool, site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The eleventh attack: an older number was refused although only additions had happened."""
+    """An older version was once refused although the contract had only gained additions."""
     install(site, "bfsql-toy", stated="bfsql_trials.toy:plugin")
     monkeypatch.setattr("bfsql.plugins.registry.CONTRACT", own)
     monkeypatch.setattr(toy, "plugin", replace(toy.plugin, contract=stated))

@@ -23,9 +23,10 @@ from bfsql.settings import ServeSettings
 
 
 class EndsAtOnce(uvicorn.Server):
-    """A server of one test: uvicorn looks every tenth of a second whether it should end.
+    """A server for one test, which ends at once.
 
-    It then waits for another tenth for its connections, which a test has closed before.
+    Uvicorn checks every 0.1 s whether to end. It then waits another 0.1 s for its connections,
+    which the test has closed before.
     """
 
     def __init__(self, config: uvicorn.Config) -> None:
@@ -71,7 +72,7 @@ def records() -> list[GraphRecord]:
 async def served(
     records: list[GraphRecord],
 ) -> AsyncIterator[Callable[..., Awaitable[httpx2.AsyncClient]]]:
-    """Serves a backend, or the records; gives a client. Settings of the server by keyword."""
+    """Serves a backend, or the records, with settings by keyword; makes clients."""
     async with AsyncExitStack() as stack:
 
         async def start(

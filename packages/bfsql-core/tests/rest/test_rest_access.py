@@ -1,4 +1,4 @@
-"""Who may ask: token, names of the server, and origins of web pages."""
+"""Access control: the token, the server's names, and the origins of web pages."""
 
 from collections.abc import Awaitable, Callable
 

@@ -1,4 +1,4 @@
-"""Every argument that narrows, follows or sorts, over the web API: the bytes of the tools."""
+"""Arguments that filter, follow or sort: the web API answers with the same bytes as the tools."""
 
 import json
 from typing import Any

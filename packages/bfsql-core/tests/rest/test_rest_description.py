@@ -1,4 +1,4 @@
-"""The API's description of itself holds for everything that it answers."""
+"""The API's OpenAPI description holds for all of its answers."""
 
 import asyncio
 import re
@@ -29,12 +29,12 @@ pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
 Served = Callable[..., Awaitable[httpx2.AsyncClient]]
 
 EXAMPLES = 15
-"""Requests tried of each operation."""
+"""Requests tried for each operation."""
 
 
 @pytest.fixture
 def address(records: list[GraphRecord]) -> Iterator[str]:
-    """The web API over the records, in a thread: what tries it is not async."""
+    """The web API over the records, in a thread, since its client is not async."""
     listening = bind("127.0.0.1", 0)
     server: list[uvicorn.Server] = []
 
@@ -72,10 +72,10 @@ KNOWN: dict[str, Any] = {
     "fields": ["name"],
     "max_tokens": 0,
 }
-"""What there is: nothing of it would be guessed."""
+"""Values that exist in the graph; generated values would not match them."""
 
 LEAST = {"id", "ids", "seeds", "query", "max_hops", "relations", "k"}
-"""Arguments with which every tool answers."""
+"""Arguments that are enough for every tool to answer."""
 
 CHECKS = [
     checks.not_a_server_error,
@@ -91,7 +91,7 @@ def test_no_request_has_an_answer_that_is_not_described(address: str, mode: Gene
     described = schemathesis.openapi.from_url(f"{address}/openapi.json")
     operations = [found.ok() for found in described.get_all_operations() if isinstance(found, Ok)]
     assert len(operations) == len(ROUTES) + 5, "six tools are one route"
-    if mode is GenerationMode.NEGATIVE:  # a path that takes nothing cannot be asked wrongly
+    if mode is GenerationMode.NEGATIVE:  # without arguments, no request is invalid
         operations = [one for one in operations if len(one.query) or len(one.body)]
     statuses: dict[str, set[int]] = {operation.label: set() for operation in operations}
     with requests.Session() as session:
@@ -122,17 +122,17 @@ def test_no_request_has_an_answer_that_is_not_described(address: str, mode: Gene
 
 
 def name_what_there_is(case: schemathesis.Case[Any]) -> None:
-    """Put what the graph has in the place of what was made up."""
+    """Replace generated values by values from the graph."""
     for given_ in (case.path_parameters, case.query, case.body):
         if isinstance(given_, dict):
             given_.update({name: KNOWN[name] for name in given_ if name in KNOWN})
 
 
 def leave_out_what_may_be(case: schemathesis.Case[Any]) -> None:
-    """Keep what there is in the graph: arguments drawn beside it may exclude one another."""
+    """Keep only the arguments in `LEAST`: other generated ones may exclude one another."""
     if isinstance(case.body, dict):
         case.body = {name: case.body[name] for name in case.body if name in LEAST}
-        if case.operation.label.endswith("bfs_query"):  # which may have a path in its place
+        if case.operation.label.endswith("bfs_query"):  # the request may have had a path instead
             case.body["max_hops"] = KNOWN["max_hops"]
 
 

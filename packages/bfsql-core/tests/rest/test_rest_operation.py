@@ -1,4 +1,4 @@
-"""Slow, broken and incomplete stores, hooks, and clients that leave."""
+"""Slow, broken and incomplete stores, hooks, and clients that disconnect."""
 
 import asyncio
 import logging
@@ -19,7 +19,7 @@ PATIENCE = 10
 
 
 class Slow(MemoryBackend):
-    """Never answers what it is asked for a node."""
+    """Never answers a request for nodes."""
 
     def __init__(self, records: list[GraphRecord]) -> None:
         super().__init__(records)
@@ -170,7 +170,7 @@ async def test_a_redaction_that_fails_lets_nothing_through_and_nobody_keep_it(
     answer = await web.request(verb, path, json=body)
     assert [secret for secret in SECRETS if secret in answer.text] == []
     assert answer.headers["cache-control"] == "no-store"
-    if not path.startswith("/tools/"):  # which say it in a note
+    if not path.startswith("/tools/"):  # tools report it in a note
         missing = [one for one in answer.json()["omissions"] if one["direction"] == "metadata"]
         assert missing
         assert {one["reason"] for one in missing} <= {

@@ -1,4 +1,4 @@
-"""Every route that reads: what it gives, and that it is JSON-LD."""
+"""Every route that reads: its answers, and that they are JSON-LD."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -16,7 +16,7 @@ Served = Callable[..., Awaitable[httpx2.AsyncClient]]
 TERM = "urn:bfsql:vocabulary:"
 
 by_rdflib = pytest.mark.filterwarnings("ignore:.*deprecated:DeprecationWarning:rdflib")
-"""Its reader of JSON-LD goes ways that it advises others against."""
+"""rdflib's reader of JSON-LD uses functions that rdflib itself deprecates."""
 
 
 async def read(web: httpx2.AsyncClient, path: str) -> Any:
@@ -330,7 +330,7 @@ async def test_an_id_may_hold_anything(served: Served, odd: str) -> None:
 
 
 async def as_rdf(web: httpx2.AsyncClient, path: str) -> Graph:
-    """What rdflib reads, the context being given in its place."""
+    """The document as rdflib reads it, with the context embedded."""
     base = "http://graph.example"
     document = await read(web, path)
     references = document["@context"]

@@ -1,4 +1,4 @@
-"""A request that cannot be answered as it was made gets a problem document with a sentence."""
+"""A request that is refused is answered with a problem document that explains why."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any

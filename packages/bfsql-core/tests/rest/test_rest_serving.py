@@ -1,4 +1,4 @@
-"""`bfsql serve --rest` as a process: where it answers, how it ends, what it refuses."""
+"""`bfsql serve --rest` as a process: its address, how it ends, and what it refuses."""
 
 import json
 import re

@@ -29,7 +29,7 @@ class Running:
     url: str
 
     def stop(self, number: int) -> tuple[int, str, str]:
-        """Send a signal; exit code, standard output and the rest of standard error."""
+        """Send a signal; return exit code, standard output and the rest of standard error."""
         self.process.send_signal(number)
         out, err = self.process.communicate(timeout=20)
         return self.process.returncode, out, err
@@ -51,13 +51,13 @@ def records() -> list[NodeRecord | EdgeRecord]:
 
 @pytest.fixture
 def films(records: list[NodeRecord | EdgeRecord]) -> MemoryBackend:
-    """The records behind the eight questions."""
+    """A backend over the records."""
     return MemoryBackend(records)
 
 
 @pytest.fixture
 def stdio() -> Callable[..., StdioServerParameters]:
-    """How a client starts the films server; settings by keyword."""
+    """Parameters with which a client starts the films server; settings by keyword."""
 
     def parameters(**settings: Any) -> StdioServerParameters:
         return StdioServerParameters(command=sys.executable, args=arguments(settings)[1:])
@@ -87,7 +87,7 @@ def over_http() -> Iterator[Callable[..., Running]]:
 
 @pytest.fixture
 def refused() -> Callable[..., str]:
-    """Starts the films server with settings that it refuses; its last words."""
+    """Starts the films server with settings that it refuses; returns its last line of output."""
 
     def start(**settings: Any) -> str:
         ended = subprocess.run(

@@ -1,8 +1,8 @@
-"""A server of five films, run by the tests as a process of its own.
+"""A server of two films and three people, run by the tests as a separate process.
 
     python films_server.py '{"transport": "http", "port": 0}'
 
-Its backend prints whenever it can, as drivers do, on every way to standard output.
+Its backend writes to standard output in every possible way, as drivers do.
 """
 
 import json
@@ -29,14 +29,14 @@ RECORDS: list[GraphRecord] = [
 
 
 def babble(word: str) -> None:
-    """Print from Python, from below Python, and from a child process."""
-    print(f"print: {word}", flush=True)  # noqa: T201 - what is tried
+    """Write to standard output from Python, by file descriptor, and from a child process."""
+    print(f"print: {word}", flush=True)  # noqa: T201 - this is tested
     os.write(1, f"write: {word}\n".encode())
     subprocess.run(["echo", f"child: {word}"], check=True)
 
 
 class Films(MemoryBackend):
-    """The films, from a backend that talks."""
+    """The films, from a backend that writes to standard output."""
 
     def __init__(self) -> None:
         babble("opened")

@@ -1,4 +1,4 @@
-"""Names of a server and bearer tokens: what the guards let through."""
+"""Server names and bearer tokens: what the guards let through."""
 
 import hashlib
 import logging
@@ -146,7 +146,7 @@ def test_several_tokens_in_place_of_one_are_refused(value: str) -> None:
 
 @pytest.fixture
 def tokens(tmp_path: Path) -> dict[str, str]:
-    """A token each for two names, which the file `tokens` lists."""
+    """One token each for two names, listed in the file `tokens`."""
     made = {name: new_token() for name in ("alice", "bob")}
     lines = [token_line(name, token) for name, token in made.items()]
     text = f"# who asks\n\n{lines[0]}\n  {lines[1].replace(' ', chr(9))}  \n"

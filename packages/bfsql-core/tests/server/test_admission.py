@@ -1,4 +1,4 @@
-"""Admission: bounds that hold, places that go round, and nothing kept for clients that left."""
+"""Admission: bounds hold, places are shared fairly, and departed clients take no memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(["call", "end", "leave"]), CLIENTS), 
 
 
 class Calls:
-    """Calls that run until they are ended, and what became of them."""
+    """Calls that run until they are ended, and their outcomes."""
 
     def __init__(self, admission: Admission) -> None:
         self.admission = admission
@@ -60,7 +60,7 @@ class Calls:
 
 
 async def settle() -> None:
-    """Let everything that can go on do so."""
+    """Let every task run until it waits."""
     for _ in range(5):
         await asyncio.sleep(0)
 

@@ -1,4 +1,4 @@
-"""What a call gives back, through real clients."""
+"""The results of calls, through real clients."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -31,7 +31,7 @@ Ask = Callable[..., Awaitable[CallToolResult]]
 
 @pytest.fixture
 def ask(films: MemoryBackend) -> Ask:
-    """Calls a tool as a client does that connects for this one call."""
+    """Calls a tool with a client that connects for this one call."""
 
     async def call(tool: str, arguments: dict[str, Any] | None = None) -> CallToolResult:
         async with Client(create_server(films), mode="legacy") as client:

@@ -1,4 +1,4 @@
-"""MCP over HTTP: where it listens, and who may call."""
+"""MCP over HTTP: the address that the server listens on, and who may call."""
 
 import json
 import socket
@@ -90,7 +90,7 @@ async def test_arguments_that_are_no_object_are_a_protocol_error(
 
 
 async def posted(address: str, tool: str, arguments: bytes) -> Any:
-    """Call a tool with bytes that no client would send."""
+    """Call a tool with arguments, as bytes, that no client would send."""
     envelope = {
         "protocolVersion": "2026-07-28",
         "clientInfo": {"name": "test", "version": "0"},

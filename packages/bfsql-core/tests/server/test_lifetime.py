@@ -1,4 +1,4 @@
-"""When the backend is opened and closed, and what stops a call."""
+"""When the backend is opened and closed, and what cancels a call."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ PATIENCE = 60
 
 
 class Slow(MemoryBackend):
-    """Its edges never come; it tells when they are asked for and when nobody waits any more."""
+    """Never returns edges; signals that they are requested, and that the request is cancelled."""
 
     def __init__(self, records: list[NodeRecord | EdgeRecord]) -> None:
         super().__init__(records)
@@ -120,7 +120,7 @@ async def given_up(client: Client, slow: Slow) -> None:
 
 @asynccontextmanager
 async def served(server: BfsqlServer) -> AsyncIterator[str]:
-    """The server over HTTP in this process, as a program that embeds it would."""
+    """The server over HTTP in this process, as in a program that embeds it."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         config = uvicorn.Config(server.streamable_http_app(), log_config=None, ws="none")
         running = uvicorn.Server(config)

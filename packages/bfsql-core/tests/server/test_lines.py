@@ -1,4 +1,4 @@
-"""JSON-RPC a line: what is no message, ids, and the bound on what is unanswered."""
+"""JSON-RPC by lines: invalid messages, ids, and the bound on unanswered requests."""
 
 import json
 import os
@@ -19,7 +19,7 @@ SECONDS = 30
 
 
 class Talk:
-    """Both ends of a server's lines: the client's, and those of the SDK."""
+    """Both ends of a server's lines: the client's and the SDK's."""
 
     def __init__(self) -> None:
         given, write = os.pipe()
@@ -31,7 +31,7 @@ class Talk:
         self.answers: MemoryObjectSendStream[SessionMessage]
 
     async def send(self, *lines: bytes) -> None:
-        """As a client."""
+        """Send lines as the client."""
 
         def write() -> None:
             self._out.write(b"".join(line + b"\n" for line in lines))
@@ -40,13 +40,13 @@ class Talk:
         await anyio.to_thread.run_sync(write)
 
     async def read(self) -> dict[str, Any]:
-        """As a client."""
+        """Read an answer as the client."""
         with anyio.fail_after(SECONDS):
             answer: dict[str, Any] = json.loads(await anyio.to_thread.run_sync(self._in.readline))
         return answer
 
     async def take(self) -> JSONRPCRequest:
-        """As the SDK."""
+        """Take a request as the SDK."""
         with anyio.fail_after(SECONDS):
             item = await self.requests.receive()
         assert isinstance(item, SessionMessage)
@@ -54,23 +54,23 @@ class Talk:
         return item.message
 
     async def answer(self, number: int) -> None:
-        """As the SDK."""
+        """Answer a request as the SDK."""
         message = JSONRPCResponse(jsonrpc="2.0", id=number, result={})
         await self.answers.send(SessionMessage(message))
 
     def leave(self) -> None:
-        """As a client."""
+        """Disconnect as the client."""
         self._out.close()
 
     def close(self) -> None:
-        """As both."""
+        """Close the remaining files of both ends."""
         for file in (self._in, self._server_in, self._server_out):
             file.close()
 
 
 @asynccontextmanager
 async def talking() -> AsyncIterator[Talk]:
-    """A client that has come, and leaves at the end."""
+    """A client that is connected, and disconnects at the end."""
     talk = Talk()
     async with talk.lines as (talk.requests, talk.answers):
         yield talk

@@ -1,4 +1,4 @@
-"""How many connections there may be."""
+"""The bound on the number of connections."""
 
 import logging
 import resource
@@ -11,7 +11,7 @@ from bfsql.serving.connections import MAX_CONNECTIONS, most_connections
 
 @pytest.fixture
 def files() -> Iterator[None]:
-    """The limit of open files, which a test may lower."""
+    """Restores the limit of open files, which a test may lower."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     yield
     resource.setrlimit(resource.RLIMIT_NOFILE, before)

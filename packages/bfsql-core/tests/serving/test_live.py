@@ -16,7 +16,7 @@ from bfsql.settings import ServeSettings
 
 
 class Store:
-    """A store whose graph changes when it is told to, and is then slow to open."""
+    """A store whose graph changes on demand, and is then slow to open."""
 
     def __init__(self) -> None:
         self.version = 0
@@ -25,7 +25,7 @@ class Store:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Graph]:
-        """A graph of one node, which has the version as its type."""
+        """A graph of one node, whose type names the version."""
         store, version = self, self.version
         if version:
             self.opening += 1
@@ -47,7 +47,7 @@ async def type_of(graph: live.LiveGraph) -> str:
 
 async def until(graph: live.LiveGraph, wanted: str) -> None:
     async with asyncio.timeout(30):
-        while await type_of(graph) != wanted:  # noqa: ASYNC110 - no event tells
+        while await type_of(graph) != wanted:  # noqa: ASYNC110 - there is no event
             await asyncio.sleep(0.01)
 
 

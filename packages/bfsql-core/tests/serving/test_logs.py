@@ -1,4 +1,4 @@
-"""Lines of the log: one a record, without what a client could forge and without secrets."""
+"""Log lines: one for each record, with nothing that a client could forge, and no secrets."""
 
 import json
 import logging
@@ -28,7 +28,7 @@ SECRETS = (
 
 
 def logged(message: str, *, form: str, **extra: Any) -> str:
-    """How a record is written."""
+    """The formatted record."""
     lines: logging.Formatter = (logs.JsonLines if form == "json" else logs.TextLines)(
         ["open-sesame"]
     )
@@ -109,11 +109,11 @@ def test_a_line_a_call_names_arguments_and_shows_values_only_where_that_is_wante
 
 
 class ClientDisconnect(Exception):
-    """Starlette's."""
+    """Has the name of Starlette's exception."""
 
 
 def filtered(logger: str, message: str, fault: Exception) -> tuple[bool, logging.LogRecord]:
-    """Whether a record of a fault is logged at the level warning, and as what."""
+    """Whether a record of an exception passes the filter at log level WARNING, and the record."""
     fault = raised(fault)
     info = (type(fault), fault, fault.__traceback__)
     record = logging.LogRecord(logger, logging.ERROR, __file__, 1, message, (), info)
@@ -143,7 +143,7 @@ def test_a_client_that_leaves_is_no_traceback(
 def test_no_internal_error_is_taken_for_a_client_that_left(
     logger: str, message: str, traceback: bool
 ) -> None:
-    """A store that is reached over HTTP may raise what a client's connection raises."""
+    """A store accessed over HTTP may raise the same exceptions as a client's connection."""
     logged, record = filtered(logger, message, anyio.BrokenResourceError())
     assert logged
     assert record.levelno >= logging.WARNING

@@ -13,7 +13,7 @@ START = {"type": "http.response.start", "status": 200, "headers": []}
 
 
 class Exchange:
-    """A request that the server has got, and what was sent as its answer."""
+    """A request to the server, and the messages sent in answer."""
 
     def __init__(self, body: bytes, *, whole: bool) -> None:
         self.scope = {"type": "http", "method": "POST", "headers": []}
@@ -38,7 +38,7 @@ class Exchange:
 async def test_a_request_that_arrives_at_the_end_of_a_drain_is_answered(
     waiting: bool, status: int
 ) -> None:
-    """It is told why in the protocol's own terms, unless the time of the server is over."""
+    """The application answers in the protocol's own terms, unless the server's time is over."""
     read, go_on = asyncio.Event(), asyncio.Event()
 
     async def application(_: Any, receive: Any, send: Any) -> None:
@@ -62,7 +62,7 @@ async def test_a_request_that_arrives_at_the_end_of_a_drain_is_answered(
 
 
 async def test_a_request_that_was_not_read_yet_is_answered_by_the_application() -> None:
-    """It may have arrived in full: on a busy machine it takes a while until it is read."""
+    """It may have arrived in full: on a busy machine, reading it may take a while."""
     began, go_on = asyncio.Event(), asyncio.Event()
 
     async def application(_: Any, receive: Any, send: Any) -> None:
@@ -82,7 +82,7 @@ async def test_a_request_that_was_not_read_yet_is_answered_by_the_application() 
 
 
 async def test_a_request_leaves_no_reference_cycle() -> None:
-    """Its scope is held by uvicorn's request, which the request here holds."""
+    """The request holds uvicorn's request, which holds the scope; so the scope must not hold it."""
 
     async def application(_: Any, receive: Any, send: Any) -> None:
         await receive()

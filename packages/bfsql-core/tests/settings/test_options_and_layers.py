@@ -1,4 +1,4 @@
-"""What a settings model looks like from outside, and how four layers become one."""
+"""The options that a settings model defines, and how four layers are merged."""
 
 from enum import Enum
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Graph files that a test writes, and what the readers make of them."""
+"""Graph files written by a test, and the records that the readers make of them."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def read(
 
 @pytest.fixture
 def films():
-    """A film, an actor, and what he has to do with it."""
+    """A film, an actor, and two edges between them."""
     graph = nx.MultiDiGraph()
     graph.add_node("f1", type="film", name="Big", year=1988, good=True)
     graph.add_node("p1", type="person", name="Tom", score=1.5)

@@ -1,4 +1,4 @@
-"""Text in other encodings than UTF-8: recognised, named, or refused with what it may be."""
+"""Encodings other than UTF-8: recognised, named, or refused with the likely ones."""
 
 from __future__ import annotations
 

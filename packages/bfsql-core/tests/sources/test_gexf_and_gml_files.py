@@ -1,4 +1,4 @@
-"""GEXF and GML: as networkx writes them, and as Gephi and other programs do."""
+"""GEXF and GML, as written by networkx, Gephi and other programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GraphML as networkx and other programs write it."""
+"""GraphML, as written by networkx and other programs."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_broken_xml_names_its_line(write):
 
 
 LIGHTRAG = Path(__file__).parent / "data" / "graph_chunk_entity_relation.graphml"
-"""As LightRAG 1.5 wrote it, of two texts and a model that always gives the same rows."""
+"""Output of LightRAG 1.5 for two texts, with a model that always returns the same rows."""
 
 
 def test_a_graph_of_lightrag_has_evidence(sort_out):

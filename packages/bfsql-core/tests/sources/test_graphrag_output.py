@@ -1,4 +1,4 @@
-"""What Microsoft GraphRAG writes: a folder of Parquet tables, or two of them."""
+"""The output of Microsoft GraphRAG: a folder of Parquet tables, or two of the tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bfsql.models import NodeRecord
 from bfsql.sources import SourceOptions, open_source, open_sources, read_all
 
 OUTPUT = Path(__file__).parent / "data" / "graphrag"
-"""As the workflows of GraphRAG 3.3 wrote it, of two texts, and of rows as a model extracts them."""
+"""Output of the GraphRAG 3.3 workflows for two texts, with rows as a model extracts them."""
 TRIPLES = [
     ("ADA LOVELACE", "related_to", "ANALYTICAL ENGINE"),
     ("CHARLES BABBAGE", "related_to", "ANALYTICAL ENGINE"),
@@ -24,7 +24,7 @@ TRIPLES = [
 
 @pytest.fixture
 def output(tmp_path):
-    """A copy of it that a test may change."""
+    """A copy of the output that a test may change."""
     return Path(shutil.copytree(OUTPUT, tmp_path / "output"))
 
 

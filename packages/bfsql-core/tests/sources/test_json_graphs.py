@@ -1,4 +1,4 @@
-"""Graphs in one JSON value: as networkx writes them, and as other programs do."""
+"""Graphs in one JSON value, as written by networkx and other programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kgraph bundle: the real one, and what can be wrong with one."""
+"""kgraph bundles: the real one, and faulty ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a path to its format, and what is said when there is none."""
+"""Determining the format of a path, and the errors if there is none."""
 
 from __future__ import annotations
 

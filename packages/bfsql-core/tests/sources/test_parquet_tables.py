@@ -1,4 +1,4 @@
-"""Parquet tables, as pyarrow writes them."""
+"""Parquet tables, as written by pyarrow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Standard input, FIFOs, and files that change or may not be read."""
+"""Standard input, FIFOs, and files that change or cannot be read."""
 
 from __future__ import annotations
 

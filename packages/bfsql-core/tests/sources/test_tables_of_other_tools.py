@@ -1,4 +1,4 @@
-"""Tables as neo4j-admin, KGX and Gephi have them."""
+"""Tables of neo4j-admin, KGX and Gephi."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_a_type_of_edges_that_is_no_direction_is_the_predicate(read):
     ]
     text = "subject,predicate,object\n1,Directed,2\n"
     assert read("e.csv", text).triples == [("1", "Directed", "2")]
-    text = "source,type,target\n1,directed,2\n"  # a film, say
+    text = "source,type,target\n1,directed,2\n"  # as in: a person directed a film
     assert read("e.csv", text).triples == [("1", "directed", "2")]
     text = "Source,Target,Type\n1,2,Undirected\n"
     assert read("e.csv", text, predicate_column="type").triples == [("1", "Undirected", "2")]

@@ -1,4 +1,4 @@
-"""Tables as people have them: headers with blanks, quotes left open, lines of any length."""
+"""Untidy tables: headers with blanks, unclosed quotes, lines of any length."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def test_a_line_of_any_length_is_refused_without_being_held(tmp_path, name, befo
     path = tmp_path / name
     with path.open("wb") as stream:
         stream.write(before)
-        stream.seek(1 << 28, 1)  # a hole: zeros that take no room on the disk
+        stream.seek(1 << 28, 1)  # a hole: zeros that take no disk space
         stream.write(after)
     tracemalloc.start()
     try:

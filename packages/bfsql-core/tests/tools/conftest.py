@@ -28,7 +28,7 @@ RECORDS: list[GraphRecord] = [
 
 @pytest.fixture
 def over() -> Callable[..., Graph]:
-    """A graph over any backend."""
+    """Makes a graph over any backend."""
 
     def made(backend: Any, **limits: Any) -> Graph:
         return Graph(CachedGraphDb(backend), "Drugs.", Limits(**limits), None)
@@ -38,7 +38,7 @@ def over() -> Callable[..., Graph]:
 
 @pytest.fixture
 def store() -> tuple[MemoryBackend, Watch]:
-    """The backend, and what reached it."""
+    """The backend, and a record of the calls that reached it."""
     return watched(MemoryBackend)(RECORDS)
 
 
@@ -50,7 +50,7 @@ def graph(over: Callable[..., Graph], store: tuple[MemoryBackend, Watch]) -> Gra
 
 @pytest.fixture
 def refusal(graph: Graph) -> Callable[..., Awaitable[ToolError]]:
-    """The error that a call is answered with."""
+    """Calls a tool, and returns the error that it raises."""
 
     async def refused(tool: str, arguments: Any) -> ToolError:
         with pytest.raises(ToolError) as caught:

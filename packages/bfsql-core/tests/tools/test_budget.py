@@ -1,4 +1,4 @@
-"""max_tokens: every answer within it, nothing cut silently, the least loss first."""
+"""max_tokens: answers stay within it, report what they omit, and omit the least important first."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ JOINING = re.compile(r"^(\d+) edges? joins? this page")
 
 
 def numbers(pattern, document):
-    """What the one note of this kind counts; zeros when there is none."""
+    """The numbers in the one note that matches a pattern; zeros if there is none."""
     found = [match for note in document.get("notes", ()) if (match := pattern.match(note))]
     assert len(found) <= 1
     return [int(n or 0) for n in found[0].groups()] if found else [0] * pattern.groups
@@ -36,7 +36,7 @@ def full(things):
 
 
 def check_what_was_dropped(answer, whole):
-    """Edges' metadata from the last on, then nodes' metadata, then nodes off the end."""
+    """Omissions begin with metadata of edges, then of nodes, then nodes; each from the last on."""
     known = {(e["subject"], e["predicate"], e["object"]): e for e in whole["edges"]}
     place = {node["id"]: position for position, node in enumerate(whole["nodes"])}
     first = place[answer["nodes"][0]["id"]]
@@ -56,7 +56,7 @@ def check_what_was_dropped(answer, whole):
 
 
 def fitted(answer, whole, estimator, max_tokens):
-    """Whether there is an answer, which is within its budget and right in what it left out."""
+    """Check an answer's size and omissions; return whether there is an answer."""
     fits = estimator(whole.text.encode()) <= max_tokens
     if answer is None:
         assert not fits

@@ -1,4 +1,4 @@
-"""What a client has to read before its first call stays small."""
+"""The text that a client reads before its first call stays small."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from bfsql.tools.vocabulary import examples, injection
 
 @pytest.fixture
 def tokens() -> Callable[[object], int]:
-    """Tokens of compact JSON, by the tokenizer of a current GPT model."""
+    """Counts the tokens of compact JSON with the tokenizer of a current GPT model."""
     with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
-        import bpe_openai  # opens its vocabulary in an old way
+        import bpe_openai  # opens its vocabulary with a deprecated function
 
         encoding = bpe_openai.get_encoding("o200k_base")
 

@@ -1,4 +1,4 @@
-"""Names where ids are due."""
+"""Names in place of ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tells hits of one name and type apart."""
+"""How hits with the same name and type are distinguished."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What observers learn of calls, of those to the store, and of the cache."""
+"""What observers receive about tool calls, calls to the store, and the cache."""
 
 import asyncio
 import logging
@@ -24,7 +24,7 @@ RECORDS = [
 
 
 class Recorder(Observer):
-    """Keeps all that it learns."""
+    """Records everything that it receives."""
 
     def __init__(self) -> None:
         self.began: list[tuple[str, str]] = []
@@ -120,7 +120,7 @@ async def test_what_was_cut_is_observed() -> None:
 
 
 class Down(MemoryBackend):
-    """Fails where nodes are asked for; `gate` is where their metadata waits."""
+    """Fails requests for nodes if `down`; requests for metadata wait for `gate`."""
 
     down = False
     request_id = ""

@@ -1,4 +1,4 @@
-"""Search, description and schema: what stands in the answers, and what notes say."""
+"""Search, description and schema: the contents of answers and notes."""
 
 from __future__ import annotations
 
@@ -246,7 +246,7 @@ async def test_a_fault_shows_an_incident_and_nothing_of_the_inside(
     [record] = caplog.records
     assert incident in record.getMessage()
     assert "@host/db" in caplog.text
-    if isinstance(fault, StoreUnavailable):  # an outage is a line a call
+    if isinstance(fault, StoreUnavailable):  # an outage is logged in one line per call
         assert (record.levelname, record.exc_info) == ("WARNING", None)
     else:
         assert record.levelname == "ERROR"

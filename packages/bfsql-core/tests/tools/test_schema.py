@@ -1,4 +1,4 @@
-"""The schema is a picture of the graph, and answers are never contradicted by it."""
+"""The schema describes the graph, and answers never contradict it."""
 
 from __future__ import annotations
 
@@ -192,10 +192,10 @@ async def test_a_redacting_hook_leaves_relations_and_no_properties():
 
 
 class Growing(MemoryBackend):
-    """A store that is loaded while it is served."""
+    """A store whose graph is replaced while it is served."""
 
     def grow(self, records: list[GraphRecord]) -> None:
-        """Hold these records from now on."""
+        """Replace the graph by these records."""
         MemoryBackend.__init__(self, records)
 
 
@@ -248,7 +248,7 @@ async def test_an_answer_that_has_a_type_does_not_say_that_the_graph_lacks_it():
     store = Growing([NodeRecord("t1", "T", {"name": "A"})])
     async with open_graph(store) as graph:
         await graph.describe_schema()
-        store.grow(TRIALS)  # within the seconds in which the lists are not read again
+        store.grow(TRIALS)  # before the lists are due to be read again
         answer = await graph.bfs_query(["t1"], 1, node_types=["Disease", "Nothing"])
         [note] = answer.notes
         assert '"Nothing"' in note
@@ -303,7 +303,7 @@ async def test_relations_around_entities_are_those_of_their_edges(case):
     assert list(entity.get("edges", {}).values()) == sorted(steps.values(), reverse=True)
 
 
-# --- what there is to walk ----------------------------------------------------
+# --- edges by predicate and direction -----------------------------------------
 
 
 async def test_an_entity_is_described_with_its_edges_by_predicate_and_direction(monkeypatch):

@@ -1,4 +1,4 @@
-"""Steps of a path in every spelling that models use, and what cannot be read."""
+"""Steps of a path in all spellings that models use, and invalid ones."""
 
 import pytest
 from hypothesis import given

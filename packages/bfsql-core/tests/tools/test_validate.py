@@ -1,4 +1,4 @@
-"""Arguments that cannot mean anything, ids and types that the graph does not have."""
+"""Meaningless arguments, and ids and types that the graph does not have."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ async def test_an_unknown_id_that_is_no_name_names_the_closest_by_its_last_segme
     assert "search_entities" in sentence
     searches = [asked for method, asked in store[1].calls if method == "search_entities"]
     assert searches == [(wrong,), ("Cushing",)]
-    assert store[1].count("edges_batch") <= 1  # begun while the ids are looked up
+    assert store[1].count("edges_batch") <= 1  # started while the ids are looked up
 
 
 async def test_ids_are_exact_and_a_near_miss_is_no_match(refusal):
@@ -290,7 +290,7 @@ async def test_candidates_in_an_error_hide_no_text(over):
 
 
 class Aliasing(MemoryBackend):
-    """Knows its nodes by short names, too, and answers with the canonical ones."""
+    """Also knows its nodes by short ids, and answers with the canonical ones."""
 
     def canonical(self, entity_id: str) -> str:
         return entity_id.replace("rx:", "RxNorm:")
