@@ -1,4 +1,4 @@
-"""A web server in a thread, and an API of a few routes that the test fills."""
+"""A web server in a thread, and an API with routes that the test defines."""
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
@@ -14,14 +14,14 @@ Opened = Callable[..., Awaitable[JsonLdBackend]]
 
 
 class Pages:
-    """An ASGI application: raw path with query to what it answers, and what was asked."""
+    """An ASGI application: pages by raw path and query, and the requests received."""
 
     def __init__(self) -> None:
         self.pages: dict[str, Any] = {}
         self.asked: list[tuple[str, dict[str, str], bytes]] = []
 
     def __setitem__(self, target: str, page: Any) -> None:
-        """A document, or a tuple of status, headers and body (text or JSON)."""
+        """Set a page: a document, or a tuple of status, headers and body (text or JSON)."""
         self.pages[target] = page
 
     @property
@@ -57,7 +57,7 @@ def web() -> Iterator[WebServer]:
 
 @pytest.fixture
 def pages(web: WebServer) -> Pages:
-    """What the server answers."""
+    """The pages that the server serves."""
     served = Pages()
     web.serve(served)
     return served
@@ -71,7 +71,7 @@ def endpoint() -> Iterator[BadEndpoint]:
 
 @pytest.fixture
 async def opened(request: pytest.FixtureRequest) -> AsyncIterator[Opened]:
-    """Opens a backend over the server of the test, and closes it afterwards."""
+    """Opens backends over the server of the test, and closes them afterwards."""
     backends: list[JsonLdBackend] = []
 
     async def at(base_url: str | None = None, **settings: Any) -> JsonLdBackend:

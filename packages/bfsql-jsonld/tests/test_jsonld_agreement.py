@@ -1,4 +1,4 @@
-"""Whatever the graph is, the chain of web API and backend gives the bytes of what is behind it."""
+"""The backend over the web API answers with the same bytes as the graph behind it."""
 
 import json
 from contextlib import asynccontextmanager
@@ -17,7 +17,7 @@ from bfsql_jsonld import JsonLdBackend
 
 @asynccontextmanager
 async def both(server, records, hooks=()):
-    """The graph in memory, and the same behind the web API; hooks are of what holds the graph."""
+    """The graph in memory, and the same graph through the web API; hooks run beside the graph."""
 
     @asynccontextmanager
     async def memory():

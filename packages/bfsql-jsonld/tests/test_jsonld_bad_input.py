@@ -1,4 +1,4 @@
-"""APIs that answer badly: each time a sentence, and the next call works."""
+"""APIs that answer badly: each fault is a clear error, and the next call works."""
 
 import json
 from typing import Any
@@ -196,7 +196,7 @@ async def test_whatever_comes_is_an_answer_or_a_sentence(body: Any) -> None:
 
 
 async def document_with(opened, pages, context: Any, **more: Any) -> str:
-    """The sentence of the error; the next call works."""
+    """The error for a document with this context; the next call must work."""
     pages["/doc"] = {"@context": context, "@id": "http://ex.test/a"}
     backend = await opened(entity_path="/doc", relations="document", reading="json-ld", **more)
     with pytest.raises(StoreError) as caught:

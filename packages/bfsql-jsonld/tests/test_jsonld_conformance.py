@@ -1,4 +1,4 @@
-"""The conformance kit through the whole chain: a backend, the web API, this backend."""
+"""The conformance kit through the whole chain: a backend, the web API, and this backend."""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -43,7 +43,7 @@ async def in_a_file(records: Sequence[GraphRecord]) -> AsyncIterator[GraphDbInte
 
 
 class Chained(LoadedTogether, ServedSuite):
-    """What both chains share."""
+    """Behaviour shared by both chains."""
 
     store: ClassVar[Any]
     optouts: ClassVar[dict[str, OptOut]] = {"every-value": CLEANED}
@@ -62,14 +62,14 @@ class Chained(LoadedTogether, ServedSuite):
     def omitting_with(
         self, records: Sequence[GraphRecord]
     ) -> AbstractAsyncContextManager[JsonLdBackend]:
-        # Without the schema there are no batch routes, so that edges come in pages.
+        # Without the schema there are no batch routes, so edges come in pages.
         return self.chained(records, schema_path="", page_size=10, max_pages=1)
 
     @asynccontextmanager
     async def chained(
         self, records: Sequence[GraphRecord], **settings: Any
     ) -> AsyncIterator[JsonLdBackend]:
-        # The kit wants nothing kept, so the API allows nothing to be used without asking again.
+        # The kit forbids caching, so the API requires revalidation of every response.
         store = lambda: type(self).store(records)
         async with self.server.offering(store, max_age=0) as url:
             backend = await JsonLdBackend.create(url, **settings)
@@ -88,7 +88,7 @@ class Chained(LoadedTogether, ServedSuite):
     *("search-crowd", "search-types-first", "tools-answer", "omissions-said", "store-returns"),
 )
 class TestOverMemory(Chained):
-    """What the API answers from the reference; the embedded store has columns and an outline."""
+    """The API over the reference, which has no columns, unlike the embedded store."""
 
     keeps = EVERYTHING - {Kind.BINARY}
     optouts: ClassVar[dict[str, OptOut]] = {"every-value": CLEANED}

@@ -1,4 +1,4 @@
-"""JSON-LD in all its forms: the graph that rdflib reads from the same documents."""
+"""JSON-LD in all its forms: the same graph as rdflib reads from the documents."""
 
 import json
 from pathlib import Path
@@ -232,11 +232,11 @@ FORMS: dict[str, Any] = {
         "unknown": {"@id": f"{EX}b"},
     },
 }
-"""Made after the cases of the W3C's test suite for JSON-LD 1.1: expansion, flattening, to RDF."""
+"""Based on the W3C test suite for JSON-LD 1.1: expansion, flattening, conversion to RDF."""
 
 
 async def described(opened, pages, document, **settings):
-    """The id of `ex:a` in a document, and what the document says."""
+    """The id of `ex:a` in a document, and the contents of the document."""
     pages["/doc"] = document
     backend = await opened(entity_path="/doc", relations="document", reading="json-ld", **settings)
     return await backend._source._document("http://ex.test/a")
@@ -254,7 +254,7 @@ async def test_a_document_is_the_graph_that_rdflib_reads(
         for s, p, o in statements.triples((None, None, None))
         if isinstance(o, rdflib.URIRef) and p != rdflib.RDF.type
     )
-    path = tmp_path / "document.jsonld"  # the same, by rdflib again, as `bfsql load` takes it
+    path = tmp_path / "document.jsonld"  # the same by `bfsql load`, which uses rdflib
     path.write_text(json.dumps(FORMS[form]))
     options = SourceOptions(prefixes=PREFIXES)
     memory = MemoryBackend(r for r in read_all([path], options) if not isinstance(r, Refusal))

@@ -1,4 +1,4 @@
-"""A real graph behind the web API, with the figures that the protocol's author publishes for it."""
+"""A real graph behind the web API, with the figures published by the protocol's author."""
 
 import asyncio
 import json
@@ -105,7 +105,7 @@ async def test_a_server_that_is_killed_and_comes_back_costs_one_error_at_most(
 async def asked_while_killed(
     graph: Any, web: WebServer, question: Any, expected: Any, fatal: int
 ) -> list[str]:
-    """The sentences of the errors; the server dies at its request of this number."""
+    """The texts of the errors; the server is killed at its request number `fatal`."""
     serve, before = web._app, len(web.requests)
 
     async def dying(scope: Any, receive: Any, send: Any) -> None:
@@ -121,7 +121,7 @@ async def asked_while_killed(
     for _ in range(3):
         try:
             answer = await graph.call("bfs_query", question)
-        except Exception as error:  # noqa: BLE001 - what it is, is what is looked at
+        except Exception as error:  # noqa: BLE001 - its type is tested
             errors.append(f"{type(error).__name__}: {error}")
             await asyncio.to_thread(web.stop)
             web.serve(serve)

@@ -1,4 +1,4 @@
-"""Lists in pages: followed to the end, or to a bound that is told."""
+"""Paged lists: followed to the end, or to a bound that is reported."""
 
 import pytest
 

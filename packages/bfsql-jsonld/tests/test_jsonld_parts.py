@@ -1,4 +1,4 @@
-"""Parts of rings and some keys of metadata: what is asked of an API, and that it is the same."""
+"""Partial rings and selected metadata keys: the requests sent, and that results are the same."""
 
 import json
 from contextlib import asynccontextmanager

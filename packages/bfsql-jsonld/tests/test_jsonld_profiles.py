@@ -164,7 +164,7 @@ async def test_a_context_broker_is_read_by_its_profile(opened, pages) -> None:
 
 @pytest.fixture
 def people(pages, web) -> str:
-    """Documents that link to each other; gives where they are."""
+    """Documents that link to each other; returns their base URL."""
     base = f"{web.url}/"
     context = {"name": "http://schema.org/name", "knows": {"@id": f"{EX}knows", "@type": "@id"}}
     for name, friend in (("ada", "ben"), ("ben", "cy"), ("cy", None)):
@@ -289,7 +289,7 @@ async def test_predicates_that_come_later_are_asked_by(opened, pages, monkeypatc
     assert await backend.edges_to("urn:b:1") == []
     pages[at] = whole
     assert await backend.edges_to("urn:b:1") == []
-    monkeypatch.setattr("bfsql_jsonld.entities.STEADY", 0.0)  # its time is over
+    monkeypatch.setattr("bfsql_jsonld.entities.STEADY", 0.0)  # the cached list has expired
     assert await backend.edges_to("urn:b:1") == [Edge("urn:s:1", "in", "urn:b:1")]
 
 

@@ -1,4 +1,4 @@
-"""The session: who asks, when to ask again, what is kept, and where nothing is sent."""
+"""The session: credentials, retries, caching, and where nothing is sent."""
 
 import asyncio
 import base64
@@ -27,7 +27,7 @@ def node(**headers: str) -> replies.Reply:
 
 
 async def told(backend) -> str:
-    """The sentence of the error that a question ends with."""
+    """The text of the error that a request raises."""
     with pytest.raises(StoreError) as caught:
         await backend.get_node("a")
     assert SECRET not in str(caught.value)
@@ -94,7 +94,7 @@ async def test_oauth_fetches_a_token_and_renews_it(opened, pages, web) -> None:
     )
     await asyncio.gather(*[backend.get_node("a") for _ in range(3)])
     assert pages.targets.count("/token") == 1
-    good.discard("Bearer one")  # revoked before its time
+    good.discard("Bearer one")  # revoked before it expires
     assert (await backend.get_node("a")).id == "a"
     assert pages.targets.count("/token") == 2
     good.clear()
@@ -359,7 +359,7 @@ async def test_a_ping_asks_once_for_the_head_of_the_base_url(
     opened, bad_endpoint: BadEndpoint
 ) -> None:
     backend = await opened(base_url=bad_endpoint.url)
-    bad_endpoint.always(replies.refused(404))  # an answer
+    bad_endpoint.always(replies.refused(404))  # a 404 counts as an answer
     with call.scope(request_id="one-1"):
         await backend.ping()
     bad_endpoint.always(replies.refused(429, "busy", retry_after="7"))

@@ -1,4 +1,4 @@
-"""A Neo4j to load into and to look at."""
+"""A Neo4j server to load into and to inspect."""
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -12,7 +12,7 @@ from bfsql_servers.neo4j import Neo4jServer
 
 Cypher = Callable[..., Awaitable[list[list[Any]]]]
 
-# That a property or a label is nowhere in the graph is no fault of a statement.
+# A property or a label that is missing from the graph is not the statement's fault.
 TOLD: dict[str, Any] = {
     "notifications_min_severity": "WARNING",
     "notifications_disabled_classifications": ["UNRECOGNIZED"],
@@ -20,9 +20,9 @@ TOLD: dict[str, Any] = {
 
 
 class Notes(logging.Handler):
-    """Keeps what the driver logs of the server's notes.
+    """Keeps the server's notifications that the driver logs.
 
-    To have the driver warn would cost 24 ms a statement: it looks at the stack each time.
+    Warnings by the driver would cost 24 ms a statement, since it inspects the stack each time.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Notes(logging.Handler):
 
 @pytest.fixture(autouse=True)
 def notes_are_errors(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What the server says of a statement, of deprecated syntax above all, fails the test."""
+    """Fails the test on notifications about statements, above all about deprecated syntax."""
     make = AsyncGraphDatabase.driver
 
     def telling(uri: str, **options: Any) -> Any:
@@ -51,13 +51,13 @@ def notes_are_errors(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def settings(neo4j_server: Neo4jServer) -> Neo4jSettings:
-    """The test server, whose database every load replaces."""
+    """Settings of the test server, whose database is replaced by every load."""
     return Neo4jSettings(uri=neo4j_server.uri)
 
 
 @pytest.fixture
 async def cypher(neo4j_server: Neo4jServer) -> AsyncIterator[Cypher]:
-    """Runs a statement on the test server, past all that is tested; gives rows."""
+    """Runs statements on the test server, bypassing the tested code; returns rows."""
     async with AsyncGraphDatabase.driver(
         neo4j_server.uri, auth=neo4j_server.auth, notifications_min_severity="OFF"
     ) as driver:
@@ -93,7 +93,7 @@ async def emptied(empty_it: Callable[[], Awaitable[None]]) -> None:
 
 @pytest.fixture(scope="session")
 def statements() -> Callable[[Neo4jBackend], list[str]]:
-    """Gives the list of the texts that a backend sends from now on."""
+    """Gives the list to which the texts that a backend sends from now on are appended."""
 
     def watched(backend: Neo4jBackend) -> list[str]:
         texts: list[str] = []

@@ -1,4 +1,4 @@
-"""Whatever the records are, the server answers what the reference in memory answers."""
+"""The server gives the same answers as the reference in memory, whatever the records."""
 
 import pytest
 from bfsql_trials.agreement import assert_agreed, graphs, values, without_dangling
@@ -13,8 +13,8 @@ from bfsql_neo4j.loader import load_graph
 IDS = st.sampled_from(["a", "b", "B", "ä", "c d", "e'\"`", "42", "007", "4.20", "true", "🜁", ""])
 KEPT_CASE = st.sampled_from(["TREATS", "treats", "is\na", "a`b\\u0060"])
 LOWER = st.sampled_from(["treats", "is\na", "näher `an`"])
-# Each example is a load, which takes seconds: the embedded store draws eighty of the same kind.
-# To make a failing one smaller would take minutes.
+# Each example needs a load, which takes seconds: the embedded store is tested with eighty such
+# examples. Shrinking would take minutes.
 WITHOUT_SHRINKING = [Phase.explicit, Phase.reuse, Phase.generate]
 VALUES = values(null=False)
 

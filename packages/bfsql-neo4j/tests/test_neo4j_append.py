@@ -1,4 +1,4 @@
-"""Adding to a database and removing from it: as if all that stays had been loaded at once."""
+"""Appending and removing: the result is that of one load of all that remains."""
 
 import asyncio
 import datetime as dt
@@ -266,7 +266,7 @@ async def test_a_node_without_an_id_of_its_own_is_named_by_edges_alone(films, cy
     assert (await load_graph(films, [edge], APPENDING)).edges == 2
 
 
-# --- what ends it -------------------------------------------------------------
+# --- interrupted appends ------------------------------------------------------
 
 _APPEND = """
 import asyncio, sys
@@ -283,7 +283,7 @@ OLD: list[GraphRecord] = [NodeRecord("old", "Old", {"name": "x"}), EdgeRecord("o
 
 
 async def begun(cypher) -> None:
-    while not (await cypher("MATCH (n:New) RETURN count(n)"))[0][0]:  # noqa: ASYNC110 - of a server
+    while not (await cypher("MATCH (n:New) RETURN count(n)"))[0][0]:  # noqa: ASYNC110 - no event
         await asyncio.sleep(PAUSE)
 
 
@@ -335,7 +335,7 @@ def triple(record: Any) -> tuple[str, str, str]:
 
 
 def told_apart(record: GraphRecord) -> GraphRecord:
-    """The record with evidence of which no two pieces have the same text and contradict."""
+    """The record with its evidence changed so that no two pieces with the same text contradict."""
 
     def apart(item: Any) -> Any:
         return {**item, "text_span": repr(item)} if isinstance(item, dict) else item
@@ -349,7 +349,7 @@ def told_apart(record: GraphRecord) -> GraphRecord:
 
 
 def removed(records: Sequence[GraphRecord], gone: Sequence[GraphRecord]) -> list[GraphRecord]:
-    """What stays of the records."""
+    """The records that remain after removal."""
     ids = {r.id for r in gone if isinstance(r, NodeRecord)}
     triples = {triple(r) for r in gone if isinstance(r, EdgeRecord)}
     return [
@@ -361,7 +361,7 @@ def removed(records: Sequence[GraphRecord], gone: Sequence[GraphRecord]) -> list
 
 
 def completed(records: Sequence[GraphRecord]) -> list[GraphRecord]:
-    """The records with nodes for all ends of edges, and without evidence of no edge."""
+    """The records with nodes for all ends of edges, and without evidence for missing edges."""
     triples = {triple(r) for r in records if isinstance(r, EdgeRecord)}
     kept = [r for r in records if not isinstance(r, EvidenceRecord) or triple(r) in triples]
     ends = {end: None for s, _, o in triples for end in (s, o)}

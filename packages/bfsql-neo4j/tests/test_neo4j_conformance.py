@@ -26,9 +26,9 @@ KEPT = EVERYTHING - {
 
 class TestNeo4j(LoadedTogether, ServedSuite, WatchedSuite):
     keeps = KEPT
-    examples = 5  # each is a load, of which the server plans every statement anew
+    examples = 5  # each needs a load, for which the server plans every statement anew
     held: ClassVar[bytes | None] = None
-    """What was loaded last; nothing else here writes, so the same records need no second load."""
+    """The records of the last load; nothing else writes here, so the same need no second load."""
 
     @pytest.fixture(autouse=True, scope="class")
     @classmethod
@@ -41,7 +41,7 @@ class TestNeo4j(LoadedTogether, ServedSuite, WatchedSuite):
     ) -> None:
         self.server = neo4j_server
         self.watched = statements
-        # On a busy machine, hundreds of calls wait for 16 connections longer than by default.
+        # On a busy machine, hundreds of calls wait longer for 16 connections than by default.
         self.settings = settings.model_copy(update={"preserve_case": True, "connect_timeout": 60.0})
 
     @asynccontextmanager

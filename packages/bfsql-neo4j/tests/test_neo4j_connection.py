@@ -1,4 +1,4 @@
-"""A server that is slow, busy or killed costs one call a sentence, and the next one works."""
+"""A slow, busy or killed server costs one call an error, and the next call works."""
 
 import asyncio
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from bfsql_neo4j.indexes import prepare
 from bfsql_servers.neo4j import Neo4jServer
 
 LEAVES = 100_000
-"""Neighbours of the hub: the ring of so many takes the server most of a second."""
+"""Neighbours of the hub; the server takes most of a second for a ring of so many."""
 CHAIN = "CREATE (:T {entity_id: 'hub'})-[:TO]->(:T {entity_id: 'a'})-[:TO]->(:T {entity_id: 'b'})"
 HUB = (
     f"MATCH (h:T {{entity_id: 'hub'}}) UNWIND range(1, {LEAVES}) AS i "
@@ -32,7 +32,7 @@ SLOW = "UNWIND range(1, 10000000000) AS i WITH count(sin(i)) AS n RETURN n"
 
 
 async def until(cypher: Any, *, running: int, seconds: float = 30) -> None:
-    """Wait until so many statements of the backend are under way on the server."""
+    """Wait until a number of the backend's statements are running on the server."""
     async with asyncio.timeout(seconds):
         while await cypher(UNDER_WAY) != [[running]]:
             pass
@@ -179,7 +179,7 @@ async def test_a_server_that_restarts_between_calls_is_not_noticed(
 async def test_a_query_over_its_own_time_is_told_and_the_next_call_works(
     hub: dict[str, Any], cypher: Any
 ) -> None:
-    backend = await Neo4jBackend.create(**hub)  # which may take longer on a busy machine
+    backend = await Neo4jBackend.create(**hub)  # opening may take longer than 1 s on a busy machine
     reader = backend._reader
     reader._settings = reader._settings.model_copy(update={"query_timeout": 1.0})
     with pytest.raises(TimeoutError):

@@ -24,7 +24,7 @@ def rows(name: str) -> list[dict[str, str]]:
 
 @pytest.fixture(scope="module")
 def written() -> list[bool]:
-    """Whether the films are in the server."""
+    """Whether the films are on the server."""
     return []
 
 
@@ -71,7 +71,7 @@ def by_name(settings: Neo4jSettings, films: None) -> Neo4jSettings:
 
 @pytest.fixture
 async def graph(by_name: Neo4jSettings) -> AsyncIterator[Graph]:
-    """Served after nothing but `bfsql index --apply`."""
+    """The graph after only `bfsql index --apply`."""
     await prepare(by_name, True)
     backend = await Neo4jBackend.open(by_name)
     async with open_graph(backend) as opened:

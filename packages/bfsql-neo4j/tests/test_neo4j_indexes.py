@@ -1,4 +1,4 @@
-"""`bfsql index`: what a database lacks, as statements to read, paste or apply."""
+"""`bfsql index`: missing indexes, as statements to read, paste or apply."""
 
 import pytest
 
@@ -33,8 +33,8 @@ def asked(settings):
 
 
 async def test_the_statements_are_shown_and_nothing_is_made(films, asked, cypher) -> None:
-    # `db.propertyKeys()` keeps the names of properties that are gone, so what comes after the
-    # first may be more, on a server that other tests used.
+    # `db.propertyKeys()` keeps the names of removed properties, so the last statement may list more
+    # of them on a server that other tests have used.
     lacks = await asked(**BY_LABEL)
     assert lacks[:2] == [
         "CREATE INDEX IF NOT EXISTS FOR (n:`Movie`) ON (n.`title`);",

@@ -1,4 +1,4 @@
-"""Loading: what is written, what is refused, and what a load that fails leaves."""
+"""Loading: what is written, what is refused, and what remains after a failed load."""
 
 import asyncio
 import os
@@ -306,7 +306,7 @@ async def test_a_database_with_nodes_is_filled_only_when_that_is_asked_for(
     assert (report.nodes, report.place) == (3, settings.uri)
 
 
-# --- what ends a load -----------------------------------------------------------
+# --- interrupted loads ----------------------------------------------------------
 
 
 async def test_a_load_that_is_cancelled_while_it_writes_says_what_is_there(
@@ -391,7 +391,7 @@ async def test_a_load_that_is_interrupted_on_the_command_line_says_what_is_there
     assert "Load again with --replace" in said
 
 
-# --- servers that say no ------------------------------------------------------
+# --- servers that refuse ------------------------------------------------------
 
 
 async def test_a_server_that_is_not_there_is_told() -> None:
@@ -437,7 +437,7 @@ def staging_of(folder: Path, records: Iterator[GraphRecord], kept_ids: int = BAT
 def test_memory_does_not_grow_with_the_records(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small = 1_000  # every allocation is traced, which takes its time
+    small = 1_000  # tracing every allocation is slow
     monkeypatch.setattr("bfsql_neo4j.rows.BATCH", small)
     monkeypatch.setattr("bfsql.loading.staging.BATCH", small)
 

@@ -1,7 +1,7 @@
 """A real graph searched by meaning, with a real model and a vector index of the server.
 
 The names of drugs, hormones, diseases, symptoms and organs get a vector, some 260 of medlit's 1,900
-nodes: all of them take half a minute or more, mostly for the titles of papers.
+nodes: embedding all of them takes half a minute or more, mostly for the titles of papers.
 """
 
 import asyncio
@@ -27,9 +27,9 @@ NEAREST = 20
 def loaded(
     medlit_records: list[GraphRecord], medlit_vectors: Vectors, neo4j_server: Neo4jServer
 ) -> Neo4jSettings:
-    """A server with medlit, its vectors, and an index over those that are drugs and so on.
+    """A server with medlit, its vectors, and an index over the nodes that have one.
 
-    A vector index is over one label, so that the nodes with a vector get one in common.
+    A vector index covers one label, so the nodes with a vector get one in common.
     """
     settings = Neo4jSettings(uri=neo4j_server.uri, type_priority=["Searched"])
     asyncio.run(load_graph(settings, with_vectors(medlit_records, medlit_vectors)))
@@ -67,7 +67,7 @@ async def test_a_description_finds_what_it_describes(
         assert 0 <= stub.score <= 1
     drugs = list(await backend.search_entities(DESCRIPTION, ["drug"]))
     assert {stub.entity_type for stub in drugs} == {"drug"}
-    assert "RxNorm:3251" in [stub.id for stub in drugs[:4]]  # desmopressin, and no name says so
+    assert "RxNorm:3251" in [stub.id for stub in drugs[:4]]  # desmopressin, though no name says so
 
 
 async def test_an_exact_name_comes_first_whatever_is_near(backend: Neo4jBackend) -> None:
@@ -89,7 +89,7 @@ async def test_an_exact_name_comes_first_whatever_is_near(backend: Neo4jBackend)
 
 @pytest.fixture
 async def words(neo4j_server: Neo4jServer, cypher: Any, emptied: None) -> Neo4jSettings:
-    """Two nodes with vectors of two numbers, and the index of names alone."""
+    """Two nodes with two-dimensional vectors, and only the index of names."""
     await cypher(
         "CREATE (:T {entity_id: 'a', name: 'Ann', v: [1.0, 0.1]}), "
         "(:T {entity_id: 'b', name: 'Bob', v: [0.1, 1.0]})"
@@ -100,7 +100,7 @@ async def words(neo4j_server: Neo4jServer, cypher: Any, emptied: None) -> Neo4jS
 
 
 def towards(text: str) -> list[float]:
-    """A meaning of two numbers."""
+    """A two-dimensional embedding."""
     return [1.0, 0.0] if "first" in text else [0.0, 1.0]
 
 

@@ -1,4 +1,4 @@
-"""A real graph, loaded, with the figures that the protocol's author publishes for it."""
+"""A real graph, loaded, with the figures published by the protocol's author."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -14,7 +14,7 @@ from bfsql_servers.neo4j import Neo4jServer
 
 @pytest.fixture(scope="module")
 def loaded(medlit_records: list[GraphRecord], neo4j_server: Neo4jServer) -> str:
-    """The address of a server that holds it, and nothing else."""
+    """The address of a server that holds only this graph."""
     settings = Neo4jSettings(uri=neo4j_server.uri)
     assert_whole(asyncio.run(load_graph(settings, medlit_records)))
     return settings.uri

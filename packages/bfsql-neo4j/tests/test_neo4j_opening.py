@@ -1,4 +1,4 @@
-"""A graph that cannot be opened: the sentence, and that the right settings work after it."""
+"""Errors when a graph cannot be opened, and that the right settings work afterwards."""
 
 import asyncio
 import os
@@ -21,7 +21,7 @@ from bfsql_servers.port import HOST, free_port
 WRONG = "guess-me"
 ONE = "CREATE (:T {entity_id: 'a', name: 'Ann'})-[:TO]->(:T {entity_id: 'b', name: 'Bob'})"
 LONG = "x" * 40_000
-"""More than Lucene takes for one word."""
+"""Longer than Lucene's limit for one term."""
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +54,7 @@ def secured(guarded_neo4j: Neo4jServer) -> dict[str, Any]:
 
 
 async def refusal(**settings: Any) -> BfsqlError:
-    """What keeps a graph from being opened; no secret is in it."""
+    """The error raised on opening, which must contain no secret."""
     with pytest.raises(BfsqlError) as told:
         async with open_graph("neo4j", **settings):
             pass
@@ -69,7 +69,7 @@ async def types(**settings: Any) -> list[str]:
         return found
 
 
-# --- whom, and where ----------------------------------------------------------
+# --- logins, databases and addresses ------------------------------------------
 
 
 async def test_several_wrong_passwords_are_told_and_then_their_rate(
@@ -83,7 +83,7 @@ async def test_several_wrong_passwords_are_told_and_then_their_rate(
         while not isinstance(told, StoreUnavailable):
             told = await refusal(**asked, password=WRONG)
         assert "temporarily refuses 'neo4j' after several wrong passwords" in str(told)
-        while isinstance(told, StoreUnavailable):  # until it forgets, which takes it 5 s
+        while isinstance(told, StoreUnavailable):  # until the server lifts the block, after 5 s
             try:
                 assert await types(**asked, password=PASSWORD) == []
                 break
@@ -251,7 +251,7 @@ async def test_an_index_that_failed_is_told_with_what_drops_it(empty: str, cyphe
     assert await types(uri=empty) == ["T"]
 
 
-# --- what there is ------------------------------------------------------------
+# --- data in the store --------------------------------------------------------
 
 
 async def test_a_store_with_no_data_is_served(empty: str) -> None:

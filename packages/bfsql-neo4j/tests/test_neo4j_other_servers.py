@@ -1,7 +1,7 @@
-"""What a server that speaks Bolt and is not Neo4j is asked, asked of Neo4j, which understands it.
+"""Statements for servers that speak Bolt but are not Neo4j, tested with Neo4j.
 
-So the statements are right, and need none of Neo4j's procedures; whether another server
-understands them is not shown.
+This shows that the statements are right and need none of Neo4j's procedures, but not that another
+server understands them.
 """
 
 from typing import Any
@@ -29,7 +29,7 @@ RECORDS: list[GraphRecord] = [
 
 @pytest.fixture
 def notes_are_errors() -> None:
-    """Not here: what others understand, Neo4j calls deprecated."""
+    """Disabled here: Neo4j deprecates the syntax that other servers understand."""
 
 
 @pytest.fixture(params=[Dialect.of("Neo4j/5.20.0"), OTHER], ids=["older Neo4j", "another server"])

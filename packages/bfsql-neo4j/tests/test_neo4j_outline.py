@@ -1,4 +1,4 @@
-"""The outline: that of the reference where all is looked at, a sample of a large graph."""
+"""The outline: that of the reference for small graphs, and a sample of large ones."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Parts of rings and some keys of metadata: what the statements read, and that it is the same."""
+"""Partial rings and selected metadata keys: what statements read, and that results are the same."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
@@ -34,7 +34,7 @@ EDGE_KEYS = ("since", "note", "confidence", "confidences", "multiplicity", "prov
 
 @pytest.fixture(scope="module")
 def loaded() -> list[bool]:
-    """Whether the graph of this module is in the server."""
+    """Whether the graph of this module is on the server."""
     return []
 
 

@@ -1,4 +1,4 @@
-"""What the server does for each statement: index seeks and no scan; and how many there are."""
+"""How the server runs each statement: index seeks and no scans; and how many there are."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -25,7 +25,7 @@ IDENTITIES = [["key"], ["Person=name", "Movie=title", "key"]]
 
 @pytest.fixture(scope="module", params=IDENTITIES, ids=["one property", "one a label"])
 def chain(request: Any, neo4j_server: Neo4jServer) -> Neo4jSettings:
-    """Settings of a chain of 900 nodes of three labels, some of which bear two."""
+    """Settings of a chain of 900 nodes with three labels, some of which have two of them."""
     with GraphDatabase.driver(neo4j_server.uri) as driver, driver.session() as session:
         for text in (NOTHING, CHAIN):
             session.run(text).consume()
@@ -89,5 +89,5 @@ async def test_an_answer_takes_a_statement_a_hop_one_for_its_seeds_and_three_for
             answer = (await graph.bfs_query([node.id], hops, topology_only=not full)).content
             assert answer["node_count"] == min(hops, 2) + 1
             assert full == all("metadata" in one for one in (*answer["nodes"], *answer["edges"]))
-            most = 1 + hops + 3 * full  # without that for the seeds where the first ring is quick
+            most = 1 + hops + 3 * full  # one less if the first ring comes quickly
             assert most - 1 <= len(texts) <= most

@@ -1,4 +1,4 @@
-"""A ring in batches: the edges of `edges_batch`, the types of `get_node`, and what ends early."""
+"""Rings in batches: the edges of `edges_batch`, the types of `get_node`, and early ends."""
 
 import asyncio
 from collections import Counter
@@ -33,7 +33,7 @@ UNDER_WAY = (
 
 @pytest.fixture
 async def made(settings: Neo4jSettings, cypher: Any, emptied: None) -> AsyncIterator[Any]:
-    """Statements that make a graph, to the graph opened."""
+    """Makes a graph by statements, and opens it."""
     opened: list[Neo4jBackend] = []
 
     async def make(*texts: str, **more: Any) -> Neo4jBackend:
@@ -123,7 +123,7 @@ async def test_a_second_bearer_of_an_id_is_left_out_and_that_is_reported(
 
 @pytest.fixture(scope="module")
 def loaded(neo4j_server: Neo4jServer) -> Neo4jSettings:
-    """Settings of a graph with a hub, over one connection."""
+    """Settings of a graph with a hub, with a pool of one connection."""
     with GraphDatabase.driver(neo4j_server.uri) as driver, driver.session() as session:
         for text in (NOTHING, SMALL, HUB):
             session.run(text).consume()

@@ -1,4 +1,4 @@
-"""Which id a node has, and which type, in graphs that nobody made for this."""
+"""The ids and types of nodes in graphs that were not made for BFS-QL."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
@@ -16,7 +16,7 @@ Open = Callable[..., Awaitable[Neo4jBackend]]
 
 @pytest.fixture
 async def served(settings: Neo4jSettings, cypher: Any, emptied: None) -> AsyncIterator[Open]:
-    """A statement that makes a graph, to the graph served with its indexes."""
+    """Makes a graph by a statement, and opens it with its indexes."""
     backends: list[Neo4jBackend] = []
 
     async def serve(text: str, **more: Any) -> Neo4jBackend:

@@ -1,4 +1,4 @@
-"""Names, with all that people type, by the full-text index, without one, and by meaning."""
+"""Search by names, for unusual inputs too, with and without the full-text index, and by meaning."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -43,7 +43,7 @@ RAISING = [
 
 
 def vector(text: str) -> list[float]:
-    """A meaning of three dimensions."""
+    """A three-dimensional embedding."""
     return {"loud": [1.0, 0.1, 0.0], "quiet": [0.0, 0.1, 1.0]}.get(text, [0.3, 1.0, 0.3])
 
 

@@ -1,4 +1,4 @@
-"""Metadata becomes properties that Neo4j keeps, and comes back as it was."""
+"""Metadata becomes properties that Neo4j can store, and is read back unchanged."""
 
 import datetime as dt
 import json
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from bfsql.answers.clean import clean_metadata
 from bfsql_neo4j.values import DEEPEST, DOCUMENTS, from_properties, plain, to_properties
 
-TEXTS = st.text(st.characters(), max_size=6)  # lone surrogates too
+TEXTS = st.text(st.characters(), max_size=6)  # including lone surrogates
 SCALARS = (
     st.none()
     | st.booleans()
@@ -39,7 +39,7 @@ METADATA = st.dictionaries(KEYS, VALUES, max_size=6)
 
 
 def is_kept(value: Any) -> bool:
-    """Whether Neo4j takes this as a property, judged by its rules and not by the module's."""
+    """Whether Neo4j can store this as a property, by its rules and not by the module's."""
     if isinstance(value, list):
         kinds = {type(item) for item in value}
         return (
@@ -60,7 +60,7 @@ def test_whatever_goes_in_comes_out_as_answers_show_it(metadata, taken) -> None:
     for name, value in own.items():
         if metadata.get(name) is None:
             assert back.pop(name) == value
-    # Answers number the keys that are alike when cleaned, and count those of nulls.
+    # Answers number keys that become equal by cleaning, and count keys with nulls, too.
     told = {key: value for key, value in metadata.items() if value is not None}
     assert repr(clean_metadata(back)) == repr(clean_metadata(told))
 

@@ -1,4 +1,4 @@
-"""A database on the newest server, with schemas in it, and ways to fill and open them."""
+"""A database on the newest server, with schemas, and fixtures that fill and open them."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import AsyncExitStack
@@ -19,13 +19,13 @@ Open = Callable[..., Awaitable[PostgresBackend]]
 
 @pytest.fixture(scope="session")
 def database(postgres: PostgresServer) -> Iterator[Database]:
-    """A database with pgvector and pg_trgm, one for all tests."""
+    """A database with pgvector and pg_trgm, shared by all tests."""
     yield from kept(postgres.database())
 
 
 @pytest.fixture(scope="session")
 def old_database(old_postgres: PostgresServer) -> Iterator[Database]:
-    """A database with pg_trgm alone, on the older server."""
+    """A database with only pg_trgm, on the older server."""
     yield from kept(old_postgres.database())
 
 
@@ -38,13 +38,13 @@ async def schema(database: Database) -> AsyncIterator[str]:
 
 @pytest.fixture
 def settings(database: Database, schema: str) -> PostgresSettings:
-    """Settings of the owner of `schema`."""
+    """Settings with the owner of `schema`."""
     return PostgresSettings(dsn=database.owner_url, schema_=schema)
 
 
 @pytest.fixture
 def load(settings: PostgresSettings) -> Load:
-    """Records into `schema`."""
+    """Loads records into `schema`."""
     from bfsql_postgres.loader import load_graph
 
     return lambda records: load_graph(settings, records)
@@ -52,7 +52,7 @@ def load(settings: PostgresSettings) -> Load:
 
 @pytest.fixture
 def small_records() -> list[GraphRecord]:
-    """Three nodes in a row, with evidence of one edge."""
+    """Three nodes in a row, with evidence for one edge."""
     return [
         NodeRecord("a", "T", {"name": "one"}),
         NodeRecord("b", "T", {"name": "two"}),
@@ -67,9 +67,9 @@ def small_records() -> list[GraphRecord]:
 async def opened(
     request: pytest.FixtureRequest, database: Database, schema: str
 ) -> AsyncIterator[Open]:
-    """Settings to an open backend, which is closed after the test.
+    """Opens backends by settings, and closes them after the test.
 
-    The reader's over `schema`, if they name no other: behind the pooler where it is `pooled`.
+    By default the reader opens `schema`: through the pooler if `pooled`.
     """
     async with AsyncExitStack() as stack:
 
@@ -89,14 +89,14 @@ async def opened(
 
 @pytest.fixture
 async def small(load: Load, opened: Open, small_records: list[GraphRecord]) -> Open:
-    """What opens `small_records`, as `opened` does."""
+    """Opens `small_records`, as `opened` does."""
     await load(small_records)
     return opened
 
 
 @pytest.fixture
 async def owner(database: Database, schema: str) -> AsyncIterator[asyncpg.Connection]:
-    """A connection of the owner's that looks into `schema`."""
+    """A connection of the owner, with `schema` in its search path."""
     connection = await asyncpg.connect(
         database.owner_url, server_settings={"search_path": f"{schema},public"}
     )

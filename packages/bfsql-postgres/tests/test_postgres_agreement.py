@@ -1,4 +1,4 @@
-"""Whatever the records are, the tables answer what the reference in memory answers."""
+"""The tables give the same answers as the reference in memory, whatever the records."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ RECORDS = graphs(
 
 
 def in_order(value: Any) -> Any:
-    """Keys in order and vectors by their length, as core has them in every answer."""
+    """Sorted keys, and vectors abbreviated to their lengths, as core shows them in every answer."""
     if isinstance(value, dict):
         shown = {key: clean(one, key) if key == "embedding" else one for key, one in value.items()}
         return {key: in_order(shown[key]) for key in sorted(shown)}

@@ -1,4 +1,4 @@
-"""What a load does with the graph that is there: refuse, replace it, or add to it."""
+"""How a load treats an existing graph: it refuses, replaces it, or appends to it."""
 
 import asyncio
 import json
@@ -60,11 +60,11 @@ async def nodes(owner: asyncpg.Connection) -> dict[str, str]:
 
 @pytest.fixture(params=LAYOUTS)
 def laid_out(request: pytest.FixtureRequest, settings: PostgresSettings) -> PostgresSettings:
-    """Settings for each of the two tables that evidence can be in."""
+    """Settings for each of the two layouts of evidence."""
     return settings.model_copy(update={"evidence_layout": request.param})
 
 
-# --- what is there is kept ----------------------------------------------------
+# --- existing graphs are kept -------------------------------------------------
 
 
 async def test_a_graph_that_is_there_is_neither_replaced_nor_added_to_unasked(
@@ -231,7 +231,7 @@ async def test_a_graph_that_lacks_a_table_is_not_added_to(settings, owner) -> No
     assert (await load_graph(settings, OLD)).edges == 2
 
 
-# --- as one load ----------------------------------------------------------------
+# --- equal to one load ----------------------------------------------------------
 
 IDS = st.sampled_from(["a", "b", "ä", "a:b", "b:a"])
 PREDICATES = st.sampled_from(["p", "a:p", "a"])
@@ -286,7 +286,7 @@ DRAWN = settings(
 async def held(
     database: Database, layout: str, records: list[GraphRecord], *loads: tuple[Any, LoadOptions]
 ) -> tuple[dict[str, Any], LoadReport]:
-    """All that a backend gives after these loads, and the report of the last."""
+    """Everything that a backend returns after these loads, and the report of the last load."""
     async with database.schema() as schema:
         owner = PostgresSettings(dsn=database.owner_url, schema_=schema, evidence_layout=layout)
         for part, options in loads:
@@ -355,7 +355,7 @@ async def test_several_loads_that_add_and_take_out_equal_one_load_of_what_is_lef
     assert of_graph(last) == of_graph(report)
 
 
-# --- taking out -----------------------------------------------------------------
+# --- removing -------------------------------------------------------------------
 
 
 async def test_a_node_is_taken_out_with_its_edges_and_an_edge_with_its_evidence(
@@ -399,7 +399,7 @@ async def test_nothing_is_taken_out_of_a_schema_without_a_graph(settings) -> Non
         await append(settings, OLD, remove=[NodeRecord("a", "")])
 
 
-# --- nodes made of ends -----------------------------------------------------------
+# --- nodes created for ends -------------------------------------------------------
 
 
 async def test_ends_that_no_record_describes_become_nodes(settings, owner) -> None:
@@ -436,7 +436,7 @@ async def test_a_graph_without_a_node_leaves_what_was_there(settings, owner) -> 
     assert (await append(settings, OLD[3:], require_nodes=True)).nodes == 3
 
 
-# --- how it goes --------------------------------------------------------------------
+# --- strict loads, progress and kills -----------------------------------------------
 
 
 async def test_a_strict_load_ends_with_the_first_record_that_cannot_be_stored(

@@ -1,4 +1,4 @@
-"""The conformance kit on real servers, opened by a role that may read and nothing else."""
+"""The conformance kit on real servers, opened by a read-only role."""
 
 import pickle
 from collections.abc import AsyncIterator, Sequence
@@ -17,13 +17,13 @@ from bfsql_servers.pgbouncer import PgBouncer
 
 
 class Graphs:
-    """Loads each graph once, into a schema that stays as long as its database."""
+    """Loads each graph once, into a schema that exists as long as its database."""
 
     def __init__(self) -> None:
         self._schemas: dict[tuple[str, str, bytes], str] = {}
 
     async def schema(self, database: Database, layout: str, records: Sequence[GraphRecord]) -> str:
-        """The schema that holds these records, with a layout of evidence."""
+        """The schema that holds these records, in a layout of evidence."""
         key = database.name, layout, pickle.dumps(list(records))  # not ==: 1 and True are equal
         if key not in self._schemas:
             schema = await database.new_schema()
@@ -35,12 +35,12 @@ class Graphs:
 
 @pytest.fixture(scope="module")
 def graphs() -> Graphs:
-    """One for all classes: some differ only in the way to the same tables."""
+    """Shared by all classes, some of which differ only in how they access the same tables."""
     return Graphs()
 
 
 def watched(backend: PostgresBackend) -> list[str]:
-    """The texts of the statements that the backend will send, as they come."""
+    """The texts of the statements that the backend sends from now on."""
     texts: list[str] = []
     pool: Any = backend._pool
     fetch = pool.fetch
@@ -54,9 +54,9 @@ def watched(backend: PostgresBackend) -> list[str]:
 
 
 class OnPostgres(WatchedSuite):
-    # An index of Postgres takes 2,704 bytes.
+    # An index entry of Postgres holds at most 2,704 bytes.
     keeps = EVERYTHING - {Kind.BINARY, Kind.NUL_CHARACTERS, Kind.LONG_IDS}
-    examples = 8  # each is a load
+    examples = 8  # each needs a load
     evidence_layout: ClassVar[str] = "bundle_evidence"
     pooled: ClassVar[bool] = False
     server: ClassVar[str] = "database"
@@ -114,7 +114,7 @@ class TestBundleEvidence(OnPostgres):
     *("query-text", "round-trips", "read-rights"),
 )
 class TestEvidenceByRow(OnPostgres):
-    """Evidence by the row's UUID; the other tables are as above."""
+    """Evidence by the row's UUID; the other tables are the same."""
 
     evidence_layout = "evidence"
 
@@ -141,5 +141,5 @@ class TestBehindPooler(OnPostgres):
         return self.pooler.url(self.database.name, self.database.reader)
 
     def store_gone(self, backend: Any) -> None:
-        # The pooler itself waits 15 s after a failed login, for this and every other test.
+        # After a failed login the pooler waits 15 s, which would delay every other test too.
         return None

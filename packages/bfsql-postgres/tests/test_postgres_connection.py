@@ -1,4 +1,4 @@
-"""A server that is slow, busy, killed or full costs one call a sentence, and the next one works."""
+"""A slow, busy, killed or full server costs one call an error, and the next call works."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -29,7 +29,7 @@ RING = [("a", "p", "b")]
 
 @asynccontextmanager
 async def held(owner: asyncpg.Connection, table: str = "relationship") -> AsyncIterator[None]:
-    """Nobody can read a table: whatever statement begins on it goes on until this ends."""
+    """Lock a table: statements that use it wait until this context ends."""
     async with owner.transaction():
         await owner.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
         yield
@@ -37,13 +37,13 @@ async def held(owner: asyncpg.Connection, table: str = "relationship") -> AsyncI
 
 async def until(holds: Callable[[], Awaitable[bool]], seconds: float = 60) -> None:
     async with asyncio.timeout(seconds):
-        while not await holds():  # noqa: ASYNC110 - no server tells when it is busy
+        while not await holds():  # noqa: ASYNC110 - servers send no event
             await asyncio.sleep(0.01)
 
 
 @pytest.fixture
 async def busy(database: Database) -> AsyncIterator[Callable[[int], Callable[[], Awaitable[bool]]]]:
-    """Whether the reader has so many statements under way on the server."""
+    """Makes checks whether the reader has a given number of statements running on the server."""
     watcher = await asyncpg.connect(database.superuser_url)
 
     def as_many_as(number: int) -> Callable[[], Awaitable[bool]]:
@@ -193,7 +193,7 @@ async def test_a_server_that_is_full_is_told_and_works_again(
 
 @pytest.fixture(scope="module")
 def own() -> Iterator[PostgresServer]:
-    """A server that a test may kill; `postgres` serves others too."""
+    """A server that a test may kill, unlike `postgres`, which is shared."""
     with folder() as place:
         try:
             server = PostgresServer.embedded(place)
@@ -206,7 +206,7 @@ def own() -> Iterator[PostgresServer]:
 
 @pytest.fixture
 async def on_own(own: PostgresServer, small_records: list[GraphRecord]) -> AsyncIterator[Database]:
-    """A database with the small graph on `own`; its schema is `public`."""
+    """A database with the small graph on `own`, in the schema `public`."""
     async with own.database() as database:
         await load_graph(PostgresSettings(dsn=database.owner_url), small_records)
         yield database
@@ -361,7 +361,7 @@ async def test_no_setting_and_no_transaction_reaches_the_next_client_of_the_pool
 
     url = pgbouncer.url(database.name, database.reader)
     clients = [await asyncpg.connect(url, statement_cache_size=0) for _ in range(POOL_SIZE)]
-    for client in clients:  # each keeps a connection of the pooler's while it is in a transaction
+    for client in clients:  # each holds one of the pooler's connections during its transaction
         await client.execute("BEGIN")
     found = [tuple(await client.fetchrow(show)) for client in clients]
     assert len({pid for pid, *_ in found}) == POOL_SIZE

@@ -1,4 +1,4 @@
-"""Graphs that are not kgraph's: tables mapped by settings, and ids that several of them share."""
+"""Graphs in tables other than kgraph's, mapped by settings, and ids that several tables share."""
 
 from collections.abc import Awaitable, Callable
 from decimal import Decimal
@@ -240,7 +240,7 @@ async def test_two_tables_that_count_from_one_are_told_with_an_example_and_a_cur
         assert said in text
         assert "SELECT 'person:' || id::text AS id" in text
     assert caplog.text.count("share ids") == 1
-    # It may be one thing told twice, so that it is served all the same.
+    # Both rows may describe the same thing, so it is served all the same.
     assert await backend.get_nodes_batch(["1"]) == [("1", "Person", {})]
 
 
@@ -285,7 +285,7 @@ async def test_tables_are_looked_at_from_both_sides_and_by_what_their_ids_are(
         f"CREATE TABLE c (id {kind} PRIMARY KEY); INSERT INTO c {ids.format(101)};"
         f"CREATE TABLE e (subject {kind}, object {kind})"
     )
-    # The first five of `a` are in no other table; those of `b` are all in `a`.
+    # The first five ids of `a` are in no other table; those of `b` are all in `a`.
     backend = await opened(nodes=["a", "b", "c"], edges="e")
     assert "50' is in" in caplog.text or "0050' is in" in caplog.text
     assert ".c" not in (await backend.next_steps()).partition("share ids")[2]

@@ -1,4 +1,4 @@
-"""What keeps a graph from being opened is one sentence: what is wrong, what helps, no secret."""
+"""Errors when a graph cannot be opened: the cause, the remedy, and no secrets."""
 
 import asyncio
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ def _nothing_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def graph_in(database: Database, schema: str) -> str:
-    """The URL of the reader, for a graph of two nodes in `schema`; one has a vector."""
+    """The reader's URL for a graph of two nodes in `schema`, one of which has a vector."""
     numbers = [float(n) for n in range(1, 65)]
     await load_graph(
         PostgresSettings(dsn=database.owner_url, schema_=schema),
@@ -44,13 +44,13 @@ async def graph_in(database: Database, schema: str) -> str:
 
 @pytest.fixture
 def service() -> Iterator[PlayedService]:
-    """An embedding service of two dimensions."""
+    """An embedding service with two dimensions."""
     with playing() as played:
         yield played
 
 
 async def refusal(**settings: object) -> BfsqlError:
-    """What opening says, after a look at how it says it."""
+    """The error raised on opening, after checks of its text."""
     with pytest.raises(BfsqlError) as caught:
         async with open_graph("postgres", **{"connect_timeout": 0.5, **settings}):
             pass
@@ -137,7 +137,7 @@ async def test_a_server_that_is_something_else_is_told(service: PlayedService) -
 async def test_a_server_that_is_too_old_is_told(
     graph_in: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "OLDEST", 99)  # the newest server, as one of tomorrow sees it
+    monkeypatch.setattr(connection, "OLDEST", 99)  # the newest server is now too old
     found = await refusal(dsn=graph_in)
     assert "is Postgres 18." in str(found)
     assert str(found).endswith("or later is needed. Upgrade the server.")
@@ -167,7 +167,7 @@ async def test_a_server_that_is_too_old_is_told(
 )
 async def test_a_malformed_address_is_told_without_what_stands_in_it(dsn: str) -> None:
     found = await refusal(dsn=dsn)
-    if "cannot be reached" not in str(found):  # the driver reads it after all
+    if "cannot be reached" not in str(found):  # the driver accepts the address
         assert isinstance(found, ConfigurationError)
         assert "Write it as postgresql://user:password@host:port/name" in str(found)
 

@@ -1,4 +1,4 @@
-"""What a graph lacks is told, and made when asked for; then searches and walks use it."""
+"""Missing indexes are reported, created on request, and used by searches and traversals."""
 
 from collections.abc import Iterator
 
@@ -31,7 +31,7 @@ def many(number: int) -> Iterator[GraphRecord]:
 
 
 def shown(statements: list[str], schema: str) -> list[str]:
-    """Statements, each of which ends with a semicolon, without what is in all of them."""
+    """Statements without semicolons, quotes and schema; each must end with a semicolon."""
     assert all(text.endswith(";") for text in statements)
     return [text[:-1].replace(f'"{schema}".', "").replace('"', "") for text in statements]
 
@@ -113,7 +113,7 @@ async def test_an_index_whose_building_was_interrupted_is_made_again(
 ) -> None:
     await load_graph(settings, many(3))
     await owner.execute("DROP INDEX relationship_predicate_idx")
-    # Like one that was cancelled, it stays behind and serves nobody.
+    # Like a cancelled build, this leaves an invalid index behind.
     with pytest.raises(asyncpg.UniqueViolationError):
         await owner.execute("CREATE UNIQUE INDEX CONCURRENTLY broken ON relationship (predicate)")
     told = await prepare(settings, apply=True)

@@ -1,4 +1,4 @@
-"""The end of a load: vectors get their type, tables can be read fast, and the server decides."""
+"""The end of a load: vector types, tables ready for fast reads, and lost connections."""
 
 import asyncio
 import json
@@ -111,12 +111,12 @@ async def test_a_vector_is_told_as_any_backend_tells_it(
 
 
 async def test_indexes_alone_answer_as_soon_as_a_load_is_done(settings, owner) -> None:
-    # The tests' server commits before its log is written, and VACUUM passes such rows by.
+    # The test server commits before its log is written, and VACUUM skips such rows.
     dsn = f"{settings.dsn.get_secret_value()}?synchronous_commit=on"
     surely = PostgresSettings(dsn=dsn, schema_=settings.schema_)
     edges = (EdgeRecord(f"n{n}", "NEXT", f"n{n + 1}", {"x": "y" * 100}) for n in range(10_000))
     await load_graph(surely, edges)
-    # Less than all of it: a table that is written at one go has empty pages, too.
+    # Not all pages: a table that is written in one go also has empty pages.
     seen, pages, rows = await owner.fetchrow(
         "SELECT relallvisible, relpages, reltuples FROM pg_class WHERE relname = 'relationship' "
         "AND relnamespace = $1::text::regnamespace",
@@ -132,17 +132,17 @@ async def test_indexes_alone_answer_as_soon_as_a_load_is_done(settings, owner) -
     assert "Heap Fetches: 0" in text
 
 
-# --- cut off at the end -----------------------------------------------------
+# --- connections lost at the end --------------------------------------------
 
 
 @asynccontextmanager
 async def cut_at(server: PostgresServer, word: bytes, *, heard: bool) -> AsyncIterator[int]:
-    """A port before the server where the connection ends when a word is sent.
+    """A port in front of the server where the connection ends when a word is sent.
 
     Args:
-        server: What stands behind it.
+        server: The server behind the port.
         word: The beginning of a statement.
-        heard: Whether the server still gets that statement; its answer goes nowhere.
+        heard: Whether the server still receives that statement; its answer is discarded.
     """
     passing: set[asyncio.Task[None]] = set()
 

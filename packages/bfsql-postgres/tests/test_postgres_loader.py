@@ -1,4 +1,4 @@
-"""A load makes all of a graph or leaves what was there, and tells what it found."""
+"""A load writes the whole graph or leaves the previous one, and reports what it found."""
 
 import asyncio
 import json
@@ -55,7 +55,7 @@ class TestLoads(SqlLoaderSuite):
         await super().test_the_report_counts_what_was_found(lambda new: load_graph(chosen, new))
 
 
-# --- what comes of the records ----------------------------------------------
+# --- how records are stored -------------------------------------------------
 
 
 async def test_records_of_one_node_are_one_row_and_parallel_edges_are_rows(load, owner) -> None:
@@ -213,7 +213,7 @@ async def test_an_empty_graph_is_a_graph(settings, owner, layout: str) -> None:
         assert await owner.fetchval(f"SELECT count(*) FROM {table}") == 0
 
 
-# --- what is there already --------------------------------------------------
+# --- existing tables --------------------------------------------------------
 
 
 async def test_a_load_replaces_the_last_one_and_leaves_no_name_of_its_own(

@@ -1,8 +1,8 @@
-"""A real graph searched by meaning, with a real model and vectors of every type of column.
+"""A real graph searched by meaning, with a real model and vectors in every type of column.
 
 The names of drugs, hormones, diseases, symptoms and organs get a vector, some 260 of medlit's 1,900
-nodes: all of them take half a minute or more, mostly for the titles of papers. That the others have
-none is as it is where a pipeline embeds only what it resolved.
+nodes: embedding all of them takes half a minute or more, mostly for the titles of papers. The
+others have none, as in a pipeline that embeds only the entities that it resolved.
 """
 
 import math
@@ -43,7 +43,7 @@ def types(medlit_records: list[GraphRecord]) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def schemas() -> dict[str, str]:
-    """The schema that holds medlit, by the database it is in; loaded when first asked for."""
+    """The schema that holds medlit in each database, loaded on first use."""
     return {}
 
 
@@ -55,7 +55,7 @@ async def backend(
     medlit_vectors: Vectors,
     minilm: Any,
 ) -> AsyncIterator[PostgresBackend]:
-    """medlit with its vectors in a column of each type, read by the reader."""
+    """medlit with its vectors in a column of each type, opened by the reader."""
     which, kind = request.param
     database: Database = request.getfixturevalue(which)
     if which not in schemas:
@@ -87,14 +87,14 @@ async def test_a_description_finds_what_it_describes(
     types: dict[str, str],
     minilm: Any,
 ) -> None:
-    # No name holds these words, so that what is found is found by meaning alone.
+    # No name contains these words, so all results are found by meaning.
     asked = nearest(medlit_vectors, minilm.embed_one(DESCRIPTION))
     found = await backend.search_entities(DESCRIPTION)
     assert [stub.id for stub in found] == [i for i, _ in asked][:20]
     assert [stub.score for stub in found] == pytest.approx([s for _, s in asked][:20], abs=1e-5)
     assert found[0].id == "DBPedia:Urinary_bladder"
 
-    # Desmopressin is what stops it, and no name and no passage says so.
+    # Desmopressin is the drug that stops it, but no name and no passage says so.
     drugs = await backend.search_entities(DESCRIPTION, ["drug"])
     assert [stub.id for stub in drugs] == [i for i, _ in asked if types[i] == "drug"][:20]
     assert "RxNorm:3251" in [stub.id for stub in drugs[:3]]
@@ -131,7 +131,7 @@ async def test_an_exact_name_comes_first_whatever_is_near(backend: PostgresBacke
         assert metadata["embedding"] == f"[embedding: {DIMENSIONS} numbers]"
 
 
-# --- a graph that brings its vectors ----------------------------------------
+# --- a graph with vectors ---------------------------------------------------
 
 
 @pytest.mark.parametrize("which", ["database", "old_database"])

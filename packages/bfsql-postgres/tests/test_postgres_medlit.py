@@ -1,6 +1,6 @@
-"""A real graph, with the figures that the protocol's author publishes for it.
+"""A real graph, with the figures published by the protocol's author.
 
-Once through `bfsql load`, once in tables as the author's pipeline writes them.
+Loaded once by `bfsql load`, and once in tables as the author's pipeline writes them.
 """
 
 import json
@@ -93,7 +93,7 @@ async def stored(
 def loaded(
     request: pytest.FixtureRequest, medlit_records: list[GraphRecord], medlit: Path
 ) -> Iterator[tuple[Database, str]]:
-    """A database, and the schema of it that holds the graph."""
+    """A database, and its schema that holds the graph."""
     form: str = request.param
     database: Database = request.getfixturevalue("old_database" if "old" in form else "database")
     for schema in kept(stored(database, form, medlit_records, medlit)):
@@ -102,7 +102,7 @@ def loaded(
 
 @pytest.fixture
 async def backend(loaded: tuple[Database, str]) -> AsyncIterator[PostgresBackend]:
-    """The graph, read by the role that may do nothing else."""
+    """The graph, opened by a read-only role."""
     database, schema = loaded
     opened = await PostgresBackend.create(database.reader_url, schema_=schema)
     yield opened
@@ -110,7 +110,7 @@ async def backend(loaded: tuple[Database, str]) -> AsyncIterator[PostgresBackend
 
 
 async def written(database: Database, schema: str, medlit: Path, vector: str) -> None:
-    """The bundle's lines as rows: what has a column in it, the rest in `properties`."""
+    """Write the bundle's lines as rows: fields in their columns, the rest in `properties`."""
     owner = await asyncpg.connect(
         database.owner_url, server_settings={"search_path": f"{schema},public"}
     )

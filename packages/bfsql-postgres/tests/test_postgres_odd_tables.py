@@ -1,4 +1,4 @@
-"""Columns, collations, encodings and roles that few graphs have, and that some do."""
+"""Unusual columns, collations, encodings and roles."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 
@@ -19,14 +19,14 @@ both_ways = pytest.mark.parametrize("pooled", [False, True], ids=["direct", "poo
 
 @pytest.fixture
 async def database(postgres: PostgresServer) -> AsyncIterator[Database]:
-    """A database of the test alone: a pooler keeps connections with the settings of its role."""
+    """A database for one test, since a pooler keeps connections with the settings of its role."""
     async with postgres.database() as found:
         yield found
 
 
 @pytest.fixture
 async def old_owner(old_database: Database) -> AsyncIterator[tuple[asyncpg.Connection, str]]:
-    """A superuser's connection to the older server, and the empty schema that it looks into."""
+    """A superuser's connection to the older server, and the empty schema in its search path."""
     async with old_database.schema() as name:
         connection = await asyncpg.connect(
             old_database.superuser_url, server_settings={"search_path": f"{name},public"}
@@ -137,7 +137,7 @@ async def test_foreign_tables_are_read_and_a_server_behind_them_that_is_away_is_
     assert await backend.predicates() == []
 
 
-# --- how texts compare ------------------------------------------------------
+# --- comparison of texts ----------------------------------------------------
 
 
 async def test_a_collation_that_ignores_case_mixes_up_nothing(
@@ -211,7 +211,7 @@ async def test_what_the_encoding_of_the_database_has_not_is_unknown(
         old_postgres.sql("DROP DATABASE latin WITH (FORCE)")
 
 
-# --- whose functions --------------------------------------------------------
+# --- functions of other users -----------------------------------------------
 
 
 @both_ways
@@ -262,7 +262,7 @@ async def test_a_function_behind_a_view_that_finds_nothing_is_told_with_what_hel
     assert await backend.metadata_for_node("a") == {"c": 0}
 
 
-# --- figures and sentences --------------------------------------------------
+# --- statistics, passwords and indexes --------------------------------------
 
 
 async def test_a_large_partitioned_table_has_figures_too(

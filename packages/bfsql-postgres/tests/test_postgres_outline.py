@@ -1,4 +1,4 @@
-"""What a database says that its graph is made of."""
+"""The outline of a graph in a database."""
 
 from __future__ import annotations
 

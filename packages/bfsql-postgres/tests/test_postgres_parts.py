@@ -1,4 +1,4 @@
-"""Parts of rings and some keys of metadata: what the statements read, and that it is the same."""
+"""Partial rings and selected metadata keys: what statements read, and that results are the same."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def graph(owner: asyncpg.Connection, opened: Open) -> PostgresBackend:
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[Any, ...]]]:
-    """The statements that are sent, with their values."""
+    """The statements sent, with their values."""
     statements: list[tuple[str, tuple[Any, ...]]] = []
     fetch, stream = Pool.fetch, Pool.stream
 

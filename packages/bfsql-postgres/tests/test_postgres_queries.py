@@ -1,6 +1,6 @@
-"""How many statements an answer costs, as the server's own log has them.
+"""How many statements an answer costs, according to the server's log.
 
-One for the seeds, and one for each ring, which brings the types of its ends; then one for
+One for the seeds, and one for each ring, which includes the types of its ends; then one for
 metadata of nodes, and one for that of edges with evidence.
 """
 
@@ -18,13 +18,13 @@ from bfsql_servers.postgres import PostgresServer
 BRANCHES, LEVELS = 6, 4
 EDGES = sum(BRANCHES**level for level in range(1, LEVELS + 1))
 TOPOLOGY = 1
-"""Statements of an answer that are no ring: the seeds."""
+"""Statements of an answer in addition to its rings: one for the seeds."""
 FULL = 3
-"""With metadata of nodes, and that of edges."""
+"""The same with metadata of nodes and of edges."""
 
 
 def tree() -> Iterator[GraphRecord]:
-    """Each node has `BRANCHES` below it; every edge has evidence, and some are parallel."""
+    """Each node has `BRANCHES` children; every edge has evidence, and some edges are parallel."""
     level = ["n"]
     yield NodeRecord("n", "T")
     for _ in range(LEVELS):
@@ -41,23 +41,23 @@ def tree() -> Iterator[GraphRecord]:
 
 
 class Log:
-    """What the server writes down of the statements that a role sends."""
+    """The server's log of the statements that a role sends."""
 
     def __init__(self, path: Path, database: Database) -> None:
         self._path = path
         self._database = database
 
     async def begin(self) -> None:
-        """From now on everything that the reader runs is written down."""
+        """Log everything that the reader runs from now on."""
         await self._database.run(f"ALTER ROLE {self._database.reader} SET log_statement = 'all'")
         self.skip()
 
     def skip(self) -> None:
-        """Forget what was written."""
+        """Ignore everything logged so far."""
         self._read = self._path.stat().st_size
 
     def statements(self) -> list[str]:
-        """The statements since then, each by its first line."""
+        """The statements logged since then, each by its first line."""
         text = self._path.read_bytes()[self._read :].decode()
         marks = ("LOG:  execute ", "LOG:  statement: ")
         return [line for line in text.splitlines() if any(mark in line for mark in marks)]
@@ -67,12 +67,12 @@ class Log:
 async def counted(
     request: pytest.FixtureRequest, postgres: PostgresServer
 ) -> AsyncIterator[tuple[PostgresBackend, Log]]:
-    """The tree in one of the layouts of evidence, and the log of its statements."""
+    """The tree in each layout of evidence, and the log of its statements."""
     async with postgres.database() as database:
         owner = PostgresSettings(dsn=database.owner_url, evidence_layout=request.param)
         await load_graph(owner, tree())
         log = Log(postgres.process.log, database)
-        # A role may not set what is logged, but the superuser may set it for the role.
+        # A role may not change what is logged, but the superuser may change it for the role.
         await log.begin()
         backend = await PostgresBackend.create(database.reader_url)
         yield backend, log
@@ -104,7 +104,7 @@ async def test_an_answer_needs_few_statements_whatever_the_size_of_its_rings(
         assert answer.content["node_count"] == nodes
         assert answer.content["edge_count"] == nodes - 1
         most = hops + (TOPOLOGY if topology_only else FULL)
-        # A first ring that comes within 0.1 s makes the look-up of the seeds superfluous.
+        # If the first ring arrives within 0.1 s, the look-up of the seeds is unnecessary.
         assert most - 1 <= len(sent) <= most, "\n".join(sent)
 
 
@@ -119,7 +119,7 @@ async def test_a_filtered_answer_and_an_intersection_need_no_more(
     async with open_graph(backend) as graph:
         log.skip()
         await graph.intersect_subgraphs(["n00", "n01"], k=2)
-        # One more ring than hops: for the edges between the outermost nodes.
+        # One more ring than hops, for the edges between the outermost nodes.
         assert 2 + FULL <= len(log.statements()) <= 2 + 1 + FULL
 
 

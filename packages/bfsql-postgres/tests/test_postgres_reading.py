@@ -1,4 +1,4 @@
-"""The schema as the pipeline leaves it, and ids and values that were never meant for a database."""
+"""The schema as the pipeline leaves it, and ids and values that databases are not made for."""
 
 import json
 from collections.abc import Awaitable, Callable, Iterable

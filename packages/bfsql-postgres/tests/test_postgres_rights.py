@@ -1,4 +1,4 @@
-"""What a role may do is found out without writing, and a connection is named after its call."""
+"""A role's rights are determined without writing, and connections are named after their calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ INTERVAL = "SHOW client_connection_check_interval"
 
 
 async def reason(url: str, schema: str) -> str | None:
-    """Why a role may write, by its address."""
+    """Why the role of a URL may write; None if it may not."""
     backend = await PostgresBackend.create(url, schema=schema)
     try:
         await backend.ping()

@@ -1,4 +1,4 @@
-"""What a search finds, with and without the extensions, by letters and by meaning."""
+"""The results of searches, with and without the extensions, by text and by meaning."""
 
 import json
 import math
@@ -32,7 +32,7 @@ DRUGS = [
 
 @pytest.fixture
 async def opened(database: Database, schema: str) -> AsyncIterator[Any]:
-    """Records and settings to an open backend over `schema`."""
+    """Loads records into `schema`, and opens a backend over it by settings."""
     async with AsyncExitStack() as stack:
 
         async def open_it(
@@ -147,7 +147,7 @@ async def stored(owner: asyncpg.Connection, kind: str, pattern: str) -> None:
 
 @pytest.fixture(scope="module", params=["vector", "citext"])
 def extended(request: pytest.FixtureRequest, postgres: PostgresServer) -> Iterator[Database]:
-    """A database with pgvector alone, and one without it."""
+    """A database with only pgvector, and one without it."""
     yield from kept(postgres.database(request.param))
 
 

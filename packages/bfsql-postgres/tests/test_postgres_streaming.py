@@ -1,4 +1,4 @@
-"""Rings: a small one by one statement with the types of its ends, a large one by a cursor."""
+"""Rings: small ones by one statement with the types of their ends, large ones by a cursor."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
@@ -22,7 +22,7 @@ async def rows_of(graph: PostgresBackend, ids: Iterable[str]) -> list[tuple[Any,
 
 
 async def assert_typed(graph: PostgresBackend, ids: list[str], *, typed: bool = True) -> None:
-    """The edges of `edges_batch`, each end with the type that `get_nodes_batch` gives it."""
+    """Check that the edges equal those of `edges_batch`, with the types of `get_nodes_batch`."""
     rows = await rows_of(graph, ids)
     ring = sorted(tuple(edge) for edge in await graph.edges_batch(ids))
     assert sorted(row[:3] for row in rows) == ring
@@ -145,7 +145,7 @@ async def test_many_nodes_are_the_same_as_few(
 
 @pytest.fixture
 async def hub(owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """A node with 1,000 edges, which are many; gives the ids of all."""
+    """A node with 1,000 edges, which counts as a large ring; returns the ids of all nodes."""
     monkeypatch.setattr(backend, "SMALL", 60)
     monkeypatch.setattr(backend, "FEW", 5)
     monkeypatch.setattr(connection, "BATCH", 100)
@@ -196,7 +196,7 @@ async def test_a_ring_that_is_left_half_way_gives_its_connection_back(
 async def test_a_ring_that_is_cancelled_or_late_half_way_ends_on_the_server(
     opened: Open, owner: asyncpg.Connection, hub: list[str], pooled: bool, database: Database
 ) -> None:
-    # Its third batch takes for ever.
+    # Its third batch takes a minute.
     await owner.execute("""
         ALTER TABLE relationship RENAME TO quick;
         CREATE VIEW relationship AS SELECT subject_id, predicate, object_id FROM quick
@@ -212,7 +212,7 @@ async def test_a_ring_that_is_cancelled_or_late_half_way_ends_on_the_server(
 
     async def until(number: int) -> None:
         async with asyncio.timeout(30):  # half of what the batch would take
-            while await watcher.fetchval(sleeping) != number:  # noqa: ASYNC110 - nothing tells
+            while await watcher.fetchval(sleeping) != number:  # noqa: ASYNC110 - no event
                 await asyncio.sleep(0.01)
 
     reading = asyncio.ensure_future(read())

@@ -1,4 +1,4 @@
-"""What the tests of the backend share."""
+"""Fixtures shared by the tests of the backend."""
 
 import asyncio
 import pickle
@@ -30,7 +30,7 @@ Opened = Callable[..., Awaitable[Endpoint]]
 
 @pytest.fixture
 async def opened() -> AsyncIterator[Opened]:
-    """Opens endpoints by address and settings, and closes them after the test."""
+    """Opens endpoints by URL and settings, and closes them after the test."""
     async with AsyncExitStack() as stack:
 
         async def opened(url: str, **settings: Any) -> Endpoint:
@@ -43,17 +43,17 @@ async def opened() -> AsyncIterator[Opened]:
 
 @dataclass(frozen=True)
 class Looked:
-    """A store that was opened and looked at, without the backend around it."""
+    """A store that was opened and examined, without the backend around it."""
 
     store: OpenStore
     schema: Schema
 
     async def search(self, query: str, types: Sequence[str] | None = None) -> list[EntityStub]:
-        """What a search finds."""
+        """The results of a search."""
         return await EntitySearch(self.store, query, types).found()
 
     async def ids(self, query: str, types: Sequence[str] | None = None) -> list[str]:
-        """The ids that a search finds."""
+        """The ids of the results of a search."""
         return [stub.id for stub in await self.search(query, types)]
 
 
@@ -62,7 +62,7 @@ Look = Callable[..., Awaitable[Looked]]
 
 @pytest.fixture
 async def look() -> AsyncIterator[Look]:
-    """Opens what settings name, looks at it, and closes it after the test."""
+    """Opens and examines the store that settings name, and closes it after the test."""
     async with AsyncExitStack() as stack:
 
         async def look(**given: Any) -> Looked:
@@ -78,10 +78,10 @@ async def look() -> AsyncIterator[Look]:
 
 @pytest.fixture(params=["files", "rdflib", "oxigraph", "fuseki", "virtuoso", "rdf4j"])
 def filled(request: pytest.FixtureRequest, look: Look, tmp_path: Path) -> Look:
-    """Fills each kind of store with N-Triples, and looks at it."""
+    """Fills each kind of store with N-Triples, and examines it."""
 
     async def filled(ntriples: str, **settings: Any) -> Looked:
-        if request.param == "rdflib":  # files without the extra
+        if request.param == "rdflib":  # files without the optional oxrdflib
             request.getfixturevalue("monkeypatch").setitem(sys.modules, "oxrdflib", None)
         if request.param in ("files", "rdflib"):
             file = tmp_path / "data.nt"
@@ -101,9 +101,9 @@ class Store:
     """A place to load into: a server, or a file that the loader's writer fills.
 
     Attributes:
-        settings: That load into it, replacing everything, and read it.
+        settings: Settings for loading into it, which replaces everything, and for reading it.
         server: None in process.
-        held: The records that were loaded last, pickled; nothing else here writes, so the same
+        held: The records of the last load, pickled; nothing else writes here, so the same records
             need no second load.
     """
 
@@ -112,7 +112,7 @@ class Store:
     held: bytes | None = None
 
     async def load(self, records: Sequence[GraphRecord]) -> None:
-        """Put the graph of these records in the place of what was there."""
+        """Replace the content by the graph of these records."""
         wanted = pickle.dumps(list(records))  # not ==: 1 and True are equal
         if wanted == self.held:
             return
@@ -127,7 +127,7 @@ class Store:
     async def filled(
         self, records: Sequence[GraphRecord], **settings: Any
     ) -> AsyncIterator[SparqlBackend]:
-        """A backend over the graph of these records, and over nothing else."""
+        """A backend over the graph of these records alone."""
         await self.load(records)
         backend = await SparqlBackend.open(self.settings.model_copy(update=settings))
         try:
@@ -146,11 +146,11 @@ class Store:
 
 
 Place = Callable[..., Store]
-"""Name and further settings to a store."""
+"""Makes a store from a name and further settings."""
 
 
 def on_server(server: SparqlServer, **settings: Any) -> Store:
-    """A server to load into."""
+    """A store on a server."""
     auth = server.auth
     if auth is not None:
         settings |= {"username": auth.user, "password": auth.password}
@@ -164,7 +164,7 @@ def on_server(server: SparqlServer, **settings: Any) -> Store:
 
 @pytest.fixture(scope="session")
 def place(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Place:
-    """Gives the store of a name: `files`, or that of a server."""
+    """Makes the store of a name: `files`, or the name of a server."""
 
     def place(name: str, **settings: Any) -> Store:
         if name != "files":
@@ -214,7 +214,7 @@ async def serve_each(request: pytest.FixtureRequest, serve: Serve) -> AsyncItera
 
 @pytest.fixture
 def texts_of() -> Callable[[SparqlBackend], list[str]]:
-    """The list that the texts of all further queries of a backend are put in."""
+    """Gives the list to which the texts of a backend's further queries are appended."""
 
     def texts_of(backend: SparqlBackend) -> list[str]:
         texts: list[str] = []

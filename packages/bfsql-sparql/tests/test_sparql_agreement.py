@@ -1,4 +1,4 @@
-"""Whatever the records are, every store answers what the reference in memory answers."""
+"""Every store gives the same answers as the reference in memory, whatever the records."""
 
 import string
 from collections.abc import Callable
@@ -30,7 +30,7 @@ IDS = st.sampled_from(
     ]
 )
 PREDICATES = st.sampled_from(["TREATS", "treats", "is\na", "a`b\\u0060", "schema:knows"])
-# Each example is a load: to make a failing one smaller would take minutes.
+# Each example needs a load, so shrinking would take minutes.
 WITHOUT_SHRINKING = [Phase.explicit, Phase.reuse, Phase.generate]
 TYPES = st.sampled_from(["drug", "Disease", "two words", "schema:Person", ""])
 TEXTS = st.text(string.printable + "\0äé\u202e🜁", max_size=6) | IDS
@@ -52,7 +52,7 @@ GRAPHS = graphs(
 
 
 async def agree(store: Any, records: list[GraphRecord]) -> None:
-    # An edge makes nodes of its ends, so the loader keeps out those that have none.
+    # In RDF, an edge makes nodes of its ends, so the loader leaves out dangling edges.
     able = without_dangling(records)
     async with store.filled(able) as backend:
         await assert_agreed(backend, able, cleaned=clean_metadata, singly=3)
@@ -94,7 +94,7 @@ CONFUSED: list[Any] = [
     "w" * 70_000,
     "a\\u0041\\",
 ]
-"""Values that one store or another does not tell apart, or writes in its own way."""
+"""Values that some stores do not distinguish, or write differently."""
 
 
 @pytest.mark.parametrize("name", ["files", "oxigraph", "fuseki", "virtuoso", "rdf4j"])

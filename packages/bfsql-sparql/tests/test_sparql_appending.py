@@ -1,4 +1,4 @@
-"""Adding to a graph and taking out of it: what is left is what one load of the same would give."""
+"""Appending and removing: the result is that of one load of the remaining records."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -35,7 +35,7 @@ def there(server: SparqlServer, place: Callable[..., Any]) -> SparqlSettings:
 
 
 async def held(settings: SparqlSettings, ids: Sequence[str] = IDS) -> Held:
-    """Everything that the backend says about some ids."""
+    """Everything that the backend returns about some ids."""
     backend = await SparqlBackend.open(settings)
     try:
         nodes = await backend.get_nodes_batch(ids)
@@ -103,7 +103,7 @@ async def test_removing_leaves_what_one_load_of_the_rest_gives(
 
 
 class TestSeveralLoads:
-    """The same of graphs that hypothesis draws."""
+    """The same for graphs drawn by Hypothesis."""
 
     @pytest.fixture(autouse=True, scope="class", params=["reification", "rdf-1.2"])
     @classmethod
@@ -118,10 +118,10 @@ class TestSeveralLoads:
         suppress_health_check=list(HealthCheck),
     )
     async def test_several_loads_say_what_one_says(self, several: SeveralLoads) -> None:
-        # Without nodes made of them, a load leaves out the edges whose ends only a later one has.
+        # Unless it creates nodes, a load omits edges whose ends come only in a later load.
         several = replace(several, create_nodes=True)
         ids = sorted({id_ for record in several.everything for id_ in ends(record)})
-        stays = NodeRecord("stays", "T")  # nothing can be taken out of an empty graph
+        stays = NodeRecord("stays", "T")  # nothing can be removed from an empty graph
         together = await load_graph(self.there, [stays, *several.everything], several.options())
         once = await held(self.there, ids)
         await load_graph(self.there, [stays])
@@ -135,7 +135,7 @@ def ends(record: GraphRecord) -> tuple[str, ...]:
     return (record.id,) if isinstance(record, NodeRecord) else (record.subject, record.object)
 
 
-# --- on one server: what does not depend on it ----------------------------------
+# --- on one server: independent of the server -----------------------------------
 
 
 @pytest.fixture
@@ -152,7 +152,7 @@ async def test_what_readers_leave_out_of_a_node_stays(
     old = f'<urn:x> <{label}> "Cologne"@en , "Köln"@de ; <urn:born> "1248-08-15"^^<urn:date> ;'
     oxigraph.update(f"PREFIX rdf: <{RDF}> INSERT DATA {{ {old} {type_} <urn:City>, <urn:A> }}")
     await load_graph(empty, [NodeRecord("urn:x", "", {"note": "here", "name": "Cologne"})], APPEND)
-    assert oxigraph.count() == 5 + 2  # the note, and the type that counts among the two
+    assert oxigraph.count() == 5 + 2  # the note, and which of the two types counts
     assert oxigraph.ask(f'ASK {{ <urn:x> <{label}> "Köln"@de }}')
     await load_graph(empty, [], replace(APPEND, remove=[NodeRecord("urn:x", "")]))
     assert oxigraph.count() == 0
@@ -197,7 +197,7 @@ async def test_statement_nodes_of_wikibase_go_with_their_edges(
     wikibase = empty.model_copy(update={"statements": "wikibase"})
     report = await load_graph(wikibase, [], replace(APPEND, remove=[NodeRecord("wd:Q1", "")]))
     assert report.removed_nodes == 1
-    assert oxigraph.count() == 4  # those of one claim
+    assert oxigraph.count() == 4  # the statements of one claim
 
 
 async def test_ends_of_edges_are_nodes_without_a_statement(

@@ -1,4 +1,4 @@
-"""Opening: exactly one thing is served, and what is wrong with it is said at once; requests."""
+"""Opening serves exactly one source and reports faults at once; the number of requests."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -110,7 +110,7 @@ CHAIN = "".join(
 async def test_an_answer_takes_two_requests_a_hop_two_for_types_and_two_for_metadata(
     tmp_path: Path, full: bool
 ) -> None:
-    """One a direction; the types of the seeds and of all others; metadata of nodes and of edges."""
+    """One for each direction; types of the seeds and of the others; metadata of nodes and edges."""
     file = tmp_path / "chain.ttl"
     file.write_text(CHAIN)
     backend = await SparqlBackend.create(data=[str(file)])

@@ -1,4 +1,4 @@
-"""Many ids in few queries, whatever the endpoint thinks of their size."""
+"""Many ids in few queries, whatever query sizes the endpoint accepts."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ Says = Callable[[list[str]], Reply]
 
 
 class Numbers(Dataset):
-    """A store whose queries are lists of keys, each with a row; it says what the test wants."""
+    """A store that takes lists of keys as queries, and answers as the test specifies."""
 
     name = "the store of the test"
 
@@ -39,7 +39,7 @@ class Numbers(Dataset):
         return self._says(keys)
 
     async def close(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 def table(values: Sequence[str], cut: str | None = None, type_: str = "uri") -> Reply:
@@ -55,7 +55,7 @@ QUESTION: Question[str, list[Row]] = Question(
 
 
 async def ask(store: Numbers, keys: Sequence[str], **settings: Any) -> list[str]:
-    """Everything that was answered for some keys."""
+    """All answers for some keys."""
     batches = Batches(store, SparqlSettings(**settings))
     parts = await batches.read(keys, QUESTION)
     assert not any(part.cut for part in parts)
@@ -66,7 +66,7 @@ async def test_a_ring_that_fits_is_one_query() -> None:
     store = Numbers(table)
     keys = [f"k{n}" for n in range(1_000)]
     assert await ask(store, keys) == sorted(keys)
-    # A thousand rows are such a number as endpoints cut at: their number confirms it.
+    # Endpoints may truncate at 1,000 rows, so a count confirms that these are all rows.
     assert store.asked == store.counted == [keys]
     assert await ask(store, keys[:999]) == sorted(keys[:999])
     assert store.asked[1:] == [keys[:999]]

@@ -1,4 +1,4 @@
-"""The conformance kit on real servers, on files in process, and on vocabularies of others."""
+"""The conformance kit on real servers, on files in process, and on existing vocabularies."""
 
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -22,13 +22,13 @@ from bfsql_servers.process import stopped
 from bfsql_sparql import SparqlBackend, files
 from bfsql_sparql.dataset import Reply
 
-# A node is what statements speak of, so an edge makes nodes of its ends; and bytes come back as
-# the text that stands for them in JSON.
+# Nodes are the subjects and objects of statements, so no edge dangles; and bytes are returned as
+# the text that represents them in JSON.
 KEPT = EVERYTHING - {Kind.BINARY, Kind.DANGLING_EDGES}
 
 
 def watched(backend: SparqlBackend) -> list[str]:
-    """The texts that the backend sends from now on."""
+    """The texts of the queries that the backend sends from now on."""
     texts: list[str] = []
     dataset: Any = backend._store.dataset
     ask = dataset.reply
@@ -50,7 +50,7 @@ TEXT = r'"(?:[^"\\\n\r]|\\["\\nrtbf])*"'
 def without_values(text: str) -> str:
     """A query with one mark for each run of IRIs, rows or literals, as the grammar reads them.
 
-    What ended an IRI or a literal too soon would leave its rest in the text.
+    If an IRI or a literal ended too soon, its rest would remain in the text.
     """
     marked = re.sub(f"{TEXT}|{IRI}", lambda found: found[0][0], text)
     marked = re.sub(r"\([<\" \d]+\)", "()", marked)
@@ -58,14 +58,14 @@ def without_values(text: str) -> str:
 
 
 class Watching(WatchedSuite):
-    """The kit, whose queries are compared without their values."""
+    """The kit, with queries compared without their values."""
 
     def queries_of(self, backend: Any) -> list[str]:
         return [without_values(text) for text in self.texts]
 
 
 class OnAStore(Watching):
-    """The kit, which fills the store through the loader's writer."""
+    """The kit on a store filled by the loader's writer."""
 
     keeps = KEPT
     store: ClassVar[str]
@@ -74,7 +74,7 @@ class OnAStore(Watching):
     @classmethod
     def _on_the_store(cls, place: Callable[..., Any]) -> None:
         cls.there = place(cls.store)
-        if cls.there.server:  # a load leaves named graphs that other tests have filled
+        if cls.there.server:  # a load keeps named graphs filled by other tests
             cls.there.server.clear()
 
     @asynccontextmanager
@@ -86,7 +86,7 @@ class OnAStore(Watching):
 
     @asynccontextmanager
     async def read_only_with(self, records: Sequence[GraphRecord]) -> AsyncIterator[SparqlBackend]:
-        """With nothing but the address for queries, and no login."""
+        """With only the query URL, and no login."""
         nothing = {"update_endpoint": None, "username": None, "password": None}
         async with self.there.filled(records, **nothing) as backend:
             yield backend
@@ -98,9 +98,9 @@ class OnAStore(Watching):
 
 
 class OnAServer(LoadedTogether, OnAStore):
-    """The same, with a server that can be gone."""
+    """The same on a server that can be stopped."""
 
-    examples = 5  # each is a load
+    examples = 5  # each needs a load
 
     @asynccontextmanager
     async def store_gone(self, backend: Any) -> AsyncIterator[None]:
@@ -108,7 +108,7 @@ class OnAServer(LoadedTogether, OnAStore):
             async with stopped(self.there.server):
                 yield
         finally:
-            self.there.held = None  # most of them keep their data in memory
+            self.there.held = None  # most servers keep their data in memory
             await self.there.load(self.records)
 
 
@@ -119,18 +119,18 @@ OPEN_TO_ALL = {
 
 class TestOxigraph(OnAServer):
     store = "oxigraph"
-    examples = 10  # the fastest of them
+    examples = 10  # the fastest server
     optouts = OPEN_TO_ALL
 
 
 ASKED_OTHERWISE = ASKED_AGAIN | {
-    *("entity-bytes", "asking-bytes", "tools-answer"),  # every part of them has a rule of its own
-    *("concurrent-calls", "free-loop"),  # of this process, whichever engine answers
-    *(name for name in RULES if name.startswith(("columns-", "stream-"))),  # not of this backend
+    *("entity-bytes", "asking-bytes", "tools-answer"),  # each part has a separate rule
+    *("concurrent-calls", "free-loop"),  # of this process, not of the engine
+    *(name for name in RULES if name.startswith(("columns-", "stream-"))),  # not supported here
 }
-"""Rules that ask a further engine nothing that the rest of the kit does not ask it."""
+"""Rules that, with a further engine, test nothing beyond the rest of the kit."""
 by_a_further_engine = trying(*RULES.keys() - ASKED_OTHERWISE)
-"""What engines may answer differently: ids, values, orders, limits, searches, what they lack."""
+"""Rules in which engines may differ: ids, values, orders, limits, searches, missing features."""
 
 
 @by_a_further_engine
@@ -156,7 +156,7 @@ class TestFilesByOxigraph(OnAStore):
 
 @by_a_further_engine
 class TestFilesByRdflib(BackendSuite):
-    """The rules for a store that is only read, on a few nodes: rdflib is slow."""
+    """The rules for a read-only store, on a few nodes since rdflib is slow."""
 
     sample_size = 5
     rule_seconds = 300
@@ -177,7 +177,7 @@ VOCABULARIES = {
     "std/shacl.ttl": "text/turtle",
     "schema/geosparql_vocab_all_v1_0_1_updated.rdf": "application/rdf+xml",
 }
-"""Data that no test made: SHACL and GeoSPARQL, as Fuseki's program carries them."""
+"""Data not made for tests: SHACL and GeoSPARQL, from Fuseki's jar file."""
 
 
 @pytest.fixture(scope="class")
@@ -188,7 +188,7 @@ def vocabularies(fuseki: FusekiServer, tmp_path_factory: pytest.TempPathFactory)
 
 
 class OnVocabularies(Watching):
-    """The rules for a store that is only read."""
+    """The rules for a read-only store."""
 
     words = ("shape", "constraint", "geometry", "feature")
 
@@ -215,7 +215,7 @@ class TestVocabulariesInFiles(OnVocabularies):
 
 @by_a_further_engine
 class TestVocabulariesOnFuseki(OnVocabularies):
-    """Some of the nodes that are read from the files."""
+    """A sample of the nodes in the files."""
 
     sample_size = 15
 

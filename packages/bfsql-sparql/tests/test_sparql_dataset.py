@@ -1,4 +1,4 @@
-"""Answers that are whole documents, and no answers."""
+"""Answers as complete documents, and documents that are no results."""
 
 import json
 from typing import Any
@@ -11,7 +11,7 @@ from bfsql_sparql.dataset import Dataset, NoResults, Reply, links, rows, truth
 
 
 class Says(Dataset):
-    """A store that answers everything in one way."""
+    """A store that returns given documents in turn, and then repeats the last one."""
 
     name = "the store of the test"
 
@@ -22,11 +22,11 @@ class Says(Dataset):
         return Reply(self._bodies.pop(0) if len(self._bodies) > 1 else self._bodies[0])
 
     async def close(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 def solutions(*bindings: Any) -> dict[str, Any]:
-    """A document with the variable `s`."""
+    """A result document with the variable `s`."""
     return {"head": {"vars": ["s"]}, "results": {"bindings": list(bindings)}}
 
 

@@ -1,4 +1,4 @@
-"""Edges, those of hubs too, and what is said of them in each form that a store may keep it in."""
+"""Edges, also of hubs, and their metadata in each form in which a store may keep it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
@@ -26,7 +26,7 @@ TextsOf = Callable[[SparqlBackend], list[str]]
 
 
 def reified(name: str, edge: tuple[str, str, str], *said: str) -> str:
-    """Statements about an edge, as a resource of its own."""
+    """A reified edge, with statements about it."""
     parts = [f"{RDF}{one}" for one in ("subject", "predicate", "object")]
     lines = [f"{name} <{part}> <{end}> ." for part, end in zip(parts, edge, strict=True)]
     return "\n".join([*lines, *(f"{name} {one} ." for one in said)])
@@ -155,9 +155,9 @@ async def test_the_named_graphs_of_an_edge_are_told_where_the_settings_ask(
 async def test_statements_about_the_edges_of_a_hub_are_found_by_their_other_ends(
     serve_each: Serve, request: pytest.FixtureRequest
 ) -> None:
-    # All statements of the hub for each of its edges would be millions. Virtuoso has no such
-    # trouble, but plans by what it knows of the data of the tests before: seconds to half a minute,
-    # most of it whatever the number of edges.
+    # Reading all statements of the hub for each of its edges would read millions. Virtuoso does not
+    # have this problem, but plans with what it knows of the data of earlier tests: this takes from
+    # seconds to half a minute, mostly regardless of the number of edges.
     own = request.node.callspec.params["serve_each"]
     number = 300 if own == "virtuoso" else 3_000
     asked = number // 3
@@ -265,7 +265,7 @@ DEGREE = 5_000
 
 
 def hub(degree: int = DEGREE) -> str:
-    """A node that as many others point at and are pointed at by, some by two predicates."""
+    """A node with edges to and from each of `degree` others, one of them by further predicates."""
     lines = [f'<{E}hub> <http://www.w3.org/2000/01/rdf-schema#label> "the hub" .']
     for n in range(degree):
         spoke = f"<{E}spoke/{'é中Zz'[n % 4]}{n}>"
@@ -282,7 +282,7 @@ def values(number: int) -> Iterable[str]:
 
 @pytest.fixture
 async def small(small_virtuoso: VirtuosoServer) -> AsyncIterator[Serve]:
-    """Fills the Virtuoso that cuts each answer after 1,000 rows, and opens the backend over it."""
+    """Opens the backend over N-Triples in the Virtuoso that truncates answers to 1,000 rows."""
     opened: list[SparqlBackend] = []
 
     async def small(ntriples: str, **settings: Any) -> SparqlBackend:

@@ -1,4 +1,4 @@
-"""Queries and their answers, over real servers and over one that behaves badly."""
+"""Queries and their answers, with real servers and with one that behaves badly."""
 
 import asyncio
 import json
@@ -124,7 +124,8 @@ async def test_virtuosos_partial_answer_is_none(
         f"SELECT (COUNT(*) AS ?n) WHERE {{ ?a {often} ?o . ?b {often} ?o . ?c {often} ?o . "
         f"?d {often} ?o }}"
     )
-    # A predicate of its own: the server samples each to guess what a query costs, and refuses.
+    # `often` is used only here: the server samples each predicate to estimate the cost of a query,
+    # and refuses costly ones.
     endpoint = await opened(small_virtuoso.query_url, parameter={"timeout": "1000"})
     with pytest.raises(
         TooSlow, match=r"time limit for one query was exceeded \(X-Sql-State: S1TAT\)"
@@ -220,7 +221,7 @@ async def test_closing_ends_an_answer_that_is_coming(
     endpoint = await opened(bad_endpoint.then(slow(some(10), 0.01)).url)
     asked = asyncio.create_task(endpoint.reply("ASK {}"))
     assert await asyncio.to_thread(bad_endpoint.has_got, 1)
-    await asyncio.sleep(0.1)  # bytes come in
+    await asyncio.sleep(0.1)  # part of the answer arrives
     await endpoint.close()
     with pytest.raises(StoreUnavailable, match="is closed"):
         await asked

@@ -1,4 +1,4 @@
-"""RDF files in process: every format, both engines, and what goes wrong."""
+"""RDF files in process: every format, both engines, and errors."""
 
 import asyncio
 import gzip
@@ -75,7 +75,7 @@ def engine(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 async def serve(tmp_path: Path, engine: str) -> AsyncIterator[Opens]:
-    """Writes files and opens them; a path that is there already is opened as it is."""
+    """Writes files and opens them; existing paths are opened as they are."""
     opened = []
 
     async def opens(*paths: Path, settings: dict[str, object] | None = None, **texts: object):
@@ -347,7 +347,7 @@ async def test_a_file_after_a_broken_one_is_served(serve):
 
 @pytest.fixture
 def listener() -> Iterator[tuple[str, list[str]]]:
-    """A server that must not be asked: its address, and the requests that came."""
+    """A server that must receive no requests: its address, and the requests received."""
     came: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -358,7 +358,7 @@ def listener() -> Iterator[tuple[str, list[str]]]:
         do_POST = do_GET  # noqa: N815 - the library's name
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     server = HTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
@@ -440,13 +440,13 @@ ENDLESS = "SELECT ?a ?b ?c ?d { ?a ?p ?b . ?b ?q ?c . ?c ?r ?d . ?d ?s ?e }"
 
 
 def crowd(size: int) -> str:
-    """A graph in which each node leads to each."""
+    """A graph with an edge from each node to each."""
     nodes = range(size)
     return "".join(f"<{EX}{a}> <{EX}p> <{EX}{b}> .\n" for a in nodes for b in nodes)
 
 
 async def until_idle(files: Files) -> None:
-    """Wait until no thread of the dataset works for it any more."""
+    """Wait until the dataset has no running threads."""
     end = time.monotonic() + 10
     while any(thread.name.startswith("bfsql-sparql") for thread in threading.enumerate()):
         assert time.monotonic() < end, "a query goes on although nobody waits for it"
@@ -483,7 +483,7 @@ async def test_a_cancelled_query_ends_and_the_loop_was_never_held(serve):
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asking
-    assert gap < 10  # of a query that never ends
+    assert gap < 10  # although the query never ends
     await files.close()
     await until_idle(files)
 

@@ -11,7 +11,7 @@ from bfsql_sparql.backend import SparqlBackend
 
 HARMLESS = "urn:bfsql:harmless"
 GRAMMAR = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\\ud800-\udfff]*")
-"""IRIREF of SPARQL 1.1, absolute."""
+"""IRIREF of SPARQL 1.1, for absolute IRIs."""
 FRAGMENTS = (
     "http://example.org/a> } SERVICE <http://evil.example/> { ?s ?p ?o } #",
     "<http://example.org/a> . ?x ?y ?z",
@@ -42,7 +42,7 @@ TextsOf = Callable[[SparqlBackend], list[str]]
 
 
 async def ask_everything(backend: SparqlBackend, id_: str) -> None:
-    """Everything that can be asked about an entity, and about edges with it in each place."""
+    """Send all queries about an entity, and about edges with it in each position."""
     await backend.get_nodes_batch([id_])
     await backend.edges_batch([id_])
     await backend.metadata_for_nodes_batch([id_])
@@ -70,7 +70,7 @@ async def test_a_query_about_a_hostile_id_is_the_query_about_any_other(
         return
     assert GRAMMAR.fullmatch(iri)
     swapped = [text.replace(f"<{HARMLESS}>", f"<{iri}>") for text in intended]
-    # What is refused is asked again with a harmless IRI, to see whether the id was the reason.
+    # A refused query is repeated with a harmless IRI, to determine whether the id was the cause.
     own = [text for text in texts if "urn:bfsql:/nothing" not in text]
     assert own == swapped
     assert all(f"<{iri}>" in text for text in own)

@@ -1,4 +1,4 @@
-"""Loading into real servers: all or nothing, into the right graph, and what is said otherwise."""
+"""Loading into real servers: all or nothing, into the right graph, with clear errors."""
 
 import asyncio
 import signal
@@ -40,7 +40,7 @@ GRAPH: list[GraphRecord] = [
 
 @pytest.fixture
 def server(sparql_server: SparqlServer) -> SparqlServer:
-    """Each of the four, with one statement in its graph and one in another."""
+    """Each of the four servers, with one statement in its graph and one in another."""
     sparql_server.clear()
     sparql_server.load(OLD)
     sparql_server.load(OLD, OTHER)
@@ -49,13 +49,13 @@ def server(sparql_server: SparqlServer) -> SparqlServer:
 
 @pytest.fixture
 def settings(server: SparqlServer, place: Callable[..., Any]) -> SparqlSettings:
-    """That name the server and its graph."""
+    """Settings that name the server and its graph."""
     given: SparqlSettings = place(server.name).settings
     return given
 
 
 def is_as_it_was(server: SparqlServer) -> bool:
-    """Whether both graphs hold their one statement, and there is no third."""
+    """Whether both graphs still hold one statement each, and there is no third graph."""
     graphs = {row["g"] for row in server.select("SELECT DISTINCT ?g { GRAPH ?g { ?s ?p ?o } }")}
     ours = {graph for graph in graphs if "loading" in graph}
     there = f"GRAPH <{server.graph}> {{ {OLD} }}" if server.graph else OLD
@@ -64,12 +64,12 @@ def is_as_it_was(server: SparqlServer) -> bool:
 
 
 def count(server: SparqlServer) -> int:
-    """Statements in the graph that is loaded into, the default graph of RDF4J being a union."""
+    """Statements in the graph that is loaded into; the default graph of RDF4J is a union."""
     if server.graph is None and server.name == "rdf4j":
         (row,) = server.select(
             "SELECT (COUNT(*) AS ?n) { ?s ?p ?o FILTER NOT EXISTS { GRAPH ?g { ?s ?p ?o } } }"
         )
-        hidden = server.ask(f"ASK {{ {OLD} }}")  # it stands in the other graph as well
+        hidden = server.ask(f"ASK {{ {OLD} }}")  # the other graph contains it as well
         return int(row["n"]) + hidden
     return server.count()
 
@@ -96,7 +96,7 @@ class TestLoads(LoaderSuite):
 async def test_a_load_adds_to_what_is_there(server: SparqlServer, settings: SparqlSettings) -> None:
     report = await load_graph(settings, GRAPH, APPEND)
     assert (report.nodes, report.edges, report.evidence, report.dangling_edges) == (4, 2, 1, 1)
-    # two types, a name, an edge; and of its statement three parts, two values and a document
+    # Two types, a name and an edge; of its statement, three parts, two values and a document.
     assert count(server) == 1 + 4 + 6
     assert server.count(OTHER) == 1
 
@@ -158,7 +158,7 @@ async def test_a_load_that_is_cancelled_while_it_writes_takes_back_what_it_wrote
 async def test_updates_are_as_large_as_the_server_takes_them(
     virtuoso: SparqlServer, place: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loader, "IN_TEMPLATE", 8_000)  # more than it takes
+    monkeypatch.setattr(loader, "IN_TEMPLATE", 8_000)  # more than the server accepts
     virtuoso.clear()
     many = [NodeRecord(f"n:{number}", "T", {"name": "x" * 100}) for number in range(3_000)]
     report = await load_graph(place("virtuoso").settings, many)
@@ -244,7 +244,7 @@ async def test_a_server_that_is_not_there_is_a_sentence() -> None:
 
 
 def until(text: str, then: Reply) -> Callable[[Asked], Reply]:
-    """Takes every update until one with this text, and answers that otherwise."""
+    """Answers updates that contain a text with `then`, and accepts all others."""
     return lambda asked: then if text.encode() in asked.body else results()
 
 
@@ -276,7 +276,8 @@ async def test_an_update_is_sent_again_only_where_nothing_was_done(
     bad_endpoint.then(busy, results(), results(), busy)
     await load_graph(SparqlSettings(update_endpoint=bad_endpoint.url), GRAPH)
     sent = [request.body for request in bad_endpoint.requests]
-    # Two to try, one to mark the load, two of nodes and edges, the last step; two of them twice.
+    # Two probes, one mark of the load, two updates with nodes and edges, the last step; and two of
+    # these were repeated.
     assert len(sent) == 8
     assert sent[0] == sent[1]
     assert sent[3] == sent[4]
@@ -309,7 +310,7 @@ asyncio.run(load_graph(settings, [NodeRecord("a", "T", {"name": "one"})], option
 
 
 def left_in(server: SparqlServer) -> set[str]:
-    """The graphs of loads that are in a store."""
+    """The graphs of unfinished loads in a store."""
     graphs = {row["g"] for row in server.select("SELECT DISTINCT ?g { GRAPH ?g { ?s ?p ?o } }")}
     return {graph for graph in graphs if "loading" in graph}
 
@@ -319,7 +320,7 @@ async def test_what_a_killed_load_has_left_goes_with_the_next_one(oxigraph: Oxig
     command = [sys.executable, "-c", KILLED, oxigraph.update_url]
     killed = await asyncio.to_thread(subprocess.run, command, check=False)
     assert killed.returncode == -signal.SIGKILL
-    assert len(left_in(oxigraph)) == 2  # what it wrote, and its mark
+    assert len(left_in(oxigraph)) == 2  # the written data, and the mark of the load
     number = "01234567-0123-0123-0123-0123456789ab"
     under_way = f"urn:bfsql:loading:{number}"
     marked = f"INSERT DATA {{ GRAPH <{under_way}:owner> {{ {abandoned.mark(under_way)} }} }}"

@@ -1,4 +1,4 @@
-"""Logins, certificates, redirects and addresses: whom one talks to, and what one shows him."""
+"""Logins, certificates, redirects and addresses: which servers are contacted with which secrets."""
 
 import base64
 import logging

@@ -1,4 +1,4 @@
-"""A real graph, loaded, with the figures that the protocol's author publishes for it."""
+"""A real graph, loaded, with the figures published by the protocol's author."""
 
 from collections.abc import AsyncIterator, Callable
 from typing import Any

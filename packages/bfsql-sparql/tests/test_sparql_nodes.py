@@ -1,4 +1,4 @@
-"""Which nodes there are, of what types, and what their literals say."""
+"""Which nodes exist, their types, and the metadata in their literals."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -23,7 +23,7 @@ TextsOf = Callable[[SparqlBackend], list[str]]
 
 
 async def types_of(backend: SparqlBackend, *names: str) -> dict[str, str]:
-    """The types of those that exist, without the namespace of the test."""
+    """The types of the nodes that exist, without the namespace of the test."""
     nodes = await backend.get_nodes_batch([E + name for name in names])
     return {node.id.removeprefix(E): node.entity_type.removeprefix(E) for node in nodes}
 
@@ -118,7 +118,7 @@ async def test_a_property_without_a_wanted_language_keeps_all_of_its_texts(serve
     backend = await serve(NAMES)
     metadata = await backend.metadata_for_node(f"{E}a")
     assert metadata[f"{E}about"] == ["ein Getränk", "un breuvage"]
-    # ... but a name in a wanted language goes before one in none.
+    # ... but a name in a wanted language takes precedence over one without a language.
     assert (await backend.metadata_for_node(f"{E}b"))["name"] == "English"
 
 

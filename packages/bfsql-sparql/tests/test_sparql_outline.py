@@ -1,4 +1,4 @@
-"""The outline: that of the reference where all is looked at, a sample of a large graph."""
+"""The outline: exact for small graphs, and a sample of large ones."""
 
 from collections.abc import Awaitable, Callable
 

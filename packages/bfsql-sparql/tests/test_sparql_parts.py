@@ -1,4 +1,4 @@
-"""Parts of rings and some keys of metadata: what the queries read, and that it is the same."""
+"""Partial rings and selected metadata keys: what queries read, and that results are the same."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ EDGE_KEYS: tuple[set[str], ...] = (
 
 
 async def assert_same(backend: SparqlBackend) -> None:
-    """Parts are what core would keep of the whole."""
+    """Check that parts are what core would keep of the whole."""
     for asked in ([f"{E}n1"], IDS):
         ring = await backend.edges_batch(asked)
         for predicates in PREDICATES:

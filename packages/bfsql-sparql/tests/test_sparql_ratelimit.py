@@ -1,4 +1,4 @@
-"""How an endpoint is asked gently: how many at once, how far apart, when again, and who asks."""
+"""Rate limits: concurrent queries, delays, retries, and identification of the client."""
 
 import asyncio
 import sys
@@ -130,7 +130,7 @@ async def test_what_will_not_pass_is_not_asked_again(
 async def test_a_connection_that_broke_off_is_made_again_at_once(
     bad_endpoint: BadEndpoint, opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    retrying = sys.modules["bfsql.http.retry"]  # its package has a function of that name
+    retrying = sys.modules["bfsql.http.retry"]  # the package has a function of the same name
     monkeypatch.setattr(retrying, "backoff", lambda _: 60.0)
     bad_endpoint.then(YES, reset(), Reply(None, ending="close")).always(YES)
     endpoint = await opened(bad_endpoint.url)
@@ -163,7 +163,7 @@ async def test_a_ping_is_sent_once_and_waits_for_no_pause(
     assert len(bad_endpoint.requests) == 2
     bad_endpoint.always(YES)
     await endpoint.ping()
-    await endpoint.reply("ASK {}", 0.5)  # the pause is over for all
+    await endpoint.reply("ASK {}", 0.5)  # the pause is over for all queries
 
 
 async def test_requests_carry_the_id_of_the_call(bad_endpoint: BadEndpoint, opened: Opened) -> None:

@@ -1,4 +1,4 @@
-"""How much of the data rdflib looks at for an answer, and how often it parses."""
+"""How much of the data rdflib examines for an answer, and how often it parses queries."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +19,7 @@ EX = "http://ex.org/"
 
 
 class Counted(Stop):
-    """A flag that counts how often it was looked at: once a statement, at least."""
+    """A flag that counts its checks: at least one for each statement."""
 
     __slots__ = ("looks",)
 

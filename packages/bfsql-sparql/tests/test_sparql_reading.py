@@ -1,4 +1,4 @@
-"""What the backend makes of triples is what core's source makes of the same file."""
+"""The backend reads triples as core's source reads the same file."""
 
 import asyncio
 import tempfile
@@ -69,7 +69,7 @@ TRIPLES = st.one_of(
 
 
 def _quoted(text: str) -> str:
-    """A literal of N-Triples, all that is no plain letter escaped by its number."""
+    """A literal of N-Triples, with all characters escaped that are not alphanumeric."""
     return '"' + "".join(c if c.isalnum() else f"\\U{ord(c):08x}" for c in text) + '"'
 
 
@@ -77,7 +77,7 @@ def _reference(file: Path) -> MemoryBackend:
     account = SourceAccount(str(file), "ntriples")
     found = open_rdf(file, "ntriples", SourceOptions(), account)
     records: list[Any] = [one for one in found if not isinstance(one, Refusal)]
-    # The types of a node in the order of the file are not told by a store: the first one counts.
+    # Stores do not keep the order of types in the file: the alphabetically first one counts.
     types: dict[str, set[str]] = defaultdict(set)
     for record in records:
         if isinstance(record, NodeRecord) and record.entity_type:
@@ -90,7 +90,7 @@ IRI = Callable[[str], str | None]
 
 
 def _comparable(metadata: Named[str, Any], iri_of: IRI) -> dict[str | None, Any]:
-    """With keys as IRIs, and names as a set: which label is the name is told by order alone."""
+    """Keys as IRIs, and names as a set: which label is the name depends on the file's order."""
     names = [metadata[key] for key in ("name",) if key in metadata]
     types = [iri_of(name) for name in metadata.get("other_types", [])]
     return {
@@ -101,7 +101,7 @@ def _comparable(metadata: Named[str, Any], iri_of: IRI) -> dict[str | None, Any]
 
 
 async def _told(backend: GraphDbInterface, asked: list[str], iri_of: IRI) -> list[Any]:
-    """All that a backend says of some nodes, with IRIs in place of ids."""
+    """Everything that a backend returns about some nodes, with IRIs in place of ids."""
     nodes = {iri_of(n.id): iri_of(n.entity_type) for n in await backend.get_nodes_batch(asked)}
     edges = {tuple(map(iri_of, edge)) for edge in await backend.edges_batch(asked)}
     metadata = await backend.metadata_for_nodes_batch(asked)

@@ -1,4 +1,4 @@
-"""The requests that go out to endpoints, compared with what their documentation says.
+"""The requests to endpoints, compared with the documentation of the servers.
 
 These servers cannot be run here: QLever, Amazon Neptune, Stardog and GraphDB.
 """
@@ -22,7 +22,7 @@ QUERY = "SELECT ?s WHERE { ?s ?p 'ü & \"' }"
 async def test_a_query_is_a_form_by_post_that_asks_for_json_as_the_standard_says(
     bad_endpoint: BadEndpoint, opened: Opened
 ) -> None:
-    """SPARQL 1.1 Protocol 2.1.2, which all of them take."""
+    """SPARQL 1.1 Protocol 2.1.2, which all of the servers accept."""
     await (await opened(bad_endpoint.url)).reply(QUERY)
     (asked,) = bad_endpoint.requests
     assert (asked.method, asked.target) == ("POST", "/sparql")
@@ -34,14 +34,14 @@ async def test_a_query_is_a_form_by_post_that_asks_for_json_as_the_standard_says
 @pytest.mark.parametrize(
     ("preset", "fields"),
     [
-        # It takes a duration, `timeout=30s`, but none beyond its own limit, which it does not tell.
+        # A duration, `timeout=30s`, but none above the server's limit, which it does not report.
         ("qlever", {}),
         # Milliseconds.
         ("stardog", {"timeout": ["29500"]}),
-        # Seconds, as RDF4J has it.
+        # Seconds, as for RDF4J.
         ("graphdb", {"timeout": ["30"]}),
         ("rdf4j", {"timeout": ["30"]}),
-        # A hint within the query or the cluster's own setting; no parameter.
+        # No parameter: a hint within the query, or a setting of the cluster.
         ("neptune", {}),
         ("virtuoso", {"timeout": ["29500"]}),
         ("dbpedia", {"timeout": ["29500"]}),

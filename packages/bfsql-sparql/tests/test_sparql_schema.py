@@ -1,4 +1,4 @@
-"""The two lists of the schema: exact where a store gives them, otherwise samples that say so."""
+"""The two lists of the schema: exact if a store provides them, otherwise marked as samples."""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -153,7 +153,7 @@ async def test_a_sample_takes_what_the_service_description_names(
             assert request.headers["Accept"] == "text/turtle"
             assert request.fields == {}
             return Reply(body=DESCRIPTION.encode(), content_type="text/turtle; charset=utf-8")
-        if "<http://x.test/tells>" in request.query:  # whether an edge has it
+        if "<http://x.test/tells>" in request.query:  # whether an edge has this predicate
             return results({"p": iri("http://x.test/tells")})
         return results(variables=["s"])
 
@@ -237,10 +237,10 @@ async def test_a_silent_store_holds_no_list_longer_than_its_time(
     assert await store.schema.predicates() == []
     assert time.monotonic() - began < 15
     with call.scope(seconds=0.5):
-        await store.schema.entity_types()  # in less than the whole of the call's time
+        await store.schema.entity_types()  # leaves some of the call's time
 
 
-# --- what else is known -----------------------------------------------------
+# --- capabilities and classes -----------------------------------------------
 
 
 async def test_it_is_found_out_which_statements_occur(filled: Looks) -> None:

@@ -1,4 +1,4 @@
-"""Search: what is found, in which order, by which means, and when time is up."""
+"""Search: results, their order, the methods used, and timeouts."""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -299,7 +299,7 @@ async def test_a_search_costs_a_handful_of_requests(filled: Looks) -> None:
 
 
 def _found(request: Asked) -> Reply:
-    """Whatever is asked, one city with its name."""
+    """One city with its name, for every query."""
     city = iri("http://x.test/city")
     label = iri("http://www.w3.org/2000/01/rdf-schema#label")
     row = {"s": city, "property": label, "value": literal("The Big Apple", "en")}
@@ -307,7 +307,7 @@ def _found(request: Asked) -> Reply:
 
 
 def _without_texts(query: str) -> str:
-    """A query with its literals emptied."""
+    """A query without the contents of its literals."""
     parts = []
     inside = escaped = False
     for letter in query:

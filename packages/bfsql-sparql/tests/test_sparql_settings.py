@@ -1,4 +1,4 @@
-"""Presets: what they set, that explicit settings win, and that their requests go out so."""
+"""Presets: their values, the precedence of explicit settings, and the resulting requests."""
 
 import tomllib
 from importlib.resources import files

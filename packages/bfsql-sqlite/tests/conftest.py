@@ -1,4 +1,4 @@
-"""Graphs to read."""
+"""Fixtures that load and open graphs."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from pathlib import Path
@@ -19,13 +19,13 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def load(file: Path) -> Load:
-    """Records into `file`."""
+    """Loads records into `file`."""
     return lambda records: load_graph(SqliteSettings(path=file), records)
 
 
 @pytest.fixture
 async def opened(tmp_path: Path) -> AsyncIterator[Open]:
-    """Records to an open backend, which is closed after the test."""
+    """Opens a backend over records, and closes it after the test."""
     backends: list[SqliteBackend] = []
 
     async def open_records(records: Iterable[GraphRecord]) -> SqliteBackend:

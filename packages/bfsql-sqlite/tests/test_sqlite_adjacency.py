@@ -1,4 +1,4 @@
-"""Edges in packed arrays: what was written is read again, at every cut, and damage is noticed."""
+"""Edges in packed arrays: they are read as written at every cut, and damage is detected."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ TRIPLES = st.frozensets(
 
 @pytest.fixture
 def short_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows so short that a small graph has many."""
+    """Rows so short that a small graph has many of them."""
     for module in (adjacency, edge_tables):
         monkeypatch.setattr(module, "ENTRIES", 3)
         monkeypatch.setattr(module, "SPAN", 4)
@@ -238,6 +238,6 @@ def test_damage_is_an_error_of_the_file(damage: str) -> None:
         with pytest.raises(Damaged):
             ring(graph, list(range(NODES)))
         edges = Adjacency(NODES, 11, 2, PREDICATES)
-        with pytest.raises(Damaged):  # noqa: PT012 - damage of either kind
+        with pytest.raises(Damaged):  # noqa: PT012 - either may raise
             edges.types(graph)
             small_ring(edges, graph, list(range(NODES)))

@@ -1,4 +1,4 @@
-"""Whatever the records are, the file answers what the reference in memory answers."""
+"""The file gives the same answers as the reference in memory, whatever the records."""
 
 import tempfile
 from pathlib import Path

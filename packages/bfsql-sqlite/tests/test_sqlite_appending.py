@@ -1,4 +1,4 @@
-"""A graph that came in several loads is the one that came in one."""
+"""Several loads make the same graph as one load."""
 
 import json
 import sqlite3
@@ -25,7 +25,7 @@ CONTENTS = [
     "SELECT * FROM predicate ORDER BY p",
     "SELECT key, value FROM meta WHERE key <> 'load' ORDER BY key",
 ]
-"""Everything that answers are made of."""
+"""All contents on which answers depend."""
 
 
 def contents(path: Path) -> list[list[tuple[Any, ...]]]:
@@ -34,7 +34,7 @@ def contents(path: Path) -> list[list[tuple[Any, ...]]]:
 
 
 def plain(value: Any) -> Any:
-    """Metadata with its keys in order, as answers have them."""
+    """Metadata with sorted keys, as in answers."""
     if isinstance(value, str) and value.startswith("{"):
         return json.dumps(json.loads(value), sort_keys=True)
     return value

@@ -1,4 +1,4 @@
-"""Tables that DuckDB reads make the file, and the report, that their records make."""
+"""Tables that DuckDB reads result in the same file and report as their records do."""
 
 import asyncio
 import gzip
@@ -39,9 +39,9 @@ Outcome = tuple[dict[str, list[Any]], dict[str, Any]] | str
 def outcome(
     paths: Sequence[Path], options: SourceOptions, how: LoadOptions, file: Path, bulk: bool
 ) -> Outcome:
-    """What is in the tables of the file, and the report; or the error.
+    """The contents of the file's tables and the report, or the error.
 
-    In mode APPEND the first path is in the file already.
+    In mode APPEND, the first path is loaded into the file beforehand.
     """
     if how.mode is LoadMode.APPEND:
         first, *paths = paths
@@ -78,7 +78,7 @@ def names(folder: Path) -> list[str]:
 
 
 def plain(name: str, rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-    """Metadata as values, and without the identity of a load."""
+    """Rows with metadata as values, and without the identity of the load."""
     if name == "meta":
         return (row for row in rows if row[0] != "load")
     if name in {"detail", "edge"}:
@@ -87,7 +87,7 @@ def plain(name: str, rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...
 
 
 def check(folder: Path, *paths: Path, how: LoadOptions = CREATING, **options: Any) -> bool:
-    """Whether the tables were read in bulk; the outcome is the same in any case."""
+    """Whether the tables were read in bulk; checks that record by record gives the same outcome."""
     given, done = SourceOptions(**options), []
     real = bulk.write_tables
 
@@ -284,7 +284,7 @@ main()
 
 
 def notes(folder: Path, *paths: Path, how: LoadOptions = CREATING) -> list[list[str]]:
-    """What the report says of each table."""
+    """The report's notes for each table."""
     reading = Reading(plugin, paths, how=how)
     file = SqliteSettings(path=folder / "graph.db")
     report = reading.completed(asyncio.run(load_graph(file, reading.records, reading.how)))
@@ -334,7 +334,7 @@ HEADERS = [
 
 @st.composite
 def tables(draw: st.DrawFn) -> tuple[str, bytes]:
-    """The ending of a name and the content of a table."""
+    """The file suffix and the content of a table."""
     tabs = draw(st.booleans())
     separator = "\t" if tabs else draw(st.sampled_from(",,,;|"))
     header = draw(st.sampled_from(HEADERS))
@@ -380,7 +380,7 @@ ODD_LINES = st.sampled_from(
 
 @st.composite
 def json_tables(draw: st.DrawFn) -> tuple[str, bytes]:
-    """The same of JSONL."""
+    """The same for JSONL."""
     header = draw(st.sampled_from(HEADERS[:9] + HEADERS[-2:]))
     row, texts = (st.fixed_dictionaries(dict.fromkeys(header, some)) for some in (VALUES, TEXTS))
     some = st.dictionaries(st.one_of(KEYS, st.sampled_from(header)), VALUES, max_size=5)
@@ -422,7 +422,7 @@ COLUMNS: list[tuple[pa.DataType, st.SearchStrategy[Any]]] = [
 
 @st.composite
 def parquet_tables(draw: st.DrawFn) -> tuple[str, bytes]:
-    """The same of Parquet."""
+    """The same for Parquet."""
     header = draw(st.sampled_from(HEADERS[:4] + HEADERS[6:10] + HEADERS[-2:]))
     count = draw(st.integers(0, 12))
     columns = {}

@@ -1,4 +1,4 @@
-"""The graph of a file in integers: large rings, a file that is cut short, time that runs out."""
+"""The columns of a file: large rings, truncated files and timeouts."""
 # ruff: noqa: ASYNC240 - a test waits for its files
 
 import asyncio

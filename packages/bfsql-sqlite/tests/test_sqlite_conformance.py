@@ -17,7 +17,7 @@ from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
 
 
 class Watched:
-    """A connection that keeps the texts of its statements, without their values."""
+    """A connection that records the texts of its statements, without their values."""
 
     def __init__(self, connection: sqlite3.Connection, texts: list[str]) -> None:
         self._connection = connection
@@ -32,7 +32,7 @@ class Watched:
 
 
 def allow(path: Path, mode: int) -> None:
-    """A file of this mode, in a folder that allows as much."""
+    """Set the mode of a file, and give its folder rights that permit as much."""
     path.parent.chmod(stat.S_IRWXU)
     path.chmod(mode)
     path.parent.chmod(mode | stat.S_IXUSR)
@@ -40,7 +40,7 @@ def allow(path: Path, mode: int) -> None:
 
 @asynccontextmanager
 async def opened(records: Sequence[GraphRecord], mode: int) -> AsyncIterator[SqliteBackend]:
-    """The records in a file of this mode, in a folder that allows as much."""
+    """A backend over the records, in a file of this mode, in a folder that permits as much."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "graph.db"
         await load_graph(SqliteSettings(path=path), records)

@@ -1,4 +1,4 @@
-"""A file that is not a graph that can be read: one sentence that names it and the cure."""
+"""Files that are not readable graphs: one error that names the file and the remedy."""
 # ruff: noqa: ASYNC240 - a test waits for its files
 
 import os
@@ -132,7 +132,7 @@ async def test_an_unreadable_file_is_told(graph: Path, as_nobody: None) -> None:
 
 @pytest.fixture
 def as_nobody(graph: Path) -> Callable[[], None]:
-    """Rights hold for root too, once root is somebody else."""
+    """Makes file permissions apply to root too, by switching to another user."""
     if os.name != "posix":
         pytest.skip("files have no such rights here")
     if os.geteuid() != 0:
@@ -183,7 +183,7 @@ def test_a_load_that_is_terminated_leaves_the_old_file_and_nothing_else(graph: P
         "            os.kill(os.getpid(), signal.SIGTERM)\n"
         "        yield NodeRecord(str(number), 'Thing')\n"
         "opened = lambda *_: [Source(SourceAccount('endless', 'jsonl'), endless())]\n"
-        "sources.open_sources = opened\n"  # before any module takes the name from there
+        "sources.open_sources = opened\n"  # before any module imports the name
         "from bfsql.cli import main\n"
         "main()\n"
     )

@@ -1,4 +1,4 @@
-"""A load that is killed, or that meets another one, leaves a whole graph, and soon nothing else."""
+"""A load that is killed or meets another leaves a complete graph, and no other files for long."""
 
 import asyncio
 import multiprocessing
@@ -32,11 +32,11 @@ WHOLE = {
     LoadMode.REPLACE: (10, NODES),
     LoadMode.APPEND: (10, NODES + 10),
 }
-"""How many nodes there may be after a load of a mode was killed."""
+"""Possible numbers of nodes after a load in each mode was killed."""
 
 
 def nodes_in(path: Path) -> int:
-    """How many nodes a graph has, if it is whole; 0 where no file is."""
+    """The number of nodes of a graph, which must be complete; 0 if there is no file."""
     if not path.exists():
         return 0
     with closing(sqlite3.connect(path)) as graph:
@@ -52,7 +52,7 @@ def kept(folder: Path) -> set[str]:
 
 @pytest.fixture
 def processes(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Makes processes in which the modules of a load are imported already."""
+    """Makes processes that have already imported the modules of a load."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         pytest.skip("processes are not copied here")
     monkeypatch.setenv("PYTHONPATH", str(Path(bfsql_trials.__file__).parents[1]))
@@ -81,18 +81,18 @@ def test_a_load_that_is_killed_at_any_moment_leaves_a_whole_graph(
         process.join(random.uniform(0, seconds) if number else 60)
         process.kill()
         process.join(60)
-        seconds = seconds or time.monotonic() - begun  # of the first, which ends by itself
+        seconds = seconds or time.monotonic() - begun  # of the first load, which is not killed
         assert nodes_in(path) in WHOLE[mode]
         left += bool(kept(tmp_path))
         asyncio.run(load_graph(settings, OLD))
         assert kept(tmp_path) == set()
         assert nodes_in(path) == len(OLD)
-    assert left > KILLS / 4  # or the moments were not those of a load
+    assert left > KILLS / 4  # otherwise the kills missed the loads
 
 
 @pytest.fixture
 def tables(tmp_path: Path) -> list[Path]:
-    """Of 50,000 rows, in a folder of their own."""
+    """Tables of 50,000 rows, in a separate folder."""
     folder = tmp_path / "tables"
     folder.mkdir()
     nodes, edges = folder / "nodes.csv", folder / "edges.csv"
@@ -113,7 +113,7 @@ def test_a_load_of_tables_that_is_killed_leaves_a_whole_graph(
     settings = SqliteSettings(path=path)
     seconds, left = 0.0, 0
     for number in range(KILLS + 1):
-        # The load before was killed, and what it left is not in the way of this one.
+        # The previous load was killed; its leftovers must not hinder this one.
         before = nodes_in(path)
         ours, theirs = processes.Pipe()
         arguments = (theirs, plugin, settings, tables, options)

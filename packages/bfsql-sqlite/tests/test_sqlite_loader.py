@@ -1,4 +1,4 @@
-"""A load makes all of a file or leaves what was there, and tells what it found."""
+"""A load writes the whole file or leaves the previous one, and reports what it found."""
 # ruff: noqa: ASYNC220, ASYNC221, ASYNC240 - a test waits for its files and processes
 
 import asyncio
@@ -27,7 +27,7 @@ def names(folder: Path) -> list[str]:
 class TestLoads(SqlLoaderSuite):
     @pytest.fixture(autouse=True)
     def short_runs(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """So few edges are sorted and read at once that these graphs have more."""
+        """Makes runs and batches so short that these graphs need several of them."""
         monkeypatch.setattr(external_sort, "RUN", 2_000)
         monkeypatch.setattr(external_sort, "BLOCK", 1_000)
         monkeypatch.setattr(adjacency, "BATCH_EDGES", 10_000)

@@ -1,4 +1,4 @@
-"""A real graph, with the figures that the protocol's author publishes for it."""
+"""A real graph, with the figures published by the protocol's author."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,7 +13,7 @@ from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
 
 @pytest.fixture(scope="module")
 def loaded(medlit_records: list[GraphRecord], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file that holds it."""
+    """A file that holds the graph."""
     path = tmp_path_factory.mktemp("medlit") / "medlit.db"
     assert_whole(asyncio.run(load_graph(SqliteSettings(path=path), medlit_records)))
     return path

@@ -1,4 +1,4 @@
-"""What becomes of a graph that is there when another one is loaded into its place."""
+"""What happens to an existing graph when another one is loaded into its place."""
 # ruff: noqa: ASYNC240 - a test waits for its files
 
 import os
@@ -28,7 +28,7 @@ OLD: list[GraphRecord] = [
 
 @pytest.fixture
 def load_with(file: Path) -> LoadWith:
-    """Records into `file`, with options."""
+    """Loads records into `file`, with options."""
 
     def load(mode: LoadMode, records: Iterable[GraphRecord], **more) -> Awaitable[LoadReport]:
         return load_graph(SqliteSettings(path=file), records, LoadOptions(mode, **more))
@@ -298,7 +298,7 @@ async def test_a_statement_that_is_taken_out_does_not_take_its_ends_along(
     assert await ids(file) == ["e:a", "e:b"]
 
 
-# --- a graph that is none -----------------------------------------------------
+# --- empty graphs, and progress -----------------------------------------------
 
 
 async def test_a_graph_without_nodes_or_with_loose_edges_alone_changes_nothing(

@@ -1,4 +1,4 @@
-"""Ids of any spelling, deadlines, cancellation, many callers at once."""
+"""Ids of any spelling, deadlines, cancellation and concurrent calls."""
 
 import asyncio
 import gc
@@ -167,7 +167,7 @@ async def test_the_deadline_of_a_call_stops_its_statement(opened) -> None:
 
 
 async def endless_calls(backend, number: int) -> list[asyncio.Future[None]]:
-    """Calls that do not end by themselves, when all of them have begun."""
+    """Start calls that do not end by themselves, and return them when all are running."""
     begun: asyncio.Queue[None] = asyncio.Queue()
     loop = asyncio.get_running_loop()
 

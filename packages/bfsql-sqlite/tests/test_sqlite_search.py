@@ -1,4 +1,4 @@
-"""What search finds, in which order, and that no text upsets it."""
+"""Search: results, their order, and texts of any kind."""
 
 import json
 import sqlite3
@@ -202,18 +202,18 @@ def test_folding_a_folded_text_changes_nothing(text: str) -> None:
     assert fold(fold(text)) == fold(text)
 
 
-# --- at size --------------------------------------------------------------------
+# --- large graphs ---------------------------------------------------------------
 
 BLOCK = 500
 NAMES = 20_000
 
 
 class Reading(NamedTuple):
-    """What a search found and read."""
+    """The results of a search, and how much it read."""
 
     found: list[str]
     blocks: int
-    """Blocks in which terms were looked up, counted anew for each look."""
+    """Blocks in which terms were looked up, counted separately for each look."""
     texts: int
     """Entries whose names were read."""
 
@@ -222,7 +222,7 @@ Names = Iterable[tuple[int, int, str, str]]
 
 
 def indexed(names: Names, size: int) -> sqlite3.Connection:
-    """A file with nothing in it but nodes and what search needs, in blocks of a size."""
+    """A database with only nodes and the search index, in blocks of a given size."""
     graph = sqlite3.connect(":memory:")
     graph.executescript(TABLES)
     rows = list(names)
@@ -246,7 +246,7 @@ def found_in(graph: sqlite3.Connection, query: str, *types: int) -> Reading:
 
 @pytest.fixture(scope="module")
 def crowd() -> Iterator[sqlite3.Connection]:
-    """`common` is in all names, `half` in every second; type 9 is rare."""
+    """`common` is in all names, `half` in every second one; type 9 is rare."""
 
     def names() -> Names:
         for i in range(NAMES):
@@ -282,8 +282,8 @@ def test_a_word_that_many_share_costs_no_more_than_a_rare_one(
 ) -> None:
     read = found_in(crowd, query)
     assert len(read.found) == LIMIT
-    # An alias that is the text is always looked for in all blocks, and what is in none; the
-    # other looks stop at the first block that has enough.
+    # An alias equal to the text is always looked up in all blocks, as are terms that occur in none;
+    # the other looks stop at the first block with enough results.
     assert read.blocks <= whole * NAMES // BLOCK + 5
     assert read.texts <= 5 * READ
 
@@ -307,7 +307,7 @@ def test_each_look_reads_a_block_once(crowd, query: str, first: list[str], types
     read = found_in(crowd, query, *types)
     if not types:
         assert read.found[: len(first)] == first
-    # Looks: beginning, alias, words of names, words of all, part, likeness.
+    # Looks: prefix, alias, words of names, words of all texts, part, similarity.
     assert read.blocks <= 6 * NAMES // BLOCK
     assert read.texts <= 2 * NAMES // BLOCK * READ
 

@@ -1,4 +1,4 @@
-"""Files as users have them, good and broken: what `bfsql load` says, and how it exits."""
+"""Files as users have them, good and broken: the output and exit code of `bfsql load`."""
 
 import contextlib
 import gzip
@@ -65,20 +65,20 @@ CYTOSCAPE = json.dumps(
 
 
 class Case(NamedTuple):
-    """A command, what comes of it, and its exit code."""
+    """A command with its input files, expected output and exit code."""
 
     name: str
     files: Files
     command: str
-    """Arguments, apart from `--replace --path graph.db`."""
+    """Arguments, without `--replace --path graph.db`."""
     code: int
-    """1: lines were refused, or the load as a whole; 2: nothing can be read."""
+    """1: lines or the whole load were refused; 2: nothing can be read."""
     says: tuple[str, ...]
-    """Patterns, each of which is found in what the command prints."""
+    """Patterns, each of which must match the output."""
 
 
 def whole(nodes: int, edges: int) -> str:
-    """What the account says of a graph of this size."""
+    """The report's statement about a graph of this size."""
     of = [f"{n} {thing}{'s' * (n != 1)}" for n, thing in ((nodes, "node"), (edges, "edge"))]
     return f"graph.db now holds {', '.join(of)}, "
 
@@ -459,7 +459,7 @@ class TestUserFiles(UserFilesSuite):
 
 @pytest.fixture(scope="module")
 def old(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """A graph of the node `old`, as a file."""
+    """The file of a graph with the node `old`."""
     folder = tmp_path_factory.mktemp("old")
     (folder / "old.csv").write_text("id,type\nold,Thing\n", encoding="utf-8")
     done = bfsql_here("load", str(folder / "old.csv"), "--path", str(folder / "graph.db"))
@@ -491,17 +491,17 @@ def test_a_file_as_a_user_has_it(case: Case, folder: Path, old: bytes) -> None:
     printed = done.stdout + done.stderr
     assert done.exit_code == case.code, printed
     assert [said for said in case.says if not re.search(said, printed)] == [], printed
-    if "now holds" not in done.stdout:  # a refused load is one sentence, and changes nothing
+    if "now holds" not in done.stdout:  # a refused load changes nothing
         assert (folder / "graph.db").read_bytes() == old
     if case.code and not done.stdout:
         assert done.stderr.count("\n") == 1
 
 
-# --- what takes a process of its own --------------------------------------------
+# --- in a separate process ------------------------------------------------------
 
 
 def bfsql_there(folder: Path, *args: str, stdin: int | None = None) -> subprocess.Popen[str]:
-    """`bfsql load` in a process of its own."""
+    """Run `bfsql load` in a separate process."""
     command = [sys.executable, "-m", "bfsql", "load", *args, "--path", "graph.db"]
     return subprocess.Popen(
         command,
@@ -563,7 +563,7 @@ def test_a_signal_ends_the_waiting_for_a_fifo(
         load = bfsql_there(folder, "e.csv", "--replace")
     finally:
         signal.signal(signal.SIGINT, before)
-    with load, (folder / "e.csv").open("w") as fifo:  # opens when the load does
+    with load, (folder / "e.csv").open("w") as fifo:  # blocks until the load opens it
         fifo.write(EDGE_LIST)
         fifo.flush()
         out, err = _ended(load, told)
@@ -572,8 +572,8 @@ def test_a_signal_ends_the_waiting_for_a_fifo(
 
 
 def _ended(load: subprocess.Popen[str], told: signal.Signals) -> tuple[str, str]:
-    """What a load has printed that a signal ended."""
-    while True:  # one that comes just before a read begins is seen only when the read is over
+    """The output of a load that is ended by a signal."""
+    while True:  # a signal just before a read begins is noticed only after that read
         load.send_signal(told)
         with contextlib.suppress(subprocess.TimeoutExpired):
             return load.communicate(timeout=10)
