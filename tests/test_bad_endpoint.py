@@ -1,4 +1,4 @@
-"""The bad endpoint does what a test lines up, as a plain client sees it."""
+"""The bad endpoint sends the replies that a test queues, as a plain client sees them."""
 
 import http.client
 import json

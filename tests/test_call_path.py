@@ -1,4 +1,4 @@
-"""How many modules one call enters: a call that wanders is a call that nobody can follow."""
+"""One call enters few modules and seldom crosses between them, so that it is easy to follow."""
 
 import sys
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Entries of `bfsql install`: a schema made by others takes them, and their commands start."""
+"""Entries of `bfsql install`: a third-party schema accepts them, and their commands start."""
 
 import json
 import subprocess
@@ -28,10 +28,10 @@ console.log(JSON.stringify(results));
 """
 
 NAMES = {"gemini-cli": "gemini"}
-"""What the oracle calls a client, where it is something else."""
+"""The oracle's names of clients, where they differ from ours."""
 
 UNKNOWN = {"zed", "lm-studio", "cline"}
-"""Clients that the oracle does not have."""
+"""Clients that the oracle does not know."""
 
 
 def install(home: Path, client: str, *options: str) -> None:
@@ -74,7 +74,7 @@ def test_the_oracle_takes_every_entry(tmp_path: Path, films_db: Path, node_progr
             for system, place in oracle["configPath"].items()
             if system == "linux"
         }
-        if name != "antigravity":  # which has moved its file since
+        if name != "antigravity":  # it has moved its file since
             assert places == {CLIENTS[client.name].path(tmp_path, {}).as_posix()}
 
 

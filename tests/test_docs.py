@@ -1,21 +1,21 @@
-"""Every code block of the documentation is a file that runs, or what such a file printed.
+"""Every code block of the documentation is a file that runs, or the output of such a file.
 
-A marker in front of a block says which; its path starts from the page's folder.
+A marker before a block says which; its path is relative to the page's folder.
 
-    <!-- file: snippets/load.sh -->    the block is this file, word for word
-    <!-- file: snippets/a.py as b/c.py -->  likewise, and it is put there in place of being run
-    <!-- output: snippets/load.sh -->  the block is what it printed; `...` stands for any text
+    <!-- file: snippets/load.sh -->    the block is this file, verbatim
+    <!-- file: snippets/a.py as b/c.py -->  the same, but the file is copied there instead of run
+    <!-- output: snippets/load.sh -->  the block is its output; `...` stands for any text
     <!-- run: snippets/load.sh -->     no block follows: the file runs without being shown
-    <!-- nox -->                       commands that call sessions of noxfile.py, one a line
-    <!-- clone -->                    commands that install distributions of a clone, one a line
-    <!-- outside -->                   the page installs things: it has an environment for that
-    <!-- server: postgres -->          the page asks a real server, this one, neo4j or oxigraph
+    <!-- nox -->                       commands that call sessions of noxfile.py, one per line
+    <!-- clone -->                     commands that install distributions of a clone, one per line
+    <!-- outside -->                   the page installs packages, in an environment for that
+    <!-- server: postgres -->          the page uses a real server: postgres, neo4j or oxigraph
 
-The files of a page run in its order, in one empty folder. Python and shell run as they are
-(`pip` only looks whether everything is there), the server that serve*.sh starts is asked for
-its tools by a real client, a client's configuration is used by one, bfsql*.toml goes through
-`bfsql config`, .sql, .cypher and .ru run on the page's server; any other file is data, and is put
-into the folder.
+The files of a page run in the order of the page, in one empty folder. Python and shell scripts run
+unchanged (`pip` only checks that everything is installed). A real client lists the tools of a
+server started by serve*.sh, and of the servers in a client's configuration. bfsql*.toml is read by
+`bfsql config`; .sql, .cypher and .ru run on the page's server. Any other file is data and is
+written to the folder.
 """
 
 import json
@@ -65,18 +65,18 @@ RUN = {".py": ("python", "-W", "error"), ".sh": ("bash", "-euo", "pipefail")}
 ENVIRONMENT = {
     **{name: value for name, value in os.environ.items() if not name.startswith("BFSQL_")},
     "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-    # What a page installs is here; what an extra of it needs may not be.
+    # The packages that a page installs are installed here; the dependencies of an extra may not be.
     **dict.fromkeys(("PIP_DRY_RUN", "PIP_NO_DEPS", "PIP_NO_INDEX"), "1"),
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     "BFSQL_PORT": "0",
-    "BROWSER": "true",  # the command: no browser is opened
+    "BROWSER": "true",  # the shell's command, so that no browser opens
     "BFSQL_LOG_LEVEL": "info",
 }
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
 
 class Reading:
-    """A page while it is read: the folder it works in, and what its files printed."""
+    """The state while a page runs: its folder, and the output of its files."""
 
     def __init__(
         self, folder: Path, stack: AsyncExitStack, environment: dict[str, str], server: Place
@@ -110,11 +110,11 @@ class Reading:
                     tomllib.loads(text)
 
     def program(self, file: Path, text: str) -> tuple[str, ...]:
-        """The file, or its text where that asks the server which was started on another port."""
+        """Arguments that run the file, or its text with the actual URL of the server."""
         return ("-c", text.replace(WEB_API, self.url)) if WEB_API in text else (str(file),)
 
     async def connect(self, text: str) -> None:
-        """Use a client's configuration, with the places that it stands for."""
+        """Use a client's configuration, with actual values for its placeholders."""
         text = text.replace(PLACE, str(self.folder)).replace(ADDRESS, self.url)
         text = text.replace(*self.server.address)
         for entry in json.loads(text)["mcpServers"].values():
@@ -124,12 +124,12 @@ class Reading:
         where: dict[str, Any] = {"cwd": self.folder, "env": self.environment, "timeout": 120}
         ran = subprocess.run(command, check=False, capture_output=True, text=True, **where)
         assert ran.returncode == 0, f"{command}\n{ran.stdout}\n{ran.stderr}"
-        return re.sub(" +$", "", ran.stdout, flags=re.MULTILINE)  # as editors leave it
+        return re.sub(" +$", "", ran.stdout, flags=re.MULTILINE)  # as editors save pages
 
 
 @contextmanager
 def served(command: str, folder: Path, environment: dict[str, str]) -> Iterator[str]:
-    """The URL of an HTTP server, which is told to stop at the end."""
+    """The URL of an HTTP server, which is stopped at the end."""
     where: dict[str, Any] = {"cwd": folder, "env": environment, "text": True}
     shell = ["bash", "-c", f"exec {command}"]
     with subprocess.Popen(shell, stderr=subprocess.PIPE, **where) as server:
@@ -142,7 +142,7 @@ def served(command: str, folder: Path, environment: dict[str, str]) -> Iterator[
 
 
 async def lists_six(reading: Reading, entry: dict[str, Any]) -> None:
-    """Use an entry of a client's configuration as a client would."""
+    """Use an entry of a client's configuration as a client would; expect six tools."""
     async with AsyncExitStack() as stack:
         if "url" in entry:
             http = await stack.enter_async_context(httpx2.AsyncClient(headers=entry.get("headers")))
@@ -158,7 +158,7 @@ async def lists_six(reading: Reading, entry: dict[str, Any]) -> None:
 
 
 def marked(page: Path) -> list[tuple[str, Path, str | None, str | None]]:
-    """The markers of a page: kind, file, where it is put, and the block that follows."""
+    """The markers of a page: kind, file, destination, and the block that follows."""
     return [
         (m["kind"], (page.parent / (m["path"] or "")).resolve(), m["place"], m["block"])
         for m in MARKED.finditer(page.read_text("utf-8"))
@@ -167,7 +167,7 @@ def marked(page: Path) -> list[tuple[str, Path, str | None, str | None]]:
 
 @pytest.fixture
 def environment(page: Path, request: pytest.FixtureRequest) -> dict[str, str]:
-    """The variables with which a page's commands run."""
+    """The environment variables of a page's commands."""
     if "\n<!-- outside -->\n" not in page.read_text("utf-8"):
         return ENVIRONMENT
     outside: Environment = request.getfixturevalue("outside")
@@ -176,7 +176,7 @@ def environment(page: Path, request: pytest.FixtureRequest) -> dict[str, str]:
 
 @pytest.fixture
 def server(page: Path, request: pytest.FixtureRequest) -> AbstractAsyncContextManager[Place]:
-    """What the page finds on a server of the session."""
+    """The part of a server of the session that the page uses, if any."""
     named = SERVER.search(page.read_text("utf-8"))
     if named is None:
         return nullcontext(Place())

@@ -1,4 +1,4 @@
-"""`bfsql doctor`: one thing is wrong, is named first, and has its cure."""
+"""`bfsql doctor`: if one thing is wrong, it is reported first, with its cure."""
 
 import json
 import os
@@ -27,7 +27,7 @@ def doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Doctor:
     """`bfsql doctor` in an empty folder, for a user without clients."""
     home = tmp_path / "home"
     home.mkdir()
-    own = [name for name in os.environ if name.startswith("BFSQL_")]  # of the tests
+    own = [name for name in os.environ if name.startswith("BFSQL_")]  # set for the tests
     for variable in ("XDG_CONFIG_HOME", "CODEX_HOME", "CLINE_DIR", *own):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("HOME", str(home))
@@ -41,7 +41,7 @@ def first(result: Result) -> dict[str, str]:
 
 
 def loaded(folder: Path, *options: str, **files: str) -> str:
-    """A graph of some CSV tables, by name."""
+    """Load CSV tables, given by name, and return the path of the graph."""
     for name, text in files.items():
         (folder / f"{name}.csv").write_text(text)
     sources = [str(folder / f"{name}.csv") for name in files]

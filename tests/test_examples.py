@@ -1,4 +1,4 @@
-"""The examples as others get them: wheels, in an environment that holds core from its wheel."""
+"""The examples as users install them: from wheels, together with core's wheel."""
 
 import json
 import shutil
@@ -24,10 +24,10 @@ Fresh = Callable[..., Environment]
 
 @pytest.fixture(scope="module")
 def fresh(wheels: Path, tmp_path_factory: pytest.TempPathFactory) -> Fresh:
-    """Environments that know this project by its wheels alone: core, sqlite, and what is asked for.
+    """Makes environments with core, sqlite and the requested distributions, all from wheels.
 
-    What core depends on is borrowed from the environment of the tests, so that
-    nothing is fetched; a path file does not bring its editable installs along.
+    A path file adds the dependencies from the tests' environment, so that nothing is downloaded,
+    but not its editable installs.
     """
     made: dict[tuple[str, ...], Environment] = {}
 

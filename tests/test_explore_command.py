@@ -24,7 +24,7 @@ ASKED = {"query": "Tom Hanks"}
 
 
 async def ask(client: Client) -> str:
-    """Search by MCP; the text of the answer."""
+    """Search over MCP; return the text of the answer."""
     async with client:
         [block] = (await client.call_tool("search_entities", ASKED)).content
         assert block.type == "text"
@@ -32,12 +32,12 @@ async def ask(client: Client) -> str:
 
 
 def search(url: str) -> None:
-    """Search by the web API."""
+    """Search through the web API."""
     assert httpx2.post(f"{url}/tools/search_entities", json=ASKED).status_code == 200
 
 
 def raw(port: int, path: str) -> bytes:
-    """The answer to a path that no client would send."""
+    """The response to a path that HTTP clients would normalize."""
     with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
         head = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
         connection.sendall(head.encode())

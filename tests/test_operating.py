@@ -1,4 +1,4 @@
-"""The files of docs/how-to/operate.md name only options, keys and paths that there are."""
+"""The files of docs/how-to/operate.md name only options, keys and paths that exist."""
 
 from __future__ import annotations
 

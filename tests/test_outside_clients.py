@@ -1,4 +1,4 @@
-"""Clients and testers that others wrote, in another language, against `bfsql serve`."""
+"""Third-party clients and testers, in another language, against `bfsql serve`."""
 
 import json
 import re
@@ -18,7 +18,7 @@ MEANT_FOR_ANY_SERVER = {
     "server-sse-multiple-streams",
     "dns-rebinding-protection",
 }
-"""Scenarios that prove something of a server without fixtures of the runner's own."""
+"""Scenarios that prove something even if a server lacks the runner's own fixtures."""
 
 PROVE_NOTHING = {"tools-call-simple-text", "tools-call-error"}
 """Scenarios that any server passes."""
@@ -29,7 +29,7 @@ TOOL_IS_ERROR = 5
 
 @pytest.fixture(params=["stdio", "http"])
 def server(request: pytest.FixtureRequest) -> list[str]:
-    """How the inspector is told where the server is."""
+    """The inspector's arguments that name the server."""
     if request.param == "http":
         return [request.getfixturevalue("films_url")]
     command: list[str] = request.getfixturevalue("films_on_stdio")
@@ -38,7 +38,7 @@ def server(request: pytest.FixtureRequest) -> list[str]:
 
 @pytest.fixture
 def inspect(node_programs: Any, server: list[str]) -> Any:
-    """Calls the inspector's command line; exit code and what it printed as JSON."""
+    """Runs the inspector's command line; returns its exit code and its decoded JSON output."""
 
     def run(*arguments: str) -> tuple[int, Any]:
         ended = node_programs.run(INSPECTOR, "--cli", *server, *arguments)
@@ -62,7 +62,7 @@ def test_the_inspector_lists_six_tools_with_the_graphs_schema(inspect: Any) -> N
     assert all(tool["annotations"]["readOnlyHint"] for tool in tools.values())
 
 
-@pytest.mark.parametrize("server", ["http"], indirect=True)  # stdio is tried by the other two
+@pytest.mark.parametrize("server", ["http"], indirect=True)  # the other two cover stdio
 def test_the_inspector_walks_from_a_name_to_what_two_people_share(inspect: Any) -> None:
     ids = []
     for name in ("Tom Hanks", "Meg Ryan"):

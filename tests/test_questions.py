@@ -1,4 +1,4 @@
-"""The suite of questions: truths, the plans of all kinds on real stores, and a scripted model."""
+"""The suite of questions: true answers, the plans on real stores, and a scripted model."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from questions.suite import Report, Sum, questions_about
 from questions.worlds import Size, World
 
 SOME = 4
-"""Of so many kinds one is asked where a question takes long."""
+"""Where a question takes long, one of this many kinds is asked."""
 
 
 @pytest.fixture(scope="module")
 def world() -> World:
-    """A small one."""
+    """A small world."""
     return World("small", Size.of(1), 11)
 
 
 @pytest.fixture(scope="module")
 def questions(world: World) -> list[Question]:
-    """One of every kind."""
+    """One question of every kind."""
     return questions_about(world)
 
 
@@ -77,7 +77,7 @@ async def test_plans_are_right_in_neo4j_and_ours_take_no_more_calls_than_cyphers
 ) -> None:
     async with in_neo4j(world, neo4j_server) as [ours, _, cypher]:
         cyphers = await plans_are_right(cypher, questions)
-        # Each new query takes this server a tenth of a second, so ours are asked for some.
+        # This server takes 0.1 s for each new query, so our tools answer only some questions.
         await plans_are_right(ours, questions[::SOME])
     async with in_sqlite(world, tmp_path) as [embedded, _]:
         assert (await plans_are_right(embedded, questions)).calls <= cyphers.calls
@@ -97,19 +97,19 @@ async def plans_are_right(side: Side, questions: list[Question]) -> Sum:
     assert report.wrong() == []
     [outcomes] = report.outcomes.values()
     found = Sum.of(outcomes)
-    assert found.right == len(questions) + 1  # the schema, too
+    assert found.right == len(questions) + 1  # the schema
     return found
 
 
 # --- a model --------------------------------------------------------------------
 
 Script = Callable[[list[dict[str, Any]], bool], dict[str, Any]]
-"""From the conversation, and whether there are tools, to the next message."""
+"""Returns the next message, given the conversation and whether there are tools."""
 
 
 @contextmanager
 def scripted(script: Script) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """The address of a server that speaks chat completions, and the requests that it got."""
+    """The address of a server that speaks chat completions, and the requests it has received."""
     asked: list[dict[str, Any]] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -124,7 +124,7 @@ def scripted(script: Script) -> Iterator[tuple[str, list[dict[str, Any]]]]:
             self.wfile.write(told)
 
         def log_message(self, *_: object) -> None:
-            """Nothing."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
@@ -144,7 +144,7 @@ def call(name: str, **arguments: Any) -> dict[str, Any]:
 async def examined(
     side: Side, questions: list[Question], script: Script, calls: int = 3
 ) -> tuple[Report, list[dict[str, Any]], list[dict[str, Any]]]:
-    """The report, the lines of the transcript, and the requests."""
+    """Examine a scripted model; return the report, the transcript's lines, and the requests."""
     transcript = io.StringIO()
     client = HttpClient()
     try:

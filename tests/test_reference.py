@@ -1,4 +1,4 @@
-"""The reference pages name everything that there is, and nothing else."""
+"""The reference pages name everything that exists, and nothing else."""
 
 import inspect
 import re
@@ -33,7 +33,7 @@ def page(name: str) -> str:
 
 
 def section(text: str, heading: str) -> str:
-    """What stands below a heading, up to the next one of its level or above."""
+    """The text below a heading, up to the next heading of the same or a higher level."""
     level = heading.split(" ", 1)[0]
     _, found, rest = f"\n{text}".partition(f"\n{heading}\n")
     assert found, f"there is no heading {heading!r}"
@@ -68,7 +68,7 @@ def test_a_tool_is_described_with_every_argument_and_its_default(tool: str) -> N
 
 
 def agrees(parameter: Parameter, kind: str, default: str) -> bool:
-    """Whether bounds and default are those that the page tells."""
+    """Whether bounds and default are those on the page."""
     bounds = (parameter.minimum if parameter.kind == "whole" else None, parameter.maximum)
     told = {int(number) for number in re.findall(r"\d+", kind)}
     if parameter.default is None:

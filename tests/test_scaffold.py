@@ -1,4 +1,4 @@
-"""What `bfsql new-backend` writes is a distribution: built, installed, tested, served, checked."""
+"""`bfsql new-backend` writes a distribution: it is built, installed, tested, served, checked."""
 
 import json
 import os
@@ -22,7 +22,7 @@ NAME, DISTRIBUTION = "corner_shop", "bfsql-corner-shop"
 
 @pytest.fixture(scope="module")
 def written(outside: Environment, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The distribution that the installed core writes."""
+    """The distribution written by the installed core."""
     parent = tmp_path_factory.mktemp("written")
     told = outside.says("bfsql", "new-backend", NAME, "--path", str(parent), cwd=parent)
     folder = parent / DISTRIBUTION
@@ -83,7 +83,7 @@ def test_it_can_be_filled_and_asked(shop: Environment, written: Path, tmp_path: 
 def test_it_passes_the_check(shop: Environment, written: Path) -> None:
     check = ("check", "--backend", NAME, "--path", "example.json", "--rate", "0", "--json")
     report = json.loads(shop.says("bfsql", *check, cwd=written))
-    # The backend does not have these abilities, and its sample no name to misspell.
+    # The backend lacks these abilities, and its sample has no name to misspell.
     untried = ("columns-", "stream-", "outline-", "search-misspelt")
     for rule in report["rules"]:
         assert rule["outcome"] == ("untried" if rule["id"].startswith(untried) else "holds")
@@ -103,7 +103,7 @@ BROKEN = {
 
 @pytest.fixture(scope="module")
 def neighbours(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Four plugins that cannot be used, as an installer leaves them."""
+    """Four names of plugins that cannot be used, installed as by an installer."""
     site = tmp_path_factory.mktemp("neighbours")
     (site / "torn_backend.py").write_text("import no_such_driver\n", encoding="utf-8")
     (site / "odd_backends.py").write_text(
@@ -147,7 +147,7 @@ async def test_broken_neighbours_are_listed_and_harm_no_other(
 
 
 async def asked(shop: Environment, folder: Path, *arguments: str, **variables: str) -> str:
-    """The schema that a client gets from a server over stdio."""
+    """The schema that a client reads from a server over stdio."""
     server = StdioServerParameters(
         command=str(shop.programs / "bfsql"),
         args=["serve", *arguments],

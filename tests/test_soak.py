@@ -1,4 +1,4 @@
-"""Thirty seconds of the soak; `nox -s soak` runs thirty minutes of it."""
+"""The soak for thirty seconds; `nox -s soak` runs it for thirty minutes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SECONDS = 30
 
 
 @pytest.mark.slow
-# Clients that vanish leave the SDK's streams unclosed, in this process.
+# Clients that disconnect leave the SDK's streams unclosed in this process.
 @pytest.mark.filterwarnings(
     "ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"
 )

@@ -1,4 +1,4 @@
-"""The SPARQL servers of the test session: each answers, loads, forgets, and starts again."""
+"""The SPARQL servers of the test session: each answers, loads, clears its data, and restarts."""
 
 import time
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ STATEMENT = "<http://x.test/a> <http://x.test/p> <http://x.test/b> ."
 
 @pytest.fixture
 def empty(sparql_server: SparqlServer) -> Iterator[SparqlServer]:
-    """Each of the servers with nothing in it, before and after."""
+    """Each of the servers, empty before and after a test."""
     sparql_server.clear()
     yield sparql_server
     sparql_server.clear()

@@ -1,4 +1,4 @@
-"""Strangers over HTTP: other names, other origins, no token, wrong tokens, bad files."""
+"""Unauthorized HTTP clients: other hosts and origins, no token, wrong tokens, bad files."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def tokens(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", params=["mcp", "rest"])
 def open_server(request: pytest.FixtureRequest, films_db: Path) -> Iterator[str]:
-    """An address to ask at, of a server without tokens."""
+    """The address of an endpoint, on a server without tokens."""
     rest = request.param == "rest"
     with serving("--path", str(films_db), *(["--rest"] if rest else [])) as server:
         yield server.url + ("/schema" if rest else "/mcp")
@@ -51,7 +51,7 @@ def open_server(request: pytest.FixtureRequest, films_db: Path) -> Iterator[str]
 
 @pytest.fixture(scope="module")
 def guarded(films_db: Path, tokens: Path) -> Iterator[Served]:
-    """A server over MCP that asks for tokens and logs every call."""
+    """An MCP server that requires tokens and logs every call."""
     options = ("--bearer-tokens", str(tokens), "--log-level", "info")
     with serving("--path", str(films_db), *options) as server:
         yield server
@@ -63,7 +63,7 @@ def bearer(token: str) -> dict[str, str]:
 
 
 def refusal(*options: str) -> str:
-    """What `bfsql serve` says when it does not start."""
+    """The error with which `bfsql serve` refuses to start."""
     command = [sys.executable, "-m", "bfsql", "serve", "--transport", "http", "--port", "0"]
     ended = subprocess.run(
         [*command, *options], check=False, capture_output=True, text=True, timeout=60
@@ -88,7 +88,7 @@ def refusal(*options: str) -> str:
 def test_a_stranger_gets_in_by_no_name_or_origin_of_another(
     open_server: str, header: str, value: str, status: int
 ) -> None:
-    """The ninth attack: Host and Origin are compared as a whole, and before a redirect."""
+    """Attack 9: Host and Origin are compared as a whole, and before a redirect."""
     headers = {header: value.format(port=httpx2.URL(open_server).port)}
     for path in ("", "/", "/x"):
         answer = httpx2.get(f"{open_server}{path}", headers=headers)
@@ -104,7 +104,7 @@ def test_pages_of_the_server_itself_may_ask_it(open_server: str) -> None:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
 def test_other_machines_are_served_without_a_token_only_aloud(host: str, films_db: Path) -> None:
-    """The ninth attack: `--host 0.0.0.0 --allowed-hosts x` without authentication."""
+    """Attack 9: `--host 0.0.0.0 --allowed-hosts x` without authentication."""
     options = ("--path", str(films_db), "--host", host, "--allowed-hosts", "graph.example.org")
     assert "no token is set, so anyone who reaches it" in refusal(*options)
     if host == "0.0.0.0":
@@ -168,12 +168,12 @@ async def test_ten_thousand_wrong_tokens_are_not_remembered(tokens: Path) -> Non
     assert (len(verifier.__dict__), len(verifier._names)) == held
 
 
-# --- files that are none ------------------------------------------------------------
+# --- unreadable files ---------------------------------------------------------------
 
 
 @pytest.fixture
 def odd(tmp_path: Path) -> dict[str, tuple[str, str]]:
-    """Files that no setting can be read from, and what is said of each."""
+    """Paths from which no setting can be read, and the error for each."""
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "latin").write_bytes(b"name = '\xe9'")
     with (tmp_path / "large").open("wb") as large:
@@ -197,7 +197,7 @@ def test_a_file_that_is_none_is_one_sentence(option: str, odd: dict[str, tuple[s
 def test_a_file_of_tokens_that_is_none_is_one_sentence(odd: dict[str, tuple[str, str]]) -> None:
     for path, says in odd.values():
         if path.endswith("large"):
-            continue  # of tokens there may be more
+            continue  # a file of tokens may be larger than other files, up to another limit
         with pytest.raises(ConfigurationError, match=says):
             TokenFile(Path(path))
 

@@ -1,4 +1,4 @@
-"""Calls at once are bounded, in all and for each client, and none keeps others from theirs."""
+"""Concurrent calls are limited, in total and per client, and no client starves the others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bfsql_servers.served import Served, serving
 
 
 def client_at(address: str, served: Served) -> httpx2.AsyncClient:
-    """A client of the web API that comes from an address of its own."""
+    """A client of the web API that connects from an address."""
     transport = httpx2.AsyncHTTPTransport(local_address=address)
     return httpx2.AsyncClient(base_url=served.url, transport=transport, timeout=SECONDS)
 
@@ -46,9 +46,9 @@ async def test_attack_2_calls_at_once_are_bounded_and_shared_among_clients():
 async def finished(
     tasks: list[asyncio.Task[httpx2.Response]], count: int
 ) -> list[asyncio.Task[httpx2.Response]]:
-    """As many of the tasks as are expected to end, once they have."""
+    """Wait until `count` of the tasks have ended, and no more; return these."""
     async with asyncio.timeout(SECONDS):
-        while sum(one.done() for one in tasks) < count:  # noqa: ASYNC110 - some of them do not end
+        while sum(one.done() for one in tasks) < count:  # noqa: ASYNC110 - some tasks do not end
             await asyncio.sleep(0.01)
     await asyncio.sleep(0.1)
     done = [one for one in tasks if one.done()]

@@ -1,4 +1,4 @@
-"""The operator's bounds hold over HTTP, whatever a caller asks."""
+"""The operator's bounds hold over HTTP, whatever a caller requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BFSQL = [sys.executable, "-m", "bfsql"]
 LEAVES = 4_000
 TOKENS = 2_000
 LARGE = 300_000
-"""Bytes of one value."""
+"""Size of one value in bytes."""
 MOST_BYTES = 100_000
 ERAS = ("auto", "legacy")
 
@@ -45,14 +45,14 @@ def hub_db(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def bounded(hub_db: Path) -> Iterator[Served]:
-    """MCP with a bound of tokens."""
+    """An MCP server with a bound on tokens."""
     with serving("--path", str(hub_db), "--max-tokens", str(TOKENS)) as served:
         yield served
 
 
 @pytest.fixture(scope="module")
 def unbudgeted(hub_db: Path) -> Iterator[Served]:
-    """MCP without a bound of tokens, and one of bytes and nodes."""
+    """An MCP server without a bound on tokens, but with bounds on bytes and nodes."""
     options = ("--max-tokens", "0", "--max-answer-bytes", str(MOST_BYTES), "--max-nodes", "4500")
     with serving("--path", str(hub_db), *options) as served:
         yield served
@@ -60,7 +60,7 @@ def unbudgeted(hub_db: Path) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def web_api(hub_db: Path) -> Iterator[Served]:
-    """The web API with bounds of tokens and bytes."""
+    """The web API with bounds on tokens and bytes."""
     options = ("--rest", "--max-tokens", str(TOKENS), "--max-answer-bytes", str(MOST_BYTES))
     with serving("--path", str(hub_db), *options) as served:
         yield served
@@ -137,7 +137,7 @@ async def test_on_stdio_an_argument_replaces_the_default(hub_db):
 
 
 def test_on_ones_own_command_line_an_argument_replaces_the_default(hub_db):
-    """A file may say how a server is to be reached; a command is none."""
+    """A configuration may set a server's transport, but a command is not a server."""
     arguments = ["bfs-query", "hub", "--max-hops", "1", "--max-tokens", "0", "--path", str(hub_db)]
     environment = {"BFSQL_TRANSPORT": "http", "BFSQL_MAX_TOKENS": str(TOKENS)}
     done = CliRunner().invoke(command_line, arguments, env=environment)

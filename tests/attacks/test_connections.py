@@ -1,4 +1,4 @@
-"""Connections of an enemy over HTTP: idle, slow, half sent, unread; others are served."""
+"""Hostile HTTP connections: idle, slow, half sent, unread; other clients are still served."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ERAS = ("auto", "legacy")
 
 @contextmanager
 def connected(server: Served, count: int, sent: bytes) -> Iterator[list[socket.socket]]:
-    """Connections that have each sent the same bytes, and wait."""
+    """Connections that have each sent the same bytes and stay open."""
     with ExitStack() as stack:
         sockets = []
         for _ in range(count):
@@ -41,7 +41,7 @@ def connected(server: Served, count: int, sent: bytes) -> Iterator[list[socket.s
 
 
 async def answers(server: Served) -> None:
-    """A client of each protocol era gets its answer."""
+    """Check that a client of each protocol era gets an answer."""
     for era in ERAS:
         async with Client(f"{server.url}/mcp", mode=era, read_timeout_seconds=30) as client:
             answer = await client.call_tool("search_entities", {"query": "Top Gun"})
@@ -59,12 +59,12 @@ def open_files(server: Served) -> int:
 
 async def wait_for(condition: Callable[[], bool], seconds: float = 30) -> None:
     async with asyncio.timeout(seconds):
-        while not condition():  # noqa: ASYNC110 - nothing tells when the server has done it
+        while not condition():  # noqa: ASYNC110 - the server sends no signal
             await asyncio.sleep(0.05)
 
 
 def closed(connection: socket.socket) -> bool:
-    """Whether the server has ended a connection; what it had sent is read."""
+    """Whether the server has closed a connection; reads the data sent before."""
     connection.settimeout(0)
     try:
         while connection.recv(65_536):
@@ -159,7 +159,7 @@ async def test_a_process_without_files_sheds_connections_and_says_so_once(films_
 
 
 async def test_answers_that_are_not_read_are_cut_when_too_much_waits(tmp_path: Path) -> None:
-    """Below 64 MB they stay, as long as `write_timeout` says."""
+    """Below 64 MB of unread data in total, connections stay open for `write_timeout`."""
     size, calls = 16_000_000, 6
     text = NodeRecord("large", "Text", {"text": "x" * size})
     await load_graph(SqliteSettings(path=tmp_path / "large.db"), [text])
@@ -173,7 +173,7 @@ async def test_answers_that_are_not_read_are_cut_when_too_much_waits(tmp_path: P
             connection.sendall(b"GET /entities/large HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
             ended.register(connection, select.POLLHUP | select.POLLERR)
         assert await asyncio.to_thread(ended.poll, 60_000)
-        await asyncio.sleep(1)  # for two looks at all connections
+        await asyncio.sleep(1)  # time for two checks of all connections
         cut = {descriptor for descriptor, _ in ended.poll(0)}
         kept = [connection for connection in unread if connection.fileno() not in cut]
         assert 64_000_000 - size < len(kept) * size < 64_000_000 + len(kept) * 5_000_000

@@ -1,4 +1,4 @@
-"""A server whose graph or whose configuration changes while it answers."""
+"""A server whose graph or configuration changes while it answers."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from bfsql_sqlite import SqliteSettings, load_graph
 pytestmark = pytest.mark.slow
 
 PATIENCE = 60
-"""Seconds until a change counts as not followed."""
+"""Seconds within which a change must take effect."""
 
 Ask = Callable[[], Any]
-"""How many nodes the server's graph has, asked anew."""
+"""Asks a server how many nodes its graph has now."""
 
 
 async def graph_of(path: Path, nodes: int) -> Path:
-    """A graph of some nodes, in a file of its own."""
+    """Write a graph of some nodes, each of another type, to a new file."""
     await load_graph(
         SqliteSettings(path=path), [NodeRecord(f"n{n}", f"Type{n}") for n in range(nodes)]
     )
@@ -42,7 +42,7 @@ async def graph_of(path: Path, nodes: int) -> Path:
 
 @asynccontextmanager
 async def asked(way: str, path: Path) -> AsyncIterator[tuple[Ask, Served | None]]:
-    """Serve a file; how a client counts the types of its graph."""
+    """Serve a file; yields a function by which a client counts types, and any HTTP server."""
     if way == "stdio":
         options = ["-m", "bfsql", "serve", "--path", str(path)]
         async with Client(StdioServerParameters(command=sys.executable, args=options)) as client:
@@ -71,7 +71,7 @@ async def types_over_mcp(client: Client) -> int:
 async def test_a_file_that_is_replaced_is_served_from_the_next_call_on(
     tmp_path: Path, way: str
 ) -> None:
-    """Attack: the embedded file replaced by a broken one, then by a good one."""
+    """Attack: the embedded file is replaced by a broken one, then by a good one."""
     path = await graph_of(tmp_path / "graph.db", 1)
     second, third = [await graph_of(tmp_path / f"{n}.db", n) for n in (2, 3)]
     broken = tmp_path / "broken"
@@ -129,7 +129,7 @@ async def test_a_file_that_is_copied_over_is_served_when_it_is_whole(tmp_path: P
 
 
 async def test_sighup_reads_the_configuration_without_losing_a_call(tmp_path: Path) -> None:
-    """Attack: SIGHUP ended the server."""
+    """Attack: SIGHUP used to end the server."""
     journal = Journal(tmp_path)
     configuration = tmp_path / "bfsql.toml"
 
@@ -222,19 +222,19 @@ class Learning:
     changes: asyncio.Queue[None]
 
     async def learned(self) -> None:
-        """Make a call, after which the server knows of the change, and wait until it tells."""
+        """Make a call, which detects the change, and wait for the server's notification."""
         await types_over_mcp(self.client)
         await asyncio.wait_for(self.changes.get(), PATIENCE)
 
     async def descriptions(self) -> str:
-        """What the tools say."""
+        """The descriptions of all tools."""
         listed = await self.client.list_tools(cache_mode="refresh")
         return "".join(tool.description or "" for tool in listed.tools)
 
 
 @asynccontextmanager
 async def learning(server: str | StdioServerParameters, era: str) -> AsyncIterator[Learning]:
-    """A client of an era; the later one has to ask for notifications."""
+    """A client of an era; in the later era, clients must subscribe to notifications."""
     changes: asyncio.Queue[None] = asyncio.Queue()
 
     async def note(message: object) -> None:

@@ -1,6 +1,6 @@
-"""Secrets inside settings stay out of what `bfsql config` shows, and out of every error.
+"""Secrets inside settings appear neither in the output of `bfsql config` nor in any error.
 
-Nothing of this reaches a server: port 1 of this machine is closed.
+No request reaches a server: port 1 of this machine is closed.
 """
 
 import json
@@ -17,7 +17,7 @@ HOST = "127.0.0.1:1"
 
 
 def urls(scheme: str) -> Iterator[str]:
-    """A URL with the secret where operators put one, and where they should not."""
+    """URLs with the secret where operators put one, and where they should not."""
     for password in ("{}", "a/{}", "a@{}", "{}#b", "#{}", "?{}", "a {}", "%73{}", 'a"{}'):
         yield f"{scheme}://u:{password.format(SECRET)}@{HOST}"
     yield f"{scheme}://:{SECRET}@{HOST}"
@@ -81,7 +81,7 @@ LISTS = ("data", "redirect_hosts")
 
 @pytest.fixture(autouse=True)
 def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No setting of the machine, in an empty folder; whatever is sent goes to a closed port."""
+    """Work in an empty folder, with proxies on a closed port, so that no request leaves."""
     monkeypatch.chdir(tmp_path)
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
         monkeypatch.setenv(name, f"http://u:{SECRET}@{HOST}")
@@ -120,7 +120,7 @@ def variables(backend: str, settings: dict[str, str]) -> dict[str, str]:
     ("backend", "settings"), TRIALS, ids=[f"{number}" for number in range(len(TRIALS))]
 )
 def test_a_secret_is_shown_nowhere(backend: str, settings: dict[str, str]) -> None:
-    """The seventh attack: passwords inside URLs, in `bfsql config` and in errors."""
+    """Attack 7: passwords inside URLs, in `bfsql config` and in errors."""
     for command in ("config", "describe-schema"):
         assert_hidden([command, *arguments(backend, settings)], {})
 

@@ -1,4 +1,4 @@
-"""Sessions of the 2025 protocol: an enemy that opens many, and requests that break its rules."""
+"""Sessions of the 2025 protocol: a client that opens many, and requests that break its rules."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ HELLO = {
 
 
 class Raw:
-    """A client of the 2025 protocol that sends what it is given."""
+    """A client of the 2025 protocol that sends any request unchecked."""
 
     def __init__(self, server: Served, address: str = "127.0.0.1") -> None:
         self._http = httpx2.AsyncClient(
@@ -48,7 +48,7 @@ class Raw:
         await self._http.aclose()
 
     async def open(self) -> str:
-        """Open a session; its id."""
+        """Open a session; return its id."""
         answer = await self.post(None, 0, "initialize", HELLO)
         assert answer.status_code == 200, answer.text
         session: str = answer.headers["mcp-session-id"]
@@ -57,7 +57,7 @@ class Raw:
     async def post(
         self, session: str | None, number: Any, method: str, params: dict[str, Any] | None = None
     ) -> httpx2.Response:
-        """Send a request of a session."""
+        """Send a request in a session, or outside if it is None."""
         message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params or {}}
         headers = {} if session is None else {"Mcp-Session-Id": session}
         return await self._http.post(self._url, json=message, headers=headers)
@@ -69,7 +69,7 @@ def error_of(answer: httpx2.Response) -> tuple[int, Any, int]:
 
 
 async def test_many_sessions_shut_nobody_out(films_db: Path) -> None:
-    """Attack: `initialize` ten thousand times shut out all clients of the 2025 protocol."""
+    """Attack: ten thousand `initialize` requests shut out all clients of the 2025 protocol."""
     with serving("--path", str(films_db), "--max-sessions", "20") as server:
         async with (
             Client(f"{server.url}/mcp", mode="legacy") as early,
@@ -154,7 +154,7 @@ async def test_long_and_many_tokens_do_not_flood_the_log(films_db: Path) -> None
 
 
 def pipelined(server: Served, tokens: int) -> bytes:
-    """The answers to requests with as many distinct tokens, on one connection."""
+    """The answers to `tokens` requests on one connection, each with another bearer token."""
     with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as connection:
         answers = connection.makefile("rb")
         read = b""

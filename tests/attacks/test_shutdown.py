@@ -36,7 +36,7 @@ def journal(tmp_path: Path) -> Journal:
 
 
 async def test_a_stop_during_a_call_loses_no_answer_over_mcp(journal: Journal) -> None:
-    """Attack: SIGTERM during a call ended it as an empty 200 for clients of the 2025 protocol."""
+    """Attack: on SIGTERM, clients of the 2025 protocol received an empty 200 for running calls."""
     with serving(*journal.options(2), env=journal.env) as served:
         async with clients(served, *ERAS, "legacy", "auto") as (*busy, late, later):
             calls = [asyncio.create_task(walk(one, f"n{n}")) for n, one in enumerate(busy)]
@@ -69,7 +69,7 @@ async def test_a_stop_during_a_call_loses_no_answer_of_the_web_api(journal: Jour
 async def test_calls_that_outlast_the_grace_end_with_an_error(
     journal: Journal, signals: int
 ) -> None:
-    """A second signal ends the grace."""
+    """A second signal ends the grace period."""
     grace = "0.5" if signals == 1 else "600"
     options = ["--grace", grace, *journal.options(600)]
     with serving(*options, env=journal.env) as served:
@@ -88,7 +88,7 @@ async def test_calls_that_outlast_the_grace_end_with_an_error(
 
 
 async def test_a_request_of_the_web_api_that_outlasts_the_grace_is_a_503(journal: Journal) -> None:
-    """Attack: past its grace, the web API answered 500 and wrote a traceback."""
+    """Attack: after the grace period, the web API answered 500 and logged a traceback."""
     options = ["--rest", "--grace", "0.5", *journal.options(600)]
     with serving(*options, env=journal.env) as served:
         calling = asyncio.create_task(asyncio.to_thread(posted, served, "n1"))
@@ -103,7 +103,7 @@ async def test_a_request_of_the_web_api_that_outlasts_the_grace_is_a_503(journal
 
 
 async def test_a_client_that_disconnects_ends_its_statement(journal: Journal) -> None:
-    """Attack: a client of the 2025 protocol left its statement running to the deadline."""
+    """Attack: if a client of the 2025 protocol left, its statement ran until the deadline."""
     with serving("--deadline", "600", *journal.options(600), env=journal.env) as served:
         await asyncio.to_thread(call_and_leave, served, journal)
         await journal.until(lambda seen: seen.count("cancelled") == 1)
@@ -113,7 +113,7 @@ async def test_a_client_that_disconnects_ends_its_statement(journal: Journal) ->
 async def test_an_idle_server_stops_with_open_streams_and_half_sent_requests(
     journal: Journal, ways: list[str]
 ) -> None:
-    """Neither waits for an answer, so neither keeps the server."""
+    """Neither waits for an answer, so neither delays the stop."""
     with serving(*ways, "--grace", "600", *journal.options(0), env=journal.env) as served:
         async with clients(served, *([] if ways else ERAS)) as opened:
             for one in opened:
@@ -166,7 +166,7 @@ async def test_ten_stops_under_load_lose_no_answer(journal: Journal, tmp_path: P
 
 
 async def loaded(server: Forked, way: list[str]) -> int:
-    """Stop a server that clients ask without a pause; how many answers came."""
+    """Stop a server that clients call without a pause; return the number of answers."""
     load = Load(await asyncio.to_thread(lambda: server.url))
     ask = ask_the_api if way == ["--rest"] else ask_over_mcp
     asking = asyncio.gather(*(ask(load, n) for n in range(CLIENTS)))
@@ -180,18 +180,18 @@ async def loaded(server: Forked, way: list[str]) -> int:
 
 @dataclass
 class Load:
-    """Clients that ask one server."""
+    """The calls of several clients to one server."""
 
     url: str
     answers: list[int] = field(default_factory=lambda: [0] * CLIENTS)
 
     def arguments(self, n: int) -> dict[str, Any]:
-        """Of the next call of a client; no two of them are the same."""
+        """The arguments of a client's next call; no two calls are the same."""
         return {"seeds": [f"n{(7 * n + self.answers[n]) % NODES}"], "max_hops": 1}
 
 
 async def ask_over_mcp(load: Load, n: int) -> None:
-    """Call until the server refuses, or has ended and cannot be reached."""
+    """Call until the server refuses or can no longer be reached."""
     try:
         async with Client(f"{load.url}/mcp", mode=ERAS[n % 2]) as client:
             while True:
@@ -207,7 +207,7 @@ async def ask_over_mcp(load: Load, n: int) -> None:
 
 
 async def ask_the_api(load: Load, n: int) -> None:
-    """The same of the web API."""
+    """The same over the web API."""
     async with httpx2.AsyncClient(base_url=load.url, timeout=PATIENCE) as client:
         while True:
             try:
@@ -236,7 +236,7 @@ async def walk(client: Client, seed: str) -> Any:
 
 
 async def until_refused(client: Client) -> Any:
-    """The signal takes a moment to arrive."""
+    """Call until the server refuses, since the signal takes a moment to arrive."""
     while not (answer := await client.call_tool("describe_schema", {})).is_error:
         pass
     return answer
@@ -248,7 +248,7 @@ def text(answer: Any) -> str:
 
 
 def posted(served: Served, seed: str) -> tuple[int, Any, Any]:
-    """Status, headers and document of a tool of the web API, on a connection of its own."""
+    """Call a tool of the web API on a new connection; return status, headers and document."""
     answer = httpx2.post(
         f"{served.url}/tools/bfs_query", json={"seeds": [seed], "max_hops": 1}, timeout=PATIENCE
     )
@@ -278,7 +278,7 @@ def message(number: int | None, method: str, params: dict[str, Any]) -> str:
 
 
 def call_and_leave(served: Served, journal: Journal) -> None:
-    """A client of the 2025 protocol that closes its connection in the middle of a call."""
+    """Act as a client of the 2025 protocol that closes its connection during a call."""
     headers = {
         "Content-Type": "application/json",
         "Accept": "application/json, text/event-stream",

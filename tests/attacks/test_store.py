@@ -1,4 +1,4 @@
-"""A store that is limited or gone for a while, and a server that is killed on top of it."""
+"""A store that refuses requests for a while, and a server that is killed during a statement."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ A, B = "http://x.test/a", "http://x.test/b"
 
 async def until(holds: Callable[[], Awaitable[bool]], seconds: float = 60) -> None:
     async with asyncio.timeout(seconds):
-        while not await holds():  # noqa: ASYNC110 - no store tells when it is as far
+        while not await holds():  # noqa: ASYNC110 - stores send no signal
             await asyncio.sleep(0.1)
 
 
 async def asked(client: Client, tool: str, **arguments: Any) -> tuple[bool, str]:
-    """Whether there is an answer, and its text or the error's."""
+    """Call a tool; return whether it succeeded, and the text of the answer or error."""
     answer = await client.call_tool(tool, arguments)
     return not answer.is_error, str(answer.content[0].text)
 
@@ -56,7 +56,7 @@ async def test_a_pause_of_an_hour_that_an_endpoint_asks_for_stops_no_call_for_an
             down, why = await asked(client, "describe_entity", id=B)
             assert not down
             assert "is tried again in" in why
-            # What is held is answered all the while.
+            # Cached records are served throughout.
             assert await asked(client, "bfs_query", seeds=[A], max_hops=1) == before
             bad_endpoint.always(through(oxigraph))
 
@@ -72,7 +72,7 @@ async def test_a_pause_of_an_hour_that_an_endpoint_asks_for_stops_no_call_for_an
 
 @asynccontextmanager
 async def slow(url: str, table: str) -> AsyncIterator[None]:
-    """Statements that read the table go on until this ends."""
+    """Block statements that read the table until the context ends."""
     connection = await asyncpg.connect(url)
     try:
         async with connection.transaction():

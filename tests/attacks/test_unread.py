@@ -54,7 +54,7 @@ def test_on_stdio_a_client_that_reads_nothing_is_not_read_either(films_db: Path)
         writing = threading.Thread(target=write, daemon=True)
         writing.start()
         before = -1
-        while written > before:  # until it waits for the server
+        while written > before:  # until writing blocks
             before = written
             writing.join(3)
         assert written < CALLS
@@ -73,7 +73,7 @@ async def test_over_http_a_client_that_reads_nothing_is_cut(films_db: Path) -> N
 
 
 def unread(server: Served, calls: int) -> socket.socket:
-    """A connection of a session that has sent calls, and has read nothing."""
+    """A connection that has sent calls in a session and has read nothing."""
     headers = {
         "Accept": "application/json, text/event-stream",
         "Content-Type": "application/json",

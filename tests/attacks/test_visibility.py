@@ -1,6 +1,6 @@
-"""Attack 11: an operator could see nothing of a server. Health, readiness, metrics, logs, ids.
+"""Attack 11: operators could not observe a server. Health, readiness, metrics, logs, ids.
 
-The server's store is another server, whose log is that of the store.
+The server's store is another server, whose log serves as the store's log.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ BAD_IDS = ("x" * 129, "with space", "ümlaut", "")
 
 
 class Store:
-    """The web API over the films, at one port, that can be stopped and started."""
+    """The web API over the films on a fixed port, which can be stopped and started."""
 
     def __init__(self, films_db: Path) -> None:
         self.port = free_port()
@@ -74,7 +74,7 @@ def watched(store: Store) -> Iterator[Served]:
 
 
 def test_a_server_says_that_it_lives_is_ready_and_what_it_does(watched: Served) -> None:
-    """The eleventh attack: before, there was no such port, and none of these paths."""
+    """Attack 11: formerly, this port and these paths did not exist."""
     call_tool(watched, "describe_schema", {})
     alive = httpx2.get(f"{watched.admin}/livez", headers={"Host": "10.1.2.3"})
     assert (alive.status_code, alive.text) == (200, "ok\n")
@@ -210,7 +210,7 @@ def call_tool(
     era: str = "auto",
     request_id: str | None = None,
 ) -> str:
-    """Call a tool; the id that came back with its answer."""
+    """Call a tool; return the request id in the headers of its answer."""
     import asyncio
 
     ids: list[str] = []
@@ -243,7 +243,7 @@ def metrics(served: Served) -> dict[tuple[str, ...], float]:
 
 
 def lines(served: Served, wanted: Callable[[dict[str, Any]], Any]) -> list[dict[str, Any]]:
-    """The JSON lines of a log that are wanted, as soon as there are any."""
+    """Wait for JSON lines of the log that match, and return them."""
 
     def found() -> list[dict[str, Any]]:
         documents = [json.loads(line) for line in served.log if line.startswith("{")]

@@ -1,4 +1,4 @@
-"""Data in descriptions: what those who fill a graph can make a model read before it asks."""
+"""Graph data in descriptions: what a graph's authors can make a model read before any call."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ EDGES = [
 
 @pytest.fixture(scope="module")
 def poisoned(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An embedded graph of which somebody has chosen the names."""
+    """An embedded graph whose names an attacker has chosen."""
     folder = tmp_path_factory.mktemp("poisoned")
     path = folder / "graph.db"
     sources = {folder / "nodes.csv": NODES, folder / "edges.csv": EDGES}
@@ -64,7 +64,7 @@ def bfsql(*arguments: str) -> str:
 
 
 def hidden(text: str) -> list[str]:
-    """What shows nothing, joiners and selectors of scripts and emoji aside."""
+    """Invisible characters, except for the joiners and selectors of scripts and emoji."""
     return [found for found in HIDDEN.findall(text) if found not in "\u200c\u200d\ufe0f"]
 
 

@@ -135,7 +135,7 @@ class BadEndpoint:
     def _made(make: Callable[[Asked], Reply], asked: Asked) -> Reply:
         try:
             return make(asked)
-        except Exception as wrong:  # noqa: BLE001 - the test shall see it, whatever it is
+        except Exception as wrong:  # noqa: BLE001 - the test must see any error
             return refused(500, f"the test's own reply failed: {wrong!r}")
 
 
@@ -152,7 +152,7 @@ class _Server(ThreadingHTTPServer):
         if certificates:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(certificates / CERTIFICATE, certificates / KEY)
-            # The handshake belongs to the connection's thread: one that hangs must not stop others.
+            # The handshake runs in the connection's thread: one that hangs must not block others.
             self.socket = context.wrap_socket(
                 self.socket, server_side=True, do_handshake_on_connect=False
             )

@@ -61,7 +61,7 @@ class Reply:
         status: The status; None sends nothing, and only `ending` happens.
         body: The body.
         content_type: None leaves the header out.
-        headers: On top of the type and the length.
+        headers: In addition to the type and the length.
         silence: Seconds without data before it.
         declared: The Content-Length it claims; None is the true one.
         pause: Seconds between any two bytes of the body.

@@ -88,7 +88,7 @@ class Visit:
         page: The page.
         requests: Addresses that it requested, in order, except for `data:` and `blob:`.
         incidents: Console errors, uncaught exceptions, violations of its Content-Security-Policy,
-            requests to other machines, dialogs, popups, and scripts of the graph's that ran.
+            requests to other machines, dialogs, popups, and scripts from the graph that ran.
     """
 
     page: Page
@@ -156,7 +156,7 @@ class Visit:
 
 @asynccontextmanager
 async def visiting(browser: Browser, **options: Any) -> AsyncIterator[Visit]:
-    """A fresh page without cookies or cache of others.
+    """A fresh page without cookies or cache of other pages.
 
     Args:
         browser: The browser.

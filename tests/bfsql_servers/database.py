@@ -15,11 +15,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Database:
-    """A new database, made by `async with` and dropped at its end, whoever is still connected.
+    """A new database, made by `async with` and dropped at its end, even with open connections.
 
     It belongs to the role `owner`, which is no superuser; the role `reader` may connect and
-    SELECT, also from tables that the owner makes later, and nothing else. Both roles are its own.
-    No connection is kept, so it may live longer than an event loop.
+    SELECT, also from tables that the owner makes later, and nothing else. Both roles belong to this
+    database alone. No connection is kept, so it may live longer than an event loop.
 
     Attributes:
         address: URL of a database for a role, by their names.
@@ -83,7 +83,7 @@ class Database:
     async def schema(self) -> AsyncIterator[str]:
         """A new schema of the owner's, readable by the reader, dropped with all its content.
 
-        This takes some milliseconds; a database takes some hundred.
+        This takes a few milliseconds; a new database takes a few hundred.
         """
         name = await self.new_schema()
         try:

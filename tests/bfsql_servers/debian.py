@@ -26,7 +26,7 @@ def unpack(folder: Path, *packages: str, otherwise: str = "install them") -> Non
     """
     if shutil.which("apt-get") is None or shutil.which("dpkg") is None:
         raise Unavailable(f"there is no apt here to fetch {', '.join(packages)}; {otherwise}")
-    # As root, apt would download as a user of its own, who cannot enter everybody's cache.
+    # As root, apt would download as its own user, who may not be able to enter the cache.
     download = ["apt-get", "-qq", "-o", "APT::Sandbox::User=root", "download", *packages]
     said = _run(download, folder)
     if said.returncode and hasattr(os, "geteuid") and os.geteuid() == 0:

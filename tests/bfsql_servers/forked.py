@@ -1,6 +1,6 @@
 """Many short-lived `bfsql serve` processes, forked from one that has imported what they need.
 
-Importing takes more than a second of processor time a process.
+Importing takes more than a second of processor time per process.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ def forked(
     """Run servers.
 
     Args:
-        commands: The options of each, behind `serve --transport http --port 0`.
+        commands: The options of each, after `serve --transport http --port 0`.
         folder: For their logs.
         env: Their environment.
 
     Yields:
-        The servers, and a list that has their exit codes when the context has ended.
+        The servers, and a list that receives their exit codes when the context ends.
     """
     codes: list[int] = []
     pipe = subprocess.PIPE

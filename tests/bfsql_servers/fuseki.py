@@ -1,4 +1,4 @@
-"""Apache Jena Fuseki of the test session, in memory, with a text index or a login where wanted."""
+"""Apache Jena Fuseki of the test session, in memory, optionally with a text index or a login."""
 
 import os
 from pathlib import Path
@@ -16,7 +16,7 @@ VERSION = "5.6.0"
 MAIN_CLASS = "org.apache.jena.fuseki.main.cmds.FusekiMainCmd"
 USER = "reader"
 PASSWORD = "open/sesame@1-x"
-"""The password of `USER` on a guarded server; its file of passwords takes no colon in one."""
+"""The password of `USER` on a guarded server, whose password file does not allow a colon in it."""
 
 SERVICE = """\
 PREFIX fuseki: <http://jena.apache.org/fuseki#>
@@ -110,7 +110,7 @@ class FusekiServer(SparqlServer):
         return server
 
     def clear(self) -> None:
-        """Delete all data; with a text index triple by triple, or the index would keep it."""
+        """Delete all data; triple by triple if there is a text index, which else keeps them."""
         self.update(FORGET if self._indexed else "CLEAR ALL")
 
 

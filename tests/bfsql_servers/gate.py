@@ -29,7 +29,7 @@ class Gate:
     async def until_asked(self, count: int) -> None:
         """Wait until a number of entities was requested from the store."""
         async with asyncio.timeout(SECONDS):
-            while len(self.asked) < count:  # noqa: ASYNC110 - a thread tells it
+            while len(self.asked) < count:  # noqa: ASYNC110 - a thread appends to it
                 await asyncio.sleep(0.01)
 
 

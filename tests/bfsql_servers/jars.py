@@ -8,7 +8,7 @@ from bfsql_servers.maven import Artifact, fetch
 from bfsql_servers.unavailable import Unavailable
 
 VERSION = "5.26.30"
-"""The last line that runs on Java 17."""
+"""The last release line that runs on Java 17."""
 OTHERWISE = "BFSQL_NEO4J_HOME names its jars"
 
 

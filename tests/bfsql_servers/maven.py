@@ -53,7 +53,7 @@ class Artifact:
 
 
 def java(needed_by: str, variable: str = "BFSQL_JAVA") -> str:
-    """The Java to run: the one that a variable of the environment names, or the machine's.
+    """The Java to run: the one named by an environment variable, or the machine's.
 
     Raises:
         Unavailable: There is none.

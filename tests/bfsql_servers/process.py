@@ -25,7 +25,7 @@ class ServerFailed(Exception):
 
 @dataclass
 class ServerProcess:
-    """A command that serves until it is told to stop.
+    """A command that serves until it is stopped.
 
     Attributes:
         command: Program and arguments.
@@ -75,7 +75,7 @@ class ServerProcess:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env={**os.environ, **self.environment},
-                start_new_session=True,  # Ctrl-C is for the tests, which then stop their servers
+                start_new_session=True,  # Ctrl-C reaches only the tests, which stop their servers
                 **self.account,
             )
         deadline = time.monotonic() + self.patience
@@ -169,7 +169,7 @@ class Server:
 
 @asynccontextmanager
 async def stopped(server: Any) -> AsyncIterator[None]:
-    """A context in which a server, this kind or another, is down."""
+    """A context in which a server of any kind is stopped."""
     await asyncio.to_thread(server.stop)
     try:
         yield

@@ -75,7 +75,7 @@ def _started(
         stderr=subprocess.PIPE,
         text=True,
         env=env,
-        # Not where several servers are started in threads, one of which may hold a lock.
+        # Unsafe if several servers are started in threads, one of which may hold a lock.
         preexec_fn=None if max_files is None else limited,  # noqa: PLW1509
     ) as process:
         served = Served(process)

@@ -39,16 +39,16 @@ from bfsql_servers.soak_report import Report, Resources
 
 CLIENTS, IDLE, VANISHING = 100, 1_000, 2
 IDLE_HOST = "127.0.0.2"
-"""Address of the idle connections, so that they belong to another client."""
+"""Address of the idle connections, so that they count as another client."""
 SMALL, HUB_EDGES = 200, 1_000
 HUB_SHARE = 0.03
 THINK_SECONDS = 10.0
 """A client's mean pause between two calls."""
 CALM_SECONDS, OUTAGE_SECONDS = (6.0, 9.0), (1.0, 2.0)
 QUIET_CALLS = 40
-"""Small calls of the quiet server, whose median is the measure of those of the soak."""
+"""Small calls to the quiet server, whose median is the reference for those of the soak."""
 RECOVERY_SECONDS = 3.0
-"""Seconds after an outage during which calls may still feel it."""
+"""Seconds after an outage during which calls may still be affected."""
 MEMORY_PAUSE = 2.0
 """Seconds between two measurements of the server's memory."""
 SETTLE_SECONDS = 60.0
@@ -62,11 +62,11 @@ OUTAGE = re.compile(
     r"could not be read|not (?:be )?reach|did not answer|too long|within \d|in time|time for this"
     r"|store|busy|too many|try again|Try again",
 )
-"""What the error of a call says that a failing store, or a full server, has ended."""
+"""Matches the error of a call that failed because of a failing store or a full server."""
 CUT = re.compile(
     r"time for this call was up|search was not finished|store left out|counted in time"
 )
-"""What the notes of an answer say that an outage has cut."""
+"""Matches the notes of an answer that an outage has truncated."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ class Soak:
         return probing(f"{HOST}:{self._served.port}", pids, calls)
 
     async def _learn(self) -> None:
-        """Fetch the right answers from the quiet server."""
+        """Fetch the expected answers from the quiet server."""
         async with connected(self._url) as client:
             for question in self._all:
                 answer = await client.call_tool(question.tool, question.arguments)
@@ -190,7 +190,7 @@ class Soak:
                             break
                         await self._ask(client)
                         await asyncio.sleep(self._drawn.expovariate(1 / THINK_SECONDS))
-            except Exception as error:  # noqa: BLE001 - whatever it is, it is counted
+            except Exception as error:  # noqa: BLE001 - any error is counted
                 self._count(_innermost(error))
 
     async def _ask(self, client: Client) -> None:
@@ -213,7 +213,7 @@ class Soak:
         known[re.sub(r"incident \w+|\d+", "N", text[:200])] += 1
 
     async def _vanishing(self, era: str) -> None:
-        """Clients that leave in the middle of a call, or of a request."""
+        """Clients that disconnect during a call, or while sending a request."""
 
         async def ask() -> None:
             async with connected(self._url, era) as client:
@@ -235,7 +235,7 @@ class Soak:
             await asyncio.sleep(self._drawn.uniform(1, 3))
 
     async def _idle(self) -> None:
-        """Connections that send nothing, opened again when the server has closed them."""
+        """Connections that send nothing, reopened when the server has closed them."""
         held: list[asyncio.StreamReader] = []
         writers: dict[asyncio.StreamReader, asyncio.StreamWriter] = {}
         while not self._is_over():
@@ -255,7 +255,7 @@ class Soak:
             writer.transport.abort()
 
     async def _outages(self) -> None:
-        """The store is killed, hung and limited in turn, in an order that is drawn."""
+        """Kill, hang and limit the store in turn, in random order."""
         kinds: list[str] = []
         calm_since = time.monotonic()
         while not self._is_over():
@@ -296,7 +296,7 @@ class Soak:
 
 @contextlib.asynccontextmanager
 async def connected(url: str, era: str = "auto") -> AsyncIterator[Client]:
-    """A client of its own connections; without TLS, whose certificates take 0.1 s to read."""
+    """A client with its own connections; without TLS, whose certificates take 0.1 s to load."""
     timeout = httpx2.Timeout(30, read=300)
     async with (
         httpx2.AsyncClient(verify=False, timeout=timeout) as http,
@@ -339,7 +339,7 @@ def soak(seconds: float, seed: int, say: Callable[[str], None] = print) -> Repor
         say: Prints.
     """
     allow_files()
-    logging.getLogger("mcp").setLevel(logging.CRITICAL)  # clients that vanish close their streams
+    logging.getLogger("mcp").setLevel(logging.CRITICAL)  # logs streams closed by vanishing clients
     with tempfile.TemporaryDirectory() as folder:
         store = OxigraphServer(Path(folder))
         store.process.start()
@@ -368,7 +368,7 @@ async def _soaked(store: OxigraphServer, seconds: float, seed: int) -> Report:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """What `nox -s soak` runs; 1 where something did not hold."""
+    """Run a soak from the command line; return 1 if it missed a requirement."""
     parser = argparse.ArgumentParser(description=__doc__, prog="soak")
     parser.add_argument("--seconds", type=float, default=1_800)
     parser.add_argument("--seed", type=int, default=random.randrange(10_000))

@@ -1,12 +1,12 @@
-"""A client in a process of its own, which measures how long small calls take.
+"""A client in its own process that measures how long small calls take.
 
     python -m bfsql_servers.soak_probe HOST:PORT PID...
 
-It reads the calls as JSON from standard input, makes one after the other until it is ended, and
+It reads the calls as JSON from standard input, makes one after the other until it is killed, and
 prints a JSON array for each that was answered. It runs alone in its process and uses no library,
-so that no other client delays what it measures. PIDs are the processes of the server and the
-store: while one of these, or this one, waits for a processor, the machine is busy, and
-what a call takes then tells nothing about the server.
+so that no other client delays its measurements. PIDs are the processes of the server and the
+store: while one of these, or the probe, waits for a processor, the machine is busy, and the time
+of a call says nothing about the server.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Probed(NamedTuple):
     """`time.monotonic()`, which is the same in all processes."""
     seconds: float
     waited: float
-    """Seconds for which one of the processes waited for a processor, the longest."""
+    """Longest time in seconds for which one of the processes waited for a processor."""
     tool: str
 
 

@@ -12,13 +12,13 @@ import psutil
 from bfsql_servers.soak_probe import Probed
 
 BUSY_SECONDS = 0.002
-"""A small call tells nothing about the server when a process waited longer for a processor."""
+"""If a process waited longer than this for a processor, a call says nothing about the server."""
 SLOWER, ENOUGH = 10, 200
-"""How many times as long as on a quiet server the slowest small call may take, and how many of
-them have to be measured before this says something."""
+"""The slowest small call may take this many times the median of the quiet server; this is checked
+only if at least so many small calls were measured."""
 MORE_MEMORY, SPARE_MEGABYTES = 1.05, 10
-"""What the process may hold in the last third of a soak, at the most: the factor on what it held
-in the second third, and the megabytes beyond. Nothing that grows steadily stays below this."""
+"""Limit on the memory of the process in the last third of a soak: a factor on that in the second
+third, and additional megabytes. Memory that grows steadily exceeds it."""
 
 
 @dataclass(frozen=True)
@@ -59,21 +59,21 @@ class Report:
     probed: Sequence[Probed] = ()
     """Small calls during the soak."""
     calm: list[tuple[float, float]] = field(default_factory=list)
-    """Begin and end of the times without an outage, recovery aside."""
+    """Begin and end of the periods without an outage, recovery excluded."""
     before: Resources | None = None
     memory: list[tuple[float, float]] = field(default_factory=list)
-    """Seconds since the soak began, and megabytes of the process, from time to time."""
+    """Samples: seconds since the soak began, and megabytes of the process."""
     after: Resources | None = None
     statements: int = 0
     log: list[str] = field(default_factory=list)
 
     @property
     def quiet_median(self) -> float:
-        """Seconds of a small call on the quiet server."""
+        """Median seconds of a small call on the quiet server."""
         return statistics.median(call.seconds for call in self.quiet)
 
     def calm_calls(self) -> list[Probed]:
-        """The small calls of calm times, during which no process waited long for a processor."""
+        """The small calls in calm periods during which no process waited long for a processor."""
         return [
             call
             for call in self.probed
@@ -82,23 +82,23 @@ class Report:
         ]
 
     def slowest(self) -> float:
-        """How many times as long as on the quiet server the slowest of these took."""
+        """The time of the slowest of these, as a multiple of the quiet server's median."""
         return max((call.seconds for call in self.calm_calls()), default=0) / self.quiet_median
 
     def largest(self, third: int) -> float:
-        """Most megabytes in a third of the soak, from 0 on."""
+        """Most megabytes in a third of the soak, counted from 0."""
         begin, end = (self.seconds * part / 3 for part in (third, third + 1))
         return max((size for at, size in self.memory if begin <= at < end), default=0.0)
 
     def memory_over_time(self) -> list[str]:
-        """A line a minute: the most that the process held in it."""
+        """A line per minute with the process's most memory in it."""
         minutes: dict[int, float] = {}
         for at, size in self.memory:
             minutes[int(at // 60)] = max(size, minutes.get(int(at // 60), 0.0))
         return [f"memory, minute {minute + 1:3} {size:9.1f} MB" for minute, size in minutes.items()]
 
     def table(self) -> str:
-        """The figures, a line each."""
+        """The figures, one per line."""
         calm = sorted(call.seconds for call in self.calm_calls()) or [0.0]
         late = calm[len(calm) * 99 // 100]
         busy = sum(call.waited > BUSY_SECONDS for call in self.probed)

@@ -22,11 +22,11 @@ FORM = "application/x-www-form-urlencoded"
 N_TRIPLES = "application/n-triples"
 RESULTS = "application/sparql-results+json"
 PATIENCE = 120
-"""Seconds that a request of the tests' own may take."""
+"""Seconds that a request of the tests themselves may take."""
 
 
 class Refused(Exception):
-    """A server answered with an error; with its own words."""
+    """A server answered with an error; includes its text."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class SparqlServer(Server):
         query_path: Path of `query_url`.
         update_path: Path of `update_url`.
         store_path: Path of `store_url`.
-        auth: The login that `update_url` and `store_url` ask for; None where all are let in.
-        query_auth: The login that `query_url` asks for; None where all are let in.
+        auth: The login that `update_url` and `store_url` require; None if they are open.
+        query_auth: The login that `query_url` requires; None if it is open.
         graph: The named graph for the tests' data; None is the default graph.
     """
 

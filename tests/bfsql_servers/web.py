@@ -17,7 +17,7 @@ from bfsql_servers.port import HOST, free_port
 
 
 class WebServer:
-    """uvicorn at a port of 127.0.0.1, with an event loop of its own.
+    """uvicorn at a port of 127.0.0.1, with its own event loop.
 
     Use it as a context manager. What it serves can be changed while it runs.
 
@@ -55,7 +55,7 @@ class WebServer:
 
     def start(self) -> None:
         """Start listening, and return when ready. An earlier application is served again."""
-        # A socket that says it is TCP gets its answers out at once; asyncio looks for that.
+        # asyncio sets TCP_NODELAY only on sockets whose protocol is IPPROTO_TCP.
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((HOST, self.port))
@@ -70,7 +70,7 @@ class WebServer:
         self._listener = listener
 
     def kill(self) -> None:
-        """Reset all connections, whatever they do; for use in the event loop."""
+        """Reset all connections, even busy ones; call it in the event loop."""
         if self._server is not None:
             self._server.should_exit = self._server.force_exit = True
             for connection in list(self._server.server_state.connections):

@@ -34,7 +34,7 @@ async def browser() -> AsyncIterator[Browser]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def visit(browser: Browser) -> AsyncIterator[Visit]:
-    """A fresh page; the test fails on any incident in it that it does not expect."""
+    """A fresh page; an incident in it that the test does not expect fails the test."""
     async with visiting(browser) as opened:
         yield opened
 
@@ -49,11 +49,10 @@ def films(films_db: Path) -> Iterator[Served]:
 
 @pytest.fixture(scope="session")
 def axe(node_programs: Any) -> Callable[..., Awaitable[list[str]]]:
-    """Asks axe-core what it finds on a page: each serious or critical finding in one line.
+    """Runs axe-core on a page; returns each serious or critical finding as one line.
 
-    With names of rules it checks these alone.
-
-    It is evaluated by the browser's debugger, so that the page's policy stays on.
+    Given names of rules, it checks only these. It is evaluated through the browser's debugger, so
+    that the page's policy stays in force.
     """
     source = (node_programs.modules / "axe-core" / "axe.min.js").read_text("utf-8")
 
@@ -74,7 +73,7 @@ def axe(node_programs: Any) -> Callable[..., Awaitable[list[str]]]:
 
 @pytest.fixture(scope="session")
 def recorded_lines() -> Callable[..., Awaitable[list[str]]]:
-    """Makes the lines that a server records of calls, with their answers as JSON or in lines."""
+    """Makes the lines in which a server records calls, with answers as JSON or in lines."""
 
     async def lines(
         path: Path,

@@ -1,4 +1,4 @@
-"""The forms in which the page shows a call run, and give the answer that the page got."""
+"""The forms in which the page shows a call can be run, and return the page's answer."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.fixture(scope="module")
 def hostile_db(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A graph whose ids a shell, a terminal or a program could take for something else."""
+    """A graph whose ids a shell, a terminal or a program could misinterpret."""
     folder = tmp_path_factory.mktemp("it's hostile")
     nodes, edges, path = folder / "nodes.csv", folder / "edges.csv", folder / "a graph.db"
     _write(nodes, ["id", "type", "name", "year"], [[i, "Thing", f"name {i}", 1990] for i in IDS])
@@ -78,7 +78,7 @@ def _write(path: Path, header: list[str], rows: list[list[Any]]) -> None:
 
 @pytest.fixture(scope="module")
 def hostile(hostile_db: Path) -> Iterator[Served]:
-    """`bfsql explore` over it."""
+    """`bfsql explore` over this graph."""
     with exploring(str(hostile_db)) as served:
         yield served
 
@@ -126,7 +126,7 @@ async def forms(page: Page, call: tuple[str, Any], file: str, url: str) -> dict[
 
 
 async def _output(script: str) -> str:
-    """What a shell with `bfsql` on its path prints."""
+    """The output of a script in a shell with `bfsql` on its path."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     pipe = asyncio.subprocess.PIPE
     environment = {**os.environ, "PATH": path}
@@ -137,7 +137,7 @@ async def _output(script: str) -> str:
 
 
 def _in_process(commands: list[str]) -> list[str]:
-    """What commands print: a shell reads them, and this process runs them."""
+    """The output of commands, parsed by a shell and run in this process."""
     script = "bfsql() { printf '%s\\0' \"$@\" $'\\1'; }\n" + "\n".join(commands)
     read = subprocess.run(["bash", "-c", script], check=True, capture_output=True, timeout=60)
     given = [part.split("\0")[:-1] for part in read.stdout.decode().split("\1\0")[:-1]]
@@ -152,7 +152,7 @@ def _printed(program: str) -> str:
 
 
 def _over_mcp(path: Path, messages: list[str]) -> list[str]:
-    """The texts of the answers of a session on stdio that sends these lines."""
+    """The texts of the answers to these messages, sent in one session on stdio."""
     about = {"protocolVersion": "2025-06-18", "capabilities": {}}
     hello = {"id": 0, "method": "initialize", "params": about | {"clientInfo": {"name": "t"}}}
     hello["params"]["clientInfo"]["version"] = "1"  # type: ignore[index]
@@ -162,7 +162,7 @@ def _over_mcp(path: Path, messages: list[str]) -> list[str]:
         try:
             said = []
             ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-            # A client gives each request of a session an id of its own.
+            # Each request of a session needs a unique id.
             numbered = [m.replace('"id":1', f'"id":{n}', 1) for n, m in enumerate(messages, 1)]
             for line in [json.dumps({"jsonrpc": "2.0", **hello}), *numbered]:
                 served.stdin.write(f"{line}\n")

@@ -1,4 +1,4 @@
-"""The page over other stores, and when something fails: each time a sentence, and it goes on."""
+"""The page over other stores, and after failures: it shows an error and remains usable."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FILMS = """
 """
 AWAY = re.compile("store|endpoint|connect", re.IGNORECASE)
 REFUSED = r"console: Failed to load resource: .*(status of 4|status of 5|ERR_CONNECTION)"
-"""The browser's own line for a response that is no success, which pages cannot prevent."""
+"""The browser's own console line for a failed request, which pages cannot prevent."""
 
 
 def load(*arguments: str, env: dict[str, str] | None = None) -> None:
@@ -48,7 +48,7 @@ def load(*arguments: str, env: dict[str, str] | None = None) -> None:
 
 
 async def search_and_walk(page: Page, url: str) -> None:
-    """From the start to a neighbourhood, one expansion further, and to a record."""
+    """Search from the start, open a neighbourhood, expand one node, and open a record."""
     await page.goto(url)
     await search_field(page).fill("tom hanks")
     await page.get_by_role("option", name="Tom Hanks").click()
@@ -63,7 +63,7 @@ async def expand(page: Page, name: str) -> None:
 
 
 async def try_until(page: Page, wanted: Locator) -> None:
-    """Press "Try again" until something is shown: a store that failed is not asked at once."""
+    """Press "Try again" until something is shown: a failed store is not retried at once."""
     async with asyncio.timeout(4 * PATIENCE):
         while not await wanted.is_visible():
             await page.get_by_role("button", name="Try again").click()
@@ -164,7 +164,7 @@ STOPS = 50_000
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def hub_db(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A hub with two relations to each of many nodes, and a depot beside it."""
+    """A hub with two relations to each of many nodes, and a depot connected to it."""
     path = tmp_path_factory.mktemp("hub") / "hub.db"
     await load_graph(SqliteSettings(path=path), records_of_hub())
     return path

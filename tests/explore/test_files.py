@@ -1,4 +1,4 @@
-"""The files that the page saves are read by what they are for, and recorded files by the page."""
+"""Other programs read the files that the page saves, and the page reads recorded files."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ async def test_a_file_that_was_cut_off_is_replayed_as_far_as_it_can_be_read(
     await page.goto(f"{films.url}/#view=replay")
     await page.locator("input[type=file]").set_input_files(file)
     await expect(page.get_by_text("1 line could not be read")).to_be_visible()
-    for session in ("1", "2"):  # the second has its answers in lines
+    for session in ("1", "2"):  # the second has answers in lines
         await page.get_by_label("Session, of 2").select_option(session)
         await page.get_by_role("button", name="Next call").click()
         await expect(page.locator(".status")).to_contain_text("20 of 30 tokens")

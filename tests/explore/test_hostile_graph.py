@@ -1,4 +1,4 @@
-"""A graph whose every text attacks the page, or is awkward for it: nothing of it runs."""
+"""A graph in which every text attacks the page, or is awkward for it: none of them runs."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ OWN = (
     "<iframe srcdoc='<script>parent.alert(1)</script>'>",
     '=HYPERLINK("http://x.test/")',
 )
-"""What is special about ids in addresses, keys of objects in JavaScript, links, and this page."""
+"""Texts that are special as addresses, JavaScript object keys, links, or text on this page."""
 
 
 def records(texts: list[str]) -> Iterator[NodeRecord | EdgeRecord | EvidenceRecord]:
@@ -78,7 +78,7 @@ def records(texts: list[str]) -> Iterator[NodeRecord | EdgeRecord | EvidenceReco
 
 @pytest.fixture(scope="module")
 def texts(node_programs: Any) -> list[str]:
-    """The strings above, and the Big List of Naughty Strings, whose half is from XSS lists."""
+    """The strings above, and the Big List of Naughty Strings, half of which is from XSS lists."""
     listed = node_programs.modules / "blns" / "resources" / "blns.json"
     naughty = json.loads(listed.read_text("utf-8"))
     found = list(dict.fromkeys([*OWN, *(text for text in naughty if text.strip())]))
@@ -88,7 +88,7 @@ def texts(node_programs: Any) -> list[str]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def hostile(texts: list[str], tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """`bfsql explore` over the graph of these texts, one of which is its description."""
+    """`bfsql explore` over the graph of these texts, with a hostile description."""
     path = tmp_path_factory.mktemp("hostile") / "graph.db"
     await load_graph(SqliteSettings(path=path), records(texts))
     description = "<img src=x onerror=alert(1)> <script>alert(1)</script>"
@@ -99,7 +99,7 @@ async def hostile(texts: list[str], tmp_path_factory: pytest.TempPathFactory) ->
 
 
 async def harmless(visit: Visit, served: Served) -> None:
-    """The page is the one that was opened, asked for nothing, and has only links that are safe."""
+    """Check that the page did not navigate, loaded nothing foreign, and has only safe links."""
     place = urlsplit(visit.page.url)
     assert (f"{place.scheme}://{place.netloc}", place.path) == (served.url, "/")
     for request in visit.requests:
@@ -128,7 +128,7 @@ async def test_no_text_of_a_graph_runs_in_the_views_of_the_whole(
     visit: Visit, hostile: Served, texts: list[str]
 ) -> None:
     page = visit.page
-    visit.expect_incident(r"status of 400 .*/tools/bfs_query")  # of the paths that are none
+    visit.expect_incident(r"status of 400 .*/tools/bfs_query")  # for the invalid paths
     for state in (
         {"view": "start"},
         {"view": "search", "q": "alert"},

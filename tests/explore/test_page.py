@@ -1,4 +1,4 @@
-"""What people do on the page: search, walk, look at an entity, by mouse and by keyboard."""
+"""The use of the page: search, walk, look at an entity, by mouse and by keyboard."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def search_field(page: Page) -> Locator:
 
 
 def row(page: Page, name: str) -> Locator:
-    """The row of the walk's table that begins with a name."""
+    """The row of the walk's table that starts with a name."""
     return page.get_by_role("row").filter(has=page.get_by_role("link", name=name, exact=True))
 
 
@@ -82,7 +82,7 @@ async def test_a_click_in_the_picture_expands_a_node_and_a_double_click_opens_it
 
 
 async def place_of(page: Page, node: str) -> tuple[float, float]:
-    """Where the middle of a node is, when the layout is done."""
+    """The centre of a node on the page, once the layout is done."""
     x, y = await page.evaluate(
         """async id => {
             const { picture } = (await import("/assets/shown.js")).shown();

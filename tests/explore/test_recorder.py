@@ -1,4 +1,4 @@
-"""What the tests' pages record, on a page that does what the explorer must not."""
+"""The incidents that the tests record, on a page that does what the explorer must not."""
 
 import pytest
 from playwright.async_api import Browser, Route

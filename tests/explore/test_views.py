@@ -89,7 +89,7 @@ async def served(
     folder: Path,
     recorded_lines: Callable[..., Awaitable[list[str]]],
 ) -> AsyncIterator[Served]:
-    """`bfsql explore` over it, with a recorded file that was cut off."""
+    """`bfsql explore` over this graph, with a truncated recorded file."""
     recorded = folder / "calls.jsonl"
     lines = await recorded_lines(graph_db, CALLS, session="a")
     recorded.write_text("\n".join([*lines, lines[0][:40]]), encoding="utf-8")
@@ -219,7 +219,7 @@ async def test_a_view_is_saved_as_picture_table_graph_and_answer(
 
 
 async def saved(page: Page, kind: str) -> bytes:
-    """The file that an item of the menu "Save as" gives."""
+    """The file that an item of the menu "Save as" saves."""
     await page.get_by_text("Save as").click()
     async with page.expect_download() as download:
         await page.get_by_role("button", name=kind).click()
